@@ -1,0 +1,2 @@
+//! Pure: statistics, search controller, loss ledger, diagnosis rules.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Moves traffic: workload, arrival, stop, datapath and peer are five values given to one loop.
+#![forbid(unsafe_code)]

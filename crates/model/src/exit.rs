@@ -1,0 +1,56 @@
+//! Exit codes: a contract with scripts.
+
+/// How a command ended, as the process's exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitCode {
+    /// Done.
+    Done = 0,
+    /// Anything that has no code of its own.
+    Other = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// The plan file is wrong.
+    Plan = 3,
+    /// This host, or the far host, lacks something that the command needs.
+    HostLacks = 4,
+    /// The far end failed: unreachable, gone in mid-test, or speaking something else.
+    Peer = 5,
+    /// The run finished, but its result is not valid.
+    Invalid = 6,
+    /// A goal was not met, or a regression was found.
+    GoalMissed = 7,
+}
+
+impl ExitCode {
+    /// Every code with one sentence for help and docs, in numeric order.
+    pub const ALL: &'static [(Self, &'static str)] = &[
+        (Self::Done, "done"),
+        (Self::Other, "anything else"),
+        (Self::Usage, "usage: the command line is wrong"),
+        (Self::Plan, "the plan or input file is wrong"),
+        (Self::HostLacks, "this host lacks something"),
+        (Self::Peer, "the far end failed"),
+        (Self::Invalid, "the run finished but is invalid"),
+        (Self::GoalMissed, "goal not met, or regression"),
+    ];
+}
+
+/// An error that knows which exit code it deserves.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The code to exit with.
+    pub code: ExitCode,
+    /// What was tried, on what, why it failed and what to do.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of the given kind.
+    pub fn new(code: ExitCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The values that cross rooms: units, test specifications, facts, samples, trials, runs, findings.
+//!
+//! Holds no handle, does no I/O and reads no clock. Everything here can be serialised,
+//! compared and made up in a test. The run document (`linerate/run/1`) is [`run::Run`].
+#![forbid(unsafe_code)]
+
+pub mod estimate;
+pub mod exit;
+pub mod histogram;
+pub mod run;
+pub mod sample;
+pub mod signals;
+pub mod spec;
+pub mod time;
+pub mod units;
+
+pub use estimate::{Estimate, Interval};
+pub use histogram::Histogram;
+pub use time::{Clock, MonoInstant, PeerInstant, WallTime};
+pub use units::{
+    BitRate, ByteCount, FrameOverhead, Layer, LossRatio, PacketCount, PacketRate, Quantile, Ratio,
+};

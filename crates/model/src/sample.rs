@@ -1,0 +1,211 @@
+//! What was seen: raw counters, per stream and per host, cumulative and with their time.
+
+use crate::histogram::Histogram;
+use crate::spec::Side;
+use crate::time::as_seconds;
+use crate::units::{ByteCount, PacketCount};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One reading of all signals of one host, named by [`crate::signals`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Nanoseconds on that host's monotonic clock.
+    pub at_ns: u64,
+    /// Cumulative counters and gauges by signal name. What could not be read is not here.
+    pub values: BTreeMap<String, u64>,
+    /// What could not be read, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, String>,
+}
+
+impl Snapshot {
+    /// What counter `signal` gained from `earlier` to `self`; `None` if either lacks it or it went backwards.
+    pub fn gained(&self, earlier: &Self, signal: &str) -> Option<u64> {
+        self.values
+            .get(signal)?
+            .checked_sub(*earlier.values.get(signal)?)
+    }
+}
+
+/// Facts of one host: kebab-case key to JSON value, unit suffixes as in the run document.
+pub type Facts = BTreeMap<String, serde_json::Value>;
+
+/// An error of the data plane, counted and never formatted in the loop.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// The system call: `sendmmsg`, `recv`, `connect`.
+    pub operation: String,
+    /// The error's name: `EAGAIN`, `ENOBUFS`.
+    pub errno: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What one stream moved in one reporting interval, as seen by one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct IntervalCount {
+    /// Start, from the start of the stream's counted time on this side's clock.
+    #[serde(rename = "start_s", with = "as_seconds")]
+    pub start: Duration,
+    /// End, on the same scale.
+    #[serde(rename = "end_s", with = "as_seconds")]
+    pub end: Duration,
+    /// L4 payload bytes given to or taken from the system; duplicates excluded at the receiver.
+    pub bytes: ByteCount,
+    /// Datagrams or transactions; duplicates excluded at the receiver. Zero for a TCP byte stream.
+    pub packets: PacketCount,
+}
+
+/// What the receiver of numbered datagrams knows from sequence numbers alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SequenceCount {
+    /// Distinct datagrams received.
+    pub received: PacketCount,
+    /// Datagrams received again (RFC 5560); not in `received`.
+    pub duplicated: PacketCount,
+    /// Distinct datagrams that arrived with a sequence number below the next expected one (RFC 4737 §3.4).
+    pub reordered: PacketCount,
+    /// Largest reordering extent in packets (RFC 4737 §4.2.1).
+    pub reorder_extent_max: PacketCount,
+    /// One more than the highest sequence number seen, counted from the first; zero if nothing came.
+    pub next_expected: u64,
+    /// Datagrams that arrived so late that they cannot be told from duplicates; counted nowhere else.
+    #[serde(default)]
+    pub too_old: PacketCount,
+    /// Datagrams that carried another stream's token or no valid header; counted nowhere else.
+    #[serde(default)]
+    pub foreign: PacketCount,
+}
+
+/// One reading of `TCP_INFO`. `None` means this kernel does not report the field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TcpSample {
+    /// Time of the reading from the start of the stream on this side's clock, nanoseconds.
+    pub at_ns: u64,
+    /// Congestion window in bytes (`snd_cwnd` × `snd_mss`).
+    pub cwnd_bytes: Option<u64>,
+    /// Slow start threshold in bytes; `None` also while it is infinite.
+    pub ssthresh_bytes: Option<u64>,
+    /// Sender maximum segment size.
+    pub smss_bytes: Option<u64>,
+    /// Smoothed round-trip time (RFC 6298).
+    pub srtt_ns: Option<u64>,
+    /// Round-trip time variation (RFC 6298).
+    pub rttvar_ns: Option<u64>,
+    /// Smallest round-trip time seen.
+    pub min_rtt_ns: Option<u64>,
+    /// Window the peer advertises.
+    pub snd_wnd_bytes: Option<u64>,
+    /// Window this side advertises or its receive space.
+    pub rcv_space_bytes: Option<u64>,
+    /// Cumulative time with data to send (chronograph).
+    pub busy_ns: Option<u64>,
+    /// Cumulative time limited by the peer's window (chronograph).
+    pub rwnd_limited_ns: Option<u64>,
+    /// Cumulative time limited by this side's send buffer (chronograph).
+    pub sndbuf_limited_ns: Option<u64>,
+    /// Bytes in the send buffer that have not been sent yet.
+    pub notsent_bytes: Option<u64>,
+    /// Cumulative bytes sent, retransmissions included.
+    pub bytes_sent: Option<u64>,
+    /// Cumulative bytes retransmitted.
+    pub bytes_retrans: Option<u64>,
+    /// Cumulative bytes acknowledged by the peer.
+    pub bytes_acked: Option<u64>,
+    /// Cumulative bytes received from the peer.
+    pub bytes_received: Option<u64>,
+    /// Cumulative segments retransmitted.
+    pub retrans_segments: Option<u64>,
+    /// Segments now considered lost.
+    pub lost_segments: Option<u64>,
+    /// Cumulative duplicate SACKs received: retransmissions that were not needed.
+    pub dsack_dups: Option<u64>,
+    /// Cumulative segments delivered with a congestion mark.
+    pub delivered_ce: Option<u64>,
+    /// Delivery rate in bit/s as the kernel estimates it.
+    pub delivery_rate_bps: Option<u64>,
+    /// Whether that estimate was limited by the application.
+    pub delivery_rate_app_limited: Option<bool>,
+    /// Pacing rate in bit/s.
+    pub pacing_rate_bps: Option<u64>,
+    /// Path MTU.
+    pub pmtu_bytes: Option<u64>,
+}
+
+/// What one side of one stream saw.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct StreamReport {
+    /// Index of the stream within its direction, from 0.
+    pub index: u16,
+    /// L4 payload bytes: given to the system (sender) or taken from it without duplicates (receiver).
+    pub bytes: ByteCount,
+    /// Datagrams given to the system (sender), distinct datagrams taken from it (receiver), or
+    /// completed transactions (request/response). Zero for a TCP byte stream.
+    pub packets: PacketCount,
+    /// Counted time: from the first counted byte to the last, on this side's clock.
+    #[serde(rename = "duration_s", with = "as_seconds")]
+    pub duration: Duration,
+    /// Per-interval counts, in order.
+    pub intervals: Vec<IntervalCount>,
+    /// Sequence accounting (datagram receiver only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<SequenceCount>,
+    /// Datagrams the kernel dropped at this very socket (`SO_RXQ_OVFL`; datagram receiver only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_overflows: Option<PacketCount>,
+    /// Datagrams that the system refused (`EAGAIN`, `ENOBUFS`) and that were not sent again; they
+    /// are not in `packets`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<PacketCount>,
+    /// Datagrams the schedule called for but the sender did not get to before the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsent: Option<PacketCount>,
+    /// How late each batch left after its scheduled time (paced sender only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Histogram>,
+    /// Round-trip time of each transaction (requester only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Histogram>,
+    /// One-way delay variation against the fastest packet (RFC 5481 PDV; datagram receiver only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pdv: Option<Histogram>,
+    /// Readings of `TCP_INFO` of this side's socket over time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpSample>,
+    /// Errors of the data plane.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ErrorCount>,
+    /// CPU time of the traffic thread, user and system.
+    #[serde(rename = "thread_cpu_s", with = "as_seconds", default)]
+    pub thread_cpu: Duration,
+    /// Time the traffic thread was runnable but waited for a core (`/proc/thread-self/schedstat`).
+    #[serde(rename = "run_delay_s", with = "as_seconds", default)]
+    pub run_delay: Duration,
+    /// Transactions that got no answer in time (requester only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<PacketCount>,
+    /// Size of the receive buffer that the system really gave, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffer_bytes: Option<ByteCount>,
+    /// Size of the send buffer that the system really gave, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_buffer_bytes: Option<ByteCount>,
+    /// Most datagrams given to the system in one burst (GSO segments included).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_max: Option<PacketCount>,
+}
+
+/// Everything one side of one direction reports after a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EndpointReport {
+    /// Sender or receiver.
+    pub side: Side,
+    /// Each stream.
+    pub streams: Vec<StreamReport>,
+    /// Host counters just before the first byte.
+    pub before: Snapshot,
+    /// Host counters just after the last byte.
+    pub after: Snapshot,
+}

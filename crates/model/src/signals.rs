@@ -1,0 +1,115 @@
+//! Names of the counters and gauges that collectors write and rules read.
+//!
+//! Counters are cumulative and unsigned since boot (or since the socket was opened); all others
+//! are gauges. Per-core signals are made by [`per_core`].
+
+/// A signal's kind: how two readings of it are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignalKind {
+    /// Never decreases; the difference of two readings is what happened between them.
+    Counter,
+    /// A state; only its readings have a meaning.
+    Gauge,
+}
+
+/// A signal's name, kind and meaning.
+#[derive(Debug, Clone, Copy)]
+pub struct SignalDef {
+    /// Dotted name with its unit as suffix where it has one.
+    pub name: &'static str,
+    /// Counter or gauge.
+    pub kind: SignalKind,
+    /// Meaning, side and source, one sentence.
+    pub meaning: &'static str,
+}
+
+macro_rules! signals {
+    ($($(#[doc = $doc:literal])+ $konst:ident = $name:literal, $kind:ident;)+) => {
+        $($(#[doc = $doc])+ pub const $konst: &str = $name;)+
+        /// Every signal that has one reading per host. Per-core signals come from [`per_core`].
+        pub static ALL: &[SignalDef] = &[
+            $(SignalDef { name: $name, kind: SignalKind::$kind, meaning: concat!($($doc),+) },)+
+        ];
+    };
+}
+
+signals! {
+    /// Whole host, time in user mode (`/proc/stat` user + nice).
+    CPU_USER_NS = "cpu.user_ns", Counter;
+    /// Whole host, time in kernel mode outside interrupts (`/proc/stat` system).
+    CPU_SYSTEM_NS = "cpu.system_ns", Counter;
+    /// Whole host, time in soft interrupts (`/proc/stat` softirq).
+    CPU_SOFTIRQ_NS = "cpu.softirq_ns", Counter;
+    /// Whole host, time in hard interrupts (`/proc/stat` irq).
+    CPU_IRQ_NS = "cpu.irq_ns", Counter;
+    /// Whole host, time idle or waiting for I/O (`/proc/stat` idle + iowait).
+    CPU_IDLE_NS = "cpu.idle_ns", Counter;
+    /// Whole host, time taken by the hypervisor (`/proc/stat` steal).
+    CPU_STEAL_NS = "cpu.steal_ns", Counter;
+    /// Times this process's control group was stopped by its CPU quota (cgroup `cpu.stat` `nr_throttled`).
+    CGROUP_THROTTLED = "cgroup.throttled", Counter;
+    /// Time this process's control group was stopped by its CPU quota (cgroup `cpu.stat`).
+    CGROUP_THROTTLED_NS = "cgroup.throttled_ns", Counter;
+    /// UDP datagrams delivered to sockets (`/proc/net/snmp` Udp `InDatagrams`, and Udp6).
+    UDP_IN_DATAGRAMS = "udp.in_datagrams", Counter;
+    /// UDP datagrams sent (`/proc/net/snmp` Udp `OutDatagrams`, and Udp6).
+    UDP_OUT_DATAGRAMS = "udp.out_datagrams", Counter;
+    /// UDP datagrams dropped because a socket's receive buffer was full (Udp `RcvbufErrors`, and Udp6).
+    UDP_RCVBUF_ERRORS = "udp.rcvbuf_errors", Counter;
+    /// UDP datagrams not sent because a send buffer or queue was full (Udp `SndbufErrors`, and Udp6).
+    UDP_SNDBUF_ERRORS = "udp.sndbuf_errors", Counter;
+    /// UDP datagrams for a port that nobody has open (Udp `NoPorts`, and Udp6).
+    UDP_NO_PORTS = "udp.no_ports", Counter;
+    /// UDP datagrams dropped for a wrong checksum (Udp `InCsumErrors`, and Udp6).
+    UDP_CSUM_ERRORS = "udp.csum_errors", Counter;
+    /// TCP segments retransmitted (`/proc/net/snmp` Tcp `RetransSegs`).
+    TCP_RETRANS_SEGMENTS = "tcp.retrans_segments", Counter;
+    /// IP packets whose fragments could not be put together (Ip `ReasmFails`, and Ip6).
+    IP_REASM_FAILS = "ip.reasm_fails", Counter;
+    /// IP packets not forwarded or sent for want of a route (Ip `OutNoRoutes`, and Ip6).
+    IP_OUT_NO_ROUTES = "ip.out_no_routes", Counter;
+    /// Packets processed by the softnet backlog, all cores (`/proc/net/softnet_stat` column 1).
+    SOFTNET_PROCESSED = "softnet.processed", Counter;
+    /// Packets dropped because the softnet backlog was full, all cores (column 2).
+    SOFTNET_DROPPED = "softnet.dropped", Counter;
+    /// Times the softnet loop gave up with work left, all cores (column 3).
+    SOFTNET_TIME_SQUEEZE = "softnet.time_squeeze", Counter;
+    /// Packets received by the test's interface (sysfs or netlink statistics).
+    NIC_RX_PACKETS = "nic.rx_packets", Counter;
+    /// Packets sent by the test's interface.
+    NIC_TX_PACKETS = "nic.tx_packets", Counter;
+    /// Bytes received by the test's interface, MAC header included.
+    NIC_RX_BYTES = "nic.rx_bytes", Counter;
+    /// Bytes sent by the test's interface, MAC header included.
+    NIC_TX_BYTES = "nic.tx_bytes", Counter;
+    /// Packets that the test's interface received but dropped (`rx_dropped` + `rx_missed_errors` + `rx_fifo_errors`).
+    NIC_RX_DROPPED = "nic.rx_dropped", Counter;
+    /// Packets that the test's interface did not send (`tx_dropped` + `tx_fifo_errors`).
+    NIC_TX_DROPPED = "nic.tx_dropped", Counter;
+    /// Receive errors of the test's interface (`rx_errors`).
+    NIC_RX_ERRORS = "nic.rx_errors", Counter;
+    /// Packets dropped by the queueing discipline of the test's interface.
+    QDISC_DROPPED = "qdisc.dropped", Counter;
+    /// Speed of the test's interface in bit/s; absent where the device has none (veth, loopback).
+    LINK_SPEED_BPS = "link.speed_bps", Gauge;
+    /// Thermal or frequency state: current frequency of the fastest core in Hz.
+    CPU_FREQUENCY_HZ = "cpu.frequency_hz", Gauge;
+}
+
+/// The name of a per-core CPU signal: `per_core(3, "softirq_ns")` is `cpu.3.softirq_ns`.
+pub fn per_core(core: u32, part: &str) -> String {
+    format!("cpu.{core}.{part}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = ALL.iter().map(|signal| signal.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+    }
+}

@@ -1,0 +1,231 @@
+//! What to run: one test between two endpoints, as a value that crosses the wire and the store.
+
+use crate::time::{as_optional_seconds, as_seconds};
+use crate::units::{BitRate, ByteCount};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The transport under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// Which way traffic flows, seen from the client (who asked for the test).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// The client sends.
+    #[default]
+    Forward,
+    /// The server sends.
+    Reverse,
+    /// Both send at once.
+    Duplex,
+}
+
+/// Which end of the traffic an endpoint is. Independent of who is client or server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// Gives traffic to its system (for request/response: the requester).
+    Sender,
+    /// Takes traffic from its system (for request/response: the responder).
+    Receiver,
+}
+
+impl Side {
+    /// The other end.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
+/// How much traffic the sender means to offer, over all streams together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// As fast as the sender can.
+    #[default]
+    Unpaced,
+    /// An intended load in L4 payload bits per second (RFC 2285 §3.5.1).
+    At(BitRate),
+}
+
+impl Pace {
+    /// The intended load, if there is one.
+    pub const fn intended_load(self) -> Option<BitRate> {
+        match self {
+            Self::Unpaced => None,
+            Self::At(rate) => Some(rate),
+        }
+    }
+}
+
+/// When a test ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// After this long.
+    After(#[serde(with = "as_seconds")] Duration),
+    /// After this many L4 payload bytes, over all streams together.
+    Bytes(ByteCount),
+    /// After this many datagrams or transactions, over all streams together.
+    Transactions(u64),
+}
+
+/// How a thread waits for the next packet or the next send time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaitMode {
+    /// Sleeps in the kernel.
+    #[default]
+    Block,
+    /// Polls in user space without sleeping; costs a whole core.
+    Spin,
+    /// Sleeps in the kernel, which polls the device (`SO_BUSY_POLL`).
+    BusyPoll,
+}
+
+/// The cores that the traffic threads are pinned to; absent means not pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Pinning {
+    /// Core of the client's traffic thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<u32>,
+    /// Core of the server's traffic thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<u32>,
+}
+
+/// A datapath by its id, with parameters that only it understands (`sockets,gso=true`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatapathChoice {
+    /// Kebab-case id from the registry in `engine`.
+    pub id: String,
+    /// Parameters, parsed by the datapath itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+}
+
+impl Default for DatapathChoice {
+    fn default() -> Self {
+        Self {
+            id: "sockets".to_owned(),
+            params: BTreeMap::new(),
+        }
+    }
+}
+
+/// Socket options both ends apply to their traffic sockets; absent means the system's default.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SocketChoice {
+    /// `SO_SNDBUF` to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_buffer_bytes: Option<ByteCount>,
+    /// `SO_RCVBUF` to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffer_bytes: Option<ByteCount>,
+    /// `TCP_CONGESTION` to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
+}
+
+/// One test. Both ends receive the same value and derive their own part from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestSpec {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Kebab-case id of a workload in `engine`: `bulk`, `datagrams`, `ping-pong`.
+    pub workload: String,
+    /// Who sends.
+    pub direction: Direction,
+    /// Parallel streams, at least 1; each has its own socket pair and thread.
+    pub streams: u16,
+    /// UDP: payload of each datagram. TCP bulk: size of each write. Ping-pong: size of each message.
+    pub payload_bytes: ByteCount,
+    /// Intended load over all streams.
+    pub pace: Pace,
+    /// When the sender stops.
+    pub stop: Stop,
+    /// Time at the start whose traffic is sent but not counted.
+    #[serde(with = "as_seconds", default)]
+    pub warm_up: Duration,
+    /// Length of a reporting interval.
+    #[serde(with = "as_seconds")]
+    pub interval: Duration,
+    /// Time each read is delayed at the receiver, to imitate a slow application (tests, diagnosis).
+    #[serde(
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub receiver_pause: Option<Duration>,
+    /// How traffic threads wait.
+    pub wait: WaitMode,
+    /// Where traffic threads run.
+    #[serde(default)]
+    pub pinning: Pinning,
+    /// How bytes get to the network.
+    #[serde(default)]
+    pub datapath: DatapathChoice,
+    /// Socket options.
+    #[serde(default)]
+    pub socket: SocketChoice,
+    /// Seed of everything random in this test.
+    pub seed: u64,
+}
+
+impl TestSpec {
+    /// A TCP bulk transfer of ten seconds: 128 KiB writes, unpaced.
+    pub fn tcp_bulk() -> Self {
+        Self {
+            transport: Transport::Tcp,
+            workload: "bulk".to_owned(),
+            direction: Direction::Forward,
+            streams: 1,
+            payload_bytes: ByteCount::new(128 * 1024),
+            pace: Pace::Unpaced,
+            stop: Stop::After(Duration::from_secs(10)),
+            warm_up: Duration::ZERO,
+            interval: Duration::from_secs(1),
+            receiver_pause: None,
+            wait: WaitMode::Block,
+            pinning: Pinning::default(),
+            datapath: DatapathChoice::default(),
+            socket: SocketChoice::default(),
+            seed: 1,
+        }
+    }
+
+    /// A UDP datagram stream of ten seconds: 1448-byte payload at the given intended load.
+    pub fn udp_datagrams(pace: Pace) -> Self {
+        Self {
+            transport: Transport::Udp,
+            workload: "datagrams".to_owned(),
+            payload_bytes: ByteCount::new(1448),
+            pace,
+            ..Self::tcp_bulk()
+        }
+    }
+
+    /// A UDP ping-pong of 32-byte messages.
+    pub fn ping_pong(transport: Transport) -> Self {
+        Self {
+            transport,
+            workload: "ping-pong".to_owned(),
+            payload_bytes: ByteCount::new(32),
+            stop: Stop::After(Duration::from_secs(1)),
+            ..Self::tcp_bulk()
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Time: monotonic instants of this host and of the far one, and wall time as a label.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Nanoseconds on this host's monotonic clock (`CLOCK_MONOTONIC`).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct MonoInstant(u64);
+
+impl MonoInstant {
+    /// From nanoseconds since the clock's own zero.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's own zero.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Time from `earlier` to `self`; zero if `earlier` is later.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The instant `duration` later, saturating at the end of the clock.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+/// Nanoseconds on the far host's monotonic clock. Not comparable with [`MonoInstant`].
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct PeerInstant(u64);
+
+impl PeerInstant {
+    /// From nanoseconds since the far clock's own zero.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the far clock's own zero.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+}
+
+/// A monotonic clock. The real one is in `sys`; tests bring a virtual one.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> MonoInstant;
+}
+
+/// UTC wall time in RFC 3339, whole seconds: a label, never an operand.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WallTime(jiff::Timestamp);
+
+impl WallTime {
+    /// From seconds since 1970-01-01T00:00:00Z; `None` outside the calendar.
+    pub fn from_unix(seconds: i64) -> Option<Self> {
+        jiff::Timestamp::from_second(seconds).ok().map(Self)
+    }
+
+    /// Seconds since 1970-01-01T00:00:00Z.
+    pub fn as_unix(&self) -> i64 {
+        self.0.as_second()
+    }
+
+    /// `YYYYMMDD-HHMMSS`, for ids and file names.
+    pub fn compact(&self) -> String {
+        self.0.strftime("%Y%m%d-%H%M%S").to_string()
+    }
+}
+
+impl fmt::Display for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Seconds as a floating-point number in the run document (`_s` keys).
+pub mod as_seconds {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::time::Duration;
+
+    /// Writes a duration as seconds.
+    pub fn serialize<S: Serializer>(duration: &Duration, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_f64(duration.as_secs_f64())
+    }
+
+    /// Reads seconds; refuses negative, infinite and overlong values.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(d)?).map_err(D::Error::custom)
+    }
+}
+
+/// [`as_seconds`] for optional durations.
+pub mod as_optional_seconds {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::time::Duration;
+
+    /// Writes a duration as seconds, or null.
+    pub fn serialize<S: Serializer>(duration: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => s.serialize_some(&duration.as_secs_f64()),
+            None => s.serialize_none(),
+        }
+    }
+
+    /// Reads seconds or null; refuses negative, infinite and overlong values.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
+        Option::<f64>::deserialize(d)?
+            .map(|seconds| Duration::try_from_secs_f64(seconds).map_err(D::Error::custom))
+            .transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn earlier_minus_later_is_zero_not_a_panic() {
+        let (a, b) = (MonoInstant::from_nanos(5), MonoInstant::from_nanos(9));
+        assert_eq!(a.saturating_since(b), Duration::ZERO);
+        assert_eq!(b.saturating_since(a), Duration::from_nanos(4));
+    }
+
+    #[test]
+    fn wall_time_prints_rfc_3339() {
+        assert_eq!(
+            WallTime::from_unix(0).unwrap().to_string(),
+            "1970-01-01T00:00:00Z"
+        );
+    }
+}

@@ -1,0 +1,2 @@
+//! Collectors of facts and counters on this host.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Pure: from runs to HTML, text and CSV.
+#![forbid(unsafe_code)]

@@ -1,0 +1,6 @@
+//! All unsafe code and all clocks: typed socket options, rings, namespaces, affinity.
+//!
+//! Thin and typed: one function per kernel facility, no policy. Other rooms see no raw pointer,
+//! no `errno` integer and no untyped file descriptor.
+
+pub mod clock;

@@ -1,0 +1,4 @@
+//! Checks of the workspace itself.
+#![forbid(unsafe_code)]
+
+fn main() {}
