@@ -4,3 +4,4 @@
 //! no `errno` integer and no untyped file descriptor.
 
 pub mod clock;
+pub mod interface;
