@@ -1,9 +1,10 @@
 //! Point and interval estimates: the only things statistics returns.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A closed interval: the truth, as far as the source can tell, lies in `low..=high`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Interval {
     /// Smallest value consistent with the source, in the unit of the quantity.
     pub low: f64,
@@ -19,7 +20,7 @@ impl Interval {
 }
 
 /// A statistic with its confidence interval and its number of observations.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Estimate {
     /// Point estimate, in the unit of the quantity it estimates.
     pub point: f64,

@@ -3,7 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as _, V2Serializer};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Three significant digits from 1 ns to one hour: the relative error of a value is at most 0.1 %.
@@ -121,6 +123,20 @@ pub enum HistogramError {
     /// Holds values outside one hour.
     #[error("a histogram holds values over one hour")]
     Range,
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A histogram of nanoseconds: HDR V2 encoding in base64.",
+            "type": "string",
+            "contentEncoding": "base64",
+        })
+    }
 }
 
 impl Serialize for Histogram {

@@ -8,6 +8,7 @@ use crate::sample::{EndpointReport, Facts, TcpSample};
 use crate::spec::{Direction, Side, Transport};
 use crate::time::{WallTime, as_optional_seconds, as_seconds};
 use crate::units::{BitRate, ByteCount, Layer, LossRatio, PacketCount, PacketRate, Ratio};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use std::time::Duration;
 pub const SCHEMA: &str = "linerate/run/1";
 
 /// A whole run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Run {
     /// Always [`SCHEMA`].
     pub schema: String,
@@ -66,7 +67,7 @@ pub struct Run {
 }
 
 /// What made a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
     /// `linerate demo`: its parts are runs of the other kinds.
@@ -95,7 +96,7 @@ impl RunKind {
 }
 
 /// Whether a run came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
     /// All trials were made.
@@ -107,7 +108,7 @@ pub enum RunStatus {
 }
 
 /// A measuring program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Tool {
     /// `linerate`, `iperf3`, `iperf2`, `sfnt-pingpong`.
     pub name: String,
@@ -117,7 +118,7 @@ pub struct Tool {
 }
 
 /// Where an imported run came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Source {
     /// Id of the log format in `store`.
     pub format: String,
@@ -126,7 +127,7 @@ pub struct Source {
 }
 
 /// What was asked for.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Config {
     /// A command line that repeats the run; absent for imported runs whose log does not show one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +138,7 @@ pub struct Config {
 }
 
 /// A host that took part.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Host {
     /// `client` or `server` of the control connection: names the machine, not the traffic's direction.
     pub role: String,
@@ -150,7 +151,7 @@ pub struct Host {
 }
 
 /// One trial: one direction of one test at one intended load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Trial {
     /// Position in the run, from 0.
     pub index: u32,
@@ -195,6 +196,7 @@ pub struct Trial {
     pub received_packet_rate: Option<PacketRate>,
     /// Counted time on the sender's clock; the receiver's if only that is known.
     #[serde(rename = "duration_s", with = "as_optional_seconds", default)]
+    #[schemars(with = "Option<f64>")]
     pub duration: Option<Duration>,
     /// L4 payload bytes the sender gave to its system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,7 +282,7 @@ impl Trial {
 }
 
 /// Packet accounting of a trial. `sent = received + lost` whenever all three are known.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Packets {
     /// Given to the system by the sender's application.
     pub sent: Option<PacketCount>,
@@ -297,7 +299,7 @@ pub struct Packets {
 }
 
 /// A place where packets can be lost, in path order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// Accepted by the sender's socket call, dropped before the queueing discipline.
@@ -319,7 +321,7 @@ pub enum Place {
 }
 
 /// How many lost packets were lost at one place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LedgerEntry {
     /// The place.
     pub place: Place,
@@ -330,13 +332,15 @@ pub struct LedgerEntry {
 }
 
 /// One reporting interval of a trial, all streams together.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TrialInterval {
     /// Start within the trial.
     #[serde(rename = "start_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub start: Duration,
     /// End within the trial.
     #[serde(rename = "end_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub end: Duration,
     /// Sender side.
     #[serde(
@@ -370,7 +374,7 @@ pub struct TrialInterval {
 }
 
 /// What a delay distribution timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayOf {
     /// Half of a request/response round trip.
@@ -384,7 +388,7 @@ pub enum DelayOf {
 }
 
 /// A delay distribution.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Delay {
     /// What was timed.
     pub of: DelayOf,
@@ -443,7 +447,7 @@ impl Delay {
 }
 
 /// TCP state of the sending side over a trial.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TcpSummary {
     /// Segments retransmitted.
     #[serde(default)]
@@ -481,7 +485,7 @@ pub struct TcpSummary {
 }
 
 /// CPU use of both ends over a trial.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CpuSummary {
     /// The host that sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -492,7 +496,7 @@ pub struct CpuSummary {
 }
 
 /// CPU use of one end over a trial. Shares are of one core unless said otherwise.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CpuSide {
     /// Share of all cores that was not idle.
     #[serde(default)]
@@ -521,7 +525,7 @@ pub struct CpuSide {
 }
 
 /// What bounds a goal's upper bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoundedBy {
     /// Delay over the goal.
@@ -535,7 +539,7 @@ pub enum BoundedBy {
 }
 
 /// The result of one search goal. Rates are L4 payload.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct GoalResult {
     /// Which way.
     pub direction: Direction,
@@ -565,11 +569,12 @@ pub struct GoalResult {
     pub trials: u32,
     /// Trial time used until the goal was done.
     #[serde(rename = "time_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub time: Duration,
 }
 
 /// Notable points of a load curve. Rates are L4 payload.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct CurveFacts {
     /// Highest received rate of any trial.
     #[serde(rename = "peak_received_bps")]
@@ -589,7 +594,7 @@ pub struct CurveFacts {
 }
 
 /// What can limit a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// Nothing saturated: what was asked for was carried.
@@ -651,7 +656,7 @@ impl Limit {
 }
 
 /// How sure a verdict is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// Hints only, or a source is missing.
@@ -663,7 +668,7 @@ pub enum Confidence {
 }
 
 /// An experiment that would confirm a claim, and its result once it was run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Experiment {
     /// What to change.
     pub change: String,
@@ -675,7 +680,7 @@ pub struct Experiment {
 }
 
 /// What limits a run, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Verdict {
     /// What limits.
     pub limit: Limit,
@@ -695,7 +700,7 @@ pub struct Verdict {
 }
 
 /// A rule's outcome. A check that could not be made has not passed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum RuleOutcome {
     /// The cause was found.
@@ -716,7 +721,7 @@ pub enum RuleOutcome {
 }
 
 /// One rule's outcome for one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Finding {
     /// The rule's id.
     pub rule: String,

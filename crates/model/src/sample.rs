@@ -4,12 +4,13 @@ use crate::histogram::Histogram;
 use crate::spec::Side;
 use crate::time::as_seconds;
 use crate::units::{ByteCount, PacketCount};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One reading of all signals of one host, named by [`crate::signals`].
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Nanoseconds on that host's monotonic clock.
     pub at_ns: u64,
@@ -33,7 +34,7 @@ impl Snapshot {
 pub type Facts = BTreeMap<String, serde_json::Value>;
 
 /// An error of the data plane, counted and never formatted in the loop.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// The system call: `sendmmsg`, `recv`, `connect`.
     pub operation: String,
@@ -44,13 +45,15 @@ pub struct ErrorCount {
 }
 
 /// What one stream moved in one reporting interval, as seen by one side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct IntervalCount {
     /// Start, from the start of the stream's counted time on this side's clock.
     #[serde(rename = "start_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub start: Duration,
     /// End, on the same scale.
     #[serde(rename = "end_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub end: Duration,
     /// L4 payload bytes given to or taken from the system; duplicates excluded at the receiver.
     pub bytes: ByteCount,
@@ -59,7 +62,7 @@ pub struct IntervalCount {
 }
 
 /// What the receiver of numbered datagrams knows from sequence numbers alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct SequenceCount {
     /// Distinct datagrams received.
     pub received: PacketCount,
@@ -80,7 +83,7 @@ pub struct SequenceCount {
 }
 
 /// One reading of `TCP_INFO`. `None` means this kernel does not report the field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TcpSample {
     /// Time of the reading from the start of the stream on this side's clock, nanoseconds.
     pub at_ns: u64,
@@ -135,7 +138,7 @@ pub struct TcpSample {
 }
 
 /// What one side of one stream saw.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct StreamReport {
     /// Index of the stream within its direction, from 0.
     pub index: u16,
@@ -146,6 +149,7 @@ pub struct StreamReport {
     pub packets: PacketCount,
     /// Counted time: from the first counted byte to the last, on this side's clock.
     #[serde(rename = "duration_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub duration: Duration,
     /// Per-interval counts, in order.
     pub intervals: Vec<IntervalCount>,
@@ -179,9 +183,11 @@ pub struct StreamReport {
     pub errors: Vec<ErrorCount>,
     /// CPU time of the traffic thread, user and system.
     #[serde(rename = "thread_cpu_s", with = "as_seconds", default)]
+    #[schemars(with = "f64")]
     pub thread_cpu: Duration,
     /// Time the traffic thread was runnable but waited for a core (`/proc/thread-self/schedstat`).
     #[serde(rename = "run_delay_s", with = "as_seconds", default)]
+    #[schemars(with = "f64")]
     pub run_delay: Duration,
     /// Transactions that got no answer in time (requester only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,7 +204,7 @@ pub struct StreamReport {
 }
 
 /// Everything one side of one direction reports after a test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct EndpointReport {
     /// Sender or receiver.
     pub side: Side,

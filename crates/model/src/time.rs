@@ -1,6 +1,8 @@
 //! Time: monotonic instants of this host and of the far one, and wall time as a label.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -80,6 +82,20 @@ impl WallTime {
     /// `YYYYMMDD-HHMMSS`, for ids and file names.
     pub fn compact(&self) -> String {
         self.0.strftime("%Y%m%d-%H%M%S").to_string()
+    }
+}
+
+impl JsonSchema for WallTime {
+    fn schema_name() -> Cow<'static, str> {
+        "WallTime".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "UTC, RFC 3339.",
+            "type": "string",
+            "format": "date-time",
+        })
     }
 }
 

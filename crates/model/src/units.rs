@@ -2,12 +2,14 @@
 //!
 //! SI prefixes for bits and packets (`10M` = 10 000 000 bit/s), IEC for bytes (`64K` = 65 536 B).
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 /// Bits per second. Which layer's bits is said beside it by a [`Layer`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BitRate(u64);
 
@@ -83,7 +85,7 @@ impl std::str::FromStr for BitRate {
 }
 
 /// Packets (datagrams, segments, transactions: the neighbour says which) per second.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PacketRate(f64);
 
@@ -113,7 +115,7 @@ impl fmt::Display for PacketRate {
 }
 
 /// A number of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ByteCount(u64);
 
@@ -171,7 +173,7 @@ impl std::str::FromStr for ByteCount {
 }
 
 /// A number of packets: datagrams for UDP, segments for TCP, transactions for request/response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PacketCount(u64);
 
@@ -247,6 +249,21 @@ impl TryFrom<f64> for Ratio {
     }
 }
 
+impl JsonSchema for Ratio {
+    fn schema_name() -> Cow<'static, str> {
+        "Ratio".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A share from 0 to 1.",
+            "type": "number",
+            "minimum": 0,
+            "maximum": 1,
+        })
+    }
+}
+
 impl From<Ratio> for f64 {
     fn from(ratio: Ratio) -> Self {
         ratio.0
@@ -298,7 +315,7 @@ impl fmt::Display for Quantile {
 }
 
 /// Whose bits a rate counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
     /// Bits on the wire: preamble, frame with FCS, and inter-frame gap.

@@ -1,0 +1,43 @@
+//! For tests only: checks a run document against `schema/run-1.json`.
+//!
+//! Apart from the other crates so that the validator (and the hundred crates below it) is never
+//! part of the binary. `linerate-store` makes the schema; this crate only reads the published file,
+//! so a test that uses it checks what other people's programs would check.
+#![forbid(unsafe_code)]
+
+use serde_json::Value;
+
+/// The published schema of `linerate/run/1`.
+pub const RUN_1: &str = include_str!("../../../schema/run-1.json");
+
+/// Checks `document` against [`RUN_1`]; each error says where in the document and why.
+pub fn validate(document: &Value) -> Result<(), Vec<String>> {
+    let schema: Value =
+        serde_json::from_str(RUN_1).expect("invariant: the published schema is JSON");
+    let validator =
+        jsonschema::validator_for(&schema).expect("invariant: the published schema is a schema");
+    let errors: Vec<_> = validator
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_no_run_is_refused_with_the_place() {
+        let errors = validate(&json!({"schema": "linerate/run/1", "trials": 3})).unwrap_err();
+        assert!(
+            errors.iter().any(|error| error.starts_with("/trials")),
+            "{errors:?}"
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Run documents in other programs' formats.
+
+use linerate_model::run::{Run, Trial, TrialInterval};
+use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use serde::Serialize;
+
+/// The run document, indented, with a final line feed.
+pub fn json(run: &Run) -> String {
+    let mut text = serde_json::to_string_pretty(run).expect("invariant: a run is a JSON value");
+    text.push('\n');
+    text
+}
+
+/// One row per trial, of the run and of its parts, as CSV (RFC 4180) with units in the headings.
+///
+/// An empty cell means that the source cannot tell.
+pub fn csv(run: &Run) -> String {
+    let heading = TRIAL_COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+    let rows = trials(run).into_iter().map(|(run, trial)| {
+        let cells = TRIAL_COLUMNS.iter().map(|(_, cell)| cell(run, trial));
+        record(cells.map(Option::unwrap_or_default))
+    });
+    std::iter::once(record(heading)).chain(rows).collect()
+}
+
+/// One row per reporting interval of each trial, of the run and of its parts, as CSV (RFC 4180).
+///
+/// Sender and receiver may have intervals of their own, each with the other side's cells empty.
+pub fn intervals_csv(run: &Run) -> String {
+    let heading = INTERVAL_COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+    let mut text = record(heading);
+    for (run, trial) in trials(run) {
+        for interval in &trial.intervals {
+            let cells = INTERVAL_COLUMNS
+                .iter()
+                .map(|(_, cell)| cell(run, trial, interval));
+            text += &record(cells.map(Option::unwrap_or_default));
+        }
+    }
+    text
+}
+
+/// A heading and how its cell is made; `None` is an empty cell.
+type TrialColumn = (&'static str, fn(&Run, &Trial) -> Option<String>);
+
+/// The same for a reporting interval.
+type IntervalColumn = (
+    &'static str,
+    fn(&Run, &Trial, &TrialInterval) -> Option<String>,
+);
+
+static TRIAL_COLUMNS: &[TrialColumn] = &[
+    ("run", |run, _| text(&run.id)),
+    ("trial", |_, trial| text(&trial.index)),
+    ("label", |_, trial| trial.label.clone()),
+    ("transport", |_, trial| kebab(&trial.transport)),
+    ("direction", |_, trial| kebab(&trial.direction)),
+    ("layer", |_, trial| kebab(&trial.layer)),
+    ("streams", |_, trial| trial.streams.as_ref().and_then(text)),
+    ("payload_bytes", |_, trial| bytes(trial.payload_bytes)),
+    ("intended_bps", |_, trial| rate(trial.intended_load)),
+    ("offered_bps", |_, trial| rate(trial.offered_load)),
+    ("received_bps", |_, trial| rate(trial.received_rate)),
+    ("offered_pps", |_, trial| {
+        trial.offered_packet_rate.and_then(|r| text(&r.pps()))
+    }),
+    ("received_pps", |_, trial| {
+        trial.received_packet_rate.and_then(|r| text(&r.pps()))
+    }),
+    ("duration_s", |_, trial| {
+        trial.duration.and_then(|d| text(&d.as_secs_f64()))
+    }),
+    ("sent_bytes", |_, trial| bytes(trial.sent_bytes)),
+    ("received_bytes", |_, trial| bytes(trial.received_bytes)),
+    ("sent_packets", |_, trial| {
+        count(trial.packets.and_then(|p| p.sent))
+    }),
+    ("received_packets", |_, trial| {
+        count(trial.packets.and_then(|p| p.received))
+    }),
+    ("lost_packets", |_, trial| {
+        count(trial.packets.and_then(|p| p.lost))
+    }),
+    ("duplicated_packets", |_, trial| {
+        count(trial.packets.and_then(|p| p.duplicated))
+    }),
+    ("reordered_packets", |_, trial| {
+        count(trial.packets.and_then(|p| p.reordered))
+    }),
+    ("loss_ratio", |_, trial| {
+        trial.loss_ratio().and_then(|r| text(&Ratio::get(r)))
+    }),
+    ("delay_of", |_, trial| {
+        trial.delay.as_ref().and_then(|d| kebab(&d.of))
+    }),
+    ("delay_min_ns", |_, trial| {
+        text(&trial.delay.as_ref()?.min_ns?)
+    }),
+    ("delay_mean_ns", |_, trial| {
+        text(&trial.delay.as_ref()?.mean_ns?)
+    }),
+    ("delay_p50_ns", |_, trial| {
+        text(&trial.delay.as_ref()?.p50_ns?)
+    }),
+    ("delay_p99_ns", |_, trial| {
+        text(&trial.delay.as_ref()?.p99_ns?)
+    }),
+    ("delay_p999_ns", |_, trial| {
+        text(&trial.delay.as_ref()?.p999_ns?)
+    }),
+    ("delay_max_ns", |_, trial| {
+        text(&trial.delay.as_ref()?.max_ns?)
+    }),
+    ("delay_count", |_, trial| {
+        text(&trial.delay.as_ref()?.count?)
+    }),
+    ("retransmitted_segments", |_, trial| {
+        text(&trial.tcp.as_ref()?.retransmitted_segments?)
+    }),
+    ("cwnd_mean_bytes", |_, trial| {
+        bytes(trial.tcp.as_ref()?.cwnd_mean_bytes)
+    }),
+    ("cwnd_max_bytes", |_, trial| {
+        bytes(trial.tcp.as_ref()?.cwnd_max_bytes)
+    }),
+    ("srtt_mean_ns", |_, trial| {
+        text(&trial.tcp.as_ref()?.srtt_mean_ns?)
+    }),
+    ("sender_host_cpu_ratio", |_, trial| {
+        text(&trial.cpu.as_ref()?.sender.as_ref()?.host_ratio?.get())
+    }),
+    ("sender_thread_cpu_ratio", |_, trial| {
+        text(&trial.cpu.as_ref()?.sender.as_ref()?.thread_ratio?.get())
+    }),
+    ("receiver_host_cpu_ratio", |_, trial| {
+        text(&trial.cpu.as_ref()?.receiver.as_ref()?.host_ratio?.get())
+    }),
+    ("receiver_thread_cpu_ratio", |_, trial| {
+        text(&trial.cpu.as_ref()?.receiver.as_ref()?.thread_ratio?.get())
+    }),
+    ("valid", |_, trial| text(&trial.valid)),
+    ("reasons", |_, trial| Some(trial.reasons.join("; "))),
+];
+
+static INTERVAL_COLUMNS: &[IntervalColumn] = &[
+    ("run", |run, _, _| text(&run.id)),
+    ("trial", |_, trial, _| text(&trial.index)),
+    ("label", |_, trial, _| trial.label.clone()),
+    ("direction", |_, trial, _| kebab(&trial.direction)),
+    ("layer", |_, trial, _| kebab(&trial.layer)),
+    ("start_s", |_, _, i| text(&i.start.as_secs_f64())),
+    ("end_s", |_, _, i| text(&i.end.as_secs_f64())),
+    ("offered_bps", |_, _, i| rate(i.offered_load)),
+    ("received_bps", |_, _, i| rate(i.received_rate)),
+    ("cwnd_bytes", |_, _, i| bytes(i.cwnd_bytes)),
+    ("srtt_ns", |_, _, i| text(&i.srtt_ns?)),
+    ("retransmitted_segments", |_, _, i| {
+        text(&i.retransmitted_segments?)
+    }),
+    ("lost_packets", |_, _, i| count(i.lost_packets)),
+    ("total_packets", |_, _, i| count(i.total_packets)),
+];
+
+/// The trials of `run` and of all its parts, each with the run it belongs to.
+fn trials(run: &Run) -> Vec<(&Run, &Trial)> {
+    let own = run.trials.iter().map(|trial| (run, trial));
+    own.chain(run.parts.iter().flat_map(trials)).collect()
+}
+
+/// One record of RFC 4180.
+fn record(cells: impl Iterator<Item = String>) -> String {
+    let quoted: Vec<_> = cells.map(quote).collect();
+    quoted.join(",") + "\r\n"
+}
+
+fn quote(cell: String) -> String {
+    if cell.contains(['"', ',', '\r', '\n']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a cell")]
+fn text(value: &impl ToString) -> Option<String> {
+    Some(value.to_string())
+}
+
+/// The value's name in the run document.
+fn kebab(value: &impl Serialize) -> Option<String> {
+    let name = serde_json::to_value(value).ok()?;
+    name.as_str().map(str::to_owned)
+}
+
+fn rate(rate: Option<BitRate>) -> Option<String> {
+    rate.and_then(|rate| text(&rate.bps()))
+}
+
+fn bytes(bytes: Option<ByteCount>) -> Option<String> {
+    bytes.and_then(|bytes| text(&bytes.get()))
+}
+
+fn count(packets: Option<PacketCount>) -> Option<String> {
+    packets.and_then(|packets| text(&packets.get()))
+}

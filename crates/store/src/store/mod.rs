@@ -1,0 +1,211 @@
+//! The store: one directory per run, written while the run goes on.
+//!
+//! ```text
+//! <store>/<id>/header.json   the run without trials; written first, atomically
+//!              trials.jsonl  one trial per line, appended and flushed; gone once run.json is there
+//!              run.json      the whole run document; written last, atomically
+//! ```
+//!
+//! Invariant: at every instant a crash leaves either a readable run or a directory without
+//! `header.json`, which is listed as broken. A directory without `run.json` reads as
+//! [`RunStatus::Incomplete`](linerate_model::run::RunStatus).
+
+mod error;
+mod files;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::StoreError;
+pub use write::RunWriter;
+
+use linerate_model::WallTime;
+use linerate_model::run::{Run, RunKind, RunStatus, Tool};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// File of the run without its trials.
+pub(crate) const HEADER: &str = "header.json";
+/// File of the trials made so far, one JSON document per line.
+pub(crate) const TRIALS: &str = "trials.jsonl";
+/// File of the finished run document.
+pub(crate) const RUN: &str = "run.json";
+
+/// A directory of runs.
+#[derive(Debug, Clone)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+/// One entry of a store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// Name of the entry's directory, which is the run's id.
+    pub id: String,
+    /// The entry's directory.
+    pub path: PathBuf,
+    /// What it holds.
+    pub entry: Entry,
+}
+
+/// What an entry of a store holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// Cannot be read, and why.
+    Broken {
+        /// What was found, and what to do.
+        reason: String,
+    },
+    /// A run.
+    Run(Summary),
+}
+
+/// A run in one line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Which command, or what kind of log, it came from.
+    pub kind: RunKind,
+    /// What it is about.
+    pub title: Option<String>,
+    /// When it started, as far as its source says.
+    pub started: Option<WallTime>,
+    /// Whether it came to its end.
+    pub status: RunStatus,
+    /// What measured.
+    pub tool: Tool,
+    /// Trials of its own; those of its parts are not counted.
+    pub trials: usize,
+}
+
+impl Store {
+    /// Opens the store in `dir`. The directory need not exist: the first run creates it.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        match std::fs::metadata(dir) {
+            Ok(found) if !found.is_dir() => Err(StoreError::NotADirectory {
+                path: dir.to_owned(),
+            }),
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::io("open the store", dir, source))
+            }
+            _ => Ok(Self {
+                dir: dir.to_owned(),
+            }),
+        }
+    }
+
+    /// The store's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Begins the run `header.id`: its trials follow through the writer.
+    ///
+    /// Refuses an id that is already in the store. On failure nothing is left behind.
+    pub fn create(&self, header: &Run) -> Result<RunWriter, StoreError> {
+        RunWriter::create(&self.dir, header)
+    }
+
+    /// Every entry, in the order in which they were written, newest last.
+    ///
+    /// Reads heads only: a damaged trial shows when the run is loaded.
+    pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        let mut found: Vec<(Option<SystemTime>, Listed)> = self
+            .entries()?
+            .into_iter()
+            .map(|(id, path)| {
+                let entry = match read::summary(&path) {
+                    Ok(summary) => Entry::Run(summary),
+                    Err(error) => Entry::Broken {
+                        reason: error.to_string(),
+                    },
+                };
+                (written(&path), Listed { id, path, entry })
+            })
+            .collect();
+        found.sort_by(|(a, x), (b, y)| (a, &x.id).cmp(&(b, &y.id)));
+        Ok(found.into_iter().map(|(_, listed)| listed).collect())
+    }
+
+    /// Loads a run: by a unique beginning of its id, by `last`, or by the path of a run directory or
+    /// of a `run.json`.
+    pub fn load(&self, id_or_path: &str) -> Result<Run, StoreError> {
+        let path = Path::new(id_or_path);
+        let is_path = path.components().count() > 1 || id_or_path.ends_with(".json");
+        if is_path && path.is_file() {
+            return read::document(path);
+        }
+        if is_path && path.is_dir() {
+            return read::run(path);
+        }
+        if id_or_path == "last" {
+            let newest = self.list()?.pop().ok_or_else(|| StoreError::Empty {
+                store: self.dir.clone(),
+            })?;
+            return read::run(&newest.path);
+        }
+        read::run(&self.find(id_or_path)?)
+    }
+
+    /// The directory of the one run whose id is or begins with `wanted`.
+    fn find(&self, wanted: &str) -> Result<PathBuf, StoreError> {
+        let mut matches: Vec<_> = self
+            .entries()?
+            .into_iter()
+            .filter(|(id, _)| !wanted.is_empty() && id.starts_with(wanted))
+            .collect();
+        if let Some(exact) = matches.iter().position(|(id, _)| id == wanted) {
+            return Ok(matches.swap_remove(exact).1);
+        }
+        match matches.len() {
+            0 => Err(StoreError::NotFound {
+                wanted: wanted.to_owned(),
+                store: self.dir.clone(),
+            }),
+            1 => Ok(matches.swap_remove(0).1),
+            _ => Err(StoreError::Ambiguous {
+                wanted: wanted.to_owned(),
+                matches: matches.into_iter().map(|(id, _)| id).collect(),
+            }),
+        }
+    }
+
+    /// Name and path of each run directory, by name; none if the store does not exist yet.
+    fn entries(&self) -> Result<Vec<(String, PathBuf)>, StoreError> {
+        let fail = |source| StoreError::io("list the store", &self.dir, source);
+        let dir = match std::fs::read_dir(&self.dir) {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(fail(error)),
+        };
+        let mut entries = Vec::new();
+        for entry in dir {
+            let entry = entry.map_err(fail)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !name.starts_with('.') && entry.path().is_dir() {
+                entries.push((name, entry.path()));
+            }
+        }
+        entries.sort();
+        Ok(entries)
+    }
+}
+
+/// A fresh id: start time, kind, and four digits of `salt` against collisions.
+///
+/// `20261121-050000-udp-1f3a`. `salt` may be any number that differs between two runs of one second.
+pub fn new_id(started: &WallTime, kind: RunKind, salt: u64) -> String {
+    // Fibonacci hashing: consecutive salts (a counter, a process id) give different digits.
+    let mixed = salt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
+    format!("{}-{}-{mixed:04x}", started.compact(), kind.as_str())
+}
+
+/// When the entry was begun, as far as the file system knows: orders runs that carry no time.
+fn written(path: &Path) -> Option<SystemTime> {
+    [HEADER, RUN]
+        .iter()
+        .find_map(|name| std::fs::metadata(path.join(name)).ok())
+        .or_else(|| std::fs::metadata(path).ok())
+        .and_then(|metadata| metadata.modified().ok())
+}

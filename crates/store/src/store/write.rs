@@ -1,0 +1,93 @@
+//! Writing a run while it goes on.
+
+use super::files::{LineLog, write_atomically};
+use super::{HEADER, RUN, StoreError, TRIALS};
+use linerate_model::run::{Run, Trial};
+use serde::{Serialize, de::DeserializeOwned};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Writes one run. Dropped without [`finish`](Self::finish), the run stays readable as incomplete.
+#[derive(Debug)]
+pub struct RunWriter {
+    id: String,
+    dir: PathBuf,
+    trials: LineLog<File>,
+}
+
+impl RunWriter {
+    pub(super) fn create(store: &Path, header: &Run) -> Result<Self, StoreError> {
+        check_id(&header.id)?;
+        let bytes = readable(&header.id, header)?;
+        std::fs::create_dir_all(store)
+            .map_err(|source| StoreError::io("create the store", store, source))?;
+        let dir = store.join(&header.id);
+        std::fs::create_dir(&dir).map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => StoreError::Exists {
+                id: header.id.clone(),
+                path: dir.clone(),
+            },
+            _ => StoreError::io("create the run", &dir, source),
+        })?;
+        Self::begin(&header.id, &dir, &bytes).inspect_err(|_| {
+            // Ours and without a readable run in it; the error to report is the first one.
+            drop(std::fs::remove_dir_all(&dir));
+        })
+    }
+
+    fn begin(id: &str, dir: &Path, header: &[u8]) -> Result<Self, StoreError> {
+        write_atomically(&dir.join(HEADER), header)?;
+        Ok(Self {
+            id: id.to_owned(),
+            dir: dir.to_owned(),
+            trials: LineLog::create(&dir.join(TRIALS))?,
+        })
+    }
+
+    /// Appends one trial, so that it survives this process.
+    ///
+    /// After an error the trials before it are intact, and the next one may be tried.
+    pub fn trial(&mut self, trial: &Trial) -> Result<(), StoreError> {
+        let line = readable(&self.id, trial)?;
+        self.trials.append(line)
+    }
+
+    /// Writes the finished run document, which holds all trials, and ends the run.
+    ///
+    /// After an error the run is what it was before: readable and incomplete.
+    pub fn finish(self, run: &Run) -> Result<(), StoreError> {
+        let bytes = readable(&self.id, run)?;
+        write_atomically(&self.dir.join(RUN), &bytes)?;
+        // run.json holds every trial; a log that cannot be removed is only a waste of space.
+        drop(std::fs::remove_file(self.dir.join(TRIALS)));
+        Ok(())
+    }
+
+    /// The run's directory.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+}
+
+/// Encodes `value`, and makes sure that it can be read again: JSON has no NaN and no infinity.
+fn readable<T: Serialize + DeserializeOwned>(id: &str, value: &T) -> Result<Vec<u8>, StoreError> {
+    let unreadable = |error: serde_json::Error| StoreError::Unreadable {
+        id: id.to_owned(),
+        reason: error.to_string(),
+    };
+    let bytes = serde_json::to_vec(value).map_err(unreadable)?;
+    serde_json::from_slice::<T>(&bytes).map_err(unreadable)?;
+    Ok(bytes)
+}
+
+/// Refuses ids that would leave the store's directory or hide in it.
+fn check_id(id: &str) -> Result<(), StoreError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let begins_well = id.starts_with(|c: char| c.is_ascii_alphanumeric());
+    // 255 bytes is the longest name of the usual Linux file systems.
+    if begins_well && id.len() <= 255 && id.chars().all(plain) {
+        Ok(())
+    } else {
+        Err(StoreError::Id { id: id.to_owned() })
+    }
+}
