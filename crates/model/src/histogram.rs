@@ -99,9 +99,12 @@ impl Histogram {
         STANDARD.encode(bytes)
     }
 
-    /// Reads [`to_base64`](Self::to_base64); refuses anything else.
+    /// Reads [`to_base64`](Self::to_base64); refuses anything else, also other bounds.
     pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
         let bytes = STANDARD.decode(text).map_err(|_| HistogramError::Base64)?;
+        if !is_ours(&bytes) {
+            return Err(HistogramError::Encoding);
+        }
         let inner: hdrhistogram::Histogram<u64> = HdrDeserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|_| HistogramError::Encoding)?;
@@ -109,6 +112,25 @@ impl Histogram {
         own.0.add(&inner).map_err(|_| HistogramError::Range)?;
         Ok(own)
     }
+}
+
+/// Whether the V2 header is the one [`Histogram::to_base64`] writes and the payload is all there.
+///
+/// The reader allocates what the header asks for, up to gigabytes, so a hostile header must not reach it.
+fn is_ours(bytes: &[u8]) -> bool {
+    /// Uncompressed V2 with counts of up to eight bytes.
+    const COOKIE: u32 = 0x1c84_9313;
+    /// Cookie, payload length, offset and digits (4 bytes each); low, high and ratio (8 bytes each).
+    const HEADER: usize = 40;
+    let word = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    let long = |at: usize| Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+    let payload = bytes
+        .len()
+        .checked_sub(HEADER)
+        .and_then(|len| u32::try_from(len).ok());
+    payload.is_some()
+        && (word(0), word(4), word(8)) == (Some(COOKIE), payload, Some(0))
+        && (word(12), long(16), long(24)) == (Some(3), Some(1), Some(MAX_NANOS))
 }
 
 /// Why a stored histogram cannot be read.
@@ -164,6 +186,19 @@ mod tests {
         let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
         assert_eq!(back, histogram);
         assert_eq!(back.len(), 4);
+    }
+
+    #[test]
+    fn a_header_that_asks_for_gigabytes_is_refused_unread() {
+        let mut bytes = STANDARD.decode(Histogram::new().to_base64()).unwrap();
+        bytes[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+        let huge_payload = STANDARD.encode(&bytes);
+        bytes[4..8].copy_from_slice(&[0; 4]);
+        bytes[24..32].copy_from_slice(&u64::MAX.to_be_bytes());
+        let huge_range = STANDARD.encode(&bytes[..40]);
+        for text in [huge_payload, huge_range] {
+            assert_eq!(Histogram::from_base64(&text), Err(HistogramError::Encoding));
+        }
     }
 
     #[test]

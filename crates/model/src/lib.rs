@@ -11,6 +11,7 @@ pub mod run;
 pub mod sample;
 pub mod signals;
 pub mod spec;
+mod spec_check;
 pub mod time;
 pub mod units;
 

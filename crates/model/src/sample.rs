@@ -1,12 +1,14 @@
 //! What was seen: raw counters, per stream and per host, cumulative and with their time.
 
 use crate::histogram::Histogram;
-use crate::spec::Side;
+use crate::spec::{MAX_STREAMS, Side};
 use crate::time::as_seconds;
 use crate::units::{ByteCount, PacketCount};
 use schemars::JsonSchema;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 /// One reading of all signals of one host, named by [`crate::signals`].
@@ -208,10 +210,61 @@ pub struct StreamReport {
 pub struct EndpointReport {
     /// Sender or receiver.
     pub side: Side,
-    /// Each stream.
+    /// Each stream; at most [`MAX_STREAMS`](crate::spec::MAX_STREAMS) are read.
+    #[serde(deserialize_with = "bounded_streams")]
     pub streams: Vec<StreamReport>,
     /// Host counters just before the first byte.
     pub before: Snapshot,
     /// Host counters just after the last byte.
     pub after: Snapshot,
+}
+
+/// Reads at most `MAX_STREAMS` streams: each may hold histograms that are far larger than their text.
+fn bounded_streams<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<StreamReport>, D::Error> {
+    struct Streams;
+
+    impl<'de> Visitor<'de> for Streams {
+        type Value = Vec<StreamReport>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {MAX_STREAMS} stream reports")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut streams = Vec::new();
+            while let Some(stream) = seq.next_element()? {
+                if streams.len() == usize::from(MAX_STREAMS) {
+                    return Err(A::Error::invalid_length(streams.len() + 1, &self));
+                }
+                streams.push(stream);
+            }
+            Ok(streams)
+        }
+    }
+
+    d.deserialize_seq(Streams)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(streams: u16) -> EndpointReport {
+        EndpointReport {
+            side: Side::Receiver,
+            streams: vec![StreamReport::default(); usize::from(streams)],
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+        }
+    }
+
+    #[test]
+    fn a_report_of_the_most_streams_is_read_and_one_more_is_refused() {
+        let most = report(MAX_STREAMS);
+        let text = serde_json::to_string(&most).unwrap();
+        assert_eq!(serde_json::from_str::<EndpointReport>(&text).unwrap(), most);
+        let text = serde_json::to_string(&report(MAX_STREAMS + 1)).unwrap();
+        let error = serde_json::from_str::<EndpointReport>(&text).unwrap_err();
+        assert!(error.to_string().contains("at most 128"), "{error}");
+    }
 }
