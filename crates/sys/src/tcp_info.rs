@@ -57,7 +57,7 @@ pub fn parse(bytes: &[u8], at_ns: u64) -> TcpSample {
         dsack_dups: info.u32(216),
         delivered_ce: info.u32(196),
         delivery_rate_bps: delivery_rate.map(|rate| rate.saturating_mul(8)),
-        delivery_rate_app_limited: delivery_rate.and(bytes.get(7)).map(|flags| flags & 1 == 1),
+        delivery_rate_app_limited: delivery_rate.and_then(|_| Some(bytes.get(7)? & 1 == 1)),
         pacing_rate_bps: info
             .u64(104)
             .filter(|rate| *rate < u64::MAX)
