@@ -2,7 +2,7 @@
 
 use crate::histogram::Histogram;
 use crate::spec::{MAX_STREAMS, Side};
-use crate::time::as_seconds;
+use crate::time::{as_optional_seconds, as_seconds};
 use crate::units::{ByteCount, PacketCount};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
@@ -191,6 +191,15 @@ pub struct StreamReport {
     #[serde(rename = "run_delay_s", with = "as_seconds", default)]
     #[schemars(with = "f64")]
     pub run_delay: Duration,
+    /// Time the traffic thread was runnable but waited for a core (`/proc/thread-self/schedstat`);
+    /// `None` where the kernel does not account it.
+    #[serde(
+        rename = "run_delay_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub run_delay: Option<Duration>,
     /// Transactions that got no answer in time (requester only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<PacketCount>,

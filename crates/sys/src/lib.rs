@@ -3,5 +3,12 @@
 //! Thin and typed: one function per kernel facility, no policy. Other rooms see no raw pointer,
 //! no `errno` integer and no untyped file descriptor.
 
+pub mod affinity;
 pub mod clock;
+pub mod failure;
 pub mod interface;
+pub mod sockopt;
+pub mod tcp;
+pub mod tcp_info;
+pub mod thread;
+pub mod udp;

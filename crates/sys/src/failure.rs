@@ -1,0 +1,159 @@
+//! A failed system call as a value: which call, which error, and what class of error it is.
+//!
+//! Data-plane loops count these; nothing is formatted until somebody asks.
+
+use rustix::io::Errno;
+use std::fmt;
+use std::io;
+
+/// A system call that failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    operation: &'static str,
+    errno: Errno,
+}
+
+/// What a failure means for a loop that moves traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureClass {
+    /// The argument can never work: a datagram over the path's size, an option the device lacks.
+    Impossible,
+    /// A signal came first; nothing happened.
+    Interrupted,
+    /// The system has no memory or queue space for this datagram now (`ENOBUFS`, `ENOMEM`).
+    NoBuffers,
+    /// Anything else: a route went away, a filter said no.
+    Other,
+    /// The far end has closed its socket or reset the connection.
+    PeerGone,
+    /// Nothing to read or no room to write yet (`EAGAIN`).
+    WouldBlock,
+}
+
+impl Failure {
+    /// The failure of `operation` with `errno`.
+    pub(crate) const fn new(operation: &'static str, errno: Errno) -> Self {
+        Self { operation, errno }
+    }
+
+    /// The failure of `operation` that the C library just reported.
+    pub(crate) fn last(operation: &'static str) -> Self {
+        let code = io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        Self::new(operation, Errno::from_raw_os_error(code))
+    }
+
+    /// The failure of `operation` that the standard library reported.
+    pub fn from_io(operation: &'static str, error: &io::Error) -> Self {
+        let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+        Self::new(operation, errno)
+    }
+
+    /// No room or nothing there, as a non-blocking call reports it; for datapaths without a kernel.
+    pub const fn would_block(operation: &'static str) -> Self {
+        Self::new(operation, Errno::AGAIN)
+    }
+
+    /// The far end is closed; for datapaths without a kernel.
+    pub const fn peer_gone(operation: &'static str) -> Self {
+        Self::new(operation, Errno::PIPE)
+    }
+
+    /// Nothing moved for longer than the caller bears.
+    pub const fn timed_out(operation: &'static str) -> Self {
+        Self::new(operation, Errno::TIMEDOUT)
+    }
+
+    /// The system call's name.
+    pub const fn operation(self) -> &'static str {
+        self.operation
+    }
+
+    /// The error's symbol, `EAGAIN`; `E<number>` if it has no common one.
+    pub fn name(self) -> String {
+        let known = NAMES.iter().find(|(errno, _)| *errno == self.errno);
+        known.map_or_else(
+            || format!("E{}", self.errno.raw_os_error()),
+            |(_, name)| (*name).to_owned(),
+        )
+    }
+
+    /// What it means for the loop.
+    pub const fn class(self) -> FailureClass {
+        match self.errno {
+            Errno::AGAIN => FailureClass::WouldBlock,
+            Errno::CONNREFUSED | Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN => {
+                FailureClass::PeerGone
+            }
+            Errno::INTR => FailureClass::Interrupted,
+            Errno::INVAL | Errno::MSGSIZE | Errno::OPNOTSUPP | Errno::BADF | Errno::NOTSOCK => {
+                FailureClass::Impossible
+            }
+            Errno::NOBUFS | Errno::NOMEM => FailureClass::NoBuffers,
+            _ => FailureClass::Other,
+        }
+    }
+
+    /// As an error of the standard library, with the system's own text.
+    pub fn to_io(self) -> io::Error {
+        self.errno.into()
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.operation, self.name())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.operation, self.to_io())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+const NAMES: &[(Errno, &str)] = &[
+    (Errno::ACCESS, "EACCES"),
+    (Errno::AGAIN, "EAGAIN"),
+    (Errno::BADF, "EBADF"),
+    (Errno::CONNABORTED, "ECONNABORTED"),
+    (Errno::CONNREFUSED, "ECONNREFUSED"),
+    (Errno::CONNRESET, "ECONNRESET"),
+    (Errno::HOSTDOWN, "EHOSTDOWN"),
+    (Errno::HOSTUNREACH, "EHOSTUNREACH"),
+    (Errno::INTR, "EINTR"),
+    (Errno::INVAL, "EINVAL"),
+    (Errno::IO, "EIO"),
+    (Errno::MSGSIZE, "EMSGSIZE"),
+    (Errno::NETDOWN, "ENETDOWN"),
+    (Errno::NETUNREACH, "ENETUNREACH"),
+    (Errno::NOBUFS, "ENOBUFS"),
+    (Errno::NODEV, "ENODEV"),
+    (Errno::NOMEM, "ENOMEM"),
+    (Errno::NOPROTOOPT, "ENOPROTOOPT"),
+    (Errno::NOTCONN, "ENOTCONN"),
+    (Errno::OPNOTSUPP, "EOPNOTSUPP"),
+    (Errno::PERM, "EPERM"),
+    (Errno::PIPE, "EPIPE"),
+    (Errno::TIMEDOUT, "ETIMEDOUT"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_call_and_symbol() {
+        let failure = Failure::new("sendmmsg", Errno::NOBUFS);
+        assert_eq!(failure.name(), "ENOBUFS");
+        assert_eq!(failure.class(), FailureClass::NoBuffers);
+        assert_eq!(format!("{failure:?}"), "sendmmsg: ENOBUFS");
+    }
+
+    #[test]
+    fn an_error_without_a_common_name_keeps_its_number() {
+        let errno = Errno::from_raw_os_error(124);
+        assert_eq!(Failure::new("recv", errno).name(), "E124");
+    }
+}

@@ -1,0 +1,194 @@
+//! Socket options that the traffic engine needs, typed.
+#![expect(
+    unsafe_code,
+    reason = "options that rustix does not cover go through libc"
+)]
+
+use rustix::net::sockopt as rx;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+/// Asks for a send buffer of `bytes` (`SO_SNDBUF`); the system doubles it and caps it at `wmem_max`.
+pub fn set_send_buffer<Fd: AsFd>(socket: Fd, bytes: usize) -> io::Result<()> {
+    Ok(rx::set_socket_send_buffer_size(socket, bytes)?)
+}
+
+/// Asks for a receive buffer of `bytes` (`SO_RCVBUF`); the system doubles it and caps it at `rmem_max`.
+pub fn set_receive_buffer<Fd: AsFd>(socket: Fd, bytes: usize) -> io::Result<()> {
+    Ok(rx::set_socket_recv_buffer_size(socket, bytes)?)
+}
+
+/// The send buffer that the system gave, its bookkeeping included.
+pub fn send_buffer<Fd: AsFd>(socket: Fd) -> io::Result<usize> {
+    Ok(rx::socket_send_buffer_size(socket)?)
+}
+
+/// The receive buffer that the system gave, its bookkeeping included.
+pub fn receive_buffer<Fd: AsFd>(socket: Fd) -> io::Result<usize> {
+    Ok(rx::socket_recv_buffer_size(socket)?)
+}
+
+/// How long a blocking send may wait (`SO_SNDTIMEO`). At least one microsecond: zero would mean for ever.
+pub fn set_send_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<()> {
+    let limit = limit.max(Duration::from_micros(1));
+    Ok(rx::set_socket_timeout(
+        socket,
+        rx::Timeout::Send,
+        Some(limit),
+    )?)
+}
+
+/// How long a blocking receive may wait (`SO_RCVTIMEO`). At least one microsecond: zero would mean for ever.
+pub fn set_receive_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<()> {
+    let limit = limit.max(Duration::from_micros(1));
+    Ok(rx::set_socket_timeout(
+        socket,
+        rx::Timeout::Recv,
+        Some(limit),
+    )?)
+}
+
+/// Sends small segments at once (`TCP_NODELAY`).
+pub fn set_no_delay<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+    Ok(rx::set_tcp_nodelay(socket, true)?)
+}
+
+/// Chooses the congestion control (`TCP_CONGESTION`).
+pub fn set_congestion_control<Fd: AsFd>(socket: Fd, name: &str) -> io::Result<()> {
+    set(
+        socket,
+        libc::IPPROTO_TCP,
+        libc::TCP_CONGESTION,
+        name.as_bytes(),
+    )
+}
+
+/// Cuts what is sent into datagrams of `segment` payload bytes (`UDP_SEGMENT`, Linux 4.18).
+pub fn set_udp_segment<Fd: AsFd>(socket: Fd, segment: u16) -> io::Result<()> {
+    let value = libc::c_int::from(segment);
+    set(
+        socket,
+        libc::SOL_UDP,
+        libc::UDP_SEGMENT,
+        &value.to_ne_bytes(),
+    )
+}
+
+/// Lets the kernel hand over runs of equal datagrams as one (`UDP_GRO`, Linux 5.0).
+pub fn set_udp_gro<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+    set(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
+}
+
+/// Attaches the count of datagrams dropped at this socket to each received one (`SO_RXQ_OVFL`).
+pub fn set_overflow_count<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_RXQ_OVFL,
+        &1_i32.to_ne_bytes(),
+    )
+}
+
+/// Lets blocking receives poll the device for `time` before they sleep (`SO_BUSY_POLL`).
+pub fn set_busy_poll<Fd: AsFd>(socket: Fd, time: Duration) -> io::Result<()> {
+    let micros = i32::try_from(time.as_micros()).unwrap_or(i32::MAX);
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_BUSY_POLL,
+        &micros.to_ne_bytes(),
+    )
+}
+
+/// Datagrams dropped at this socket since it was opened, for want of buffer or for a wrong
+/// checksum (`SO_MEMINFO`, Linux 4.12). The same counter as `SO_RXQ_OVFL`, but it can be read when
+/// nothing arrives, so drops after the last delivered datagram are seen.
+pub fn socket_drops<Fd: AsFd>(socket: Fd) -> io::Result<u32> {
+    let mut words = [0_u8; 4 * SK_MEMINFO_VARS];
+    let length = get(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
+    let at = 4 * SK_MEMINFO_DROPS;
+    let word = words.get(at..at + 4).filter(|_| length >= at + 4);
+    let word = word.and_then(|bytes| bytes.try_into().ok());
+    word.map(u32::from_ne_bytes)
+        .ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+/// Linux `include/uapi/linux/sock_diag.h`: index of the drop counter and number of words.
+const SK_MEMINFO_DROPS: usize = 8;
+const SK_MEMINFO_VARS: usize = 9;
+
+/// Raw `TCP_INFO` into `bytes`; returns how many bytes the kernel wrote.
+pub(crate) fn tcp_info<Fd: AsFd>(socket: Fd, bytes: &mut [u8]) -> io::Result<usize> {
+    get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, bytes)
+}
+
+fn set<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+    let fd = socket.as_fd().as_raw_fd();
+    let length = libc::socklen_t::try_from(value.len()).map_err(io::Error::other)?;
+    // SAFETY: `value` is a live slice of `length` bytes (taken from it above) for the whole call,
+    // and the kernel only reads it; `fd` is open because `socket` borrows it.
+    let result = unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), length) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn get<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: &mut [u8]) -> io::Result<usize> {
+    const _: () = assert!(size_of::<libc::socklen_t>() == 4);
+    let fd = socket.as_fd().as_raw_fd();
+    let mut length = libc::socklen_t::try_from(value.len()).map_err(io::Error::other)?;
+    // SAFETY: `value` is a live exclusive slice of `length` bytes (taken from it above), the most
+    // the kernel writes; `length` is a live local; `fd` is open because `socket` borrows it.
+    let result =
+        unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut length) };
+    if result == 0 {
+        usize::try_from(length).map_err(io::Error::other)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn buffers_are_at_least_what_was_asked() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        set_receive_buffer(&socket, 32_768).unwrap();
+        set_send_buffer(&socket, 32_768).unwrap();
+        assert!(receive_buffer(&socket).unwrap() >= 32_768);
+        assert!(send_buffer(&socket).unwrap() >= 32_768);
+    }
+
+    #[test]
+    fn drops_at_a_full_socket_are_counted_exactly() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        set_receive_buffer(&receiver, 4096).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.connect(receiver.local_addr().unwrap()).unwrap();
+        assert_eq!(socket_drops(&receiver).unwrap(), 0);
+        for _ in 0..100 {
+            sender.send(&[0; 1000]).unwrap();
+        }
+        receiver.set_nonblocking(true).unwrap();
+        let mut arrived = 0;
+        while receiver.recv(&mut [0; 1000]).is_ok() {
+            arrived += 1;
+        }
+        assert!(arrived < 100);
+        assert_eq!(socket_drops(&receiver).unwrap(), 100 - arrived);
+    }
+
+    #[test]
+    fn an_unknown_congestion_control_is_an_error() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(set_congestion_control(&listener, "no-such-control").is_err());
+        set_congestion_control(&listener, "reno").unwrap();
+    }
+}

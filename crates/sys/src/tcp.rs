@@ -1,0 +1,109 @@
+//! TCP sockets whose options are set before they connect or listen.
+
+use crate::sockopt;
+use linerate_model::spec::SocketChoice;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+/// Opens a connection to `to` with `choice` applied before the handshake: the window scale that
+/// TCP offers depends on the buffers at that time.
+pub fn connect(to: SocketAddr, choice: &SocketChoice, limit: Duration) -> io::Result<TcpStream> {
+    let socket = open(to)?;
+    apply(&socket, choice)?;
+    match net::connect(&socket, &to) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS) => wait_connected(&socket, limit)?,
+        Err(errno) => return Err(errno.into()),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Listens on `local` with `choice` applied before the first handshake; accepted connections inherit it.
+pub fn listen(local: SocketAddr, choice: &SocketChoice) -> io::Result<TcpListener> {
+    let socket = open(local)?;
+    apply(&socket, choice)?;
+    net::bind(&socket, &local)?;
+    net::listen(&socket, 16)?;
+    Ok(TcpListener::from(socket))
+}
+
+/// Applies buffers and congestion control to a TCP socket.
+fn apply<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
+    apply_buffers(&socket, choice)?;
+    if let Some(name) = &choice.congestion_control {
+        sockopt::set_congestion_control(&socket, name)
+            .map_err(|e| io::Error::new(e.kind(), format!("congestion control {name}: {e}")))?;
+    }
+    Ok(())
+}
+
+/// Applies the buffers of `choice` to any socket.
+pub fn apply_buffers<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
+    if let Some(bytes) = choice.send_buffer_bytes {
+        sockopt::set_send_buffer(&socket, bytes.as_usize())?;
+    }
+    if let Some(bytes) = choice.receive_buffer_bytes {
+        sockopt::set_receive_buffer(&socket, bytes.as_usize())?;
+    }
+    Ok(())
+}
+
+fn open(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(net::socket_with(family, SocketType::STREAM, flags, None)?)
+}
+
+fn wait_connected(socket: &OwnedFd, limit: Duration) -> io::Result<()> {
+    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+    let mut fds = [PollFd::new(socket, PollFlags::OUT)];
+    if poll(&mut fds, Some(&limit))? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    net::sockopt::socket_error(socket)??;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::ByteCount;
+
+    #[test]
+    fn options_hold_on_both_ends_of_a_connection() {
+        let choice = SocketChoice {
+            send_buffer_bytes: Some(ByteCount::new(65_536)),
+            receive_buffer_bytes: Some(ByteCount::new(65_536)),
+            congestion_control: Some("reno".to_owned()),
+        };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &choice).unwrap();
+        let limit = Duration::from_secs(5);
+        let client = connect(listener.local_addr().unwrap(), &choice, limit).unwrap();
+        let mut fds = [PollFd::new(&listener, PollFlags::IN)];
+        poll(&mut fds, None).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        assert_eq!(sockopt::receive_buffer(&client).unwrap(), 131_072);
+        assert_eq!(sockopt::receive_buffer(&server).unwrap(), 131_072);
+    }
+
+    #[test]
+    fn a_closed_port_is_refused() {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let error = connect(port, &SocketChoice::default(), Duration::from_secs(5)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+}

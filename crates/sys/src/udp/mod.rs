@@ -1,0 +1,268 @@
+//! Batches of datagrams over a connected UDP socket: `sendmmsg` and `recvmmsg`.
+//!
+//! Both types own their memory; message headers point into it only during a call, because they
+//! are rebuilt before each one. Nothing is allocated after construction.
+#![expect(
+    unsafe_code,
+    reason = "sendmmsg, recvmmsg and their control messages are not in rustix"
+)]
+
+use crate::failure::Failure;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr;
+
+/// Whether a call may sleep in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocking {
+    /// Never sleeps (`MSG_DONTWAIT`).
+    No,
+    /// Sleeps up to the socket's timeout.
+    Yes,
+}
+
+/// Datagrams of one length, back to back, given to the kernel in one call.
+pub struct SendBatch {
+    bytes: Box<[u8]>,
+    payload: usize,
+    group: usize,
+    iovecs: Box<[libc::iovec]>,
+    headers: Box<[libc::mmsghdr]>,
+}
+
+// SAFETY: `iovecs` and `headers` hold raw pointers, which make the type !Send; they point into
+// the boxes of the same value, are set anew before each use, and are never read by other code.
+unsafe impl Send for SendBatch {}
+
+impl SendBatch {
+    /// Room for `capacity` datagrams of `payload` bytes; `group` of them share one message, which
+    /// the kernel cuts up again if `UDP_SEGMENT` is set to `payload` (1: no segmentation).
+    pub fn new(capacity: usize, payload: usize, group: usize) -> Self {
+        let group = group.max(1);
+        let messages = capacity.div_ceil(group);
+        Self {
+            bytes: vec![0; capacity * payload].into_boxed_slice(),
+            payload,
+            group,
+            iovecs: vec![EMPTY_IOVEC; messages].into_boxed_slice(),
+            headers: empty_headers(messages),
+        }
+    }
+
+    /// The payloads, back to back.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Gives the first `count` datagrams to the kernel. Returns how many it accepted, at least
+    /// one unless `count` is zero; those behind were not sent.
+    pub fn send<Fd: AsFd>(
+        &mut self,
+        socket: Fd,
+        count: usize,
+        blocking: Blocking,
+    ) -> Result<usize, Failure> {
+        let messages = self.prepare(count);
+        let flags = fit(libc::MSG_NOSIGNAL | dont_wait(blocking));
+        let fd = socket.as_fd().as_raw_fd();
+        // SAFETY: `prepare` set the first `messages` headers to point at live iovecs and bytes of
+        // this value, which stay where they are during the call; `fd` is borrowed and so open.
+        let sent = unsafe { libc::sendmmsg(fd, self.headers.as_mut_ptr(), messages, flags) };
+        let sent = usize::try_from(sent).map_err(|_| Failure::last("sendmmsg"))?;
+        Ok((sent * self.group).min(count))
+    }
+
+    /// Points the headers at the first `count` datagrams; returns the number of messages.
+    fn prepare(&mut self, count: usize) -> u32 {
+        let used = &mut self.bytes[..count * self.payload];
+        let messages = count.div_ceil(self.group);
+        let chunk = (self.group * self.payload).max(1);
+        let mut left = used.len();
+        let mut base = used.as_mut_ptr();
+        for (iovec, header) in self.iovecs.iter_mut().zip(&mut self.headers).take(messages) {
+            let length = left.min(chunk);
+            *iovec = libc::iovec {
+                iov_base: base.cast(),
+                iov_len: length,
+            };
+            header.msg_hdr.msg_iov = iovec;
+            header.msg_hdr.msg_iovlen = 1;
+            left -= length;
+            base = base.wrapping_add(length);
+        }
+        u32::try_from(messages).expect("invariant: a batch has fewer than 2^32 messages")
+    }
+}
+
+/// One received message: where its bytes are in [`RecvBatch::bytes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Offset of the first byte.
+    pub offset: usize,
+    /// Bytes received.
+    pub length: usize,
+    /// Length of each datagram in it but the last, if the kernel joined several (`UDP_GRO`).
+    pub segment: Option<usize>,
+}
+
+/// Room for messages received in one call.
+pub struct RecvBatch {
+    bytes: Box<[u8]>,
+    slot: usize,
+    iovecs: Box<[libc::iovec]>,
+    headers: Box<[libc::mmsghdr]>,
+    controls: Box<[Control]>,
+    received: usize,
+    overflow: Option<u32>,
+}
+
+// SAFETY: as for `SendBatch`: the raw pointers in `iovecs` and `headers` point into boxes of the
+// same value and are set anew before each use.
+unsafe impl Send for RecvBatch {}
+
+impl RecvBatch {
+    /// Room for `messages` messages of at most `slot` bytes; longer ones are cut.
+    pub fn new(messages: usize, slot: usize) -> Self {
+        Self {
+            bytes: vec![0; messages * slot].into_boxed_slice(),
+            slot,
+            iovecs: vec![EMPTY_IOVEC; messages].into_boxed_slice(),
+            headers: empty_headers(messages),
+            controls: vec![Control([0; CONTROL_LEN]); messages].into_boxed_slice(),
+            received: 0,
+            overflow: None,
+        }
+    }
+
+    /// Takes what has arrived, waiting for the first message if `blocking`. Returns the number of messages.
+    pub fn receive<Fd: AsFd>(&mut self, socket: Fd, blocking: Blocking) -> Result<usize, Failure> {
+        self.received = 0;
+        self.prepare();
+        let flags = fit(libc::MSG_WAITFORONE | dont_wait(blocking));
+        let fd = socket.as_fd().as_raw_fd();
+        let count = u32::try_from(self.headers.len()).unwrap_or(u32::MAX);
+        let headers = self.headers.as_mut_ptr();
+        // SAFETY: `prepare` set all `count` headers to point at live iovecs, bytes and control
+        // buffers of this value, which stay where they are during the call; `fd` is borrowed.
+        let got = unsafe { libc::recvmmsg(fd, headers, count, flags, ptr::null_mut()) };
+        self.received = usize::try_from(got).map_err(|_| Failure::last("recvmmsg"))?;
+        Ok(self.received)
+    }
+
+    /// All slots; [`Message`] says where each message lies.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Message `index` of the last call; `index` below what [`receive`](Self::receive) returned.
+    pub fn message(&mut self, index: usize) -> Message {
+        assert!(
+            index < self.received,
+            "invariant: index {index} was received"
+        );
+        let header = &self.headers[index];
+        let used: usize = fit(header.msg_hdr.msg_controllen);
+        let facts = parse_control(&self.controls[index].0[..used.min(CONTROL_LEN)]);
+        self.overflow = facts.overflow.or(self.overflow);
+        Message {
+            offset: index * self.slot,
+            length: (header.msg_len as usize).min(self.slot),
+            segment: facts.segment,
+        }
+    }
+
+    /// The latest count of datagrams dropped at the socket (`SO_RXQ_OVFL`), if one came.
+    pub const fn overflow(&self) -> Option<u32> {
+        self.overflow
+    }
+
+    fn prepare(&mut self) {
+        let slots = self.bytes.chunks_exact_mut(self.slot.max(1));
+        let parts = slots.zip(&mut self.iovecs).zip(&mut self.controls);
+        for (((slot, iovec), control), header) in parts.zip(&mut self.headers) {
+            *iovec = libc::iovec {
+                iov_base: slot.as_mut_ptr().cast(),
+                iov_len: slot.len(),
+            };
+            header.msg_hdr.msg_iov = iovec;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = fit(CONTROL_LEN);
+            header.msg_hdr.msg_flags = 0;
+        }
+    }
+}
+
+/// Bytes for two control messages of one word each, with their headers and padding, on any target.
+const CONTROL_LEN: usize = 64;
+
+/// A control buffer, aligned as `cmsghdr` must be.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Control([u8; CONTROL_LEN]);
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct ControlFacts {
+    segment: Option<usize>,
+    overflow: Option<u32>,
+}
+
+/// Reads control messages from plain bytes: header (length, level, type), data, padding to a word.
+fn parse_control(mut bytes: &[u8]) -> ControlFacts {
+    const WORD: usize = size_of::<usize>();
+    const HEADER: usize = size_of::<libc::cmsghdr>();
+    let mut facts = ControlFacts::default();
+    while let Some((length, level, kind)) = control_header(bytes) {
+        let Some(data) = bytes
+            .get(HEADER..length)
+            .and_then(|data| data.first_chunk())
+        else {
+            break;
+        };
+        let value = u32::from_ne_bytes(*data);
+        match (level, kind) {
+            (libc::SOL_UDP, libc::UDP_GRO) => facts.segment = usize::try_from(value).ok(),
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => facts.overflow = Some(value),
+            _ => {}
+        }
+        bytes = bytes.get(length.next_multiple_of(WORD)..).unwrap_or(&[]);
+    }
+    facts
+}
+
+/// The length, level and type of the control message that `bytes` start with.
+fn control_header(bytes: &[u8]) -> Option<(usize, i32, i32)> {
+    const WORD: usize = size_of::<usize>();
+    let length = usize::from_ne_bytes(*bytes.first_chunk()?);
+    let level = i32::from_ne_bytes(*bytes.get(WORD..)?.first_chunk()?);
+    let kind = i32::from_ne_bytes(*bytes.get(WORD + 4..)?.first_chunk()?);
+    Some((length, level, kind))
+}
+
+const EMPTY_IOVEC: libc::iovec = libc::iovec {
+    iov_base: ptr::null_mut(),
+    iov_len: 0,
+};
+
+fn empty_headers(count: usize) -> Box<[libc::mmsghdr]> {
+    // SAFETY: `mmsghdr` is plain C data of integers and pointers; all zero is a valid value.
+    (0..count).map(|_| unsafe { zeroed() }).collect()
+}
+
+const fn dont_wait(blocking: Blocking) -> i32 {
+    match blocking {
+        Blocking::No => libc::MSG_DONTWAIT,
+        Blocking::Yes => 0,
+    }
+}
+
+/// Between the integer types that C libraries choose differently (glibc `size_t`, musl `socklen_t`).
+fn fit<A, B: TryFrom<A>>(value: A) -> B {
+    let Ok(value) = B::try_from(value) else {
+        unreachable!("invariant: lengths and flags of one call are small")
+    };
+    value
+}
+
+#[cfg(test)]
+mod tests;
