@@ -1,4 +1,63 @@
 //! The binary `linerate`: arguments, terminal, exit codes.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+mod commands;
+mod requests;
+mod terminal;
+
+use args::Cli;
+use clap::Parser;
+use linerate_model::exit::{ExitCode, Failure};
+use std::io;
+use std::process;
+
+fn main() -> process::ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { ExitCode::Usage } else { ExitCode::Done };
+            let _ = error.print();
+            return exit(code);
+        }
+    };
+    match commands::dispatch(&cli) {
+        Ok(code) => exit(code),
+        Err(error) if is_closed_pipe(&error) => exit(ExitCode::Done),
+        Err(error) => {
+            terminal::error(&format!("{error:#}"));
+            exit(code_of(&error))
+        }
+    }
+}
+
+/// The code that the chain's first [`Failure`] asks for.
+fn code_of(error: &anyhow::Error) -> ExitCode {
+    error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Failure>())
+        .map_or(ExitCode::Other, |failure| failure.code)
+}
+
+/// Whoever read our output has seen enough.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn exit(code: ExitCode) -> process::ExitCode {
+    #[expect(clippy::cast_possible_truncation, reason = "codes are below 8")]
+    process::ExitCode::from(code as u8)
+}
+
+/// The table of exit codes for `--help`.
+fn exit_code_help() -> String {
+    use std::fmt::Write as _;
+    let mut text = String::from("Exit codes:\n");
+    for (code, meaning) in ExitCode::ALL {
+        let _ = writeln!(text, "  {}  {meaning}", *code as i32);
+    }
+    text
+}

@@ -187,10 +187,6 @@ pub struct StreamReport {
     #[serde(rename = "thread_cpu_s", with = "as_seconds", default)]
     #[schemars(with = "f64")]
     pub thread_cpu: Duration,
-    /// Time the traffic thread was runnable but waited for a core (`/proc/thread-self/schedstat`).
-    #[serde(rename = "run_delay_s", with = "as_seconds", default)]
-    #[schemars(with = "f64")]
-    pub run_delay: Duration,
     /// Time the traffic thread was runnable but waited for a core (`/proc/thread-self/schedstat`);
     /// `None` where the kernel does not account it.
     #[serde(
@@ -199,6 +195,7 @@ pub struct StreamReport {
         default,
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(with = "Option<f64>")]
     pub run_delay: Option<Duration>,
     /// Transactions that got no answer in time (requester only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
