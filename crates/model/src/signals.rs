@@ -46,6 +46,10 @@ signals! {
     CPU_IDLE_NS = "cpu.idle_ns", Counter;
     /// Whole host, time taken by the hypervisor (`/proc/stat` steal).
     CPU_STEAL_NS = "cpu.steal_ns", Counter;
+    /// Hardware interrupts served, all cores (`/proc/stat` `intr`).
+    CPU_INTERRUPTS = "cpu.interrupts", Counter;
+    /// Context switches, all cores (`/proc/stat` `ctxt`).
+    CPU_CONTEXT_SWITCHES = "cpu.context_switches", Counter;
     /// Times this process's control group was stopped by its CPU quota (cgroup `cpu.stat` `nr_throttled`).
     CGROUP_THROTTLED = "cgroup.throttled", Counter;
     /// Time this process's control group was stopped by its CPU quota (cgroup `cpu.stat`).
@@ -62,12 +66,40 @@ signals! {
     UDP_NO_PORTS = "udp.no_ports", Counter;
     /// UDP datagrams dropped for a wrong checksum (Udp `InCsumErrors`, and Udp6).
     UDP_CSUM_ERRORS = "udp.csum_errors", Counter;
+    /// UDP datagrams dropped because all sockets together held more than `udp_mem` allows (Udp `MemErrors`, and Udp6).
+    UDP_MEM_ERRORS = "udp.mem_errors", Counter;
     /// TCP segments retransmitted (`/proc/net/snmp` Tcp `RetransSegs`).
     TCP_RETRANS_SEGMENTS = "tcp.retrans_segments", Counter;
+    /// TCP segments received, those with errors included (Tcp `InSegs`).
+    TCP_IN_SEGMENTS = "tcp.in_segments", Counter;
+    /// TCP segments sent, retransmissions excluded (Tcp `OutSegs`).
+    TCP_OUT_SEGMENTS = "tcp.out_segments", Counter;
+    /// TCP segments received in error, such as a wrong checksum (Tcp `InErrs`).
+    TCP_IN_ERRORS = "tcp.in_errors", Counter;
+    /// Expired TCP retransmission timers (TcpExt `TCPTimeouts`).
+    TCP_TIMEOUTS = "tcp.timeouts", Counter;
+    /// TCP retransmissions that were lost again (TcpExt `TCPLostRetransmit`).
+    TCP_LOST_RETRANSMITS = "tcp.lost_retransmits", Counter;
+    /// TCP timeouts found to have been needless (TcpExt `TCPSpuriousRTOs`).
+    TCP_SPURIOUS_TIMEOUTS = "tcp.spurious_timeouts", Counter;
+    /// Duplicate SACKs received: the peer got a segment twice (TcpExt `TCPDSACKRecv`).
+    TCP_DSACKS_RECEIVED = "tcp.dsacks_received", Counter;
+    /// TCP segments dropped because the socket's backlog was full (TcpExt `TCPBacklogDrop`).
+    TCP_BACKLOG_DROPPED = "tcp.backlog_dropped", Counter;
+    /// TCP segments dropped because the receive buffer was full (TcpExt `RcvPruned` + `TCPRcvQDrop`).
+    TCP_RCVBUF_DROPPED = "tcp.rcvbuf_dropped", Counter;
+    /// Times this host's TCP closed its receive window to zero (TcpExt `TCPToZeroWindowAdv`).
+    TCP_ZERO_WINDOWS = "tcp.zero_windows", Counter;
     /// IP packets whose fragments could not be put together (Ip `ReasmFails`, and Ip6).
     IP_REASM_FAILS = "ip.reasm_fails", Counter;
     /// IP packets not forwarded or sent for want of a route (Ip `OutNoRoutes`, and Ip6).
     IP_OUT_NO_ROUTES = "ip.out_no_routes", Counter;
+    /// Good IP packets received but dropped by this host, such as for want of memory (Ip `InDiscards`, and Ip6).
+    IP_IN_DISCARDS = "ip.in_discards", Counter;
+    /// Good IP packets that this host did not send, such as for a full queue (Ip `OutDiscards`, and Ip6).
+    IP_OUT_DISCARDS = "ip.out_discards", Counter;
+    /// IP packets too long for the path that could not be fragmented (Ip `FragFails`, and Ip6).
+    IP_FRAG_FAILS = "ip.frag_fails", Counter;
     /// Packets processed by the softnet backlog, all cores (`/proc/net/softnet_stat` column 1).
     SOFTNET_PROCESSED = "softnet.processed", Counter;
     /// Packets dropped because the softnet backlog was full, all cores (column 2).
@@ -90,6 +122,8 @@ signals! {
     NIC_RX_ERRORS = "nic.rx_errors", Counter;
     /// Packets dropped by the queueing discipline of the test's interface.
     QDISC_DROPPED = "qdisc.dropped", Counter;
+    /// Bytes now waiting in the queueing discipline of the test's interface.
+    QDISC_BACKLOG_BYTES = "qdisc.backlog_bytes", Gauge;
     /// Speed of the test's interface in bit/s; absent where the device has none (veth, loopback).
     LINK_SPEED_BPS = "link.speed_bps", Gauge;
     /// Thermal or frequency state: current frequency of the fastest core in Hz.

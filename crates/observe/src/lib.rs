@@ -1,2 +1,36 @@
 //! Collectors of facts and counters on this host.
+//!
+//! An [`Observer`] takes snapshots of cumulative counters and gauges, named by
+//! [`linerate_model::signals`], and tells the facts of the host. What cannot be read is listed in
+//! [`Snapshot::missing`] with the reason. Derives nothing: rates, shares and verdicts are made in
+//! `analysis`.
+//!
+//! **Namespaces.** Two hosts may live in one process, each in the network namespace of its own
+//! threads. Everything about the network is therefore asked *by the calling thread*: through
+//! `/proc/thread-self/net`, `/proc/sys/net` and netlink sockets opened for the one question. sysfs
+//! shows the namespace it was mounted in, so it is believed only after the interface's index and
+//! address were compared (see [`HostView`]). Take a host's snapshots in a thread of that host.
+//!
+//! Invariants: a counter of one observer never goes backwards (see [`Backwards`]), and no
+//! content of a file makes a collector panic or read without bound.
 #![forbid(unsafe_code)]
+
+pub mod collectors;
+mod error;
+mod history;
+mod host_view;
+mod interface;
+mod netlink;
+mod observer;
+mod snmp;
+mod sysfs;
+mod text;
+
+pub use collectors::Collector;
+pub use error::ReadError;
+pub use history::Backwards;
+pub use host_view::{HostView, Scope};
+pub use interface::interface_for;
+pub use linerate_model::sample::{Facts, Snapshot};
+pub use netlink::Link;
+pub use observer::Observer;

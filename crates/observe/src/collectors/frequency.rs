@@ -1,0 +1,139 @@
+//! Clock frequency of the cores, and what governs it.
+
+use super::{Collector, note, record};
+use crate::error::ReadError;
+use crate::host_view::HostView;
+use crate::text::{field, tidy};
+use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::signals::CPU_FREQUENCY_HZ;
+
+const POLICIES: &str = "sys/devices/system/cpu/cpufreq";
+
+pub(super) struct Frequency;
+
+impl Collector for Frequency {
+    fn id(&self) -> &'static str {
+        "frequency"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Clock frequency of the fastest core, and its governor."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        &[CPU_FREQUENCY_HZ]
+    }
+
+    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+        record(into, CPU_FREQUENCY_HZ, fastest(host));
+    }
+
+    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        let of_first = |file: &str| {
+            let policy = policies(host).into_iter().next()?;
+            tidy(&host.read(&format!("{POLICIES}/{policy}/{file}")).ok()?)
+        };
+        let hertz = |file: &str| hertz_from_khz(&of_first(file)?);
+        note(into, "cpu_governor", of_first("scaling_governor"));
+        note(into, "cpu_frequency_driver", of_first("scaling_driver"));
+        note(into, "cpu_frequency_max_hz", hertz("cpuinfo_max_freq"));
+        let now = fastest(host).ok().or_else(|| nominal(host));
+        note(into, "cpu_frequency_hz", now);
+    }
+}
+
+/// One directory per group of cores that share a clock.
+fn policies(host: &HostView<'_>) -> Vec<String> {
+    let mut names = host.names(POLICIES);
+    names.retain(|name| name.starts_with("policy"));
+    names
+}
+
+fn fastest(host: &HostView<'_>) -> Result<u64, ReadError> {
+    let readings = policies(host).into_iter().filter_map(|policy| {
+        let path = format!("{POLICIES}/{policy}/scaling_cur_freq");
+        hertz_from_khz(&host.read(&path).ok()?)
+    });
+    readings
+        .max()
+        .ok_or_else(|| ReadError::no_field(POLICIES, "policy with scaling_cur_freq"))
+}
+
+/// What `cpuinfo` says where the frequency is not ours to see, as in a virtual machine.
+fn nominal(host: &HostView<'_>) -> Option<u64> {
+    let info = host.text("proc/cpuinfo").ok()?;
+    let (mhz, thousandths) = field(&info, "cpu MHz", ':')?.split_once('.')?;
+    let khz = format!("{mhz}{thousandths:0<3.3}");
+    hertz_from_khz(&khz)
+}
+
+fn hertz_from_khz(text: &str) -> Option<u64> {
+    let khz: u64 = text.trim().parse().ok()?;
+    khz.checked_mul(1000).filter(|hertz| *hertz > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_view::Scope;
+
+    fn host_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Scope) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let scope = Scope {
+            interface: None,
+            root: root.path().to_owned(),
+        };
+        (root, scope)
+    }
+
+    #[test]
+    fn the_fastest_policy_counts() {
+        let (_root, scope) = host_with(&[
+            (
+                "sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq",
+                "1400000\n",
+            ),
+            (
+                "sys/devices/system/cpu/cpufreq/policy4/scaling_cur_freq",
+                "2200000\n",
+            ),
+            (
+                "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
+                "powersave\n",
+            ),
+            ("sys/devices/system/cpu/cpufreq/boost", "1\n"),
+        ]);
+        let host = HostView::new(&scope);
+        assert_eq!(fastest(&host), Ok(2_200_000_000));
+        let mut facts = Facts::new();
+        Frequency.facts(&host, &mut facts);
+        assert_eq!(facts["cpu_governor"], "powersave");
+    }
+
+    #[test]
+    fn a_virtual_machine_tells_only_a_nominal_frequency() {
+        let (_root, scope) = host_with(&[("proc/cpuinfo", "cpu MHz\t\t: 2445.432\n")]);
+        let host = HostView::new(&scope);
+        assert!(fastest(&host).is_err());
+        assert_eq!(nominal(&host), Some(2_445_432_000));
+    }
+
+    #[test]
+    fn garbled_frequencies_are_not_numbers() {
+        for text in [
+            "",
+            "x\n",
+            "0\n",
+            "-1\n",
+            "99999999999999999999\n",
+            "18446744073709551615\n",
+        ] {
+            assert_eq!(hertz_from_khz(text), None, "{text:?}");
+        }
+    }
+}

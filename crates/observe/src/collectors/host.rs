@@ -1,0 +1,222 @@
+//! What kind of machine this is: facts only, no signals.
+
+use super::{Collector, note};
+use crate::host_view::HostView;
+use crate::text::{field, tidy};
+use linerate_model::sample::{Facts, Snapshot};
+
+/// Words of the kernel's command line that change what a measurement means.
+const BOOT_OPTIONS: &[&str] = &[
+    "idle",
+    "intel_idle.max_cstate",
+    "isolcpus",
+    "mitigations",
+    "nohz_full",
+    "nosmt",
+    "processor.max_cstate",
+    "rcu_nocbs",
+];
+
+/// What a vendor or product name says about the hypervisor below.
+const HYPERVISORS: &[(&str, &str)] = &[
+    ("amazon ec2", "nitro"),
+    ("google compute engine", "kvm"),
+    ("kvm", "kvm"),
+    ("qemu", "qemu"),
+    ("virtualbox", "virtualbox"),
+    ("vmware", "vmware"),
+    ("microsoft corporation virtual machine", "hyper-v"),
+    ("xen", "xen"),
+];
+
+pub(super) struct Host;
+
+impl Collector for Host {
+    fn id(&self) -> &'static str {
+        "host"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Machine, kernel, memory, virtualisation and boot options."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
+
+    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        let line = |path: &str| host.read(path).ok().and_then(|text| tidy(&text));
+        note(into, "hostname", line("proc/sys/kernel/hostname"));
+        note(into, "kernel_release", line("proc/sys/kernel/osrelease"));
+        note(into, "kernel_build", line("proc/sys/kernel/version"));
+        note(into, "architecture", architecture(host));
+        note(into, "os_name", os_name(host));
+        note(into, "memory_bytes", memory_bytes(host));
+        let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+        note(into, "clock_source", line(clock));
+        note(into, "board", board(host));
+        note(into, "virtualisation", virtualisation(host));
+        note(into, "smt", line("sys/devices/system/cpu/smt/control"));
+        for (key, value) in boot_options(&host.read("proc/cmdline").unwrap_or_default()) {
+            note(into, &format!("boot_{key}"), Some(value));
+        }
+    }
+}
+
+/// The machine's architecture, not the one this program was built for.
+fn architecture(host: &HostView<'_>) -> Option<String> {
+    let from_file = host.read("proc/sys/kernel/arch").ok();
+    let text = from_file.or_else(|| {
+        let uname = rustix::system::uname();
+        host.is_live()
+            .then(|| uname.machine().to_string_lossy().into_owned())
+    });
+    tidy(&text?)
+}
+
+fn os_name(host: &HostView<'_>) -> Option<String> {
+    let text = ["etc/os-release", "usr/lib/os-release"]
+        .iter()
+        .find_map(|path| host.read(path).ok())?;
+    let name = field(&text, "PRETTY_NAME", '=').or_else(|| field(&text, "NAME", '='))?;
+    tidy(name.trim_matches(['"', '\'']))
+}
+
+/// `MemTotal`, which the kernel gives in KiB.
+fn memory_bytes(host: &HostView<'_>) -> Option<u64> {
+    let text = host.read("proc/meminfo").ok()?;
+    let kib = field(&text, "MemTotal", ':')?.strip_suffix(" kB")?;
+    kib.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The board's or product's name, from the device tree or the firmware.
+fn board(host: &HostView<'_>) -> Option<String> {
+    let tree = host.read("sys/firmware/devicetree/base/model").ok();
+    tree.and_then(|model| tidy(&model)).or_else(|| {
+        let words: Vec<_> = ["sys_vendor", "product_name"]
+            .iter()
+            .filter_map(|file| tidy(&host.read(&format!("sys/class/dmi/id/{file}")).ok()?))
+            .collect();
+        tidy(&words.join(" "))
+    })
+}
+
+/// The hypervisor's name, `hypervisor` if only its presence is known, `none seen` if nothing tells of one.
+fn virtualisation(host: &HostView<'_>) -> Option<String> {
+    if let Some(kind) = host
+        .read("sys/hypervisor/type")
+        .ok()
+        .and_then(|kind| tidy(&kind))
+    {
+        return Some(kind);
+    }
+    let product = board(host).unwrap_or_default().to_lowercase();
+    let named = HYPERVISORS.iter().find(|(word, _)| product.contains(word));
+    if let Some((_, name)) = named {
+        return Some((*name).to_owned());
+    }
+    let info = host.text("proc/cpuinfo").ok()?;
+    let flags = field(&info, "flags", ':').unwrap_or_default();
+    let flagged = flags
+        .split_ascii_whitespace()
+        .any(|flag| flag == "hypervisor");
+    Some(if flagged { "hypervisor" } else { "none seen" }.to_owned())
+}
+
+/// The options of [`BOOT_OPTIONS`] on the command line; one without a value is `on`.
+fn boot_options(command_line: &str) -> impl Iterator<Item = (&str, String)> {
+    command_line.split_ascii_whitespace().filter_map(|word| {
+        let (key, value) = word.split_once('=').unwrap_or((word, "on"));
+        let known = BOOT_OPTIONS.contains(&key);
+        known.then(|| Some((key, tidy(value)?)))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_view::Scope;
+
+    fn facts_of(files: &[(&str, &str)]) -> Facts {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let scope = Scope {
+            interface: None,
+            root: root.path().to_owned(),
+        };
+        let mut facts = Facts::new();
+        Host.facts(&HostView::new(&scope), &mut facts);
+        facts
+    }
+
+    #[test]
+    fn a_board_tells_its_name_and_memory() {
+        let facts = facts_of(&[
+            (
+                "sys/firmware/devicetree/base/model",
+                "SiFive HiFive Unleashed A00\0",
+            ),
+            (
+                "proc/meminfo",
+                "MemTotal:        8144148 kB\nMemFree: 1 kB\n",
+            ),
+            ("proc/sys/kernel/osrelease", "5.3.7\n"),
+            (
+                "etc/os-release",
+                "NAME=Fedora\nPRETTY_NAME=\"Fedora Linux 31\"\n",
+            ),
+            ("proc/cpuinfo", "hart : 1\n"),
+        ]);
+        assert_eq!(facts["board"], "SiFive HiFive Unleashed A00");
+        assert_eq!(facts["memory_bytes"], 8_144_148_u64 * 1024);
+        assert_eq!(facts["kernel_release"], "5.3.7");
+        assert_eq!(facts["os_name"], "Fedora Linux 31");
+        assert_eq!(facts["virtualisation"], "none seen");
+    }
+
+    #[test]
+    fn a_hypervisor_is_named_where_its_name_is_known() {
+        let qemu = [
+            ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
+            ("sys/class/dmi/id/product_name", "Standard PC (Q35)\n"),
+        ];
+        assert_eq!(facts_of(&qemu)["virtualisation"], "qemu");
+        let flag = [("proc/cpuinfo", "flags\t: fpu hypervisor sse2\n")];
+        assert_eq!(facts_of(&flag)["virtualisation"], "hypervisor");
+        assert_eq!(
+            facts_of(&[("sys/hypervisor/type", "xen\n")])["virtualisation"],
+            "xen"
+        );
+        assert!(!facts_of(&[]).contains_key("virtualisation"));
+    }
+
+    #[test]
+    fn only_boot_options_that_matter_are_told() {
+        let facts = facts_of(&[(
+            "proc/cmdline",
+            "root=/dev/sda1 isolcpus=2-3 mitigations=off nosmt quiet\n",
+        )]);
+        assert_eq!(facts["boot_isolcpus"], "2-3");
+        assert_eq!(facts["boot_mitigations"], "off");
+        assert_eq!(facts["boot_nosmt"], "on");
+        assert!(!facts.contains_key("boot_root"));
+    }
+
+    #[test]
+    fn garbled_files_give_no_facts_and_no_panic() {
+        let facts = facts_of(&[
+            ("proc/meminfo", "MemTotal: 99999999999999999999 kB\n"),
+            ("etc/os-release", "PRETTY_NAME=\"\"\n"),
+            ("proc/cmdline", "isolcpus= =\n"),
+        ]);
+        for key in ["memory_bytes", "os_name", "boot_isolcpus"] {
+            assert!(!facts.contains_key(key), "{key}");
+        }
+    }
+}

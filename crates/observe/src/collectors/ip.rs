@@ -1,0 +1,57 @@
+//! IP's counters, IPv4 and IPv6 together, of the calling thread's network namespace.
+
+use super::Collector;
+use crate::history::Backwards;
+use crate::host_view::HostView;
+use crate::snmp::{self, Columns};
+use linerate_model::sample::Snapshot;
+use linerate_model::signals::{
+    IP_FRAG_FAILS, IP_IN_DISCARDS, IP_OUT_DISCARDS, IP_OUT_NO_ROUTES, IP_REASM_FAILS,
+};
+
+const COLUMNS: &[Columns] = &[
+    columns(IP_REASM_FAILS, &["ReasmFails"], "Ip6ReasmFails"),
+    columns(IP_OUT_NO_ROUTES, &["OutNoRoutes"], "Ip6OutNoRoutes"),
+    columns(IP_IN_DISCARDS, &["InDiscards"], "Ip6InDiscards"),
+    columns(IP_OUT_DISCARDS, &["OutDiscards"], "Ip6OutDiscards"),
+    columns(IP_FRAG_FAILS, &["FragFails"], "Ip6FragFails"),
+];
+
+const fn columns(signal: &'static str, v4: &'static [&'static str], v6: &'static str) -> Columns {
+    Columns {
+        signal,
+        v4,
+        v6: Some(v6),
+    }
+}
+
+pub(super) struct Ip;
+
+impl Collector for Ip {
+    fn id(&self) -> &'static str {
+        "ip"
+    }
+
+    fn summary(&self) -> &'static str {
+        "IP packets that were discarded, had no route or could not be put together, IPv4 and IPv6."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        &[
+            IP_REASM_FAILS,
+            IP_OUT_NO_ROUTES,
+            IP_IN_DISCARDS,
+            IP_OUT_DISCARDS,
+            IP_FRAG_FAILS,
+        ]
+    }
+
+    /// A 32-bit kernel counts in 32 bits.
+    fn backwards(&self) -> Backwards {
+        Backwards::Wrap32
+    }
+
+    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+        snmp::read(host, (snmp::SNMP, "Ip"), COLUMNS, into);
+    }
+}

@@ -1,0 +1,82 @@
+//! The speed of the test's interface.
+//!
+//! A virtual device (veth, tun, bridge, loopback) reports a made-up speed, so only devices with
+//! hardware, or what a hypervisor shows as such, are believed.
+
+use super::{Collector, note, record};
+use crate::error::ReadError;
+use crate::host_view::HostView;
+use crate::sysfs;
+use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::signals::LINK_SPEED_BPS;
+
+pub(super) struct LinkSpeed;
+
+impl Collector for LinkSpeed {
+    fn id(&self) -> &'static str {
+        "link"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Speed of the interface that carries the traffic, if it is a real one."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        &[LINK_SPEED_BPS]
+    }
+
+    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+        record(into, LINK_SPEED_BPS, speed(host));
+    }
+
+    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        note(into, "link_speed_bps", speed(host).ok());
+        note(into, "link_duplex", sysfs::interface_value(host, "duplex"));
+    }
+}
+
+/// L1 speed in bit/s, one direction.
+fn speed(host: &HostView<'_>) -> Result<u64, ReadError> {
+    let interface = host.interface()?;
+    if let Ok(link) = host.link()
+        && let Some(kind) = link.virtual_kind()
+    {
+        return Err(unfit(format!(
+            "{interface} is a {kind} device: its speed is made up"
+        )));
+    }
+    let directory = sysfs::interface_directory(host)?;
+    if !host.path(&format!("{directory}/device")).exists() {
+        return Err(unfit(format!(
+            "{interface} has no hardware: its speed is made up"
+        )));
+    }
+    let path = format!("{directory}/speed");
+    in_bits_per_second(&host.read(&path)?)
+        .ok_or_else(|| unfit(format!("{interface} does not tell its speed")))
+}
+
+/// From Mbit/s. Unknown is −1, which some kernels print as 65535 or 4294967295.
+fn in_bits_per_second(text: &str) -> Option<u64> {
+    let mbps: u64 = text.trim().parse().ok()?;
+    let known = mbps > 0 && mbps != u64::from(u16::MAX) && mbps < u64::from(u32::MAX);
+    known.then_some(mbps * 1_000_000)
+}
+
+fn unfit(what: String) -> ReadError {
+    ReadError::Unfit { what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_speeds_are_not_numbers() {
+        for text in ["-1\n", "65535\n", "4294967295\n", "0\n", "", "fast\n"] {
+            assert_eq!(in_bits_per_second(text), None, "{text:?}");
+        }
+        assert_eq!(in_bits_per_second("1000\n"), Some(1_000_000_000));
+        assert_eq!(in_bits_per_second("800000\n"), Some(800_000_000_000));
+    }
+}

@@ -1,0 +1,88 @@
+//! The collectors this build knows, in the order that reports list them.
+
+mod cgroup;
+mod cpu;
+mod frequency;
+mod host;
+mod ip;
+mod link;
+mod nic;
+mod qdisc;
+mod softnet;
+mod sysctl;
+mod tcp;
+mod udp;
+
+use crate::error::ReadError;
+use crate::history::Backwards;
+use crate::host_view::HostView;
+use linerate_model::sample::{Facts, Snapshot};
+
+/// Every collector. A new one: its file, its `mod` line above, its entry here.
+pub static ALL: &[&dyn Collector] = &[
+    &host::Host,
+    &cpu::Cpu,
+    &frequency::Frequency,
+    &cgroup::Cgroup,
+    &nic::Nic,
+    &link::LinkSpeed,
+    &qdisc::Qdisc,
+    &softnet::Softnet,
+    &ip::Ip,
+    &udp::Udp,
+    &tcp::Tcp,
+    &sysctl::Sysctl,
+];
+
+/// One source of signals and facts. Holds no state and derives nothing.
+pub trait Collector: Sync {
+    /// The name in help and reports, kebab-case.
+    fn id(&self) -> &'static str;
+
+    /// One sentence for help and the reference table.
+    fn summary(&self) -> &'static str;
+
+    /// The signals it reads, by their name in [`linerate_model::signals`]. A per-core signal is
+    /// listed as `cpu.N.user_ns`, with `N` for the core.
+    fn signals(&self) -> &'static [&'static str];
+
+    /// What it means when one of its counters is lower than before.
+    fn backwards(&self) -> Backwards {
+        Backwards::Refuse
+    }
+
+    /// Reads each of its signals into `values`, or the reason why not into `missing`.
+    fn read(&self, host: &HostView<'_>, into: &mut Snapshot);
+
+    /// Adds the facts it knows; what cannot be read is left out.
+    fn facts(&self, _host: &HostView<'_>, _into: &mut Facts) {}
+}
+
+/// Puts `value` into `into.values`, or its reason into `into.missing`.
+pub(crate) fn record(into: &mut Snapshot, signal: &str, value: Result<u64, ReadError>) {
+    match value {
+        Ok(value) => {
+            into.values.insert(signal.to_owned(), value);
+        }
+        Err(error) => {
+            into.missing.insert(signal.to_owned(), error.to_string());
+        }
+    }
+}
+
+/// Says of all `signals` that they are missing for one reason.
+pub(crate) fn record_missing(into: &mut Snapshot, signals: &[&str], error: &ReadError) {
+    for signal in signals {
+        record(into, signal, Err(error.clone()));
+    }
+}
+
+/// Adds a fact if it is known.
+pub(crate) fn note<V: Into<serde_json::Value>>(into: &mut Facts, key: &str, value: Option<V>) {
+    if let Some(value) = value {
+        into.insert(key.to_owned(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Packets, bytes, drops and errors of the test's interface.
+//!
+//! Read from `net/dev` of the calling thread's network namespace, where the kernel prints 64-bit
+//! counters. Its `drop` column for receive already holds `rx_dropped` + `rx_missed_errors`.
+
+use super::{Collector, note, record, record_missing};
+use crate::error::ReadError;
+use crate::host_view::HostView;
+use crate::sysfs;
+use crate::text::whole_lines;
+use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::signals::{
+    NIC_RX_BYTES, NIC_RX_DROPPED, NIC_RX_ERRORS, NIC_RX_PACKETS, NIC_TX_BYTES, NIC_TX_DROPPED,
+    NIC_TX_PACKETS,
+};
+
+const PATH: &str = "proc/thread-self/net/dev";
+
+const SIGNALS: &[&str] = &[
+    NIC_RX_BYTES,
+    NIC_RX_PACKETS,
+    NIC_RX_ERRORS,
+    NIC_RX_DROPPED,
+    NIC_TX_BYTES,
+    NIC_TX_PACKETS,
+    NIC_TX_DROPPED,
+];
+
+pub(super) struct Nic;
+
+impl Collector for Nic {
+    fn id(&self) -> &'static str {
+        "nic"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Packets, bytes, drops and errors of the interface that carries the traffic."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        SIGNALS
+    }
+
+    fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
+        match counters(host) {
+            Ok(counters) => {
+                for (signal, value) in SIGNALS.iter().zip(counters) {
+                    record(into, signal, Ok(value));
+                }
+            }
+            Err(error) => record_missing(into, SIGNALS, &error),
+        }
+    }
+
+    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        note(into, "interface", host.interface().ok());
+        if let Ok(link) = host.link() {
+            note(into, "mtu_bytes", link.mtu_bytes);
+            note(into, "interface_kind", link.kind.clone());
+            note(into, "queueing_discipline", link.qdisc.clone());
+            note(into, "tx_queue_length_packets", link.tx_queue_packets);
+            note(into, "rx_queues", link.rx_queues);
+            note(into, "tx_queues", link.tx_queues);
+        } else {
+            let mtu = sysfs::interface_value(host, "mtu");
+            note(
+                into,
+                "mtu_bytes",
+                mtu.and_then(|mtu| mtu.parse::<u32>().ok()),
+            );
+        }
+        note(into, "driver", sysfs::driver(host));
+        note(
+            into,
+            "driver_version",
+            sysfs::interface_value(host, "device/driver/module/version"),
+        );
+        let node = sysfs::interface_value(host, "device/numa_node");
+        note(
+            into,
+            "nic_numa_node",
+            node.and_then(|node| node.parse::<u32>().ok()),
+        );
+    }
+}
+
+fn counters(host: &HostView<'_>) -> Result<[u64; 7], ReadError> {
+    let interface = host.interface()?;
+    let text = host.text(PATH)?;
+    let values = row(&text, interface)
+        .ok_or_else(|| ReadError::no_field(PATH, format!("row of {interface} with 16 counters")))?;
+    Ok(in_signal_order(values))
+}
+
+/// The sixteen columns of `interface`. Some kernels leave no space after the colon.
+fn row(text: &str, interface: &str) -> Option<[u64; 16]> {
+    let (_, columns) = whole_lines(text)
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == interface)?;
+    let mut values = [0; 16];
+    let mut columns = columns.split_ascii_whitespace();
+    for value in &mut values {
+        *value = columns.next()?.parse().ok()?;
+    }
+    Some(values)
+}
+
+/// Receive: bytes packets errs drop fifo frame compressed multicast; then transmit: bytes packets
+/// errs drop fifo colls carrier compressed.
+fn in_signal_order(columns: [u64; 16]) -> [u64; 7] {
+    let [
+        rx_bytes,
+        rx_packets,
+        rx_errors,
+        rx_drop,
+        rx_fifo,
+        _,
+        _,
+        _,
+        tx @ ..,
+    ] = columns;
+    let [tx_bytes, tx_packets, _, tx_drop, tx_fifo, _, _, _] = tx;
+    [
+        rx_bytes,
+        rx_packets,
+        rx_errors,
+        rx_drop.saturating_add(rx_fifo),
+        tx_bytes,
+        tx_packets,
+        tx_drop.saturating_add(tx_fifo),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const DEV: &str = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo:    4974      61    0    0    0     0          0         0     4974      61    0    0    0     0       0          0
+  eth0:51308687    1811    3    4    5     0          0         0   117801    1191    6    7    8     0       0          0
+ eth01: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
+";
+
+    #[test]
+    fn drops_are_the_sum_of_their_columns() {
+        let values = in_signal_order(row(DEV, "eth0").unwrap());
+        assert_eq!(values, [51_308_687, 1811, 3, 9, 117_801, 1191, 15]);
+    }
+
+    #[test]
+    fn an_interface_is_found_by_its_whole_name() {
+        assert_eq!(row(DEV, "eth01").unwrap()[0], 1);
+        assert_eq!(row(DEV, "eth"), None);
+        assert_eq!(row(DEV, "face"), None);
+    }
+
+    #[test]
+    fn a_row_cut_off_or_short_is_missing() {
+        assert_eq!(row(&DEV[..DEV.len() - 2], "eth01"), None);
+        assert_eq!(row("eth0: 1 2 3\n", "eth0"), None);
+        assert_eq!(
+            row("eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 x\n", "eth0"),
+            None
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "\\PC*", tail in "[0-9 x-]{0,80}") {
+            let _ = row(&text, "eth0");
+            if let Some(values) = row(&format!("eth0:{tail}\n"), "eth0") {
+                let _ = in_signal_order(values);
+            }
+        }
+    }
+}

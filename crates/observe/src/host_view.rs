@@ -1,0 +1,200 @@
+//! The host as one reading sees it: files below a root, and netlink.
+
+use crate::error::ReadError;
+use crate::netlink::{self, Link};
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The most that is read of one file. `/proc/stat` of 4096 cores has 600 KB.
+const FILE_LIMIT: u64 = 4 * 1024 * 1024;
+
+/// Longest name of a network interface (`IFNAMSIZ` − 1).
+const INTERFACE_NAME_MAX: usize = 15;
+
+/// What to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// The interface that carries the traffic, if it is known (see [`crate::interface_for`]).
+    pub interface: Option<String>,
+    /// `/`; in tests a directory with a copy of `proc` and `sys`, where netlink is not asked.
+    pub root: PathBuf,
+}
+
+impl Scope {
+    /// The live host, with the interface that carries the traffic.
+    pub fn live(interface: Option<String>) -> Self {
+        Self {
+            interface,
+            root: PathBuf::from("/"),
+        }
+    }
+}
+
+/// The host as one reading sees it. Remembers each shared source for its own short life, so
+/// collectors that use the same file or the same netlink answer see the same moment, and the
+/// kernel makes it once.
+#[derive(Debug)]
+pub struct HostView<'a> {
+    scope: &'a Scope,
+    texts: RefCell<BTreeMap<&'static str, Result<Rc<str>, ReadError>>>,
+    link: OnceCell<Result<Link, ReadError>>,
+}
+
+impl<'a> HostView<'a> {
+    /// A fresh view: nothing is read yet.
+    pub fn new(scope: &'a Scope) -> Self {
+        Self {
+            scope,
+            texts: RefCell::default(),
+            link: OnceCell::new(),
+        }
+    }
+
+    /// Whether this is the real host and not a copy of its files.
+    pub fn is_live(&self) -> bool {
+        self.scope.root == Path::new("/")
+    }
+
+    /// The interface that carries the traffic.
+    pub fn interface(&self) -> Result<&'a str, ReadError> {
+        let name = self
+            .scope
+            .interface
+            .as_deref()
+            .ok_or(ReadError::NoInterface)?;
+        if is_interface_name(name) {
+            Ok(name)
+        } else {
+            Err(ReadError::InterfaceName {
+                name: name.to_owned(),
+            })
+        }
+    }
+
+    /// What netlink tells of that interface, in the calling thread's namespace.
+    pub fn link(&self) -> Result<&Link, ReadError> {
+        let ask = || {
+            let name = self.interface()?;
+            if self.is_live() {
+                netlink::link_by_name(name)
+            } else {
+                Err(ReadError::NotLive)
+            }
+        };
+        self.link.get_or_init(ask).as_ref().map_err(Clone::clone)
+    }
+
+    /// A file below the root (`proc/stat`), read once per view.
+    pub fn text(&self, path: &'static str) -> Result<Rc<str>, ReadError> {
+        let mut texts = self.texts.borrow_mut();
+        texts
+            .entry(path)
+            .or_insert_with(|| self.read(path).map(Rc::from))
+            .clone()
+    }
+
+    /// A file below the root, read now. Bytes that are no UTF-8 are replaced.
+    pub fn read(&self, path: &str) -> Result<String, ReadError> {
+        let path = self.path(path);
+        let mut bytes = Vec::with_capacity(4096);
+        File::open(&path)
+            .and_then(|file| file.take(FILE_LIMIT + 1).read_to_end(&mut bytes))
+            .map_err(|error| ReadError::file(&path, error.kind()))?;
+        if bytes.len() as u64 > FILE_LIMIT {
+            return Err(ReadError::TooLong {
+                path: path.display().to_string(),
+                limit: FILE_LIMIT,
+            });
+        }
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
+    }
+
+    /// The names in a directory below the root, sorted; empty if it cannot be read.
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.path(path)) else {
+            return Vec::new();
+        };
+        let mut names: Vec<_> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Where `path` lies below the root.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.scope.root.join(path)
+    }
+}
+
+/// The kernel's own rule (`dev_valid_name`): so no name can lead out of a directory.
+fn is_interface_name(name: &str) -> bool {
+    let fits = (1..=INTERFACE_NAME_MAX).contains(&name.len());
+    let plain = |c: char| !c.is_whitespace() && !matches!(c, '/' | ':' | '\0');
+    fits && !matches!(name, "." | "..") && name.chars().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view_of(interface: &str) -> Scope {
+        Scope::live(Some(interface.to_owned()))
+    }
+
+    #[test]
+    fn an_interface_name_cannot_lead_out_of_its_directory() {
+        for name in ["..", ".", "", "a/b", "a b", "a:1", "sixteen-letters-"] {
+            let scope = view_of(name);
+            let error = HostView::new(&scope).interface().unwrap_err();
+            assert!(matches!(error, ReadError::InterfaceName { .. }), "{name}");
+        }
+        let scope = view_of("enp0s31f6.4094");
+        assert_eq!(HostView::new(&scope).interface(), Ok("enp0s31f6.4094"));
+    }
+
+    #[test]
+    fn a_missing_file_is_named_in_the_reason() {
+        let root = tempfile::tempdir().unwrap();
+        let scope = Scope {
+            interface: None,
+            root: root.path().to_owned(),
+        };
+        let error = HostView::new(&scope).text("proc/stat").unwrap_err();
+        assert!(error.is_absent());
+        assert!(error.to_string().contains("proc/stat"), "{error}");
+    }
+
+    #[test]
+    fn an_endless_file_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", root.path().join("stat")).unwrap();
+        let scope = Scope {
+            interface: None,
+            root: root.path().to_owned(),
+        };
+        let error = HostView::new(&scope).read("stat").unwrap_err();
+        assert!(matches!(error, ReadError::TooLong { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_read_once_per_view() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("uptime");
+        std::fs::write(&path, "1\n").unwrap();
+        let scope = Scope {
+            interface: None,
+            root: root.path().to_owned(),
+        };
+        let view = HostView::new(&scope);
+        assert_eq!(&*view.text("uptime").unwrap(), "1\n");
+        std::fs::write(&path, "2\n").unwrap();
+        assert_eq!(&*view.text("uptime").unwrap(), "1\n");
+        assert_eq!(view.read("uptime").unwrap(), "2\n");
+    }
+}

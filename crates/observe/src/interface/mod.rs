@@ -1,0 +1,114 @@
+//! Which interface carries the traffic to a peer.
+//!
+//! The kernel's routing is asked first, so policy routing and several addresses on one interface
+//! are taken into account. Link-local addresses say nothing without their interface; they, and
+//! hosts where netlink cannot be asked, are looked up by the local address.
+
+use crate::host_view::{HostView, Scope};
+use crate::netlink;
+use crate::text::whole_lines;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const ROUTE: &str = "proc/thread-self/net/route";
+const IF_INET6: &str = "proc/thread-self/net/if_inet6";
+
+/// The interface that carries traffic between `local`, an address of this host as the control
+/// connection has it, and `remote`. `None` if that cannot be told, or not without doubt.
+pub fn interface_for(scope: &Scope, remote: IpAddr, local: IpAddr) -> Option<String> {
+    let (remote, local) = (remote.to_canonical(), local.to_canonical());
+    if remote.is_loopback() || local.is_loopback() || remote == local {
+        return Some("lo".to_owned());
+    }
+    let host = HostView::new(scope);
+    let routed = || {
+        let index = netlink::outgoing_interface(remote, local).ok()?;
+        Some(netlink::link_by_index(index).ok()?.name)
+    };
+    let by_kernel = if host.is_live() && !is_link_local(local) {
+        routed()
+    } else {
+        None
+    };
+    by_kernel.or_else(|| by_tables(&host, remote, local))
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+fn by_tables(host: &HostView<'_>, remote: IpAddr, local: IpAddr) -> Option<String> {
+    match (remote, local) {
+        (IpAddr::V4(remote), _) => best_route(&host.text(ROUTE).ok()?, remote),
+        (_, IpAddr::V6(local)) => owner6(&host.text(IF_INET6).ok()?, local),
+        (IpAddr::V6(_), IpAddr::V4(_)) => None,
+    }
+}
+
+/// The interface of the longest prefix that holds `remote`, then of the lowest metric.
+fn best_route(table: &str, remote: Ipv4Addr) -> Option<String> {
+    whole_lines(table)
+        .filter_map(Route::parse)
+        .filter(|route| route.leads_to(remote))
+        .max_by_key(|route| (route.mask.to_bits(), u32::MAX - route.metric))
+        .map(|route| route.interface.to_owned())
+}
+
+/// A line of `route`: Iface Destination Gateway Flags RefCnt Use Metric Mask …
+struct Route<'a> {
+    interface: &'a str,
+    destination: Ipv4Addr,
+    flags: u32,
+    metric: u32,
+    mask: Ipv4Addr,
+}
+
+impl<'a> Route<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let interface = words.next()?;
+        let destination = address4(words.next()?)?;
+        let flags = u32::from_str_radix(words.nth(1)?, 16).ok()?;
+        let metric = words.nth(2)?.parse().ok()?;
+        let mask = address4(words.next()?)?;
+        Some(Self {
+            interface,
+            destination,
+            flags,
+            metric,
+            mask,
+        })
+    }
+
+    /// Up, no reject route, and the prefix fits.
+    fn leads_to(&self, remote: Ipv4Addr) -> bool {
+        const UP: u32 = 1;
+        const REJECT: u32 = 0x200;
+        let is_usable = self.flags & (UP | REJECT) == UP;
+        let prefix = remote.to_bits() & self.mask.to_bits();
+        is_usable && prefix == self.destination.to_bits()
+    }
+}
+
+/// The kernel prints the address's bytes as one number of the host.
+fn address4(hex: &str) -> Option<Ipv4Addr> {
+    let number = u32::from_str_radix(hex, 16).ok()?;
+    Some(Ipv4Addr::from(number.to_ne_bytes()))
+}
+
+/// The one interface that has `local`; `None` if several have it.
+fn owner6(table: &str, local: Ipv6Addr) -> Option<String> {
+    let mut owners = whole_lines(table).filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let address = u128::from_str_radix(words.next()?, 16).ok()?;
+        let name = words.last()?;
+        (Ipv6Addr::from_bits(address) == local).then_some(name)
+    });
+    let owner = owners.next()?;
+    owners.next().is_none().then(|| owner.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

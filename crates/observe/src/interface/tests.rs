@@ -1,0 +1,124 @@
+use super::*;
+use proptest::prelude::*;
+
+fn route(
+    interface: &str,
+    destination: [u8; 4],
+    mask: [u8; 4],
+    (flags, metric): (u32, u32),
+) -> String {
+    format!(
+        "{interface}\t{:08X}\t00000000\t{flags:04X}\t0\t0\t{metric}\t{:08X}\t0\t0\t0\n",
+        u32::from_ne_bytes(destination),
+        u32::from_ne_bytes(mask),
+    )
+}
+
+fn table() -> String {
+    [
+        "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+            .to_owned(),
+        route("wan0", [0; 4], [0; 4], (3, 100)),
+        route("wan1", [0; 4], [0; 4], (3, 50)),
+        route("lab0", [10, 1, 0, 0], [255, 255, 0, 0], (1, 0)),
+        route("lab1", [10, 1, 2, 0], [255, 255, 255, 0], (1, 0)),
+        route("down", [10, 1, 2, 9], [255; 4], (0, 0)),
+        route("*", [10, 1, 2, 8], [255; 4], (0x201, 0)),
+    ]
+    .concat()
+}
+
+fn host_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Scope) {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let scope = Scope {
+        interface: None,
+        root: root.path().to_owned(),
+    };
+    (root, scope)
+}
+
+fn address(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_longest_prefix_wins_then_the_lowest_metric() {
+    let table = table();
+    let via = |remote: [u8; 4]| best_route(&table, Ipv4Addr::from(remote)).unwrap();
+    assert_eq!(via([10, 1, 2, 3]), "lab1");
+    assert_eq!(via([10, 1, 3, 3]), "lab0");
+    assert_eq!(via([192, 0, 2, 1]), "wan1");
+    assert_eq!(
+        via([10, 1, 2, 9]),
+        "lab1",
+        "a route that is down leads nowhere"
+    );
+    assert_eq!(via([10, 1, 2, 8]), "lab1", "a reject route leads nowhere");
+}
+
+#[test]
+fn traffic_to_oneself_takes_the_loopback() {
+    let (_root, scope) = host_with(&[]);
+    let to = |remote, local| interface_for(&scope, address(remote), address(local));
+    assert_eq!(to("127.0.0.1", "127.0.0.1").as_deref(), Some("lo"));
+    assert_eq!(to("::1", "::1").as_deref(), Some("lo"));
+    assert_eq!(to("10.0.0.1", "10.0.0.1").as_deref(), Some("lo"));
+    assert_eq!(to("::ffff:127.0.0.1", "127.0.0.1").as_deref(), Some("lo"));
+    assert_eq!(to("10.0.0.2", "10.0.0.1"), None);
+}
+
+#[test]
+fn ipv6_is_found_by_the_local_address() {
+    let text = "\
+fe80000000000000a41debfffe9d9f4b 02 40 20 80    eth0
+20010db8000000000000000000000001 03 40 00 80    eth1
+fe800000000000000000000000000001 02 40 20 80    eth0
+fe800000000000000000000000000001 03 40 20 80    eth1
+00000000000000000000000000000001 01 80 10 80       lo
+";
+    let (_root, scope) = host_with(&[(IF_INET6, text)]);
+    let by = |local| interface_for(&scope, address("2001:db8::9"), address(local));
+    assert_eq!(by("2001:db8::1").as_deref(), Some("eth1"));
+    assert_eq!(by("fe80::a41d:ebff:fe9d:9f4b").as_deref(), Some("eth0"));
+    assert_eq!(by("fe80::1"), None, "two interfaces have it");
+    assert_eq!(by("2001:db8::2"), None);
+}
+
+#[test]
+fn a_mapped_address_is_routed_as_ipv4() {
+    let table = table();
+    let (_root, scope) = host_with(&[(ROUTE, &table)]);
+    let found = interface_for(
+        &scope,
+        address("::ffff:10.1.2.3"),
+        address("::ffff:10.1.2.1"),
+    );
+    assert_eq!(found.as_deref(), Some("lab1"));
+}
+
+#[test]
+fn the_live_kernel_sends_loopback_traffic_over_a_loopback_device() {
+    let local = address("127.0.0.1");
+    let index = netlink::outgoing_interface(local, local).unwrap();
+    assert!(netlink::link_by_index(index).unwrap().is_loopback);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parsers_panic(
+        text in "\\PC*",
+        lines in "([0-9A-Fa-f\t ]{0,60}\n){0,5}",
+        remote: u32,
+        local: u128,
+    ) {
+        for text in [&text, &lines] {
+            let _ = best_route(text, Ipv4Addr::from_bits(remote));
+            let _ = owner6(text, Ipv6Addr::from_bits(local));
+        }
+    }
+}

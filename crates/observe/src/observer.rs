@@ -1,0 +1,88 @@
+//! Takes snapshots and facts with every collector.
+
+use crate::collectors::{self, Collector};
+use crate::history::History;
+use crate::host_view::{HostView, Scope};
+use linerate_model::MonoInstant;
+use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::signals::{self, SignalKind};
+use std::sync::{Mutex, PoisonError};
+
+/// Takes snapshots of one host. Keep one per host and test: it remembers the last readings, so
+/// that its counters do not go backwards.
+#[derive(Debug)]
+pub struct Observer {
+    scope: Scope,
+    history: Mutex<History>,
+}
+
+impl Observer {
+    /// An observer that has read nothing yet.
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            history: Mutex::default(),
+        }
+    }
+
+    /// What it looks at.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// All signals of the host whose network namespace the calling thread is in. `now` is taken
+    /// by the caller just before.
+    pub fn snapshot(&self, now: MonoInstant) -> Snapshot {
+        let host = HostView::new(&self.scope);
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whole = Snapshot {
+            at_ns: now.as_nanos(),
+            ..Snapshot::default()
+        };
+        for collector in collectors::ALL {
+            let mut part = Snapshot::default();
+            collector.read(&host, &mut part);
+            settle(*collector, &mut part, &mut history);
+            whole.values.append(&mut part.values);
+            whole.missing.append(&mut part.missing);
+        }
+        whole
+    }
+
+    /// All facts of that host. What cannot be read is not there.
+    pub fn facts(&self) -> Facts {
+        let host = HostView::new(&self.scope);
+        let mut facts = Facts::new();
+        for collector in collectors::ALL {
+            collector.facts(&host, &mut facts);
+        }
+        facts
+    }
+}
+
+/// Replaces the raw counters of `part` by what [`History`] makes of them.
+fn settle(collector: &dyn Collector, part: &mut Snapshot, history: &mut History) {
+    let rule = collector.backwards();
+    let missing = &mut part.missing;
+    part.values.retain(|signal, value| {
+        if is_gauge(signal) {
+            return true;
+        }
+        match history.settle(signal, *value, rule) {
+            Ok(settled) => {
+                *value = settled;
+                true
+            }
+            Err(error) => {
+                missing.insert(signal.clone(), error.to_string());
+                false
+            }
+        }
+    });
+}
+
+fn is_gauge(signal: &str) -> bool {
+    signals::ALL
+        .iter()
+        .any(|def| def.kind == SignalKind::Gauge && def.name == signal)
+}
