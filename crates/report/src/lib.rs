@@ -1,2 +1,53 @@
-//! Pure: from runs to HTML, text and CSV.
+//! Pure: from runs to HTML, text, CSV and JSON.
+//!
+//! Draws conclusions from nothing: verdicts, bounds and notable points come with the run, this room
+//! says them in words and draws them. What a run does not know is shown as "not recorded".
+//! Does no I/O and reads no clock: [`Report::made`] is an argument.
+//!
+//! Invariant: every string of a run may come from a hostile peer or log. Markup is only made by
+//! `maud`, which escapes; text for terminals passes [`figures::clean`].
 #![forbid(unsafe_code)]
+
+use linerate_model::WallTime;
+use linerate_model::run::Run;
+
+pub mod chart;
+pub mod charts;
+mod curve;
+pub mod figures;
+mod headline;
+mod html;
+pub mod renderers;
+mod table;
+mod text;
+mod words;
+
+pub use renderers::Renderer;
+pub use table::{Cell, Table};
+pub use text::{Style, summary_text};
+
+/// The runs to report on, and what the report says of itself.
+#[derive(Debug, Clone)]
+pub struct Report<'a> {
+    /// Heading of the report.
+    pub title: String,
+    /// When the report was made, as a label.
+    pub made: WallTime,
+    /// The runs, in the order they are shown.
+    pub runs: &'a [Run],
+}
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// A value could not be written as JSON.
+    #[error("failed to write {what} as JSON")]
+    Json {
+        /// The part of the report.
+        what: &'static str,
+        /// The cause.
+        #[source]
+        source: serde_json::Error,
+    },
+}

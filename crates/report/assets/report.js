@@ -1,0 +1,309 @@
+// Draws the charts that the page carries as data, and serves its buttons.
+// Every text from a run reaches the page as text (textContent, attributes), never as markup.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("js");
+  const byId = (id) => document.getElementById(id);
+  const data = byId("chart-data") ? JSON.parse(byId("chart-data").textContent) : {};
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const figures = [];
+  const DASHES = ["solid", "dashed", "dotted", [10, 3, 2, 3]];
+  const MARKS = ["circle", "rect", "triangle", "diamond", "roundRect", "pin"];
+  const CROSS = "path://M1,0 L5,4 L9,0 L10,1 L6,5 L10,9 L9,10 L5,6 L1,10 L0,9 L4,5 L0,1 Z";
+  const ROLES = {
+    "ideal": { dash: "dashed", mark: "none", width: 1.5 },
+    "invalid": { dash: "solid", mark: CROSS, size: 10 },
+    "lost": {},
+    "loss-ratio": { dash: "dotted", mark: "diamond", size: 7 },
+    "not-offered": {},
+    "offered": { dash: "dashed", mark: "triangle", size: 8 },
+    "received": { dash: "solid", mark: "circle", size: 7 },
+  };
+
+  const say = (text) => { byId("status").textContent = text; };
+  const unitOf = (axis) => (axis.unit ? `${axis.name} (${axis.unit})` : axis.name);
+  const element = (tag, name, text) => {
+    const made = document.createElement(tag);
+    if (name) made.className = name;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+
+  // Colours and sizes come from the style sheet, so light, dark and print are decided in one place.
+  const look = () => {
+    const style = getComputedStyle(root);
+    return (name) => style.getPropertyValue(`--${name}`).trim();
+  };
+
+  const roleLook = (role) => {
+    const rank = Number(role.slice(5));
+    return ROLES[role] || { dash: DASHES[rank % 4], mark: MARKS[rank % 6], size: 7 };
+  };
+
+  const isLog = (axis, log) => axis.scale === "log" ? log !== false : axis.switchable && log === true;
+
+  const axisOption = (axis, log, color, vertical) => ({
+    type: axis.scale === "category" ? "category" : isLog(axis, log) ? "log" : "value",
+    data: axis.scale === "category" ? axis.categories : undefined,
+    name: unitOf(axis),
+    nameLocation: vertical ? "end" : "middle",
+    nameGap: vertical ? 14 : 30,
+    nameTextStyle: { color: color("muted"), fontSize: 12, align: vertical || "center" },
+    scale: axis.scale === "linear-fit",
+    min: isLog(axis, log) ? undefined : axis.min,
+    max: isLog(axis, log) ? undefined : axis.max,
+    axisLine: { show: !vertical, lineStyle: { color: color("rule") } },
+    axisTick: { show: !vertical, lineStyle: { color: color("rule") } },
+    axisLabel: {
+      color: color("muted"), fontSize: 12, hideOverlap: true,
+      overflow: "break", width: axis.scale === "category" ? 110 : undefined,
+      formatter: axis.scale === "category" ? undefined : (value) => String(Number(value.toPrecision(4))),
+    },
+    splitLine: { show: vertical !== "right" && axis.scale !== "category", lineStyle: { color: color("grid") } },
+  });
+
+  const seriesOption = (chart, series, log, color) => {
+    const role = roleLook(series.role);
+    const ink = color(`c-${series.role}`);
+    const yLog = !series.second_axis && isLog(chart.y, log);
+    const xLog = isLog(chart.x, log);
+    const drawable = ([x, y]) => !(yLog && y <= 0) && !(xLog && x <= 0);
+    const bar = series.shape === "bar";
+    return {
+      name: series.name,
+      type: bar ? "bar" : series.shape === "scatter" ? "scatter" : "line",
+      stack: bar ? "all" : undefined,
+      yAxisIndex: series.second_axis ? 1 : 0,
+      data: series.points.filter(drawable).map(([x, y, note]) => ({ value: [x, y], note })),
+      showSymbol: series.shape !== "plain",
+      symbol: role.mark || "circle",
+      symbolSize: role.size || 7,
+      itemStyle: { color: ink },
+      lineStyle: { color: ink, width: role.width || 2, type: role.dash || "solid" },
+      emphasis: { disabled: true },
+      barMaxWidth: 40,
+      z: series.role === "ideal" ? 1 : 3,
+    };
+  };
+
+  // A goal's bounds: its lower end drawn solid, its upper end dashed, the range between them shaded.
+  const bandOption = (band, index, color) => {
+    const ink = color(`c-rank-${(index + 2) % 8}`);
+    const line = (at, type) => ({ xAxis: at, lineStyle: { color: ink, type, width: 1.5 } });
+    const ends = [];
+    if (typeof band.from === "number") ends.push(line(band.from, "solid"));
+    if (typeof band.to === "number") ends.push(line(band.to, "dashed"));
+    return {
+      name: band.name, type: "line", data: [], itemStyle: { color: ink }, lineStyle: { color: ink },
+      markLine: { silent: true, symbol: "none", animation: false, label: { show: false }, data: ends },
+      markArea: ends.length < 2 ? undefined : {
+        silent: true, itemStyle: { color: ink, opacity: 0.12 },
+        data: [[{ xAxis: band.from }, { xAxis: band.to }]],
+      },
+    };
+  };
+
+  const tooltipOf = (chart) => (params) => {
+    const list = Array.isArray(params) ? params : [params];
+    if (list.length === 0) return "";
+    const box = element("div", "tip");
+    const x = list[0].value[0];
+    const at = chart.x.scale === "category" ? chart.x.categories[x] : Number(x.toPrecision(5));
+    box.append(element("div", "tip-head", `${chart.x.name}: ${at} ${chart.x.unit}`));
+    for (const item of list) {
+      const row = element("div", "tip-row");
+      const dot = element("span", "tip-dot");
+      dot.style.background = item.color;
+      const note = item.data.note ?? String(Number(item.value[1].toPrecision(5)));
+      row.append(dot, element("span", "", item.seriesName), element("strong", "", note));
+      box.append(row);
+    }
+    return box;
+  };
+
+  const optionOf = (chart, log, forExport) => {
+    const color = look();
+    const y = [axisOption(chart.y, log, color, "left")];
+    if (chart.y2) y.push({ ...axisOption(chart.y2, false, color, "right"), position: "right" });
+    const series = chart.series.map((one) => seriesOption(chart, one, log, color));
+    const bands = (chart.bands || []).map((band, index) => bandOption(band, index, color));
+    const text = { color: color("ink"), fontSize: 13, overflow: "break" };
+    return {
+      animation: false,
+      backgroundColor: forExport ? color("paper") : "transparent",
+      textStyle: { fontFamily: color("font"), color: color("ink") },
+      title: forExport ? {
+        text: chart.title, subtext: chart.caption, left: 12, top: 10,
+        textStyle: { color: color("ink"), fontSize: 18 }, subtextStyle: { ...text, width: 1120 },
+      } : undefined,
+      legend: { show: forExport, bottom: 10, left: 12, textStyle: text },
+      grid: {
+        left: 4, right: 12, top: forExport ? 130 : 34, bottom: forExport ? 70 : 4,
+        outerBoundsMode: "same", outerBoundsContain: "all",
+      },
+      tooltip: {
+        show: !forExport, trigger: "axis", confine: true, formatter: tooltipOf(chart),
+        backgroundColor: color("paper"), borderColor: color("rule"), textStyle: { color: color("ink"), fontSize: 13 },
+        axisPointer: { lineStyle: { color: color("rule") } },
+      },
+      xAxis: axisOption(chart.x, log, color, false),
+      yAxis: y,
+      series: series.concat(bands),
+    };
+  };
+
+  const draw = (figure) => {
+    const { chart, plot } = figure;
+    if (figure.instance) figure.instance.dispose();
+    delete plot.dataset.rendered;
+    figure.instance = echarts.init(plot, null, { renderer: "svg" });
+    figure.instance.on("finished", () => { plot.dataset.rendered = "true"; });
+    figure.instance.setOption(optionOf(chart, figure.log, false));
+    for (const name of figure.hidden) figure.instance.dispatchAction({ type: "legendUnSelect", name });
+  };
+
+  const redrawAll = () => figures.forEach(draw);
+
+  const drawLegend = (figure, holder) => {
+    const color = (name) => `var(--${name})`;
+    const items = figure.chart.series.map((one) => [one.name, color(`c-${one.role}`), one.shape, roleLook(one.role)]);
+    (figure.chart.bands || []).forEach((band, index) => {
+      items.push([band.name, color(`c-rank-${(index + 2) % 8}`), "band", {}]);
+    });
+    if (items.length < 2) return;
+    for (const [name, ink, shape, role] of items) {
+      const button = element("button", "key");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      const swatch = element("span", `swatch ${shape}`);
+      swatch.style.color = ink;
+      if (shape === "line" || shape === "plain") {
+        swatch.style.borderTopStyle = role.dash === "solid" ? "solid" : role.dash === "dotted" ? "dotted" : "dashed";
+      }
+      button.append(swatch, name);
+      button.addEventListener("click", () => {
+        const shown = figure.hidden.delete(name) || !figure.hidden.add(name);
+        button.setAttribute("aria-pressed", String(shown));
+        figure.instance.dispatchAction({ type: shown ? "legendSelect" : "legendUnSelect", name });
+      });
+      holder.append(button);
+    }
+  };
+
+  const download = (name, url) => {
+    const link = element("a");
+    link.href = url;
+    link.download = name;
+    document.body.append(link);
+    link.click();
+    link.remove();
+    say(`${name} is downloaded`);
+  };
+
+  const downloadText = (name, type, text) => {
+    const url = URL.createObjectURL(new Blob([text], { type }));
+    download(name, url);
+    setTimeout(() => URL.revokeObjectURL(url), 10000);
+  };
+
+  const svgOf = (figure) => {
+    const offstage = echarts.init(null, null, { renderer: "svg", ssr: true, width: 1160, height: 660 });
+    offstage.setOption(optionOf(figure.chart, figure.log, true));
+    const text = offstage.renderToSVGString();
+    offstage.dispose();
+    return text;
+  };
+
+  const pngOf = (figure) => {
+    const stage = element("div");
+    const size = { renderer: "canvas", width: 1160, height: 660, devicePixelRatio: 2 };
+    const offstage = echarts.init(stage, null, size);
+    offstage.setOption(optionOf(figure.chart, figure.log, true));
+    const url = offstage.getDataURL({ type: "png", pixelRatio: 2 });
+    offstage.dispose();
+    return url;
+  };
+
+  // RFC 4180; text that a spreadsheet would compute is defused, unknown values are empty.
+  const csvCell = (cell) => {
+    const number = cell.dataset.value;
+    if (number !== undefined) return number;
+    const text = cell.textContent === "not recorded" ? "" : cell.textContent;
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+
+  const csvOf = (figure) => {
+    const rows = [...figure.node.querySelectorAll(".table-view tr")];
+    return rows.map((row) => [...row.cells].map(csvCell).join(",")).join("\n") + "\n";
+  };
+
+  const ACTIONS = {
+    scale: (figure, button) => {
+      figure.log = !figure.log;
+      button.textContent = figure.log ? "Linear axes" : "Log axes";
+      button.setAttribute("aria-pressed", String(figure.log));
+      draw(figure);
+    },
+    table: (figure, button) => {
+      const view = figure.node.querySelector(".table-view");
+      view.hidden = !view.hidden;
+      button.setAttribute("aria-expanded", String(!view.hidden));
+    },
+    png: (figure) => download(`${figure.id}.png`, pngOf(figure)),
+    svg: (figure) => downloadText(`${figure.id}.svg`, "image/svg+xml", svgOf(figure)),
+    csv: (figure) => downloadText(`${figure.id}.csv`, "text/csv;charset=utf-8", csvOf(figure)),
+  };
+
+  const startsLog = (chart) => [chart.x, chart.y].some((axis) => axis.scale === "log");
+
+  const setUp = (node) => {
+    const id = node.dataset.chart;
+    const chart = data[id];
+    const plot = node.querySelector(".plot");
+    const figure = { id, chart, node, plot, log: startsLog(chart), hidden: new Set(), instance: null };
+    figures.push(figure);
+    drawLegend(figure, node.querySelector(".legend"));
+    for (const button of node.querySelectorAll(".tools button")) {
+      if (button.dataset.does === "scale" && figure.log) {
+        button.textContent = "Linear axes";
+        button.setAttribute("aria-pressed", "true");
+      }
+      button.addEventListener("click", () => ACTIONS[button.dataset.does](figure, button));
+    }
+    draw(figure);
+    new ResizeObserver(() => { if (!root.classList.contains("printing")) figure.instance.resize(); }).observe(plot);
+  };
+
+  const copy = async (button) => {
+    const code = button.parentElement.querySelector("code");
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+    } catch {
+      const range = document.createRange();
+      range.selectNodeContents(code);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      document.execCommand("copy");
+    }
+    button.textContent = "Copied";
+    say("The command line is copied");
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  };
+
+  const print = (on) => {
+    if (root.classList.contains("printing") === on) return;
+    root.classList.toggle("printing", on);
+    redrawAll();
+  };
+
+  document.querySelectorAll("figure[data-chart]").forEach(setUp);
+  document.querySelectorAll("button[data-does=copy]").forEach((button) => {
+    button.addEventListener("click", () => copy(button));
+  });
+  prefersDark.addEventListener("change", redrawAll);
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  root.dataset.ready = "true";
+})();

@@ -1,0 +1,249 @@
+//! A chart as data. The page's script turns it into ECharts options; nothing here knows ECharts.
+
+use crate::table::Table;
+use serde::{Serialize, Serializer};
+
+/// One chart: what it says, its axes, its data and the table behind it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Chart {
+    /// Unique within its run: the kind's id and what tells its charts apart.
+    pub id: String,
+    /// What is drawn.
+    pub title: String,
+    /// What is found, with figures.
+    pub caption: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// Second vertical axis, on the right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y2: Option<Axis>,
+    /// The data.
+    pub series: Vec<Series>,
+    /// Marked ranges of the horizontal axis.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bands: Vec<Band>,
+    /// The same data for reading and for CSV.
+    #[serde(skip)]
+    pub table: Table,
+}
+
+/// How an axis maps values to places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Named places; values are indices.
+    Category,
+    /// Equal steps from zero.
+    Linear,
+    /// Equal steps, zero not included unless the data is near it.
+    LinearFit,
+    /// Equal ratios.
+    Log,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Axis {
+    /// The quantity, its layer and its side.
+    pub name: String,
+    /// The unit of all values on it.
+    pub unit: &'static str,
+    /// How it starts.
+    pub scale: Scale,
+    /// Whether a button switches it between linear and logarithmic.
+    pub switchable: bool,
+    /// Names of a category axis.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// Smallest value to show; absent: from the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Largest value to show; absent: from the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+impl Axis {
+    /// An axis from the data.
+    pub fn new(name: impl Into<String>, unit: &'static str, scale: Scale) -> Self {
+        Self {
+            name: name.into(),
+            unit,
+            scale,
+            switchable: false,
+            categories: Vec::new(),
+            min: None,
+            max: None,
+        }
+    }
+
+    /// An axis of names.
+    pub fn categories(name: impl Into<String>, unit: &'static str, names: Vec<String>) -> Self {
+        Self {
+            categories: names,
+            ..Self::new(name, unit, Scale::Category)
+        }
+    }
+
+    /// With a button that switches between linear and logarithmic.
+    #[must_use]
+    pub fn switchable(self) -> Self {
+        Self {
+            switchable: true,
+            ..self
+        }
+    }
+
+    /// Showing this range, whatever the data.
+    #[must_use]
+    pub fn within(self, min: f64, max: f64) -> Self {
+        Self {
+            min: Some(min),
+            max: Some(max),
+            ..self
+        }
+    }
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// Bars stacked on each other.
+    Bar,
+    /// Marked points joined by a line.
+    Line,
+    /// A line without marks.
+    Plain,
+    /// Points alone.
+    Scatter,
+}
+
+/// What a series stands for; the page's style gives each role its colour, dash and mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What would be if nothing limited.
+    Ideal,
+    /// What cannot be trusted.
+    Invalid,
+    /// Lost between the ends.
+    Lost,
+    /// A loss ratio.
+    LossRatio,
+    /// Intended but never offered.
+    NotOffered,
+    /// What the sender offered.
+    Offered,
+    /// The n-th of several alike.
+    Rank(u8),
+    /// What the receiver got.
+    Received,
+}
+
+impl Serialize for Role {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Ideal => s.serialize_str("ideal"),
+            Self::Invalid => s.serialize_str("invalid"),
+            Self::Lost => s.serialize_str("lost"),
+            Self::LossRatio => s.serialize_str("loss-ratio"),
+            Self::NotOffered => s.serialize_str("not-offered"),
+            Self::Offered => s.serialize_str("offered"),
+            Self::Rank(n) => s.collect_str(&format_args!("rank-{}", n % 8)),
+            Self::Received => s.serialize_str("received"),
+        }
+    }
+}
+
+/// The role of the `index`-th of several alike.
+pub(crate) fn rank(index: usize) -> Role {
+    Role::Rank(u8::try_from(index % 8).unwrap_or(0))
+}
+
+/// A point with what the tooltip says of it. Always finite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    x: f64,
+    y: f64,
+    note: Option<String>,
+}
+
+impl Point {
+    /// `None` when a coordinate is not finite: such values never reach the page.
+    pub fn new(x: f64, y: f64) -> Option<Self> {
+        (x.is_finite() && y.is_finite()).then_some(Self { x, y, note: None })
+    }
+
+    /// With words for the tooltip in place of the plain number.
+    #[must_use]
+    pub fn note(self, note: impl Into<String>) -> Self {
+        Self {
+            note: Some(note.into()),
+            ..self
+        }
+    }
+}
+
+impl Serialize for Point {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match &self.note {
+            Some(note) => (self.x, self.y, note).serialize(s),
+            None => (self.x, self.y).serialize(s),
+        }
+    }
+}
+
+/// A series of points.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// Name in the legend.
+    pub name: String,
+    /// What it stands for.
+    pub role: Role,
+    /// How it is drawn.
+    pub shape: Shape,
+    /// Whether it belongs to the second vertical axis.
+    pub second_axis: bool,
+    /// Its points in order.
+    pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A series on the first axis.
+    pub fn new(
+        name: impl Into<String>,
+        role: Role,
+        shape: Shape,
+        points: impl IntoIterator<Item = Point>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            role,
+            shape,
+            second_axis: false,
+            points: points.into_iter().collect(),
+        }
+    }
+
+    /// On the second axis.
+    #[must_use]
+    pub fn on_second_axis(self) -> Self {
+        Self {
+            second_axis: true,
+            ..self
+        }
+    }
+}
+
+/// A marked range of the horizontal axis: lower and upper bound of a goal.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Band {
+    /// What it is, with figures.
+    pub name: String,
+    /// Lower end, if known.
+    pub from: Option<f64>,
+    /// Upper end, if known.
+    pub to: Option<f64>,
+}

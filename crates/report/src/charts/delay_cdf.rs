@@ -1,0 +1,117 @@
+//! Cumulative distribution of delay, from whole histograms.
+
+use super::load_delay::capital;
+use super::timeline::{chosen, trial_name};
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::figures::{Unit, digits, float, nanos};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::Histogram;
+use linerate_model::run::{Run, RunKind, Trial};
+
+pub(super) struct DelayCdf;
+
+/// A curve needs no more points than a screen has places.
+const MAX_POINTS: usize = 300;
+
+/// The shares that the table gives.
+const SHARES: [f64; 9] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999];
+
+impl ChartKind for DelayCdf {
+    fn id(&self) -> &'static str {
+        "delay-cdf"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Cumulative distribution of delay, from the whole histogram of each trial."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        if run.kind != RunKind::Latency || run.trials.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        let (trials, _) = chosen(run, |trial| histogram(trial).is_some());
+        let known: Vec<_> = trials
+            .into_iter()
+            .filter_map(|trial| Some((trial_name(run, trial), trial, histogram(trial)?)))
+            .collect();
+        if known.is_empty() {
+            return Drawn::Missing("a whole delay distribution (only its quantiles)");
+        }
+        Drawn::Charts(vec![chart(&known)])
+    }
+}
+
+fn histogram(trial: &Trial) -> Option<&Histogram> {
+    let histogram = trial.delay.as_ref()?.histogram.as_ref()?;
+    (!histogram.is_empty()).then_some(histogram)
+}
+
+type Known<'a> = (String, &'a Trial, &'a Histogram);
+
+fn chart(known: &[Known<'_>]) -> Chart {
+    let medians = known.iter().map(|(_, _, h)| h.quantile_nanos(0.5));
+    let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
+    let of = known.first().and_then(|(_, trial, _)| trial.delay.as_ref());
+    let of = of.map_or("delay", |delay| words::delay_of(delay.of));
+    let series = known.iter().enumerate().map(|(index, (name, _, h))| {
+        Series::new(name, rank(index), Shape::Plain, cumulative(h, unit))
+    });
+    let each = known.iter().map(|(name, _, h)| {
+        let at = |q| nanos(float(h.quantile_nanos(q)));
+        format!("{name}: half within {}, 99 % within {}", at(0.5), at(0.99))
+    });
+    Chart {
+        id: "delay-cdf".to_owned(),
+        title: "Distribution of delay".to_owned(),
+        caption: each.collect::<Vec<_>>().join("; ") + ".",
+        x: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
+        y: Axis::new("Share at most this long", "%", Scale::Linear).within(0.0, 100.0),
+        y2: None,
+        series: series.collect(),
+        bands: Vec::new(),
+        table: table(known, unit),
+    }
+}
+
+/// The share of values up to each bucket's end, thinned to what can be seen.
+fn cumulative(histogram: &Histogram, unit: Unit) -> Vec<Point> {
+    let total = float(histogram.len());
+    let mut seen = 0;
+    let all = histogram.buckets().map(|(nanos, count)| {
+        seen += count;
+        (float(nanos), float(seen) / total)
+    });
+    let all: Vec<_> = all.collect();
+    let step = all.len().div_ceil(MAX_POINTS).max(1);
+    let last = all.len() - 1;
+    let kept = all
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| index % step == 0 || *index == last);
+    let points = kept.filter_map(|(_, (value, share))| {
+        let note = format!("{} % within {}", digits(share * 100.0), nanos(*value));
+        Some(Point::new(unit.of(*value), share * 100.0)?.note(note))
+    });
+    points.collect()
+}
+
+fn table(known: &[Known<'_>], unit: Unit) -> Table {
+    let shares = SHARES
+        .iter()
+        .map(|share| format!("{} % within ({})", digits(share * 100.0), unit.symbol()));
+    let head = ["Trial".to_owned(), "n".to_owned()];
+    let columns: Vec<_> = head.into_iter().chain(shares).collect();
+    let mut table = Table::new(columns);
+    for (name, _, histogram) in known {
+        let mut row = vec![Cell::text(name), Cell::count(Some(histogram.len()))];
+        row.extend(
+            SHARES
+                .iter()
+                .map(|share| Cell::number(Some(float(histogram.quantile_nanos(*share))), unit)),
+        );
+        table.push(row);
+    }
+    table
+}

@@ -1,0 +1,169 @@
+//! Delay quantiles by message size, or by condition when there are few sizes.
+
+use super::load_delay::{QUANTILES, capital};
+use super::timeline::trial_name;
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::figures::{Unit, digits, float, nanos};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::ByteCount;
+use linerate_model::run::{Delay, Run, RunKind, Trial};
+
+pub(super) struct DelayQuantiles;
+
+impl ChartKind for DelayQuantiles {
+    fn id(&self) -> &'static str {
+        "delay-quantiles"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Delay quantiles by message size, or by condition."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        if run.kind != RunKind::Latency || run.trials.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        Drawn::or_missing(chart(run).into_iter().collect(), "delay of any trial")
+    }
+}
+
+/// A valid trial with its delay.
+struct Timed<'a> {
+    trial: &'a Trial,
+    delay: &'a Delay,
+}
+
+fn chart(run: &Run) -> Option<Chart> {
+    let valid = run.trials.iter().filter(|trial| trial.valid);
+    let mut timed: Vec<_> = valid
+        .filter_map(|trial| {
+            let delay = trial.delay.as_ref()?;
+            Some(Timed { trial, delay })
+        })
+        .collect();
+    let of = words::delay_of(timed.first()?.delay.of);
+    let by_size = distinct_sizes(&timed);
+    if by_size {
+        timed.sort_by_key(|timed| timed.trial.payload_bytes);
+    }
+    let typical = timed
+        .iter()
+        .filter_map(|t| t.delay.p50_ns.or(t.delay.min_ns));
+    let unit = Unit::for_nanos(float(typical.max().unwrap_or(1).max(1)));
+    let x = if by_size {
+        Axis::new("Message size", "B", Scale::Log).switchable()
+    } else {
+        let names = timed.iter().map(|t| trial_name(run, t.trial));
+        Axis::categories("Condition", "", names.collect())
+    };
+    Some(Chart {
+        id: "delay-quantiles".to_owned(),
+        title: format!(
+            "Delay by {}",
+            if by_size { "message size" } else { "condition" }
+        ),
+        caption: caption(run, &timed, by_size, of),
+        x,
+        y: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
+        y2: None,
+        series: series(&timed, by_size, unit),
+        bands: Vec::new(),
+        table: table(run, &timed, unit),
+    })
+}
+
+/// Whether every trial has a size of its own, at least three in all.
+fn distinct_sizes(timed: &[Timed<'_>]) -> bool {
+    let sizes = timed.iter().map(|t| t.trial.payload_bytes);
+    let Some(mut sizes) = sizes.collect::<Option<Vec<ByteCount>>>() else {
+        return false;
+    };
+    let all = sizes.len();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.len() == all && all >= 3
+}
+
+fn series(timed: &[Timed<'_>], by_size: bool, unit: Unit) -> Vec<Series> {
+    let all = QUANTILES.iter().enumerate().map(|(rank_of, (name, get))| {
+        let points = timed.iter().enumerate().filter_map(|(index, t)| {
+            let x = if by_size {
+                float(t.trial.payload_bytes?.get())
+            } else {
+                float(index as u64)
+            };
+            let value = float(get(t.delay)?);
+            Some(Point::new(x, unit.of(value))?.note(nanos(value)))
+        });
+        Series::new(*name, rank(rank_of), Shape::Line, points)
+    });
+    all.filter(|series| !series.points.is_empty()).collect()
+}
+
+fn caption(run: &Run, timed: &[Timed<'_>], by_size: bool, of: &str) -> String {
+    let known: Vec<_> = timed
+        .iter()
+        .filter_map(|t| Some((t, float(t.delay.p50_ns?))))
+        .collect();
+    let (Some((first, a)), Some((last, b))) = (known.first(), known.last()) else {
+        return "No median was recorded.".to_owned();
+    };
+    let name = |t: &Timed<'_>| match t.trial.payload_bytes {
+        Some(size) if by_size => size.to_string(),
+        _ => trial_name(run, t.trial),
+    };
+    if known.len() == 1 {
+        return format!("Median {of}: {}.", nanos(*a));
+    }
+    let times = if *a > 0.0 && b / a >= 1.1 {
+        let ratio = b / a;
+        let rounded = if ratio >= 10.0 {
+            ratio.round()
+        } else {
+            (ratio * 10.0).round() / 10.0
+        };
+        format!(", {} times as long", digits(rounded))
+    } else {
+        String::new()
+    };
+    format!(
+        "Median {of}: {} for {} and {} for {}{times}.",
+        nanos(*a),
+        name(first),
+        nanos(*b),
+        name(last)
+    )
+}
+
+fn table(run: &Run, timed: &[Timed<'_>], unit: Unit) -> Table {
+    let symbol = unit.symbol();
+    let head = [
+        "Trial".to_owned(),
+        "Message size (B)".to_owned(),
+        "n".to_owned(),
+    ];
+    let quantiles = QUANTILES
+        .iter()
+        .map(|(name, _)| format!("{name} ({symbol})"));
+    let tail = [format!("mean ({symbol})"), format!("stdev ({symbol})")];
+    let columns: Vec<_> = head.into_iter().chain(quantiles).chain(tail).collect();
+    let mut table = Table::new(columns);
+    for Timed { trial, delay } in timed {
+        let mut row = vec![
+            Cell::text(trial_name(run, trial)),
+            Cell::count(trial.payload_bytes.map(ByteCount::get)),
+            Cell::count(delay.count),
+        ];
+        row.extend(
+            QUANTILES
+                .iter()
+                .map(|(_, get)| Cell::number(get(delay).map(float), unit)),
+        );
+        row.push(Cell::number(delay.mean_ns, unit));
+        row.push(Cell::number(delay.stdev_ns, unit));
+        table.push(row);
+    }
+    table
+}

@@ -1,0 +1,131 @@
+//! CPU of both ends against load.
+
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::figures::{Unit, Value};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::Ratio;
+use linerate_model::run::{CpuSide, Run, Trial};
+
+pub(super) struct LoadCpu;
+
+type Share = (&'static str, fn(&Trial) -> Option<Ratio>);
+
+fn sender(trial: &Trial) -> Option<&CpuSide> {
+    trial.cpu.as_ref()?.sender.as_ref()
+}
+
+fn receiver(trial: &Trial) -> Option<&CpuSide> {
+    trial.cpu.as_ref()?.receiver.as_ref()
+}
+
+/// Names say side and of what the share is.
+const SHARES: &[Share] = &[
+    ("Sender, busiest core", |t| sender(t)?.busiest_core_ratio),
+    ("Receiver, busiest core", |t| {
+        receiver(t)?.busiest_core_ratio
+    }),
+    ("Sender, traffic thread", |t| sender(t)?.thread_ratio),
+    ("Receiver, traffic thread", |t| receiver(t)?.thread_ratio),
+    ("Sender, all cores", |t| sender(t)?.host_ratio),
+    ("Receiver, all cores", |t| receiver(t)?.host_ratio),
+];
+
+impl ChartKind for LoadCpu {
+    fn id(&self) -> &'static str {
+        "load-cpu"
+    }
+
+    fn summary(&self) -> &'static str {
+        "CPU use of both ends against intended load."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        let curves = load_curves(run);
+        if curves.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        Drawn::or_missing(
+            curves.iter().filter_map(|c| chart(run, c)).collect(),
+            "CPU use of either end",
+        )
+    }
+}
+
+fn mean(point: &LoadPoint<'_>, get: fn(&Trial) -> Option<Ratio>) -> Option<Value> {
+    let seen: Vec<_> = point
+        .trials
+        .iter()
+        .filter_map(|trial| get(trial).map(|ratio| (ratio.get(), None)))
+        .collect();
+    Value::of(&seen)
+}
+
+fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
+    let unit = Unit::for_rate(curve.largest_rate());
+    let series = SHARES.iter().enumerate().map(|(index, (name, get))| {
+        let points = curve.points.iter().filter_map(|point| {
+            let value = mean(point, *get)?;
+            let y = Unit::PERCENT.of(value.point());
+            let place = Point::new(unit.of(point.intended), y)?;
+            Some(place.note(value.show(Unit::PERCENT)))
+        });
+        Series::new(*name, rank(index), Shape::Line, points)
+    });
+    let series: Vec<_> = series.filter(|s| !s.points.is_empty()).collect();
+    if series.is_empty() {
+        return None;
+    }
+    Some(Chart {
+        id: format!("load-cpu-{}", words::direction_id(curve.direction)),
+        title: format!("CPU of both ends against load{}", curve.suffix(run)),
+        caption: caption(curve, unit),
+        x: Axis::new("Intended load, L4 payload", unit.symbol(), Scale::Linear),
+        y: Axis::new("Busy share", "%", Scale::Linear).within(0.0, 100.0),
+        y2: None,
+        series,
+        bands: Vec::new(),
+        table: table(curve, unit),
+    })
+}
+
+fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
+    let busy = |point: &LoadPoint<'_>, index: usize| mean(point, SHARES[index].1);
+    let known = |p: &&LoadPoint<'_>| busy(p, 0).is_some() || busy(p, 1).is_some();
+    let Some(last) = curve.points.iter().rev().find(known) else {
+        return "The busiest core of either end was not recorded.".to_owned();
+    };
+    let say = |value: Option<Value>| {
+        value.map_or_else(
+            || crate::figures::UNKNOWN.to_owned(),
+            |value| crate::figures::percent(Ratio::clamped(value.point())),
+        )
+    };
+    format!(
+        "At {} the busiest core is {} busy at the sender and {} at the receiver.",
+        unit.show(last.intended),
+        say(busy(last, 0)),
+        say(busy(last, 1))
+    )
+}
+
+fn table(curve: &LoadCurve<'_>, unit: Unit) -> Table {
+    let intended = format!("Intended ({}, L4 payload)", unit.symbol());
+    let shares = SHARES.iter().map(|(name, _)| format!("{name} (%)"));
+    let last = "Valid trials (n)".to_owned();
+    let columns: Vec<_> = [intended].into_iter().chain(shares).chain([last]).collect();
+    let mut table = Table::new(columns);
+    for point in &curve.points {
+        let mut row = vec![Cell::number(Some(point.intended), unit)];
+        row.extend(
+            SHARES
+                .iter()
+                .map(|(_, get)| Cell::value(mean(point, *get).as_ref(), Unit::PERCENT)),
+        );
+        row.push(Cell::count(Some(point.trials.len() as u64)));
+        table.push(row);
+    }
+    table
+}

@@ -1,0 +1,151 @@
+//! Delay quantiles against load.
+
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::figures::{Unit, float, nanos, rate};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::run::{Delay, Run};
+
+pub(super) struct LoadDelay;
+
+/// The quantiles drawn: name and how to get it.
+pub(super) type QuantileOf = (&'static str, fn(&Delay) -> Option<u64>);
+
+/// Every quantile a delay summary can carry, from the middle to the tail.
+pub(super) const QUANTILES: &[QuantileOf] = &[
+    ("min", |d| d.min_ns),
+    ("p50", |d| d.p50_ns),
+    ("p90", |d| d.p90_ns),
+    ("p99", |d| d.p99_ns),
+    ("p99.9", |d| d.p999_ns),
+    ("max", |d| d.max_ns),
+];
+
+impl ChartKind for LoadDelay {
+    fn id(&self) -> &'static str {
+        "load-delay"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Delay quantiles against intended load."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        let curves = load_curves(run);
+        if curves.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        Drawn::or_missing(
+            curves.iter().filter_map(|c| chart(run, c)).collect(),
+            "delay against load",
+        )
+    }
+}
+
+/// The worst trial's quantile at a load: an average of quantiles would mean nothing.
+fn worst(point: &LoadPoint<'_>, get: fn(&Delay) -> Option<u64>) -> Option<u64> {
+    let seen = point.trials.iter().filter_map(|trial| trial.delay.as_ref());
+    seen.filter_map(get).max()
+}
+
+fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
+    let mut trials = curve.points.iter().flat_map(|p| &p.trials);
+    let of = trials.find_map(|trial| trial.delay.as_ref())?.of;
+    let rates = Unit::for_rate(curve.largest_rate());
+    let medians = curve
+        .points
+        .iter()
+        .filter_map(|p| worst(p, |d| d.p50_ns.or(d.max_ns)));
+    let times = Unit::for_nanos(float(medians.max()?.max(1)));
+    let series = QUANTILES
+        .iter()
+        .skip(1)
+        .enumerate()
+        .map(|(index, (name, get))| {
+            let points = curve.points.iter().filter_map(|point| {
+                let value = float(worst(point, *get)?);
+                let place = Point::new(rates.of(point.intended), times.of(value))?;
+                Some(place.note(nanos(value)))
+            });
+            Series::new(*name, rank(index), Shape::Line, points)
+        });
+    Some(Chart {
+        id: format!("load-delay-{}", words::direction_id(curve.direction)),
+        title: format!("Delay against load{}", curve.suffix(run)),
+        caption: caption(run, curve),
+        x: Axis::new("Intended load, L4 payload", rates.symbol(), Scale::Linear),
+        y: Axis::new(capital(words::delay_of(of)), times.symbol(), Scale::Log).switchable(),
+        y2: None,
+        series: series.filter(|s| !s.points.is_empty()).collect(),
+        bands: Vec::new(),
+        table: table(curve, rates, times),
+    })
+}
+
+/// The text with its first letter in upper case.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first: String = chars
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    first + chars.as_str()
+}
+
+fn caption(run: &Run, curve: &LoadCurve<'_>) -> String {
+    let known = curve.points.iter().filter_map(|point| {
+        let p99 = worst(point, |d| d.p99_ns.or(d.p50_ns))?;
+        Some((
+            linerate_model::BitRate::from_f64(point.intended),
+            float(p99),
+        ))
+    });
+    let known: Vec<_> = known.collect();
+    let (Some(first), Some(last)) = (known.first(), known.last()) else {
+        return "No delay quantile was recorded.".to_owned();
+    };
+    let rise = run
+        .curve
+        .and_then(|facts| facts.delay_rise)
+        .map_or_else(String::new, |load| {
+            format!(
+                " It is clearly above its level at low load from {} on.",
+                rate(load)
+            )
+        });
+    format!(
+        "The p99 of the worst trial is {} at {} and {} at {}.{rise}",
+        nanos(first.1),
+        rate(first.0),
+        nanos(last.1),
+        rate(last.0)
+    )
+}
+
+fn table(curve: &LoadCurve<'_>, rates: Unit, times: Unit) -> Table {
+    let intended = format!("Intended ({}, L4 payload)", rates.symbol());
+    let quantiles = QUANTILES
+        .iter()
+        .map(|(name, _)| format!("{name} ({})", times.symbol()));
+    let last = "Valid trials (n)".to_owned();
+    let columns: Vec<_> = [intended]
+        .into_iter()
+        .chain(quantiles)
+        .chain([last])
+        .collect();
+    let mut table = Table::new(columns);
+    for point in &curve.points {
+        let mut row = vec![Cell::number(Some(point.intended), rates)];
+        row.extend(
+            QUANTILES
+                .iter()
+                .map(|(_, get)| Cell::number(worst(point, *get).map(float), times)),
+        );
+        row.push(Cell::count(Some(point.trials.len() as u64)));
+        table.push(row);
+    }
+    table
+}

@@ -1,0 +1,136 @@
+//! Rate with loss: what became of each intended load, stacked.
+
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
+use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::figures::{Unit, Value, digits};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::run::Run;
+
+pub(super) struct LoadLoss;
+
+impl ChartKind for LoadLoss {
+    fn id(&self) -> &'static str {
+        "load-loss"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Rate with loss: the received, lost and never offered part of each intended load."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        let curves = load_curves(run);
+        if curves.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        let known = curves
+            .iter()
+            .filter(|c| c.points.iter().any(|p| shares(p).is_some()));
+        Drawn::or_missing(
+            known.map(|curve| chart(run, curve)).collect(),
+            "rate with loss needs received rate and loss",
+        )
+    }
+}
+
+/// What became of an intended load, in bit/s.
+struct Shares {
+    received: f64,
+    lost: f64,
+    not_offered: f64,
+}
+
+fn shares(point: &LoadPoint<'_>) -> Option<Shares> {
+    let received = point.received.as_ref()?.point();
+    let loss = point.loss.as_ref()?.point();
+    let lost = match &point.offered {
+        Some(offered) => offered.point() * loss,
+        None if loss < 1.0 => received * loss / (1.0 - loss),
+        None => point.intended,
+    };
+    Some(Shares {
+        received,
+        lost,
+        not_offered: (point.intended - received - lost).max(0.0),
+    })
+}
+
+fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
+    let unit = Unit::for_rate(curve.largest_rate());
+    let known: Vec<_> = curve
+        .points
+        .iter()
+        .filter_map(|p| Some((p, shares(p)?)))
+        .collect();
+    let bars = |name: &str, role, get: fn(&Shares) -> f64| {
+        let points = known.iter().enumerate().filter_map(|(index, (_, shares))| {
+            let place = Point::new(crate::figures::float(index as u64), unit.of(get(shares)))?;
+            Some(place.note(unit.show(get(shares))))
+        });
+        Series::new(name, role, Shape::Bar, points)
+    };
+    let loss = known.iter().enumerate().filter_map(|(index, (point, _))| {
+        let value = point.loss.as_ref()?;
+        let x = crate::figures::float(index as u64);
+        let place = Point::new(x, Unit::PERCENT.of(value.point()))?;
+        Some(place.note(value.show(Unit::PERCENT)))
+    });
+    let series = vec![
+        bars("Received", Role::Received, |s| s.received),
+        bars("Lost", Role::Lost, |s| s.lost),
+        bars("Never offered", Role::NotOffered, |s| s.not_offered),
+        Series::new("Loss ratio", Role::LossRatio, Shape::Line, loss).on_second_axis(),
+    ];
+    let names = known.iter().map(|(p, _)| digits(unit.of(p.intended)));
+    Chart {
+        id: format!("load-loss-{}", words::direction_id(curve.direction)),
+        title: format!("Rate with loss{}", curve.suffix(run)),
+        caption: caption(curve, unit),
+        x: Axis::categories("Intended load, L4 payload", unit.symbol(), names.collect()),
+        y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::Linear),
+        y2: Some(Axis::new("Loss", "%", Scale::Linear).within(0.0, 100.0)),
+        series,
+        bands: Vec::new(),
+        table: table(&known, unit),
+    }
+}
+
+fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
+    let worst = curve
+        .points
+        .iter()
+        .max_by(|a, b| a.loss_or_zero().total_cmp(&b.loss_or_zero()));
+    match worst {
+        Some(point) if point.loss_or_zero() > 0.0 => format!(
+            "At worst, {} of the packets are lost: {} is received of {} intended.",
+            Unit::PERCENT.show(point.loss_or_zero()),
+            unit.show(point.received.as_ref().map_or(0.0, Value::point)),
+            unit.number(point.intended),
+        ),
+        _ => "Nothing that was offered is lost at any load.".to_owned(),
+    }
+}
+
+fn table(known: &[(&LoadPoint<'_>, Shares)], unit: Unit) -> Table {
+    let symbol = unit.symbol();
+    let mut table = Table::new([
+        format!("Intended ({symbol}, L4 payload)"),
+        format!("Received ({symbol}, receiver)"),
+        format!("Lost ({symbol})"),
+        format!("Never offered ({symbol}, sender)"),
+        "Loss ratio (%)".to_owned(),
+        "Valid trials (n)".to_owned(),
+    ]);
+    for (point, shares) in known {
+        table.push(vec![
+            Cell::number(Some(point.intended), unit),
+            Cell::value(point.received.as_ref(), unit),
+            Cell::number(Some(shares.lost), unit),
+            Cell::number(Some(shares.not_offered), unit),
+            Cell::value(point.loss.as_ref(), Unit::PERCENT),
+            Cell::count(Some(point.trials.len() as u64)),
+        ]);
+    }
+    table
+}

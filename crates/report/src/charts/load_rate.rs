@@ -1,0 +1,243 @@
+//! Received against intended rate, with the ideal diagonal, the offered load, loss and the bounds.
+
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Band, Chart, Point, Role, Scale, Series, Shape};
+use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::figures::{Unit, Value, range, rate};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::run::{GoalResult, Run};
+use linerate_model::{BitRate, Interval};
+
+pub(super) struct LoadRate;
+
+impl ChartKind for LoadRate {
+    fn id(&self) -> &'static str {
+        "load-rate"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Received and offered rate against intended load, with loss and the bounds of each goal."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        let curves = load_curves(run);
+        if curves.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        let known = curves.iter().filter(|curve| curve.peak().is_some());
+        Drawn::or_missing(
+            known.map(|curve| chart(run, curve)).collect(),
+            "the received rate of any trial with an intended load",
+        )
+    }
+}
+
+fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
+    let unit = Unit::for_rate(curve.largest_rate());
+    let lossy = curve.points.iter().any(|point| point.loss_or_zero() > 0.0);
+    let mut series = rate_series(curve, unit);
+    if lossy {
+        series.push(loss_series(curve, unit));
+    }
+    Chart {
+        id: format!("load-rate-{}", words::direction_id(curve.direction)),
+        title: format!("Rate against intended load{}", curve.suffix(run)),
+        caption: caption(curve, unit),
+        x: Axis::new("Intended load, L4 payload", unit.symbol(), Scale::Linear).switchable(),
+        y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::Linear).switchable(),
+        y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear).within(0.0, 100.0)),
+        series,
+        bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
+        table: table(curve, unit),
+    }
+}
+
+/// Ideal, offered, received and invalid against intended load.
+pub(super) fn rate_series(curve: &LoadCurve<'_>, unit: Unit) -> Vec<Series> {
+    let ends = [curve.points.first(), curve.points.last()];
+    let diagonal = ends.into_iter().flatten().filter_map(|point| {
+        let x = unit.of(point.intended);
+        Point::new(x, x)
+    });
+    let offered = along(curve, unit, unit, |p| p.offered.as_ref());
+    let received = along(curve, unit, unit, |p| p.received.as_ref());
+    let bad = curve.invalid.iter().filter_map(|trial| {
+        let seen = trial.received_rate.or(trial.offered_load)?.as_f64();
+        let point = Point::new(unit.of(trial.intended_load?.as_f64()), unit.of(seen))?;
+        let why = format!("{}: {}", unit.show(seen), trial.reasons.join("; "));
+        Some(point.note(why))
+    });
+    let all = vec![
+        Series::new(
+            "Ideal: received = intended",
+            Role::Ideal,
+            Shape::Plain,
+            diagonal,
+        ),
+        Series::new("Offered, sender", Role::Offered, Shape::Line, offered),
+        Series::new("Received, receiver", Role::Received, Shape::Line, received),
+        Series::new("Invalid trials", Role::Invalid, Shape::Scatter, bad),
+    ];
+    all.into_iter().filter(|s| !s.points.is_empty()).collect()
+}
+
+fn loss_series(curve: &LoadCurve<'_>, unit: Unit) -> Series {
+    let points = along(curve, unit, Unit::PERCENT, |p| p.loss.as_ref());
+    Series::new("Loss", Role::LossRatio, Shape::Line, points).on_second_axis()
+}
+
+/// A quantity of each load point against intended load.
+fn along<'c>(
+    curve: &'c LoadCurve<'c>,
+    x: Unit,
+    y: Unit,
+    get: impl Fn(&'c LoadPoint<'c>) -> Option<&'c Value>,
+) -> Vec<Point> {
+    let points = curve.points.iter().filter_map(|point| {
+        let value = get(point)?;
+        let place = Point::new(x.of(point.intended), y.of(value.point()))?;
+        Some(place.note(value.show(y)))
+    });
+    points.collect()
+}
+
+/// A goal's bounds as a marked range.
+pub(super) fn band(goal: &GoalResult, unit: Unit) -> Option<Band> {
+    let at = |rate: Option<BitRate>| rate.map(|rate| unit.of(rate.as_f64()));
+    if goal.lower_bound.is_none() && goal.upper_bound.is_none() {
+        return None;
+    }
+    Some(Band {
+        name: format!("{}: {}", goal_name(goal), bounds(goal)),
+        from: at(goal.lower_bound),
+        to: at(goal.upper_bound),
+    })
+}
+
+/// `loss ≤ 0.1 %, p99<2ms`.
+pub(crate) fn goal_name(goal: &GoalResult) -> String {
+    let loss = format!("loss ≤ {}", crate::figures::percent(goal.loss_goal));
+    match &goal.delay_goal {
+        Some(delay) => format!("{loss}, {delay}"),
+        None => loss,
+    }
+}
+
+/// `93.1–93.5 Mbit/s`, or the one bound that is known.
+pub(crate) fn bounds(goal: &GoalResult) -> String {
+    match (goal.lower_bound, goal.upper_bound) {
+        (Some(low), Some(high)) => {
+            let unit = Unit::for_rate(high.as_f64() * 2.0);
+            let interval = Interval {
+                low: low.as_f64(),
+                high: high.as_f64(),
+            };
+            format!("{} {}", range(interval, unit), unit.symbol())
+        }
+        (Some(low), None) => format!("at least {}", rate(low)),
+        (None, Some(high)) => format!("below {}", rate(high)),
+        (None, None) => crate::figures::UNKNOWN.to_owned(),
+    }
+}
+
+/// How the received rate goes with the intended load, in a sentence or two.
+pub(crate) fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
+    let (Some(peak), Some(last)) = (curve.peak(), curve.last()) else {
+        return "The received rate was not recorded.".to_owned();
+    };
+    if curve.points.iter().all(|p| p.follows() != Some(false)) {
+        let most = unit.show(last.intended);
+        return format!("Received rate follows the intended load up to the highest tried, {most}.");
+    }
+    let follows = curve.follows_up_to().map_or_else(
+        || "Received rate is below the intended load at every load".to_owned(),
+        |p| {
+            format!(
+                "Received rate follows the intended load up to {}",
+                unit.show(p.intended)
+            )
+        },
+    );
+    let (top, end) = (rate_of(peak), rate_of(last));
+    let ending = if end < 0.97 * top {
+        format!(
+            "falls to {} at {}",
+            unit.number(end),
+            unit.number(last.intended)
+        )
+    } else {
+        format!("stays near it up to {}", unit.number(last.intended))
+    };
+    let at = unit.number(peak.intended);
+    let loss = loss_caption(curve, unit);
+    format!(
+        "{follows}, peaks at {} (at {at} intended) and {ending}. {loss}",
+        unit.number(top)
+    )
+}
+
+fn rate_of(point: &LoadPoint<'_>) -> f64 {
+    point.received.as_ref().map_or(0.0, Value::point)
+}
+
+fn loss_caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
+    let lossy: Vec<_> = curve
+        .points
+        .iter()
+        .filter(|p| p.loss_or_zero() > 0.0)
+        .collect();
+    let percent = |p: &LoadPoint<'_>| Unit::PERCENT.show(p.loss_or_zero());
+    match lossy.as_slice() {
+        [] if curve.points.iter().all(|p| p.loss.is_none()) => "Loss was not recorded.".to_owned(),
+        [] => shortfall(curve, unit),
+        [only] => format!(
+            "Only {} loses packets: {}.",
+            unit.show(only.intended),
+            percent(only)
+        ),
+        [first, .., last] => format!(
+            "Loss starts at {} ({}) and is {} at {}.",
+            unit.show(first.intended),
+            percent(first),
+            percent(last),
+            unit.show(last.intended)
+        ),
+    }
+}
+
+/// No loss, and yet the rate does not follow: the sender did not offer it.
+fn shortfall(curve: &LoadCurve<'_>, unit: Unit) -> String {
+    let offered = curve.points.iter().filter_map(|p| p.offered.as_ref());
+    let most = offered.map(Value::point).max_by(f64::total_cmp);
+    most.map_or_else(
+        || "No packet is lost.".to_owned(),
+        |most| {
+            format!(
+                "No packet is lost: the sender itself never offers more than {}.",
+                unit.show(most)
+            )
+        },
+    )
+}
+
+pub(super) fn table(curve: &LoadCurve<'_>, unit: Unit) -> Table {
+    let symbol = unit.symbol();
+    let mut table = Table::new([
+        format!("Intended ({symbol}, L4 payload)"),
+        format!("Offered ({symbol}, L4 payload, sender)"),
+        format!("Received ({symbol}, L4 payload, receiver)"),
+        "Loss (%)".to_owned(),
+        "Valid trials (n)".to_owned(),
+    ]);
+    for point in &curve.points {
+        table.push(vec![
+            Cell::number(Some(point.intended), unit),
+            Cell::value(point.offered.as_ref(), unit),
+            Cell::value(point.received.as_ref(), unit),
+            Cell::value(point.loss.as_ref(), Unit::PERCENT),
+            Cell::count(Some(point.trials.len() as u64)),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,85 @@
+//! The kinds of charts a report can draw, in the order it shows them.
+
+use crate::chart::Chart;
+use linerate_model::run::Run;
+
+mod delay_cdf;
+mod delay_quantiles;
+mod load_cpu;
+mod load_delay;
+mod load_loss;
+mod load_rate;
+mod load_zoom;
+mod rate_over_time;
+mod stream_rate;
+mod tcp_rtt;
+mod tcp_window;
+mod timeline;
+
+pub(crate) use load_rate::{bounds, goal_name};
+pub(crate) use timeline::trial_name;
+
+/// Every kind of chart. A new one: its file, its `mod` line above, its entry here.
+pub static ALL: &[&dyn ChartKind] = &[
+    &load_rate::LoadRate,
+    &load_zoom::LoadZoom,
+    &load_loss::LoadLoss,
+    &delay_quantiles::DelayQuantiles,
+    &delay_cdf::DelayCdf,
+    &rate_over_time::RateOverTime,
+    &stream_rate::StreamRate,
+    &tcp_window::TcpWindow,
+    &tcp_rtt::TcpRtt,
+    &load_delay::LoadDelay,
+    &load_cpu::LoadCpu,
+];
+
+/// A kind of chart: which runs it can draw, and how.
+pub trait ChartKind: Sync {
+    /// Kebab-case name, the first part of its charts' ids.
+    fn id(&self) -> &'static str;
+    /// What it shows, one sentence.
+    fn summary(&self) -> &'static str;
+    /// Draws it for one run, its parts not included.
+    fn draw(&self, run: &Run) -> Drawn;
+}
+
+/// What became of a kind of chart for a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Drawn {
+    /// At least one chart.
+    Charts(Vec<Chart>),
+    /// It would belong here, but this is not recorded.
+    Missing(&'static str),
+    /// It has nothing to do with such a run.
+    NotApplicable,
+}
+
+impl Drawn {
+    /// The charts, or what is missing if there are none.
+    fn or_missing(charts: Vec<Chart>, missing: &'static str) -> Self {
+        if charts.is_empty() {
+            Self::Missing(missing)
+        } else {
+            Self::Charts(charts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_kebab_case_and_summaries_are_sentences() {
+        let mut ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+        for kind in ALL {
+            let plain = |c: char| c.is_ascii_lowercase() || c == '-';
+            assert!(kind.id().chars().all(plain), "{}", kind.id());
+            assert!(kind.summary().ends_with('.'), "{}", kind.id());
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), ALL.len());
+    }
+}

@@ -1,0 +1,105 @@
+//! Rate of each reporting interval over time.
+
+use super::timeline::{About, Line, chart, chosen, largest, left_out, middle, trial_name};
+use super::{ChartKind, Drawn};
+use crate::chart::{Scale, rank};
+use crate::figures::Unit;
+use linerate_model::run::{Run, RunKind, Trial};
+
+pub(super) struct RateOverTime;
+
+impl ChartKind for RateOverTime {
+    fn id(&self) -> &'static str {
+        "rate-over-time"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Rate of each reporting interval over time."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        if matches!(run.kind, RunKind::Demo | RunKind::Latency) || run.trials.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        let received = |t: &Trial| t.intervals.iter().any(|i| i.received_rate.is_some());
+        let offered = |t: &Trial| t.intervals.iter().any(|i| i.offered_load.is_some());
+        if run.trials.iter().any(|t| t.valid && received(t)) {
+            return drawn(run, Side::Received, received);
+        }
+        drawn(run, Side::Offered, offered)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Offered,
+    Received,
+}
+
+fn drawn(run: &Run, side: Side, has: impl Fn(&Trial) -> bool) -> Drawn {
+    let (trials, total) = chosen(run, has);
+    let lines: Vec<_> = trials
+        .iter()
+        .enumerate()
+        .map(|(index, trial)| Line {
+            name: trial_name(run, trial),
+            role: rank(index),
+            points: points(trial, side),
+        })
+        .collect();
+    if lines.is_empty() {
+        return Drawn::Missing("rate per reporting interval");
+    }
+    let unit = Unit::for_rate(largest(&lines));
+    let about = About {
+        id: "rate-over-time",
+        title: "Rate over time".to_owned(),
+        caption: caption(&lines, unit, side) + &left_out(lines.len(), total),
+        quantity: match side {
+            Side::Offered => "Offered rate, L4 payload, sender",
+            Side::Received => "Received rate, L4 payload, receiver",
+        },
+        unit,
+        scale: Scale::Linear,
+    };
+    Drawn::Charts(vec![chart(about, &lines)])
+}
+
+fn points(trial: &Trial, side: Side) -> Vec<(f64, f64)> {
+    let rates = trial.intervals.iter().filter_map(|interval| {
+        let rate = match side {
+            Side::Offered => interval.offered_load,
+            Side::Received => interval.received_rate,
+        };
+        Some((middle(interval.start, interval.end), rate?.as_f64()))
+    });
+    rates.collect()
+}
+
+fn caption(lines: &[Line], unit: Unit, side: Side) -> String {
+    let verb = match side {
+        Side::Offered => "offered",
+        Side::Received => "received",
+    };
+    let spread = |line: &&Line| {
+        let (low, high) = line.extent().unwrap_or_default();
+        if high > 0.0 {
+            (high - low) / high
+        } else {
+            -1.0
+        }
+    };
+    let widest = lines.iter().max_by(|a, b| spread(a).total_cmp(&spread(b)));
+    let Some((widest, (low, high))) = widest.and_then(|line| Some((line, line.extent()?))) else {
+        return format!("Nothing was {verb} in any interval.");
+    };
+    let n = widest.points.len();
+    let (low, high) = (unit.number(low), unit.show(high));
+    if lines.len() == 1 {
+        return format!("Between {low} and {high} {verb} in each of {n} intervals.");
+    }
+    format!(
+        "The widest spread within a trial is {low} to {high} {verb} ({}, n = {n} intervals).",
+        widest.name
+    )
+}

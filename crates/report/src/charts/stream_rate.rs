@@ -1,0 +1,76 @@
+//! Rate of each parallel stream over time.
+
+use super::timeline::{About, Line, chart, largest, middle, trial_name};
+use super::{ChartKind, Drawn};
+use crate::chart::{Scale, rank};
+use crate::figures::{Unit, rate};
+use linerate_model::BitRate;
+use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::spec::Side;
+
+pub(super) struct StreamRate;
+
+impl ChartKind for StreamRate {
+    fn id(&self) -> &'static str {
+        "stream-rate"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Rate of each parallel stream over time, for runs of one or two trials."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        if !matches!(run.kind, RunKind::Tcp | RunKind::Udp) || run.trials.len() > 2 {
+            return Drawn::NotApplicable;
+        }
+        let charts = run.trials.iter().filter_map(|trial| of_trial(run, trial));
+        let charts: Vec<_> = charts.collect();
+        if charts.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        Drawn::Charts(charts)
+    }
+}
+
+fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {
+    let receiver = |report: &&EndpointReport| report.side == Side::Receiver;
+    let streams = &trial.raw.iter().find(receiver)?.streams;
+    if streams.len() < 2 {
+        return None;
+    }
+    let lines: Vec<_> = streams.iter().enumerate().map(line).collect();
+    let unit = Unit::for_rate(largest(&lines));
+    let means = streams
+        .iter()
+        .filter_map(|s| BitRate::of(s.bytes, s.duration));
+    let (low, high) = (means.clone().min()?, means.max()?);
+    let about = About {
+        id: "stream-rate",
+        title: format!("Rate of each stream: {}", trial_name(run, trial)),
+        caption: format!(
+            "{} streams; the slowest gets {}, the fastest {}.",
+            streams.len(),
+            rate(low),
+            rate(high)
+        ),
+        quantity: "Received rate, L4 payload, receiver",
+        unit,
+        scale: Scale::Linear,
+    };
+    let mut chart = chart(about, &lines);
+    chart.id = format!("stream-rate-{}", trial.index);
+    Some(chart)
+}
+
+fn line((index, stream): (usize, &StreamReport)) -> Line {
+    let points = stream.intervals.iter().filter_map(|interval| {
+        let rate = BitRate::of(interval.bytes, interval.end.checked_sub(interval.start)?)?;
+        Some((middle(interval.start, interval.end), rate.as_f64()))
+    });
+    Line {
+        name: format!("stream {}", stream.index),
+        role: rank(index),
+        points: points.collect(),
+    }
+}

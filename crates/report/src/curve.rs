@@ -1,0 +1,174 @@
+//! A run's trials as a load curve: one point for each intended load and direction.
+
+use crate::figures::Value;
+use linerate_model::Interval;
+use linerate_model::run::{GoalResult, Run, RunKind, Trial};
+use linerate_model::spec::Direction;
+use std::collections::BTreeMap;
+
+/// A received rate this close to the intended load follows it.
+///
+/// Above the steps that iperf's datagram pacing makes at low rates (5 %: 1.05 Mbit/s for 1 Mbit/s
+/// is more, never less), below every loss or shortfall worth a sentence.
+const FOLLOWS: f64 = 0.98;
+
+/// Fewer loads than this are single tests, not a curve.
+const MIN_LOADS: usize = 3;
+
+/// What valid trials at one intended load measured. Rates in bit/s at the trials' layer.
+#[derive(Debug)]
+pub(crate) struct LoadPoint<'a> {
+    /// Intended load, L4 payload.
+    pub(crate) intended: f64,
+    /// Offered load, sender side.
+    pub(crate) offered: Option<Value>,
+    /// Received rate, receiver side.
+    pub(crate) received: Option<Value>,
+    /// Lost / sent.
+    pub(crate) loss: Option<Value>,
+    /// The valid trials at this load.
+    pub(crate) trials: Vec<&'a Trial>,
+}
+
+impl LoadPoint<'_> {
+    /// Whether what was received follows the intended load; `None` if it is not known.
+    pub(crate) fn follows(&self) -> Option<bool> {
+        let received = self.received.as_ref()?;
+        Some(received.high() >= FOLLOWS * self.intended)
+    }
+
+    /// The loss ratio, zero if unknown: for comparing, not for showing.
+    pub(crate) fn loss_or_zero(&self) -> f64 {
+        self.loss.as_ref().map_or(0.0, Value::point)
+    }
+}
+
+/// The load curve of one direction.
+#[derive(Debug)]
+pub(crate) struct LoadCurve<'a> {
+    /// Which way.
+    pub(crate) direction: Direction,
+    /// Points in rising order of intended load.
+    pub(crate) points: Vec<LoadPoint<'a>>,
+    /// Trials that do not count.
+    pub(crate) invalid: Vec<&'a Trial>,
+    /// The search goals of this direction.
+    pub(crate) goals: Vec<&'a GoalResult>,
+}
+
+/// The load curves of a run: any search, or at least three intended loads in one direction.
+pub(crate) fn load_curves(run: &Run) -> Vec<LoadCurve<'_>> {
+    let mut ways: Vec<Direction> = run.trials.iter().map(|trial| trial.direction).collect();
+    ways.sort_unstable();
+    ways.dedup();
+    let curves = ways.into_iter().map(|way| load_curve(run, way));
+    curves.filter(|curve| is_curve(run, curve)).collect()
+}
+
+fn is_curve(run: &Run, curve: &LoadCurve<'_>) -> bool {
+    match run.kind {
+        RunKind::Saturate => !curve.points.is_empty() || !curve.invalid.is_empty(),
+        RunKind::Tcp | RunKind::Udp => curve.points.len() >= MIN_LOADS,
+        RunKind::Demo | RunKind::Latency => false,
+    }
+}
+
+fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
+    let mut by_load: BTreeMap<u64, Vec<&Trial>> = BTreeMap::new();
+    let mut invalid = Vec::new();
+    for trial in run.trials.iter().filter(|t| t.direction == direction) {
+        match trial.intended_load {
+            Some(load) if trial.valid => by_load.entry(load.bps()).or_default().push(trial),
+            Some(_) => invalid.push(trial),
+            None => {}
+        }
+    }
+    let points = by_load
+        .into_iter()
+        .map(|(bps, trials)| load_point(crate::figures::float(bps), trials));
+    LoadCurve {
+        direction,
+        points: points.collect(),
+        invalid,
+        goals: run
+            .goals
+            .iter()
+            .filter(|goal| goal.direction == direction)
+            .collect(),
+    }
+}
+
+fn load_point(intended: f64, trials: Vec<&Trial>) -> LoadPoint<'_> {
+    let seen = |get: fn(&Trial) -> Option<(f64, Option<Interval>)>| {
+        let all: Vec<_> = trials.iter().filter_map(|trial| get(trial)).collect();
+        Value::of(&all)
+    };
+    LoadPoint {
+        intended,
+        offered: seen(offered),
+        received: seen(received),
+        loss: seen(loss),
+        trials,
+    }
+}
+
+/// A trial's offered load in bit/s with its rounding.
+pub(crate) fn offered(trial: &Trial) -> Option<(f64, Option<Interval>)> {
+    let rate = trial.offered_load?;
+    Some((rate.as_f64(), rounding(trial, "offered_bps")))
+}
+
+/// A trial's received rate in bit/s with its rounding.
+pub(crate) fn received(trial: &Trial) -> Option<(f64, Option<Interval>)> {
+    let rate = trial.received_rate?;
+    Some((rate.as_f64(), rounding(trial, "received_bps")))
+}
+
+/// A trial's loss ratio with its rounding.
+pub(crate) fn loss(trial: &Trial) -> Option<(f64, Option<Interval>)> {
+    let ratio = trial.loss_ratio()?;
+    Some((ratio.get(), rounding(trial, "loss_ratio")))
+}
+
+fn rounding(trial: &Trial, key: &str) -> Option<Interval> {
+    let interval = trial.rounding.get(key)?;
+    (interval.low.is_finite() && interval.high.is_finite()).then_some(*interval)
+}
+
+impl LoadCurve<'_> {
+    /// What the title of a chart of this curve ends with: empty if the run has only one direction.
+    pub(crate) fn suffix(&self, run: &Run) -> String {
+        let only = run.trials.iter().all(|t| t.direction == self.direction);
+        if only {
+            return String::new();
+        }
+        format!(", {}", crate::words::direction(self.direction))
+    }
+
+    /// The largest rate of the curve in bit/s.
+    pub(crate) fn largest_rate(&self) -> f64 {
+        let rates = self.points.iter().flat_map(|point| {
+            let received = point.received.as_ref().map_or(0.0, Value::point);
+            [point.intended, received]
+        });
+        rates.fold(0.0, f64::max)
+    }
+
+    /// The last load up to which the received rate follows the intended load at every load.
+    pub(crate) fn follows_up_to(&self) -> Option<&LoadPoint<'_>> {
+        let known = self.points.iter().filter(|p| p.follows().is_some());
+        known.take_while(|p| p.follows() == Some(true)).last()
+    }
+
+    /// The point with the highest received rate.
+    pub(crate) fn peak(&self) -> Option<&LoadPoint<'_>> {
+        let rate = |p: &&LoadPoint<'_>| p.received.as_ref().map_or(-1.0, Value::point);
+        let known = self.points.iter().filter(|p| p.received.is_some());
+        known.max_by(|a, b| rate(a).total_cmp(&rate(b)))
+    }
+
+    /// The point with the highest intended load whose received rate is known.
+    pub(crate) fn last(&self) -> Option<&LoadPoint<'_>> {
+        self.points.iter().rev().find(|p| p.received.is_some())
+    }
+}

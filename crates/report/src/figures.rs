@@ -1,0 +1,317 @@
+//! Numbers as people read them: significant digits, one unit per chart, what is unknown.
+
+use linerate_model::{BitRate, Estimate, Interval, PacketCount, Ratio};
+
+/// What stands where a source could not tell a value. Never zero.
+pub const UNKNOWN: &str = "not recorded";
+
+/// Significant digits that tell bounds 0.5 % apart from each other.
+const SIGNIFICANT: i32 = 4;
+
+/// A count as a number for drawing; exact below 2^53.
+pub(crate) const fn float(count: u64) -> f64 {
+    PacketCount::new(count).as_f64()
+}
+
+/// Four significant digits, no trailing zeros after the point, no exponent.
+pub fn digits(value: f64) -> String {
+    if !value.is_finite() {
+        return UNKNOWN.to_owned();
+    }
+    let magnitude = value.abs().max(1e-9).log10().floor();
+    let decimals = (0..=12)
+        .find(|decimals| magnitude + f64::from(*decimals) >= f64::from(SIGNIFICANT - 1))
+        .unwrap_or(12);
+    let text = format!("{value:.*}", usize::try_from(decimals).unwrap_or(0));
+    if text.contains('.') {
+        let short = text.trim_end_matches('0').trim_end_matches('.');
+        return if short == "-0" { "0" } else { short }.to_owned();
+    }
+    text
+}
+
+/// A unit to show a quantity in: how much of the base unit it is, and its symbol.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unit {
+    factor: f64,
+    symbol: &'static str,
+}
+
+const RATES: &[Unit] = &[
+    Unit::new(1.0, "bit/s"),
+    Unit::new(1e3, "kbit/s"),
+    Unit::new(1e6, "Mbit/s"),
+    Unit::new(1e9, "Gbit/s"),
+    Unit::new(1e12, "Tbit/s"),
+];
+const TIMES: &[Unit] = &[
+    Unit::new(1.0, "ns"),
+    Unit::new(1e3, "µs"),
+    Unit::new(1e6, "ms"),
+    Unit::new(1e9, "s"),
+];
+const SIZES: &[Unit] = &[
+    Unit::new(1.0, "B"),
+    Unit::new(1024.0, "KiB"),
+    Unit::new(1_048_576.0, "MiB"),
+    Unit::new(1_073_741_824.0, "GiB"),
+];
+
+impl Unit {
+    /// Percent of a ratio.
+    pub const PERCENT: Self = Self::new(0.01, "%");
+    /// Seconds of seconds.
+    pub const SECONDS: Self = Self::new(1.0, "s");
+
+    const fn new(factor: f64, symbol: &'static str) -> Self {
+        Self { factor, symbol }
+    }
+
+    /// For bit/s: the largest unit of which `largest` is at least two.
+    pub fn for_rate(largest: f64) -> Self {
+        Self::pick(RATES, largest / 2.0)
+    }
+
+    /// For nanoseconds: the largest unit of which `typical` is at least one.
+    pub fn for_nanos(typical: f64) -> Self {
+        Self::pick(TIMES, typical)
+    }
+
+    /// For bytes: the largest unit of which `largest` is at least one.
+    pub fn for_bytes(largest: f64) -> Self {
+        Self::pick(SIZES, largest)
+    }
+
+    fn pick(units: &[Self], value: f64) -> Self {
+        let fits = units.iter().rev().find(|unit| value >= unit.factor);
+        *fits.unwrap_or(&units[0])
+    }
+
+    /// The symbol, such as `Mbit/s`.
+    pub const fn symbol(self) -> &'static str {
+        self.symbol
+    }
+
+    /// The number of this unit that `base` is.
+    pub fn of(self, base: f64) -> f64 {
+        base / self.factor
+    }
+
+    /// The number without its symbol.
+    pub fn number(self, base: f64) -> String {
+        digits(self.of(base))
+    }
+
+    /// The number and its symbol.
+    pub fn show(self, base: f64) -> String {
+        format!("{} {}", self.number(base), self.symbol)
+    }
+}
+
+/// A rate in the unit that suits it.
+pub fn rate(rate: BitRate) -> String {
+    Unit::pick(RATES, rate.as_f64()).show(rate.as_f64())
+}
+
+/// A rate that may be unknown.
+pub(crate) fn rate_or_unknown(value: Option<BitRate>) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), rate)
+}
+
+/// A time in nanoseconds, in the unit that suits it, three significant digits.
+pub fn nanos(nanos: f64) -> String {
+    let unit = Unit::for_nanos(nanos);
+    let value = unit.of(nanos);
+    let rounded = match value.abs() {
+        v if v >= 100.0 => value.round(),
+        v if v >= 10.0 => (value * 10.0).round() / 10.0,
+        _ => (value * 100.0).round() / 100.0,
+    };
+    format!("{} {}", digits(rounded), unit.symbol)
+}
+
+/// A share in percent, three significant digits.
+pub fn percent(ratio: Ratio) -> String {
+    let value = ratio.get() * 100.0;
+    let text = match value {
+        0.0 => "0".to_owned(),
+        v if v >= 99.95 || v < 0.001 => digits(v),
+        v if v >= 10.0 => digits((v * 10.0).round() / 10.0),
+        v if v >= 1.0 => digits((v * 100.0).round() / 100.0),
+        v => digits((v * 1e4).round() / 1e4),
+    };
+    format!("{text} %")
+}
+
+/// A share that may be unknown.
+pub(crate) fn percent_or_unknown(value: Option<Ratio>) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), percent)
+}
+
+/// A value with what is known of its precision: the rounding of one observation, or the 95 %
+/// confidence interval of a mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Value {
+    pub(crate) estimate: Estimate,
+}
+
+impl Value {
+    /// From observations of one quantity at one setting; `None` without any finite one.
+    pub(crate) fn of(observations: &[(f64, Option<Interval>)]) -> Option<Self> {
+        let finite: Vec<f64> = observations.iter().map(|seen| seen.0).collect();
+        if finite.is_empty() || !finite.iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        let mut estimate = mean(&finite);
+        if let [(_, rounding)] = observations {
+            estimate.interval = *rounding;
+        }
+        Some(Self { estimate })
+    }
+
+    /// The point estimate in the base unit.
+    pub(crate) const fn point(&self) -> f64 {
+        self.estimate.point
+    }
+
+    /// The largest value that the source allows.
+    pub(crate) fn high(&self) -> f64 {
+        self.estimate
+            .interval
+            .map_or(self.estimate.point, |interval| interval.high)
+    }
+
+    /// The number with its interval and n, without the unit's symbol.
+    pub(crate) fn number(&self, unit: Unit) -> String {
+        let Estimate {
+            point, interval, n, ..
+        } = self.estimate;
+        let point = unit.number(point);
+        match (interval, n) {
+            (Some(i), 1) => format!("{point} ({})", range(i, unit)),
+            (Some(i), n) => format!("{point} ({}, n = {n})", range(i, unit)),
+            (None, 1) => point,
+            (None, n) => format!("{point} (n = {n})"),
+        }
+    }
+
+    /// The number with unit, interval and n: `127 Mbit/s (126.5–127.5)`.
+    pub(crate) fn show(&self, unit: Unit) -> String {
+        let plain = unit.show(self.estimate.point);
+        match (self.estimate.interval, self.estimate.n) {
+            (Some(i), 1) => format!("{plain} ({}, rounded in the log)", range(i, unit)),
+            (Some(i), n) => format!("{plain} (95 %: {}, n = {n})", range(i, unit)),
+            (None, 1) => plain,
+            (None, n) => format!("{plain} (n = {n})"),
+        }
+    }
+}
+
+/// `126.5–127.5`, without the unit's symbol.
+pub(crate) fn range(interval: Interval, unit: Unit) -> String {
+    format!(
+        "{}–{}",
+        unit.number(interval.low),
+        unit.number(interval.high)
+    )
+}
+
+/// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
+const T_95: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+
+/// The mean with its 95 % t interval (from two observations on).
+fn mean(values: &[f64]) -> Estimate {
+    let n = values.len() as u64;
+    let count = float(n);
+    let point = values.iter().sum::<f64>() / count;
+    let interval = (values.len() > 1).then(|| {
+        let squares: f64 = values.iter().map(|value| (value - point).powi(2)).sum();
+        let error = (squares / (count - 1.0) / count).sqrt();
+        let t = T_95.get(values.len() - 2).copied().unwrap_or(1.960);
+        Interval {
+            low: (point - t * error).max(0.0),
+            high: point + t * error,
+        }
+    });
+    Estimate {
+        point,
+        interval,
+        confidence_ratio: 0.95,
+        n,
+    }
+}
+
+/// Text without control characters and without characters that reorder a line: safe for a terminal.
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                '\u{fffd}'
+            }
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_four_and_no_zeros_trail() {
+        let cases = [
+            (89.1, "89.1"),
+            (70.0, "70"),
+            (1000.0, "1000"),
+            (93.1234, "93.12"),
+            (0.0, "0"),
+            (0.001_234_7, "0.001235"),
+            (123_456.7, "123457"),
+            (-0.0, "0"),
+            (f64::NAN, UNKNOWN),
+            (f64::INFINITY, UNKNOWN),
+        ];
+        for (value, want) in cases {
+            assert_eq!(digits(value), want);
+        }
+    }
+
+    #[test]
+    fn rates_times_and_shares_choose_their_unit() {
+        assert_eq!(rate(BitRate::from_bps(89_100_000)), "89.1 Mbit/s");
+        assert_eq!(rate(BitRate::from_bps(0)), "0 bit/s");
+        assert_eq!(nanos(1_234.0), "1.23 µs");
+        assert_eq!(nanos(45_678_000.0), "45.7 ms");
+        assert_eq!(percent(Ratio::clamped(0.283_31)), "28.3 %");
+        assert_eq!(percent(Ratio::clamped(0.000_012_3)), "0.0012 %");
+        assert_eq!(percent(Ratio::ZERO), "0 %");
+        assert_eq!(Unit::for_rate(1e9).symbol(), "Mbit/s");
+        assert_eq!(Unit::for_rate(10e9).symbol(), "Gbit/s");
+    }
+
+    #[test]
+    fn a_rounded_value_shows_its_rounding_and_a_mean_its_interval() {
+        let unit = Unit::for_rate(127e6);
+        let rounding = Interval {
+            low: 126.5e6,
+            high: 127.5e6,
+        };
+        let one = Value::of(&[(127e6, Some(rounding))]).unwrap();
+        assert_eq!(one.number(unit), "127 (126.5–127.5)");
+        let two = Value::of(&[(100e6, None), (102e6, None)]).unwrap();
+        assert_eq!(two.number(unit), "101 (88.29–113.7, n = 2)");
+        assert_eq!(Value::of(&[]), None);
+        assert_eq!(Value::of(&[(f64::NAN, None)]), None);
+    }
+
+    #[test]
+    fn clean_text_moves_no_cursor() {
+        assert_eq!(clean("a\u{1b}[2J\u{202e}b\nc"), "a\u{fffd}[2J\u{fffd}b c");
+    }
+}

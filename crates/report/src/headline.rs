@@ -1,0 +1,156 @@
+//! A run's result in one line or two: the figure that people ask for first.
+
+use crate::charts::{bounds, goal_name};
+use crate::curve::load_curves;
+use crate::figures::{UNKNOWN, Value, nanos, percent, rate};
+use crate::words;
+use linerate_model::BitRate;
+use linerate_model::run::{Run, RunKind, Trial};
+
+/// A figure and what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Headline {
+    /// With its unit.
+    pub(crate) figure: String,
+    /// Quantity, layer, side, condition.
+    pub(crate) about: String,
+}
+
+/// The results of one run, its parts not included; empty when it measured nothing.
+pub(crate) fn headlines(run: &Run) -> Vec<Headline> {
+    match run.kind {
+        RunKind::Demo => Vec::new(),
+        RunKind::Latency => latency(run),
+        RunKind::Saturate if !run.goals.is_empty() => goals(run),
+        RunKind::Saturate | RunKind::Tcp | RunKind::Udp => match load_curves(run).is_empty() {
+            true => rates(run),
+            false => peaks(run),
+        },
+    }
+}
+
+/// All results on one line.
+pub(crate) fn line(run: &Run) -> String {
+    let all = headlines(run);
+    let each: Vec<_> = all
+        .iter()
+        .map(|h| format!("{} {}", h.figure, h.about))
+        .collect();
+    if each.is_empty() {
+        return UNKNOWN.to_owned();
+    }
+    each.join("; ")
+}
+
+fn goals(run: &Run) -> Vec<Headline> {
+    let several = run
+        .goals
+        .iter()
+        .any(|g| g.direction != run.goals[0].direction);
+    let each = run.goals.iter().map(|goal| Headline {
+        figure: bounds(goal),
+        about: if several {
+            format!(
+                "with {}, {}",
+                goal_name(goal),
+                words::direction(goal.direction)
+            )
+        } else {
+            format!("with {}", goal_name(goal))
+        },
+    });
+    each.collect()
+}
+
+fn peaks(run: &Run) -> Vec<Headline> {
+    let curves = load_curves(run);
+    let each = curves.iter().filter_map(|curve| {
+        let peak = curve.peak()?;
+        let rate_of = |value: f64| rate(BitRate::from_f64(value));
+        Some(Headline {
+            figure: rate_of(peak.received.as_ref()?.point()),
+            about: format!(
+                "received at most, at {} intended{}",
+                rate_of(peak.intended),
+                curve.suffix(run)
+            ),
+        })
+    });
+    each.collect()
+}
+
+fn rates(run: &Run) -> Vec<Headline> {
+    let mut ways: Vec<_> = run.trials.iter().map(|trial| trial.direction).collect();
+    ways.sort_unstable();
+    ways.dedup();
+    let each = ways.iter().filter_map(|way| {
+        let valid = run.trials.iter().filter(|t| t.valid && t.direction == *way);
+        let trials: Vec<&Trial> = valid.collect();
+        let suffix = if ways.len() > 1 {
+            format!(", {}", words::direction(*way))
+        } else {
+            String::new()
+        };
+        mean_rate(&trials, &suffix)
+    });
+    each.collect()
+}
+
+/// The mean of the received rate, or of the offered load when no receiver told.
+fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
+    let received: Vec<_> = trials
+        .iter()
+        .filter_map(|t| crate::curve::received(t))
+        .collect();
+    let offered: Vec<_> = trials
+        .iter()
+        .filter_map(|t| crate::curve::offered(t))
+        .collect();
+    let (value, side) = match Value::of(&received) {
+        Some(value) => (value, "received"),
+        None => (Value::of(&offered)?, "offered by the sender"),
+    };
+    let loss = trials
+        .iter()
+        .filter_map(|t| t.loss_ratio())
+        .map(|r| r.get());
+    let worst = loss
+        .max_by(f64::total_cmp)
+        .map_or_else(String::new, |ratio| {
+            format!(", loss {}", percent(linerate_model::Ratio::clamped(ratio)))
+        });
+    let unit = crate::figures::Unit::for_rate(value.point() * 2.0);
+    Some(Headline {
+        figure: value.show(unit),
+        about: format!("{side}{worst}{suffix}"),
+    })
+}
+
+fn latency(run: &Run) -> Vec<Headline> {
+    let valid = run.trials.iter().filter(|trial| trial.valid);
+    let each = valid.filter_map(|trial| {
+        let delay = trial.delay.as_ref()?;
+        let time = |ns: u64| nanos(crate::figures::float(ns));
+        let p99 = delay
+            .p99_ns
+            .map_or_else(String::new, |ns| format!(", p99 {}", time(ns)));
+        Some(Headline {
+            figure: time(delay.p50_ns?),
+            about: format!(
+                "median {}{p99} ({})",
+                words::delay_of(delay.of),
+                crate::charts::trial_name(run, trial)
+            ),
+        })
+    });
+    let all: Vec<_> = each.collect();
+    if all.len() > 4 {
+        // A sweep: its ends tell the most.
+        return [all.first(), all.last()]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
+    }
+    all
+}

@@ -1,0 +1,100 @@
+//! A chart in the page: caption, drawing area, buttons, table.
+
+use super::{Drawings, heading};
+use crate::chart::Chart;
+use crate::charts::{self, Drawn};
+use crate::table::Table;
+use linerate_model::run::Run;
+use maud::{Markup, html};
+
+/// Tables longer than this are left out in print.
+const LONG: usize = 60;
+
+/// All charts of a run, and what could not be drawn.
+pub(super) fn charts(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings) -> Markup {
+    let mut drawn = Vec::new();
+    let mut missing = Vec::new();
+    for kind in charts::ALL {
+        match kind.draw(run) {
+            Drawn::Charts(charts) => drawn.extend(charts),
+            Drawn::Missing(what) => missing.push(what),
+            Drawn::NotApplicable => {}
+        }
+    }
+    let markup = html! {
+        @if !drawn.is_empty() {
+            (heading(level, None, "Charts"))
+            div.charts {
+                @for chart in &drawn { (figure(chart, &format!("{anchor}-{}", chart.id), level + 1)) }
+            }
+        }
+        @if !missing.is_empty() {
+            p.muted { "Not drawn, because it was not recorded: " (missing.join("; ")) "." }
+        }
+    };
+    for chart in drawn {
+        drawings.insert(format!("{anchor}-{}", chart.id), chart);
+    }
+    markup
+}
+
+fn figure(chart: &Chart, id: &str, level: u8) -> Markup {
+    let switch = chart.x.switchable || chart.y.switchable;
+    let label = format!("{}. {}", chart.title, chart.caption);
+    html! {
+        figure.chart id=(id) data-chart=(id) {
+            figcaption {
+                (heading(level, None, &chart.title))
+                p { (chart.caption) }
+            }
+            div.legend {}
+            div.plot role="img" aria-label=(label) {}
+            div.tools {
+                @if switch { (button("scale", "Log axes", &chart.title)) }
+                (button("table", "Table", &chart.title))
+                (button("png", "PNG", &chart.title))
+                (button("svg", "SVG", &chart.title))
+                (button("csv", "CSV", &chart.title))
+            }
+            div.table-view.scroll.long[chart.table.rows.len() > LONG] hidden tabindex="0" role="region"
+                aria-label=(format!("Table: {}", chart.title)) {
+                (table(&chart.table, &chart.title))
+            }
+            @if chart.table.rows.len() > LONG {
+                p.print-only { "The table has " (chart.table.rows.len()) " rows; it is in the page and its CSV." }
+            }
+        }
+    }
+}
+
+fn button(does: &str, text: &str, title: &str) -> Markup {
+    let (pressed, label) = match does {
+        "scale" => (Some("false"), format!("Logarithmic axes: {title}")),
+        "table" => (None, format!("Show the table: {title}")),
+        _ => (None, format!("Download {text}: {title}")),
+    };
+    let expanded = (does == "table").then_some("false");
+    html! {
+        button type="button" data-does=(does) aria-pressed=[pressed] aria-expanded=[expanded]
+            aria-label=(label) { (text) }
+    }
+}
+
+/// A table as data, as a table on the page.
+pub(super) fn table(table: &Table, title: &str) -> Markup {
+    html! {
+        table {
+            caption.sr-only { (title) }
+            thead { tr { @for column in &table.columns { th scope="col" { (column) } } } }
+            tbody {
+                @for row in &table.rows {
+                    tr {
+                        @for cell in row {
+                            td.number[cell.value.is_some()] data-value=[cell.value] { (cell.text) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Facts of the hosts, and the configuration that repeats the run.
+
+use super::heading;
+use crate::figures::{UNKNOWN, rate};
+use linerate_model::run::{Host, Run};
+use linerate_model::{BitRate, ByteCount};
+use maud::{Markup, html};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A table of facts, one column for each host.
+pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
+    let keys: BTreeSet<&String> = hosts.iter().flat_map(|host| host.facts.keys()).collect();
+    html! {
+        (heading(level, None, "Hosts"))
+        @if hosts.is_empty() {
+            p { "Facts of the hosts: " (UNKNOWN) "." }
+        } @else {
+            div.scroll tabindex="0" role="region" aria-label="Facts of the hosts" {
+                table.facts {
+                    thead {
+                        tr {
+                            th scope="col" { "Fact" }
+                            @for host in hosts { th scope="col" { (name(host)) } }
+                        }
+                    }
+                    tbody {
+                        @if keys.is_empty() {
+                            tr { th scope="row" { "all" } @for _ in hosts { td { (UNKNOWN) } } }
+                        }
+                        @for key in keys {
+                            tr {
+                                th scope="row" { (key.replace(['-', '_'], " ")) }
+                                @for host in hosts {
+                                    td { (host.facts.get(key).map_or_else(|| UNKNOWN.to_owned(), |v| shown(key, v))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn name(host: &Host) -> String {
+    match &host.name {
+        Some(name) => format!("{}: {name}", host.role),
+        None => host.role.clone(),
+    }
+}
+
+/// A fact in words; a key's unit suffix chooses the unit.
+fn shown(key: &str, value: &Value) -> String {
+    match value {
+        Value::Null => UNKNOWN.to_owned(),
+        Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
+        Value::Number(number) => match number.as_u64() {
+            Some(bytes) if key.ends_with("_bytes") => ByteCount::new(bytes).to_string(),
+            Some(bps) if key.ends_with("_bps") => rate(BitRate::from_bps(bps)),
+            _ => number.to_string(),
+        },
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let each: Vec<_> = items.iter().map(|item| shown(key, item)).collect();
+            each.join(", ")
+        }
+        Value::Object(entries) => {
+            let each = entries.iter().map(|(k, v)| format!("{k}: {}", shown(k, v)));
+            each.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+/// The command line that repeats the run, and everything that was set.
+pub(super) fn configuration(run: &Run, level: u8) -> Markup {
+    html! {
+        (heading(level, None, "Configuration"))
+        @match &run.config.command {
+            Some(command) => div.command {
+                code { (command) }
+                button type="button" data-does="copy" aria-label="Copy the command line" { "Copy" }
+            },
+            None => p { "The command line that repeats this run: " (UNKNOWN) "." },
+        }
+        @if !run.config.values.is_empty() {
+            details {
+                summary { "Everything that was set (" (run.config.values.len()) ")" }
+                div.scroll tabindex="0" role="region" aria-label="Everything that was set" {
+                    table.facts {
+                        thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } } }
+                        tbody {
+                            @for (key, value) in &run.config.values {
+                                tr { th scope="row" { (key) } td { (shown(key, value)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The HTML report: one file, no request, readable without its script.
+
+mod figure;
+mod hosts;
+mod overview;
+mod results;
+mod section;
+mod verdict;
+
+use crate::chart::Chart;
+use crate::{Report, ReportError};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::BTreeMap;
+
+const ECHARTS: &str = include_str!("../../vendor/echarts-6.1.0/echarts.common.min.js");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const STYLE: &str = include_str!("../../assets/report.css");
+
+/// What the page may load: nothing. Inline script and style are the page itself, `data:` and
+/// `blob:` the pictures it makes for download.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+                      img-src data: blob:; base-uri 'none'; form-action 'none'";
+
+/// Charts of the page by the id of their figure.
+pub(crate) type Drawings = BTreeMap<String, Chart>;
+
+/// The whole page.
+pub(crate) fn page(report: &Report<'_>) -> Result<String, ReportError> {
+    let mut drawings = Drawings::new();
+    let body = body(report, &mut drawings);
+    let data = script_json(&drawings)?;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content="linerate";
+                link rel="icon" href="data:,";
+                title { (report.title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (body)
+                @if !drawings.is_empty() {
+                    script type="application/json" id="chart-data" { (PreEscaped(data)) }
+                    script { (PreEscaped(ECHARTS)) }
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn body(report: &Report<'_>, drawings: &mut Drawings) -> Markup {
+    html! {
+        a.skip href="#content" { "Skip to the results" }
+        header.page {
+            h1 { (report.title) }
+            p.muted { "Report made " time { (report.made) } " by linerate" }
+        }
+        main id="content" {
+            @match report.runs {
+                [] => p { "There are no runs in this report." },
+                [one] => (section::run(one, "run-1", drawings)),
+                runs => {
+                    (overview::table(runs, "run"))
+                    @for (index, run) in runs.iter().enumerate() {
+                        (section::run(run, &format!("run-{}", index + 1), drawings))
+                    }
+                }
+            }
+        }
+        footer.page {
+            p.muted {
+                "Rates are L4 payload unless a column says otherwise. A mean carries its 95 % confidence "
+                "interval and the number of trials n; a value read from a rounded log carries the interval "
+                "of its rounding. “Not recorded” means that the source does not tell: it is not zero. "
+                "Charts are drawn by Apache ECharts 6.1.0 (Apache License 2.0), which is part of this file."
+            }
+            p.sr-only id="status" role="status" aria-live="polite" {}
+        }
+    }
+}
+
+/// JSON that cannot end the script element it stands in, whatever strings it holds.
+fn script_json(drawings: &Drawings) -> Result<String, ReportError> {
+    let json = serde_json::to_string(drawings).map_err(|source| ReportError::Json {
+        what: "the charts",
+        source,
+    })?;
+    Ok(json
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029"))
+}
+
+/// A heading of level 2 to 6.
+fn heading(level: u8, id: Option<&str>, text: &str) -> Markup {
+    html! {
+        @match level {
+            ..=2 => h2 id=[id] { (text) },
+            3 => h3 id=[id] { (text) },
+            4 => h4 id=[id] { (text) },
+            5 => h5 id=[id] { (text) },
+            _ => h6 id=[id] { (text) },
+        }
+    }
+}

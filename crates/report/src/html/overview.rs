@@ -1,0 +1,65 @@
+//! The overview of several runs.
+
+use crate::figures::UNKNOWN;
+use crate::headline::headlines;
+use crate::words;
+use linerate_model::run::{Run, RunStatus};
+use maud::{Markup, html};
+
+/// One row for each run; row n links to the section `{anchor}-{n}`.
+pub(super) fn table(runs: &[Run], anchor: &str) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Overview" {
+            table.overview {
+                caption.sr-only { "Overview of all runs" }
+                thead {
+                    tr {
+                        th scope="col" { "What" }
+                        th scope="col" { "Direction" }
+                        th scope="col" { "Result" }
+                        th scope="col" { "Limited by" }
+                        th scope="col" { "Confidence" }
+                        th.number scope="col" { "Trials" }
+                    }
+                }
+                tbody {
+                    @for (index, run) in runs.iter().enumerate() {
+                        (row(run, &format!("#{anchor}-{}", index + 1)))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(run: &Run, href: &str) -> Markup {
+    let results = headlines(run);
+    let verdict = run.verdict.as_ref();
+    let bad = run.trials.iter().filter(|trial| !trial.valid).count();
+    html! {
+        tr {
+            th scope="row" {
+                a href=(href) { (words::title(run)) }
+                @if run.status != RunStatus::Complete {
+                    br; span.alarm-text { (words::status(run.status)) }
+                }
+            }
+            td { (words::directions(run).unwrap_or(UNKNOWN)) }
+            td {
+                @if results.is_empty() {
+                    @if run.parts.is_empty() { (UNKNOWN) }
+                    @else { (run.parts.len()) " parts" }
+                }
+                @for result in &results {
+                    div { strong { (result.figure) } " " (result.about) }
+                }
+            }
+            td { (verdict.map_or("no verdict", |v| words::limit(v.limit))) }
+            td { (verdict.map_or("–", |v| words::confidence_id(v.confidence))) }
+            td.number {
+                (run.trials.len())
+                @if bad > 0 { br; span.alarm-text { (bad) " invalid" } }
+            }
+        }
+    }
+}

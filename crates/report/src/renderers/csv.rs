@@ -1,0 +1,149 @@
+//! One row for each trial, for spreadsheets and scripts.
+
+use super::Renderer;
+use crate::{Report, ReportError, words};
+use linerate_model::run::{CpuSide, Delay, Packets, Run, Trial};
+use linerate_model::{ByteCount, PacketCount, Ratio};
+
+pub(super) struct Csv;
+
+impl Renderer for Csv {
+    fn id(&self) -> &'static str {
+        "csv"
+    }
+
+    fn summary(&self) -> &'static str {
+        "One row for each trial; empty where a value is not recorded."
+    }
+
+    fn extension(&self) -> &'static str {
+        "csv"
+    }
+
+    fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {
+        let names: Vec<_> = COLUMNS.iter().map(|column| column.0).collect();
+        let mut text = names.join(",") + "\n";
+        for run in report.runs {
+            rows(&mut text, run);
+        }
+        Ok(text)
+    }
+}
+
+fn rows(text: &mut String, run: &Run) {
+    for trial in &run.trials {
+        let cells = COLUMNS
+            .iter()
+            .map(|(_, get)| quoted(&get(run, trial).unwrap_or_default()));
+        text.push_str(&cells.collect::<Vec<_>>().join(","));
+        text.push('\n');
+    }
+    for part in &run.parts {
+        rows(text, part);
+    }
+}
+
+type Column = (&'static str, fn(&Run, &Trial) -> Option<String>);
+
+/// The columns: name with unit as in the run document, and where the value comes from.
+const COLUMNS: &[Column] = &[
+    ("run", |r, _| Some(r.id.clone())),
+    ("kind", |r, _| Some(r.kind.as_str().to_owned())),
+    ("title", |r, _| Some(words::title(r))),
+    ("trial", |_, t| Some(t.index.to_string())),
+    ("label", |_, t| t.label.clone()),
+    ("transport", |_, t| {
+        Some(words::transport(t.transport).to_lowercase())
+    }),
+    ("direction", |_, t| {
+        Some(words::direction_id(t.direction).to_owned())
+    }),
+    ("layer", |_, t| Some(t.layer.to_string())),
+    ("streams", |_, t| text(t.streams)),
+    ("payload_bytes", |_, t| {
+        text(t.payload_bytes.map(ByteCount::get))
+    }),
+    ("intended_bps", |_, t| {
+        text(t.intended_load.map(|r| r.bps()))
+    }),
+    ("offered_bps", |_, t| text(t.offered_load.map(|r| r.bps()))),
+    ("received_bps", |_, t| {
+        text(t.received_rate.map(|r| r.bps()))
+    }),
+    ("received_bps_low", |_, t| {
+        text(t.rounding.get("received_bps").map(|i| i.low))
+    }),
+    ("received_bps_high", |_, t| {
+        text(t.rounding.get("received_bps").map(|i| i.high))
+    }),
+    ("duration_s", |_, t| {
+        text(t.duration.map(|d| d.as_secs_f64()))
+    }),
+    ("sent_bytes", |_, t| text(t.sent_bytes.map(ByteCount::get))),
+    ("received_bytes", |_, t| {
+        text(t.received_bytes.map(ByteCount::get))
+    }),
+    ("sent_packets", |_, t| packets(t, |p| p.sent)),
+    ("received_packets", |_, t| packets(t, |p| p.received)),
+    ("lost_packets", |_, t| packets(t, |p| p.lost)),
+    ("duplicated_packets", |_, t| packets(t, |p| p.duplicated)),
+    ("reordered_packets", |_, t| packets(t, |p| p.reordered)),
+    ("loss_ratio", |_, t| text(t.loss_ratio().map(Ratio::get))),
+    ("delay_min_ns", |_, t| delay(t, |d| d.min_ns)),
+    ("delay_p50_ns", |_, t| delay(t, |d| d.p50_ns)),
+    ("delay_p90_ns", |_, t| delay(t, |d| d.p90_ns)),
+    ("delay_p99_ns", |_, t| delay(t, |d| d.p99_ns)),
+    ("delay_p999_ns", |_, t| delay(t, |d| d.p999_ns)),
+    ("delay_max_ns", |_, t| delay(t, |d| d.max_ns)),
+    ("retransmitted_segments", |_, t| {
+        text(t.tcp.as_ref()?.retransmitted_segments)
+    }),
+    ("cwnd_max_bytes", |_, t| {
+        text(t.tcp.as_ref()?.cwnd_max_bytes.map(ByteCount::get))
+    }),
+    ("srtt_mean_ns", |_, t| text(t.tcp.as_ref()?.srtt_mean_ns)),
+    ("sender_busiest_core_ratio", |_, t| {
+        share(t.cpu.as_ref()?.sender.as_ref(), |c| c.busiest_core_ratio)
+    }),
+    ("sender_thread_ratio", |_, t| {
+        share(t.cpu.as_ref()?.sender.as_ref(), |c| c.thread_ratio)
+    }),
+    ("receiver_busiest_core_ratio", |_, t| {
+        share(t.cpu.as_ref()?.receiver.as_ref(), |c| c.busiest_core_ratio)
+    }),
+    ("receiver_thread_ratio", |_, t| {
+        share(t.cpu.as_ref()?.receiver.as_ref(), |c| c.thread_ratio)
+    }),
+    ("valid", |_, t| Some(t.valid.to_string())),
+    ("reasons", |_, t| Some(t.reasons.join("; "))),
+];
+
+fn text(value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+fn packets(trial: &Trial, get: fn(&Packets) -> Option<PacketCount>) -> Option<String> {
+    text(get(trial.packets.as_ref()?))
+}
+
+fn delay(trial: &Trial, get: fn(&Delay) -> Option<u64>) -> Option<String> {
+    text(get(trial.delay.as_ref()?))
+}
+
+fn share(side: Option<&CpuSide>, get: fn(&CpuSide) -> Option<Ratio>) -> Option<String> {
+    text(get(side?).map(Ratio::get))
+}
+
+/// RFC 4180 quoting; a leading character that makes spreadsheets compute is defused.
+fn quoted(cell: &str) -> String {
+    let risky = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+    let cell = if risky {
+        format!("'{cell}")
+    } else {
+        cell.to_owned()
+    };
+    if cell.contains([',', '"', '\n', '\r']) {
+        return format!("\"{}\"", cell.replace('"', "\"\""));
+    }
+    cell
+}

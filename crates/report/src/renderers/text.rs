@@ -1,0 +1,41 @@
+//! Plain text.
+
+use super::Renderer;
+use crate::figures::clean;
+use crate::text::{Style, full_text, overview_text};
+use crate::{Report, ReportError};
+
+pub(super) struct Text;
+
+/// Columns of a text report: fits a terminal, a mail and a commit message's quote.
+const WIDTH: usize = 96;
+
+impl Renderer for Text {
+    fn id(&self) -> &'static str {
+        "text"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Plain text in aligned columns, as the terminal shows it."
+    }
+
+    fn extension(&self) -> &'static str {
+        "txt"
+    }
+
+    fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {
+        let mut text = format!("{}\nmade {}\n", clean(&report.title), report.made);
+        if report.runs.is_empty() {
+            text.push_str("\nno runs\n");
+        }
+        if report.runs.len() > 1 {
+            text.push('\n');
+            text.push_str(&overview_text(report.runs, WIDTH, Style::Plain));
+        }
+        for run in report.runs {
+            text.push('\n');
+            text.push_str(&full_text(run, WIDTH, Style::Plain));
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,232 @@
+//! A run in plain words for a terminal: aligned columns, readable in ten seconds.
+
+mod paper;
+mod parts;
+
+use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
+use crate::headline::{headlines, line};
+use crate::words;
+use linerate_model::run::{CpuSide, Delay, Run, RunStatus, Trial};
+use paper::Paper;
+
+/// Whether a terminal's colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Escape sequences for bold, dim and red.
+    Ansi,
+    /// Letters only.
+    Plain,
+}
+
+/// Pieces of evidence that a summary shows; the report has all.
+const MAX_EVIDENCE: usize = 4;
+/// Rows of any list in a summary.
+const MAX_ROWS: usize = 4;
+
+/// What the terminal prints after a command: the verdict and the figures behind it, at most 25 lines
+/// for a run without parts, at most `width` columns.
+pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
+    let mut paper = Paper::new(width, style);
+    head(&mut paper, run);
+    if run.parts.is_empty() {
+        body(&mut paper, run);
+    } else {
+        parts::overview(&mut paper, &run.parts);
+        verdict(&mut paper, run);
+    }
+    paper.finish()
+}
+
+/// A run and all its parts, each in full.
+pub(crate) fn full_text(run: &Run, width: usize, style: Style) -> String {
+    let mut text = summary_text(run, width, style);
+    for part in &run.parts {
+        text.push('\n');
+        text.push_str(&full_text(part, width, style));
+    }
+    text
+}
+
+/// The table of several runs.
+pub(crate) fn overview_text(runs: &[Run], width: usize, style: Style) -> String {
+    let mut paper = Paper::new(width, style);
+    parts::overview(&mut paper, runs);
+    paper.finish()
+}
+
+fn head(paper: &mut Paper, run: &Run) {
+    paper.title(&words::title(run));
+    if run.status != RunStatus::Complete {
+        paper.alarm("status", words::status(run.status));
+    }
+}
+
+fn body(paper: &mut Paper, run: &Run) {
+    let results = headlines(run);
+    if results.is_empty() {
+        paper.row("result", UNKNOWN);
+    }
+    for (index, result) in results.iter().take(MAX_ROWS).enumerate() {
+        let label = if index == 0 { "result" } else { "" };
+        paper.row(label, &format!("{} {}", result.figure, result.about));
+    }
+    verdict(paper, run);
+    curve(paper, run);
+    delays(paper, run);
+    cpu(paper, run);
+    trials(paper, run);
+}
+
+fn verdict(paper: &mut Paper, run: &Run) {
+    let Some(verdict) = &run.verdict else {
+        if run.parts.is_empty() {
+            paper.row("limit", "no verdict was made");
+        }
+        return;
+    };
+    let side = verdict.side.map_or_else(String::new, |side| {
+        format!(" · side: {}", words::side(Some(side)))
+    });
+    let share = verdict.share_ratio.map_or_else(String::new, |share| {
+        format!(" · explains {}", percent(share))
+    });
+    paper.strong(
+        "limit",
+        &format!(
+            "{}{side}{share} · {}",
+            words::limit(verdict.limit),
+            words::confidence(verdict.confidence)
+        ),
+    );
+    paper.wrapped("", &verdict.claim, 2);
+    for (index, evidence) in verdict.evidence.iter().take(MAX_EVIDENCE).enumerate() {
+        let label = if index == 0 { "evidence" } else { "" };
+        paper.wrapped(label, &format!("· {evidence}"), 2);
+    }
+    if let Some(experiment) = &verdict.experiment {
+        let text = match &experiment.result {
+            Some(result) => format!("{}: {result}", experiment.change),
+            None => format!("{}; expect: {}", experiment.change, experiment.expect),
+        };
+        let label = experiment
+            .result
+            .as_ref()
+            .map_or("to confirm", |_| "experiment");
+        paper.wrapped(label, &text, 2);
+    }
+}
+
+fn curve(paper: &mut Paper, run: &Run) {
+    let Some(facts) = run.curve else { return };
+    let mut said = vec![format!(
+        "peak {} received",
+        rate_or_unknown(facts.peak_received)
+    )];
+    if let Some(at) = facts.peak_intended {
+        said[0] += &format!(" at {} intended", crate::figures::rate(at));
+    }
+    if let Some(left) = facts.overload_received {
+        said.push(format!("{} under overload", crate::figures::rate(left)));
+    }
+    if let Some(rise) = facts.delay_rise {
+        said.push(format!("delay rises from {}", crate::figures::rate(rise)));
+    }
+    paper.row("curve", &said.join(" · "));
+}
+
+fn delays(paper: &mut Paper, run: &Run) {
+    let timed: Vec<_> = run
+        .trials
+        .iter()
+        .filter(|trial| trial.valid)
+        .filter_map(|trial| Some((trial, trial.delay.as_ref()?)))
+        .collect();
+    if timed.is_empty() {
+        return;
+    }
+    let mut rows = vec![["delay", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)];
+    for index in spread(timed.len(), MAX_ROWS) {
+        let (trial, delay) = timed[index];
+        rows.push(delay_row(run, trial, delay));
+    }
+    paper.columns(
+        "",
+        &rows.iter().map(<[String; 6]>::as_slice).collect::<Vec<_>>(),
+    );
+}
+
+fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 6] {
+    let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), |ns| nanos(float(ns)));
+    [
+        format!(
+            "{} ({})",
+            crate::charts::trial_name(run, trial),
+            words::delay_of(delay.of)
+        ),
+        time(delay.p50_ns),
+        time(delay.p90_ns),
+        time(delay.p99_ns),
+        time(delay.p999_ns),
+        time(delay.max_ns),
+    ]
+}
+
+/// At most `most` indices below `len`, spread evenly, ends included.
+fn spread(len: usize, most: usize) -> Vec<usize> {
+    if len <= most {
+        return (0..len).collect();
+    }
+    (0..most).map(|n| n * (len - 1) / (most - 1)).collect()
+}
+
+fn cpu(paper: &mut Paper, run: &Run) {
+    let busy = |trial: &&Trial| trial.received_rate.map_or(0, linerate_model::BitRate::bps);
+    let measured = run.trials.iter().filter(|t| t.valid && t.cpu.is_some());
+    let Some(cpu) = measured.max_by_key(busy).and_then(|t| t.cpu.as_ref()) else {
+        paper.row("cpu", UNKNOWN);
+        return;
+    };
+    let say = |side: Option<&CpuSide>| {
+        side.map_or_else(
+            || UNKNOWN.to_owned(),
+            |side| {
+                format!(
+                    "thread {}, busiest core {}, softirq {} of all cores",
+                    percent_or_unknown(side.thread_ratio),
+                    percent_or_unknown(side.busiest_core_ratio),
+                    percent_or_unknown(side.softirq_ratio)
+                )
+            },
+        )
+    };
+    paper.row("cpu, sender", &say(cpu.sender.as_ref()));
+    paper.row("cpu, receiver", &say(cpu.receiver.as_ref()));
+}
+
+fn trials(paper: &mut Paper, run: &Run) {
+    let bad: Vec<_> = run.trials.iter().filter(|trial| !trial.valid).collect();
+    let all = run.trials.len();
+    let time: f64 = run
+        .trials
+        .iter()
+        .filter_map(|trial| trial.duration)
+        .map(|duration| duration.as_secs_f64())
+        .sum();
+    let counted = crate::figures::digits((time * 10.0).round() / 10.0);
+    paper.row(
+        "trials",
+        &format!("{all}, {} invalid, {counted} s counted", bad.len()),
+    );
+    for trial in bad.iter().take(2) {
+        let why = trial.reasons.join("; ");
+        paper.alarm(
+            "",
+            &format!("trial {} invalid: {}", trial.index, clean(&why)),
+        );
+    }
+}
+
+/// A run's result and limit for one line of a table.
+pub(crate) fn result_of(run: &Run) -> String {
+    line(run)
+}

@@ -1,0 +1,152 @@
+//! Lines of text with a label column, wrapped and aligned.
+
+use super::Style;
+use crate::figures::clean;
+
+/// Columns that labels take.
+const LABEL: usize = 15;
+/// Narrower than this, nothing can be aligned.
+const MIN_WIDTH: usize = 40;
+
+/// Text that is being written.
+pub(super) struct Paper {
+    width: usize,
+    style: Style,
+    text: String,
+}
+
+impl Paper {
+    pub(super) fn new(width: usize, style: Style) -> Self {
+        Self {
+            width: width.max(MIN_WIDTH),
+            style,
+            text: String::new(),
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    /// A heading.
+    pub(super) fn title(&mut self, text: &str) {
+        let cut = cut(&clean(text), self.width);
+        let shown = self.paint("1", &cut);
+        self.push(&shown);
+    }
+
+    /// A label and what belongs to it, wrapped under itself.
+    pub(super) fn row(&mut self, label: &str, text: &str) {
+        self.lines(label, text, 2, None);
+    }
+
+    /// A row in bold.
+    pub(super) fn strong(&mut self, label: &str, text: &str) {
+        self.lines(label, text, 2, Some("1"));
+    }
+
+    /// A row in red.
+    pub(super) fn alarm(&mut self, label: &str, text: &str) {
+        self.lines(label, text, 2, Some("31"));
+    }
+
+    /// A row of at most `most` lines.
+    pub(super) fn wrapped(&mut self, label: &str, text: &str, most: usize) {
+        self.lines(label, text, most, None);
+    }
+
+    /// Rows of columns: the first left-aligned, the others right-aligned.
+    pub(super) fn columns(&mut self, label: &str, rows: &[&[String]]) {
+        let count = rows.iter().map(|row| row.len()).max().unwrap_or(0);
+        let cleaned: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.iter().map(|cell| clean(cell)).collect())
+            .collect();
+        let mut widths: Vec<usize> = (0..count).map(|column| widest(&cleaned, column)).collect();
+        let others: usize = widths.iter().skip(1).map(|width| width + 2).sum();
+        let room = self.width.saturating_sub(LABEL + others).max(8);
+        if let Some(first) = widths.first_mut() {
+            *first = (*first).min(room);
+        }
+        for row in &cleaned {
+            let line = aligned(row, &widths);
+            self.line(label, line.trim_end(), None);
+        }
+    }
+
+    fn lines(&mut self, label: &str, text: &str, most: usize, color: Option<&str>) {
+        let room = self.width - LABEL;
+        let wrapped = wrap(&clean(text), room, most);
+        for (index, part) in wrapped.iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            self.line(label, part, color);
+        }
+    }
+
+    fn line(&mut self, label: &str, text: &str, color: Option<&str>) {
+        let label = self.paint("2", &format!("  {label:<width$}", width = LABEL - 2));
+        let text = color.map_or_else(|| text.to_owned(), |color| self.paint(color, text));
+        self.push(&format!("{label}{text}"));
+    }
+
+    fn push(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn paint(&self, color: &str, text: &str) -> String {
+        match self.style {
+            Style::Ansi => format!("\u{1b}[{color}m{text}\u{1b}[0m"),
+            Style::Plain => text.to_owned(),
+        }
+    }
+}
+
+fn widest(rows: &[Vec<String>], column: usize) -> usize {
+    let cells = rows.iter().filter_map(|row| row.get(column));
+    cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+}
+
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (column, cell) in row.iter().enumerate() {
+        let width = widths[column];
+        let part = if column == 0 {
+            format!("{:<width$}", cut(cell, width))
+        } else {
+            format!("  {cell:>width$}")
+        };
+        line.push_str(&part);
+    }
+    line
+}
+
+/// At most `width` characters, the cut shown.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// Lines of at most `width` characters broken at spaces, at most `most` of them.
+fn wrap(text: &str, width: usize, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("invariant: never empty");
+        let gap = usize::from(!line.is_empty());
+        if line.chars().count() + gap + word.chars().count() <= width || line.is_empty() {
+            line.push_str(&" ".repeat(gap));
+            line.push_str(&cut(word, width));
+        } else {
+            lines.push(cut(word, width));
+        }
+    }
+    if lines.len() > most {
+        let rest = lines.split_off(most - 1).join(" ");
+        lines.push(cut(&rest, width));
+    }
+    lines
+}

@@ -1,0 +1,141 @@
+//! The words for enums, in one place.
+
+use linerate_model::run::{BoundedBy, Confidence, DelayOf, Limit, Place, Run, RunKind, RunStatus};
+use linerate_model::spec::{Direction, Side, Transport};
+
+pub(crate) const fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "client → server",
+        Direction::Reverse => "server → client",
+        Direction::Duplex => "both ways",
+    }
+}
+
+pub(crate) const fn direction_id(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "forward",
+        Direction::Reverse => "reverse",
+        Direction::Duplex => "duplex",
+    }
+}
+
+pub(crate) const fn transport(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    }
+}
+
+pub(crate) const fn side(side: Option<Side>) -> &'static str {
+    match side {
+        Some(Side::Sender) => "sender",
+        Some(Side::Receiver) => "receiver",
+        None => "path, or neither end",
+    }
+}
+
+pub(crate) const fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Confirmed => "confirmed by an experiment",
+        Confidence::Supported => "supported by evidence",
+        Confidence::Weak => "weak: hints only",
+    }
+}
+
+pub(crate) const fn confidence_id(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Confirmed => "confirmed",
+        Confidence::Supported => "supported",
+        Confidence::Weak => "weak",
+    }
+}
+
+pub(crate) const fn bounded_by(by: BoundedBy) -> &'static str {
+    match by {
+        BoundedBy::Delay => "delay",
+        BoundedBy::Limit => "the limit asked for",
+        BoundedBy::Loss => "loss",
+        BoundedBy::Sender => "the sender",
+    }
+}
+
+pub(crate) const fn status(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Complete => "complete",
+        RunStatus::Incomplete => "incomplete: ended early, its trials still stand",
+        RunStatus::Invalid => "invalid: its result cannot be trusted",
+    }
+}
+
+pub(crate) const fn limit(limit: Limit) -> &'static str {
+    match limit {
+        Limit::IntendedLoad => "nothing: all that was asked for was carried",
+        Limit::Link => "the link's rate",
+        Limit::Policer => "a policer",
+        Limit::PathLoss => "loss on the path",
+        Limit::PathMtu => "the path's MTU",
+        Limit::Congestion => "congestion",
+        Limit::SenderCpu => "the sender's CPU",
+        Limit::SenderApp => "the sender's application",
+        Limit::SenderBuffer => "the sender's socket buffer",
+        Limit::ReceiverWindow => "the receiver's window",
+        Limit::ReceiverCpu => "the receiver's CPU",
+        Limit::ReceiverBacklog => "the receiver's softnet backlog",
+        Limit::ReceiverSocket => "the receiver's socket buffer",
+        Limit::ReceiverApp => "the receiver's application",
+        Limit::Tool => "the measuring tool itself",
+        Limit::Unknown => "not known",
+    }
+}
+
+pub(crate) const fn place(place: Place) -> &'static str {
+    match place {
+        Place::SenderSocket => "sender's socket",
+        Place::SenderQdisc => "sender's queueing discipline",
+        Place::SenderNic => "sender's interface",
+        Place::Network => "network",
+        Place::ReceiverNic => "receiver's interface",
+        Place::ReceiverBacklog => "receiver's softnet backlog",
+        Place::ReceiverSocket => "receiver's socket",
+        Place::Unknown => "unknown",
+    }
+}
+
+pub(crate) const fn delay_of(of: DelayOf) -> &'static str {
+    match of {
+        DelayOf::HalfRoundTrip => "half round trip",
+        DelayOf::Lateness => "send time after schedule",
+        DelayOf::Pdv => "one-way delay above the trial's smallest",
+        DelayOf::RoundTrip => "round trip",
+    }
+}
+
+pub(crate) const fn kind(kind: RunKind) -> &'static str {
+    match kind {
+        RunKind::Demo => "Demonstration",
+        RunKind::Latency => "Latency",
+        RunKind::Saturate => "Saturation search",
+        RunKind::Tcp => "TCP transfer",
+        RunKind::Udp => "UDP stream",
+    }
+}
+
+/// A run's own title, else what it is and which way.
+pub(crate) fn title(run: &Run) -> String {
+    run.title.clone().unwrap_or_else(|| match directions(run) {
+        Some(way) => format!("{}, {way}", kind(run.kind)),
+        None => kind(run.kind).to_owned(),
+    })
+}
+
+/// Which way a run's trials went, if it has any.
+pub(crate) fn directions(run: &Run) -> Option<&'static str> {
+    let mut seen: Vec<_> = run.trials.iter().map(|trial| trial.direction).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    match seen.as_slice() {
+        [] => None,
+        [one] => Some(direction(*one)),
+        _ => Some(direction(Direction::Duplex)),
+    }
+}

@@ -1,0 +1,205 @@
+//! What each kind of run looks like as text and as chart data.
+
+mod common;
+
+use common::*;
+use linerate_model::run::{Run, RunKind};
+use linerate_model::spec::Direction;
+use linerate_report::chart::Chart;
+use linerate_report::charts::{self, Drawn};
+use linerate_report::{Style, renderers, summary_text};
+use serde_json::{Value, json};
+
+const KINDS: [RunKind; 5] = [
+    RunKind::Demo,
+    RunKind::Latency,
+    RunKind::Saturate,
+    RunKind::Tcp,
+    RunKind::Udp,
+];
+
+fn charts_of(run: &Run) -> Vec<Chart> {
+    let drawn = charts::ALL.iter().map(|kind| kind.draw(run));
+    drawn
+        .flat_map(|drawn| match drawn {
+            Drawn::Charts(charts) => charts,
+            Drawn::Missing(_) | Drawn::NotApplicable => Vec::new(),
+        })
+        .collect()
+}
+
+/// Charts as data with their tables, long series cut to their ends.
+fn data_of(run: &Run) -> Value {
+    let charts = charts_of(run).into_iter().map(|chart| {
+        let mut data = serde_json::to_value(&chart).unwrap();
+        for series in data["series"].as_array_mut().unwrap() {
+            shorten(series["points"].as_array_mut().unwrap());
+        }
+        let rows: Vec<String> = chart
+            .table
+            .rows
+            .iter()
+            .take(4)
+            .map(|row| {
+                let cells: Vec<_> = row.iter().map(|cell| cell.text.as_str()).collect();
+                cells.join(" | ")
+            })
+            .collect();
+        data["table"] = json!({"columns": chart.table.columns.join(" | "), "rows": rows});
+        data
+    });
+    Value::Array(charts.collect())
+}
+
+fn shorten(points: &mut Vec<Value>) {
+    if points.len() > 12 {
+        points.drain(3..points.len() - 2);
+    }
+}
+
+fn captions(run: &Run) -> String {
+    let all = charts_of(run);
+    let lines = all
+        .iter()
+        .map(|c| format!("{}\n  {}\n  {}\n", c.id, c.title, c.caption));
+    lines.collect()
+}
+
+#[test]
+fn the_study_s_figures_say_what_the_study_found() {
+    insta::assert_snapshot!("board-sends-captions", captions(&board_sends()));
+    insta::assert_snapshot!("board-receives-captions", captions(&board_receives()));
+    insta::assert_snapshot!("board-sends-tcp-captions", captions(&board_sends_tcp()));
+}
+
+#[test]
+fn captions_of_our_own_runs() {
+    insta::assert_snapshot!("search-captions", captions(&search(Direction::Forward)));
+    insta::assert_snapshot!("tcp-captions", captions(&tcp(Direction::Reverse)));
+    insta::assert_snapshot!("latency-captions", captions(&latency()));
+    insta::assert_snapshot!("sweep-captions", captions(&sweep()));
+}
+
+#[test]
+fn chart_data() {
+    insta::assert_json_snapshot!("board-sends-charts", data_of(&board_sends()));
+    insta::assert_json_snapshot!("sweep-charts", data_of(&sweep()));
+    insta::assert_json_snapshot!("search-charts", data_of(&search(Direction::Forward)));
+}
+
+#[test]
+fn text_summaries() {
+    for (name, run) in [
+        ("board-sends", board_sends()),
+        ("board-receives", board_receives()),
+        ("search", search(Direction::Forward)),
+        ("tcp", tcp(Direction::Forward)),
+        ("latency", latency()),
+        ("sweep", sweep()),
+        ("demo", demo()),
+        ("incomplete", incomplete()),
+        ("unknown", unknown(RunKind::Udp)),
+    ] {
+        let text = summary_text(&run, 96, Style::Plain);
+        insta::assert_snapshot!(format!("summary-{name}"), text);
+    }
+}
+
+#[test]
+fn a_summary_is_short_and_fits_its_width() {
+    for run in [
+        search(Direction::Forward),
+        tcp(Direction::Forward),
+        latency(),
+        sweep(),
+    ] {
+        for width in [0, 60, 80, 120] {
+            let text = summary_text(&run, width, Style::Plain);
+            assert!(text.lines().count() <= 25, "{text}");
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= width.max(72), "{width}: {widest}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn escape_sequences_only_when_asked() {
+    let run = search(Direction::Forward);
+    assert!(!summary_text(&run, 80, Style::Plain).contains('\u{1b}'));
+    assert!(summary_text(&run, 80, Style::Ansi).contains("\u{1b}[1m"));
+}
+
+#[test]
+fn csv_has_a_row_for_each_trial_of_each_part() {
+    let runs = [demo(), board_sends()];
+    let csv = renderers::ALL.iter().find(|r| r.id() == "csv").unwrap();
+    let text = csv.render(&report(&runs)).unwrap();
+    assert_eq!(text.lines().count(), 1 + 2 + 2 * 16 + 2 + 12);
+    let fields = text.lines().next().unwrap().split(',').count();
+    let sends = text.lines().last().unwrap();
+    assert_eq!(
+        sends.split(',').count(),
+        fields + 1,
+        "the title has a comma: {sends}"
+    );
+    assert!(sends.contains("\"UDP, the board sends\""));
+}
+
+#[test]
+fn json_is_the_run_document() {
+    let runs = [board_sends()];
+    let json = renderers::ALL.iter().find(|r| r.id() == "json").unwrap();
+    let text = json.render(&report(&runs)).unwrap();
+    let back: Run = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.schema, runs[0].schema);
+    assert_eq!(back.trials.len(), runs[0].trials.len());
+    assert_eq!(back.verdict, runs[0].verdict);
+}
+
+#[test]
+fn every_renderer_takes_every_kind_of_poor_run() {
+    let poor = KINDS.into_iter().flat_map(|kind| {
+        let mut bad = unknown(kind);
+        for trial in &mut bad.trials {
+            trial.valid = false;
+        }
+        [bare(kind), unknown(kind), bad]
+    });
+    let runs: Vec<_> = poor.chain([incomplete()]).collect();
+    for renderer in renderers::ALL {
+        let text = renderer.render(&report(&runs)).unwrap();
+        assert!(renderer.id() == "html" || !text.contains("NaN"));
+        renderer.render(&report(&[])).unwrap();
+        for run in &runs {
+            renderer.render(&report(std::slice::from_ref(run))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn renderers_have_unique_ids_and_summaries() {
+    let ids: Vec<_> = renderers::ALL
+        .iter()
+        .map(|r| (r.id(), r.extension()))
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            ("html", "html"),
+            ("text", "txt"),
+            ("csv", "csv"),
+            ("json", "json")
+        ]
+    );
+    assert!(renderers::ALL.iter().all(|r| r.summary().ends_with('.')));
+}
+
+#[test]
+fn unknown_is_said_and_never_zero() {
+    let runs = [unknown(RunKind::Udp)];
+    let html = renderers::ALL[0].render(&report(&runs)).unwrap();
+    assert!(html.contains("not recorded"));
+    let text = summary_text(&runs[0], 80, Style::Plain);
+    assert!(text.contains("not recorded"));
+    assert!(!text.contains("0 bit/s"));
+}
