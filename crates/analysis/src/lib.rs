@@ -1,2 +1,6 @@
 //! Pure: statistics, search controller, loss ledger, diagnosis rules.
 #![forbid(unsafe_code)]
+
+pub mod random;
+pub mod search;
+pub mod statistics;

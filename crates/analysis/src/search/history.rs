@@ -1,0 +1,297 @@
+//! Every trial of a search by load, and what follows from them for one goal.
+
+use super::classify::{Class, Judged, classify, conditional_throughput};
+use super::config::SearchGoal;
+use super::outcome::{Resolution, TrialOutcome};
+use linerate_model::run::{BoundedBy, GoalResult};
+use linerate_model::spec::Direction;
+use linerate_model::{BitRate, Ratio};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A trial and the length it was asked to have.
+#[derive(Debug, Clone)]
+struct Entry {
+    outcome: TrialOutcome,
+    /// Trial effective duration: as asked if the real one is near it, else the real one.
+    effective: Duration,
+}
+
+/// All valid trials of a search.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    loads: BTreeMap<BitRate, Vec<Entry>>,
+    trials: u32,
+    time: Duration,
+    max_offered: Option<BitRate>,
+    last: Option<BitRate>,
+}
+
+/// The bounds of a goal as they stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Bounds {
+    pub(super) lower: Option<BitRate>,
+    pub(super) upper: Option<BitRate>,
+}
+
+impl Bounds {
+    /// `(upper − lower) / upper`, if both are there.
+    pub(super) fn width(self) -> Option<f64> {
+        let (lower, upper) = (self.lower?.as_f64(), self.upper?.as_f64());
+        (upper > 0.0).then(|| (upper - lower) / upper)
+    }
+}
+
+/// A sender stops at its deadline, so a trial may end a packet gap early; this much less than
+/// asked is still the trial that was asked for.
+const NEARLY: f64 = 0.98;
+
+impl History {
+    /// Adds a trial that was asked to last `asked`.
+    pub(super) fn add(&mut self, outcome: TrialOutcome, asked: Duration) {
+        self.trials += 1;
+        // What was asked is spent even if the device says no time passed.
+        self.time += outcome.duration.max(asked);
+        if !outcome.valid {
+            return;
+        }
+        let effective = if outcome.duration >= asked.mul_f64(NEARLY) {
+            asked
+        } else {
+            outcome.duration
+        };
+        self.last = Some(outcome.intended_load);
+        self.max_offered = self.max_offered.max(Some(outcome.offered_load));
+        self.loads
+            .entry(outcome.intended_load)
+            .or_default()
+            .push(Entry { outcome, effective });
+    }
+
+    /// Trials made, invalid ones included.
+    pub(super) fn trials(&self) -> u32 {
+        self.trials
+    }
+
+    /// Trial time used, invalid trials included.
+    pub(super) fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// Intended load of the latest valid trial.
+    pub(super) fn last_load(&self) -> Option<BitRate> {
+        self.last
+    }
+
+    /// Highest load the sender ever offered.
+    pub(super) fn max_offered(&self) -> Option<BitRate> {
+        self.max_offered
+    }
+
+    /// Every valid trial by ascending load.
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = &TrialOutcome> {
+        self.loads.values().flatten().map(|entry| &entry.outcome)
+    }
+
+    /// Trial time spent at a load.
+    pub(super) fn time_at(&self, load: BitRate) -> Duration {
+        self.loads
+            .get(&load)
+            .map(|entries| entries.iter().map(|entry| entry.effective).sum())
+            .unwrap_or_default()
+    }
+
+    /// The smallest rise of delay that can be told from the path's own jitter: twice the median
+    /// PDV of the calmest trial, as two packets are compared.
+    pub(super) fn resolution(&self) -> Resolution {
+        let calmest = self
+            .outcomes()
+            .filter_map(|outcome| outcome.delay.as_ref()?.median())
+            .min();
+        let jitter = calmest.map_or(Duration::ZERO, |median| median * 2);
+        Resolution::new(jitter)
+    }
+
+    /// Highest forwarding rate of any trial, bits per second.
+    pub(super) fn peak_forwarding(&self) -> f64 {
+        let resolution = self.resolution();
+        self.outcomes()
+            .map(|outcome| outcome.forwarding_rate(resolution))
+            .fold(0.0, f64::max)
+    }
+
+    fn judged(&self, goal: &SearchGoal, load: BitRate) -> Vec<Judged> {
+        let resolution = self.resolution();
+        let judge = |entry: &Entry| {
+            let judgement = entry.outcome.judge(goal, resolution)?;
+            Some(Judged {
+                duration: entry.effective,
+                loss: judgement.loss,
+                high: judgement.miss.is_some(),
+            })
+        };
+        let entries = self.loads.get(&load).map_or(&[][..], Vec::as_slice);
+        entries.iter().filter_map(judge).collect()
+    }
+
+    /// What a load is for a goal.
+    pub(super) fn class(&self, goal: &SearchGoal, load: BitRate) -> Class {
+        classify(goal, &self.judged(goal, load))
+    }
+
+    fn classes(&self, goal: &SearchGoal) -> impl DoubleEndedIterator<Item = (BitRate, Class)> {
+        self.loads
+            .keys()
+            .map(|load| (*load, self.class(goal, *load)))
+    }
+
+    /// Whether any trial could be judged by this goal.
+    pub(super) fn can_judge(&self, goal: &SearchGoal) -> bool {
+        let resolution = self.resolution();
+        self.outcomes()
+            .all(|outcome| outcome.judge(goal, resolution).is_some())
+    }
+
+    /// Bounds that count what a load tends to be.
+    pub(super) fn tentative(&self, goal: &SearchGoal) -> Bounds {
+        let classes: Vec<_> = self.classes(goal).collect();
+        let upper = classes.iter().find(|(_, class)| class.is_upperish());
+        let upper = upper.map(|(load, _)| *load);
+        let below = |load: BitRate| upper.is_none_or(|upper| load < upper);
+        let lower = classes.iter().rev();
+        let lower = lower.filter(|(load, class)| below(*load) && class.is_lowerish());
+        Bounds {
+            lower: lower.map(|(load, _)| *load).next(),
+            upper,
+        }
+    }
+
+    /// Relevant bounds (draft §5.3.3): only loads that are classified. Where no load is an upper
+    /// bound yet, the lowest one above the lower bound that tends to be; where none is a lower
+    /// bound, the lowest one that misses the goal at all.
+    pub(super) fn relevant(&self, goal: &SearchGoal) -> Bounds {
+        let classes: Vec<_> = self.classes(goal).collect();
+        let first = |from: Option<BitRate>, want: fn(Class) -> bool| {
+            let mut above = classes.iter().filter(|(load, _)| Some(*load) > from);
+            above.find(|(_, class)| want(*class)).map(|(load, _)| *load)
+        };
+        let upper = first(None, |class| class == Class::Upper);
+        let lower = classes
+            .iter()
+            .rev()
+            .filter(|(load, _)| upper.is_none_or(|upper| *load < upper))
+            .find(|(_, class)| *class == Class::Lower)
+            .map(|(load, _)| *load);
+        let upper = upper.filter(|_| lower.is_some());
+        Bounds {
+            lower,
+            upper: upper.or_else(|| first(lower, Class::is_upperish)),
+        }
+    }
+
+    /// Why a load misses a goal: the most frequent reason of its high-loss trials.
+    pub(super) fn reason(&self, goal: &SearchGoal, load: BitRate) -> Option<BoundedBy> {
+        let resolution = self.resolution();
+        let mut counts: BTreeMap<BoundedBy, usize> = BTreeMap::new();
+        for entry in self.loads.get(&load)? {
+            let miss = entry.outcome.judge(goal, resolution);
+            if let Some(reason) = miss.and_then(|judgement| judgement.miss) {
+                *counts.entry(reason).or_default() += 1;
+            }
+        }
+        counts
+            .into_iter()
+            .max_by_key(|(_, count)| *count)
+            .map(|(reason, _)| reason)
+    }
+
+    /// The critical load that the misses at `upper` point to: what was forwarded (or offered, if
+    /// the sender was the limit), scaled to the goal's loss. Median over its trials.
+    pub(super) fn prediction(&self, goal: &SearchGoal, upper: BitRate) -> Option<f64> {
+        let resolution = self.resolution();
+        let predict = |outcome: &TrialOutcome| match outcome.judge(goal, resolution)?.miss? {
+            BoundedBy::Loss => {
+                let rate = outcome.forwarding_rate(resolution.for_width(goal.width));
+                Some(rate / (1.0 - goal.loss_goal.get()))
+            }
+            BoundedBy::Sender => Some(outcome.offered_load.as_f64()),
+            // Delay rises at or before the capacity that the peak shows.
+            BoundedBy::Delay | BoundedBy::Limit => Some(self.peak_forwarding()),
+        };
+        let entries = self.loads.get(&upper)?;
+        let longest = entries.iter().map(|entry| entry.effective).max()?;
+        let mut rates: Vec<f64> = entries
+            .iter()
+            .filter(|entry| entry.effective == longest)
+            .filter_map(|entry| predict(&entry.outcome))
+            .collect();
+        rates.sort_by(f64::total_cmp);
+        rates.get(rates.len() / 2).copied()
+    }
+
+    /// The result of a goal as it stands, in the form of the run document.
+    pub(super) fn result(
+        &self,
+        goal: &SearchGoal,
+        direction: Direction,
+        max: BitRate,
+    ) -> GoalResult {
+        let bounds = self.relevant(goal);
+        let mut result = GoalResult {
+            direction,
+            loss_goal: goal.loss_goal,
+            delay_goal: goal.delay_goal.map(|delay| delay.to_string()),
+            lower_bound: bounds.lower,
+            upper_bound: bounds.upper,
+            conditional_throughput: None,
+            reached: false,
+            bounded_by: bounds.upper.and_then(|load| self.reason(goal, load)),
+            width: None,
+            trials: self.trials,
+            time: self.time,
+        };
+        if let Some(lower) = bounds.lower {
+            result.conditional_throughput =
+                conditional_throughput(goal, lower, &self.judged(goal, lower));
+        }
+        if bounds.lower == Some(max) {
+            result.upper_bound = Some(max);
+            result.bounded_by = Some(BoundedBy::Limit);
+        }
+        result.reached = self.is_settled(goal, &result);
+        self.cap_by_sender(&mut result);
+        let shown = Bounds {
+            lower: result.lower_bound,
+            upper: result.upper_bound,
+        };
+        result.width = shown.width().map(Ratio::clamped);
+        result
+    }
+
+    fn is_settled(&self, goal: &SearchGoal, result: &GoalResult) -> bool {
+        let (Some(lower), Some(upper)) = (result.lower_bound, result.upper_bound) else {
+            return false;
+        };
+        let bounds = Bounds {
+            lower: Some(lower),
+            upper: Some(upper),
+        };
+        let confirmed = lower == upper || self.class(goal, upper) == Class::Upper;
+        confirmed
+            && bounds
+                .width()
+                .is_some_and(|width| width <= goal.width.get())
+    }
+
+    /// What the sender never offered cannot bound anything: a search that ends at the sender's
+    /// limit reports what was offered.
+    fn cap_by_sender(&self, result: &mut GoalResult) {
+        if result.bounded_by != Some(BoundedBy::Sender) {
+            return;
+        }
+        let cap = |load: Option<BitRate>| load.min(self.max_offered.or(load));
+        result.lower_bound = cap(result.lower_bound);
+        result.upper_bound = cap(result.upper_bound).max(result.lower_bound);
+        result.conditional_throughput = cap(result.conditional_throughput);
+    }
+}

@@ -1,0 +1,469 @@
+//! Multiple loss ratio search: several goals at once, each trial used for all of them.
+//!
+//! ```text
+//!  ramp ──► per goal, strictest first: ──► confirm lower, then upper ──► next goal
+//!           predicted load, else bisection  (until both are classified)
+//! ```
+//!
+//! Loads are guided by what they tend to be after one trial; results rest only on loads that
+//! are classified by the draft's rule. A later trial can undo an earlier bound; the search then
+//! goes on.
+
+use super::classify::Class;
+use super::config::{SearchConfig, SearchError, SearchGoal};
+use super::floor::{self, Floor};
+use super::history::{Bounds, History};
+use super::outcome::{Step, TrialOutcome};
+use super::{Search, SearchKind, curve, ramp};
+use linerate_model::run::{BoundedBy, CurveFacts, GoalResult};
+use linerate_model::{BitRate, Ratio};
+use std::time::Duration;
+
+/// The default algorithm.
+#[derive(Debug)]
+pub struct MlrSearch;
+
+impl SearchKind for MlrSearch {
+    fn id(&self) -> &'static str {
+        "mlrsearch"
+    }
+
+    fn summary(&self) -> &'static str {
+        "several goals at once after a fast ramp (draft-ietf-bmwg-mlrsearch, RFC 9097)"
+    }
+
+    fn start(&self, config: SearchConfig) -> Result<Box<dyn Search>, SearchError> {
+        Ok(Box::new(Controller::new(config)?))
+    }
+}
+
+/// The controller of draft-ietf-bmwg-mlrsearch: decides trial inputs, classifies loads.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    config: SearchConfig,
+    history: History,
+    /// Loads of the ramp still to make, the next one last.
+    ramp: Vec<BitRate>,
+    pending: Option<Trial>,
+    /// Invalid trials in a row at the pending load.
+    invalid: u32,
+    /// Loads from here on cannot be measured.
+    wall: Option<BitRate>,
+    states: Vec<GoalState>,
+    ended: bool,
+    share: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Trial {
+    load: BitRate,
+    duration: Duration,
+}
+
+/// How far a goal is.
+#[derive(Debug, Clone, Default)]
+struct GoalState {
+    /// Predicted loads tried; after a few, bisection alone is sure to end.
+    jumps: u32,
+    /// Trials made to learn whether loss depends on load.
+    probes: u32,
+    given_up: bool,
+    /// Trials and time when it was found done.
+    done: Option<(u32, Duration)>,
+}
+
+/// What a goal needs next.
+enum Need {
+    Trial(Trial),
+    /// Both bounds are classified and near enough, or there is nothing more to find.
+    Nothing,
+    /// Out of reach; the result says how far it got.
+    GiveUp,
+}
+
+/// Invalid trials at one load before that load counts as not measurable.
+const INVALID_LIMIT: u32 = 3;
+/// Predictions per goal: the first hits on a steady device, the others follow a device whose
+/// forwarding depends on the overload.
+const JUMP_LIMIT: u32 = 8;
+/// Probes for load-independent loss per goal.
+const PROBE_LIMIT: u32 = 3;
+/// Where to put the bounds about a predicted load, as shares of the goal width: together a
+/// little less than the width, so that rounding to whole bits cannot exceed it.
+const BELOW: f64 = 0.5;
+const SPAN: f64 = 0.96;
+/// An interval wider than this many goal widths is halved by short trials.
+const COARSE: f64 = 8.0;
+
+impl Controller {
+    /// Checks the configuration; nothing is measured yet.
+    pub fn new(config: SearchConfig) -> Result<Self, SearchError> {
+        config.validate()?;
+        let mut ramp = ramp::loads(&config);
+        ramp.reverse();
+        Ok(Self {
+            states: vec![GoalState::default(); config.goals.len()],
+            config,
+            history: History::default(),
+            ramp,
+            pending: None,
+            invalid: 0,
+            wall: None,
+            ended: false,
+            share: 0.0,
+        })
+    }
+
+    /// What to do next. Stays the same until [`record`](Self::record) is called.
+    pub fn next_step(&mut self) -> Step {
+        if self.pending.is_none() {
+            self.pending = self.decide();
+        }
+        match self.pending {
+            Some(trial) if !self.ended => Step::Measure {
+                intended_load: trial.load,
+                duration: trial.duration,
+            },
+            _ => Step::Done,
+        }
+    }
+
+    /// Takes the outcome of the trial that [`next_step`](Self::next_step) asked for. An outcome
+    /// at another load is used as well.
+    pub fn record(&mut self, outcome: TrialOutcome) {
+        let asked = self
+            .pending
+            .map_or(outcome.duration, |trial| trial.duration);
+        let valid = outcome.valid;
+        self.history.add(outcome, asked);
+        if valid {
+            self.invalid = 0;
+            self.pending = None;
+        } else {
+            self.repeat_or_wall();
+        }
+    }
+
+    fn repeat_or_wall(&mut self) {
+        self.invalid += 1;
+        let Some(trial) = self.pending else { return };
+        let spent = self.history.time() + trial.duration > self.config.time_budget;
+        if spent {
+            self.end();
+        } else if self.invalid >= INVALID_LIMIT {
+            self.invalid = 0;
+            self.pending = None;
+            self.wall = Some(self.wall.map_or(trial.load, |wall| wall.min(trial.load)));
+            self.ramp.clear();
+        }
+    }
+
+    /// Each goal's result as it stands, in the order of the configuration.
+    pub fn goals(&self) -> Vec<GoalResult> {
+        let goals = self.config.goals.iter().zip(&self.states);
+        goals
+            .map(|(goal, state)| {
+                let mut result =
+                    self.history
+                        .result(goal, self.config.direction, self.config.max_load);
+                if let Some((trials, time)) = state.done {
+                    (result.trials, result.time) = (trials, time);
+                }
+                result
+            })
+            .collect()
+    }
+
+    /// Notable points of the load curve as it stands.
+    pub fn curve(&self) -> CurveFacts {
+        curve::facts(&self.history)
+    }
+
+    /// How far the search is (never goes back) and what it is doing.
+    pub fn progress(&self) -> (Ratio, String) {
+        if self.ended {
+            return (Ratio::clamped(1.0), "done".to_owned());
+        }
+        let text = match (self.ramp.is_empty(), self.focus()) {
+            (false, _) => "ramp: raising the load until the path shows congestion".to_owned(),
+            (true, Some(index)) => self.describe(index),
+            (true, None) => "done".to_owned(),
+        };
+        (Ratio::clamped(self.share), text)
+    }
+
+    fn describe(&self, index: usize) -> String {
+        let goal = &self.config.goals[index];
+        let what = format!("loss ≤ {}", goal.loss_goal);
+        match self.history.tentative(goal) {
+            Bounds {
+                lower: Some(lower),
+                upper: Some(upper),
+            } => format!("{what}: between {lower} and {upper}"),
+            Bounds {
+                lower: Some(lower), ..
+            } => format!("{what}: above {lower}"),
+            Bounds {
+                upper: Some(upper), ..
+            } => format!("{what}: below {upper}"),
+            Bounds { .. } => what,
+        }
+    }
+
+    /// The first goal that is neither done nor given up.
+    fn focus(&self) -> Option<usize> {
+        self.states
+            .iter()
+            .position(|state| state.done.is_none() && !state.given_up)
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.share = 1.0;
+        self.pending = None;
+    }
+
+    fn decide(&mut self) -> Option<Trial> {
+        let trial = self.next_trial();
+        let fits = |trial: &Trial| self.history.time() + trial.duration <= self.config.time_budget;
+        let trial = trial.filter(fits);
+        if trial.is_none() {
+            self.end();
+        } else {
+            self.share = self.share.max(self.estimate_share());
+        }
+        trial
+    }
+
+    fn next_trial(&mut self) -> Option<Trial> {
+        if self.ended {
+            return None;
+        }
+        if let Some(load) = self.next_on_ramp() {
+            return Some(Trial {
+                load,
+                duration: self.config.initial_trial_duration,
+            });
+        }
+        // A trial for one goal can undo another's bound, so every goal is looked at each time.
+        for index in 0..self.states.len() {
+            if self.states[index].given_up {
+                continue;
+            }
+            match self.need(index) {
+                Need::Trial(trial) => {
+                    self.states[index].done = None;
+                    return Some(trial);
+                }
+                need => self.finish(index, matches!(need, Need::GiveUp)),
+            }
+        }
+        None
+    }
+
+    fn finish(&mut self, index: usize, given_up: bool) {
+        let now = (self.history.trials(), self.history.time());
+        let state = &mut self.states[index];
+        state.given_up = given_up;
+        state.done.get_or_insert(now);
+    }
+
+    fn next_on_ramp(&mut self) -> Option<BitRate> {
+        let saturated = |load: BitRate| {
+            let mut goals = self.config.goals.iter();
+            goals.all(|goal| self.history.class(goal, load).is_upperish())
+        };
+        if self.history.last_load().is_some_and(saturated) {
+            self.ramp.clear();
+        }
+        self.ramp.pop()
+    }
+
+    fn need(&mut self, index: usize) -> Need {
+        let goal = &self.config.goals[index];
+        if !self.history.can_judge(goal) {
+            return Need::GiveUp;
+        }
+        let Bounds { lower, upper } = self.history.tentative(goal);
+        // Nothing can be measured from the wall on; it is an upper limit of what can be known.
+        let walled = self
+            .wall
+            .filter(|wall| upper.is_none_or(|upper| *wall < upper));
+        match (lower, upper) {
+            (None, None) => Need::GiveUp,
+            (Some(lower), _) if walled.is_some() => self.approach_wall(index, lower, walled),
+            (Some(lower), None) => self.rise(index, lower),
+            (None, Some(upper)) => self.confirm(index, upper),
+            (Some(lower), Some(upper)) => self.close_in(index, lower, upper),
+        }
+    }
+
+    /// Below a load that cannot be measured: confirms what is known, does not push on.
+    fn approach_wall(&self, index: usize, lower: BitRate, _wall: Option<BitRate>) -> Need {
+        self.confirm(index, lower)
+    }
+
+    /// No load misses the goal yet.
+    fn rise(&self, index: usize, lower: BitRate) -> Need {
+        let max = self.config.max_load;
+        if lower < max {
+            return Need::Trial(Trial {
+                load: max,
+                duration: self.config.initial_trial_duration,
+            });
+        }
+        self.confirm(index, max)
+    }
+
+    /// A full-length trial at `load` if its class is still open.
+    fn confirm(&self, index: usize, load: BitRate) -> Need {
+        let goal = &self.config.goals[index];
+        match self.history.class(goal, load) {
+            Class::Lower | Class::Upper => Need::Nothing,
+            Class::Undecided(_) => Need::Trial(self.full(goal, load)),
+        }
+    }
+
+    fn full(&self, goal: &SearchGoal, load: BitRate) -> Trial {
+        let duration = goal
+            .final_trial_duration
+            .max(self.config.initial_trial_duration);
+        Trial { load, duration }
+    }
+
+    fn close_in(&mut self, index: usize, lower: BitRate, upper: BitRate) -> Need {
+        let goal = self.config.goals[index].clone();
+        let bounds = Bounds {
+            lower: Some(lower),
+            upper: Some(upper),
+        };
+        let width = bounds.width().unwrap_or(1.0);
+        if width <= goal.width.get() || upper.bps() - lower.bps() <= 1 {
+            return match self.confirm(index, lower) {
+                Need::Nothing => self.confirm(index, upper),
+                need => need,
+            };
+        }
+        if let Some(need) = self.doubt(index, &goal, upper) {
+            return need;
+        }
+        if let Some(load) = self.jump(index, &goal, lower, upper) {
+            return Need::Trial(self.full(&goal, load));
+        }
+        let load = BitRate::from_f64((lower.as_f64() * upper.as_f64()).sqrt());
+        if width > COARSE * goal.width.get() {
+            return Need::Trial(Trial {
+                load,
+                duration: self.config.initial_trial_duration,
+            });
+        }
+        Need::Trial(self.full(&goal, load))
+    }
+
+    /// A miss below what the path has been seen to forward is either noise or loss that has
+    /// nothing to do with load. Looks closer before the search goes down.
+    fn doubt(&mut self, index: usize, goal: &SearchGoal, upper: BitRate) -> Option<Need> {
+        let unexpected = upper.as_f64() <= self.history.peak_forwarding()
+            && self.history.reason(goal, upper) == Some(BoundedBy::Loss);
+        if !unexpected {
+            return None;
+        }
+        if self.history.time_at(upper) < goal.final_trial_duration {
+            return Some(Need::Trial(self.full(goal, upper)));
+        }
+        match floor::examine(&self.history, goal, upper) {
+            Floor::AboveGoal => Some(Need::GiveUp),
+            Floor::Unknown if self.states[index].probes < PROBE_LIMIT => {
+                self.states[index].probes += 1;
+                // One load for all probes, so that every goal profits from each.
+                let load = floor::probe_load(&self.history).max(self.config.min_load);
+                Some(Need::Trial(self.full(goal, load)))
+            }
+            Floor::Absent | Floor::Unknown => None,
+        }
+    }
+
+    /// A load beside the predicted critical load, if the prediction lies inside the interval.
+    fn jump(
+        &mut self,
+        index: usize,
+        goal: &SearchGoal,
+        lower: BitRate,
+        upper: BitRate,
+    ) -> Option<BitRate> {
+        if self.states[index].jumps >= JUMP_LIMIT {
+            return None;
+        }
+        let width = goal.width.get();
+        let (low, high) = (lower.as_f64(), upper.as_f64());
+        let critical = self.history.prediction(goal, upper)?;
+        if critical < low || critical > high {
+            return None;
+        }
+        let above = low / (1.0 - SPAN * width);
+        let load = if critical < above {
+            above
+        } else {
+            critical * (1.0 - BELOW * width)
+        };
+        // Too near to a known load to be worth a trial.
+        let slack = 0.25 * width;
+        if load < low * (1.0 + slack) || load > high * (1.0 - slack) {
+            return None;
+        }
+        self.states[index].jumps += 1;
+        Some(BitRate::from_f64(load))
+    }
+
+    /// Rough: the ramp is a tenth, the rest is shared by the goals.
+    fn estimate_share(&self) -> f64 {
+        if !self.ramp.is_empty() {
+            return 0.0;
+        }
+        let goals: Vec<f64> = self
+            .config
+            .goals
+            .iter()
+            .zip(&self.states)
+            .map(|(goal, state)| self.goal_share(goal, state))
+            .collect();
+        let count = u32::try_from(goals.len()).map_or(f64::MAX, f64::from);
+        0.1 + 0.85 * goals.iter().sum::<f64>() / count
+    }
+
+    fn goal_share(&self, goal: &SearchGoal, state: &GoalState) -> f64 {
+        if state.done.is_some() || state.given_up {
+            return 1.0;
+        }
+        let bounds = self.history.tentative(goal);
+        let width = bounds.width().unwrap_or(1.0).clamp(goal.width.get(), 1.0);
+        let narrow = width.ln() / goal.width.get().ln();
+        let known = |load: Option<BitRate>| {
+            let class = load.map(|load| self.history.class(goal, load));
+            f64::from(matches!(class, Some(Class::Lower | Class::Upper)))
+        };
+        0.4 * narrow + 0.25 * (known(bounds.lower) + known(bounds.upper))
+    }
+}
+
+impl Search for Controller {
+    fn next_step(&mut self) -> Step {
+        Self::next_step(self)
+    }
+
+    fn record(&mut self, outcome: TrialOutcome) {
+        Self::record(self, outcome);
+    }
+
+    fn goals(&self) -> Vec<GoalResult> {
+        Self::goals(self)
+    }
+
+    fn curve(&self) -> CurveFacts {
+        Self::curve(self)
+    }
+
+    fn progress(&self) -> (Ratio, String) {
+        Self::progress(self)
+    }
+}

@@ -1,0 +1,67 @@
+//! The search for saturation: at which load does a goal stop being met?
+//!
+//! A search is a pure value: [`Search::next_step`] says which trial to make, [`Search::record`]
+//! takes its outcome. It does no I/O, reads no clock and knows nothing of sockets.
+//!
+//! # References
+//! - Goals, load classification, conditional throughput: draft-ietf-bmwg-mlrsearch-15
+//! - Ramp: in the manner of RFC 9097 §8.1 (fast increase from the lowest load until the path shows
+//!   congestion)
+//! - Bisection: RFC 2544 §26.1
+
+mod binary;
+mod classify;
+mod config;
+mod curve;
+mod floor;
+mod history;
+mod mlrsearch;
+mod outcome;
+mod ramp;
+pub mod simulated;
+
+pub use binary::Binary;
+pub use classify::{Class, Judged, Leaning, classify, conditional_throughput};
+pub use config::{DelayGoal, SearchConfig, SearchError, SearchGoal};
+pub use mlrsearch::{Controller, MlrSearch};
+pub use outcome::{
+    DelayQuantiles, GROWTH_FLOOR, Judgement, Resolution, SENDER_TOLERANCE, Step, TrialOutcome,
+};
+
+use linerate_model::Ratio;
+use linerate_model::run::{CurveFacts, GoalResult};
+
+/// A search under way.
+pub trait Search: Send {
+    /// What to do next. Stays the same until [`record`](Self::record) is called.
+    fn next_step(&mut self) -> Step;
+    /// Takes the outcome of the trial that [`next_step`](Self::next_step) asked for.
+    fn record(&mut self, outcome: TrialOutcome);
+    /// Each goal's result as it stands, in the order of the configuration.
+    fn goals(&self) -> Vec<GoalResult>;
+    /// Notable points of the load curve as it stands.
+    fn curve(&self) -> CurveFacts;
+    /// How far the search is (never goes back) and what it is doing.
+    fn progress(&self) -> (Ratio, String);
+}
+
+/// A way to search.
+pub trait SearchKind: Sync {
+    /// The name on the command line, in the store and in reports.
+    fn id(&self) -> &'static str;
+    /// One sentence for help and the reference table.
+    fn summary(&self) -> &'static str;
+    /// Checks the configuration and starts.
+    fn start(&self, config: SearchConfig) -> Result<Box<dyn Search>, SearchError>;
+}
+
+/// Every search algorithm, the default first. A new one: its file, its `mod` line above, its entry here.
+pub static ALL: &[&dyn SearchKind] = &[&MlrSearch, &Binary];
+
+/// The algorithm with this id.
+pub fn find(id: &str) -> Option<&'static dyn SearchKind> {
+    ALL.iter().copied().find(|kind| kind.id() == id)
+}
+
+#[cfg(test)]
+mod tests;

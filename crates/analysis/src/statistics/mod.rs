@@ -1,0 +1,96 @@
+//! Point and interval estimates from repeated trials, and comparisons of two sets of them.
+//!
+//! Every function returns an [`Estimate`]: the point, the interval, the coverage it claims and n.
+//! With one observation there is no interval, and the estimate says n = 1. Observations are taken
+//! as independent: trials of one session that share a warm cache or a neighbour's load are not.
+//!
+//! # References
+//! - Intervals of a mean: Student, "The probable error of a mean", 1908
+//! - Unequal variances: Welch, "The generalization of 'Student's' problem…", 1947
+//! - Percentile bootstrap: Efron, "Bootstrap methods: another look at the jackknife", 1979
+//! - Interval of a median from order statistics: David, Nagaraja, "Order Statistics", §7.1
+
+mod bootstrap;
+mod compare;
+mod mean;
+mod median;
+
+pub use bootstrap::{Resampling, bootstrap, bootstrap_mean};
+pub use compare::{Better, Comparison, Outcome, paired_ratio, welch};
+pub use mean::mean;
+pub use median::median;
+
+use linerate_model::{Estimate, Interval};
+
+/// Coverage of an interval that nobody asked to be another.
+pub const USUAL_CONFIDENCE: Confidence = Confidence(0.95);
+
+/// The share of intervals made this way that contain the truth.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Confidence(f64);
+
+impl Confidence {
+    /// `None` unless inside `0.5..1`.
+    pub fn new(ratio: f64) -> Option<Self> {
+        (0.5..1.0).contains(&ratio).then_some(Self(ratio))
+    }
+
+    /// The coverage as a ratio.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// Probability left out on each side.
+    fn tail(self) -> f64 {
+        (1.0 - self.0) / 2.0
+    }
+
+    fn estimate(self, point: f64, interval: Option<Interval>, n: usize) -> Estimate {
+        Estimate {
+            point,
+            interval,
+            confidence_ratio: self.0,
+            n: n as u64,
+        }
+    }
+}
+
+/// Why there is no estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StatisticsError {
+    /// Nothing to estimate from.
+    #[error("no observations")]
+    Empty,
+    /// Too few observations to compare spreads.
+    #[error("{found} observation(s) in one of the sets; a comparison needs at least 2 in each")]
+    TooFew {
+        /// In the smaller set.
+        found: usize,
+    },
+    /// NaN or infinity.
+    #[error("observation {index} is not a finite number")]
+    NotFinite {
+        /// Position, from 0.
+        index: usize,
+    },
+    /// Ratios need positive values.
+    #[error("pair {index} has a value that is not above zero, so it has no ratio")]
+    NotPositive {
+        /// Position, from 0.
+        index: usize,
+    },
+}
+
+fn check(samples: &[f64]) -> Result<(), StatisticsError> {
+    if samples.is_empty() {
+        return Err(StatisticsError::Empty);
+    }
+    match samples.iter().position(|value| !value.is_finite()) {
+        Some(index) => Err(StatisticsError::NotFinite { index }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
