@@ -108,7 +108,8 @@ impl End {
             };
             self.actions.push(action);
             for answer in answers {
-                outcome = outcome.and(self.session.handle(self.now, answer));
+                let answered = self.session.handle(self.now, answer);
+                outcome = outcome.and(answered);
             }
         }
         (self.sent[from..].to_vec(), outcome)
