@@ -52,12 +52,14 @@ fn check(tree: &Tree, (folder, list): &(&str, &str)) -> Vec<Violation> {
                 format!("add `mod {stem};` to {path}, or remove the file"),
             ));
         }
-        if all.is_implemented_in(source.1) && !all.lists(stem) {
-            found.push(violation(
-                source.0,
-                format!("implements {} but is not in ALL", all.kind),
-                format!("add it to ALL in {path}"),
-            ));
+        for name in all.implementers(source.1) {
+            if !all.lists(stem, name) {
+                found.push(violation(
+                    source.0.clone(),
+                    format!("implements {} but is not in ALL", all.kind),
+                    format!("add it to ALL in {path}"),
+                ));
+            }
         }
     }
     found
@@ -70,22 +72,40 @@ struct AllList<'a> {
 }
 
 impl AllList<'_> {
-    fn is_implemented_in(&self, source: &str) -> bool {
+    /// The types in `source` that are extensions; for lists of values, an empty name.
+    fn implementers<'s>(&self, source: &'s str) -> Vec<&'s str> {
         let by_trait = format!("{} for ", self.kind);
         let by_value = format!(": {} = {}", self.kind, self.kind);
-        source.lines().any(|line| {
-            (line.starts_with("impl") && line.contains(&by_trait))
-                || (line.starts_with("pub") && line.contains(&by_value))
-        })
+        source
+            .lines()
+            .filter_map(|line| {
+                if line.starts_with("impl") {
+                    let (_, rest) = line.split_once(&by_trait)?;
+                    rest.split(|c: char| !is_word(c)).next()
+                } else {
+                    (line.starts_with("pub") && line.contains(&by_value)).then_some("")
+                }
+            })
+            .collect()
     }
 
-    /// `stem::` as a whole word.
-    fn lists(&self, stem: &str) -> bool {
-        let entry = format!("{stem}::");
-        self.entries
-            .match_indices(&entry)
-            .any(|(at, _)| !self.entries[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+    /// Whether the list names the module or its type.
+    fn lists(&self, stem: &str, name: &str) -> bool {
+        self.has_word(stem, "::") || (!name.is_empty() && self.has_word(name, ""))
     }
+
+    fn has_word(&self, word: &str, then: &str) -> bool {
+        self.entries.match_indices(word).any(|(at, _)| {
+            let after = &self.entries[at + word.len()..];
+            !self.entries[..at].ends_with(is_word)
+                && !after.starts_with(is_word)
+                && after.starts_with(then)
+        })
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Finds `static ALL: &[&dyn Kind] = &[…];`, with or without `dyn` and lifetimes.
@@ -94,7 +114,7 @@ fn all_list(text: &str) -> Option<AllList<'_>> {
     let (kind, rest) = rest.split_once('=')?;
     let (entries, _) = rest.split_once("];")?;
     let kind = kind
-        .rsplit(|c: char| !c.is_alphanumeric() && c != '_')
+        .rsplit(|c: char| !is_word(c))
         .find(|word| !word.is_empty())?;
     Some(AllList { entries, kind })
 }
@@ -185,6 +205,16 @@ mod tests {
                 .to_string()
                 .contains("implements Rule but is not in ALL")
         );
+    }
+
+    #[test]
+    fn an_entry_may_be_imported_by_name() {
+        let list = "mod cpu;\nuse cpu::Cpu;\npub static ALL: &[&dyn Rule] = &[&Cpu];\n";
+        let tree = fake(&[
+            ("x/rules/mod.rs", list),
+            ("x/rules/cpu.rs", "impl Rule for Cpu {}\n"),
+        ]);
+        assert_eq!(check(&tree, &ROW), []);
     }
 
     #[test]
