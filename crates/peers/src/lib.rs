@@ -1,2 +1,58 @@
-//! Control protocols as state machines over bytes, with their codecs; no I/O, no clock.
+//! Control protocols: how two ends agree on a test, start it together and exchange what they saw.
+//!
+//! Each protocol is a pair of state machines over bytes ([`Session`]) behind one description
+//! ([`PeerKind`]). No I/O, no clock: bytes and `now` come in, [`Action`]s come out. Data streams
+//! (sockets, threads, pacing) belong to the driver; a session only says when to open, start and stop them.
+//!
+//! Invariant: whatever a far end sends, a session neither panics nor keeps more than one
+//! message of bounded size; it answers with a [`ProtocolError`] that says where and why.
 #![forbid(unsafe_code)]
+
+mod error;
+pub mod native;
+mod session;
+
+pub use error::{Excerpt, ProtocolError};
+pub use session::{
+    Action, ClientConfig, Input, Limits, PeerHello, PeerKind, Progress, RefusalCode, ServerConfig,
+    Session, StopCause, StreamPorts, TIMEOUT,
+};
+
+/// Every control protocol, in the order help lists them. A new one: its file, its `mod` line above, its entry here.
+pub static ALL: &[&dyn PeerKind] = &[&native::Native];
+
+/// The protocol with this id.
+pub fn find(id: &str) -> Option<&'static dyn PeerKind> {
+    ALL.iter().copied().find(|kind| kind.id() == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ids_are_unique_kebab_case_and_found() {
+        let ids: BTreeSet<_> = ALL.iter().map(|kind| kind.id()).collect();
+        assert_eq!(ids.len(), ALL.len());
+        for id in ids {
+            assert!(
+                id.chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            );
+            assert_eq!(find(id).unwrap().id(), id);
+        }
+        assert!(find("telnet").is_none());
+    }
+
+    #[test]
+    fn summaries_are_one_sentence() {
+        for kind in ALL {
+            let summary = kind.summary();
+            assert!(
+                summary.ends_with('.') && !summary.contains('\n'),
+                "{summary}"
+            );
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! How a far end can fail a session, in words for the user in front of it.
+
+use crate::session::RefusalCode;
+use std::fmt;
+use std::time::Duration;
+
+/// Why a session is over. Every variant is fatal to its session, none to the process.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtocolError {
+    /// A message's body is not what its kind says.
+    #[error(
+        "the far end sent a {message} message that cannot be read (state {state}, offset {offset}, body {bytes}): {cause}"
+    )]
+    Body {
+        /// This end's state.
+        state: &'static str,
+        /// The kind of message.
+        message: &'static str,
+        /// Offset of the message in what the far end has sent.
+        offset: u64,
+        /// The body's first bytes.
+        bytes: Excerpt,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The connection ended where it should not.
+    #[error("the far end closed the control connection in state {state} after {offset} bytes{}: it was stopped, or it crashed; see its own messages", unfinished(.pending))]
+    Eof {
+        /// This end's state.
+        state: &'static str,
+        /// Bytes the far end has sent.
+        offset: u64,
+        /// The beginning of a message that was cut off; empty if none was.
+        pending: Excerpt,
+    },
+    /// The far end speaks something else.
+    #[error(
+        "the far end speaks {protocol}, not linerate's protocol (it began with {bytes}, state {state}): {remedy}"
+    )]
+    Foreign {
+        /// What it seems to be.
+        protocol: &'static str,
+        /// This end's state.
+        state: &'static str,
+        /// What it began with.
+        bytes: Excerpt,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// A message's length is none, or more than its kind may have.
+    #[error(
+        "the far end announced a {message} message of {length} bytes (state {state}, offset {offset}, bytes {bytes}): 1 to {most} are valid"
+    )]
+    Length {
+        /// This end's state.
+        state: &'static str,
+        /// The kind of message, if it has arrived.
+        message: &'static str,
+        /// The length announced.
+        length: u32,
+        /// The most that is valid here.
+        most: u32,
+        /// Offset of the message in what the far end has sent.
+        offset: u64,
+        /// The announcement.
+        bytes: Excerpt,
+    },
+    /// This end's own driver said something that has no place in this state: a bug in linerate.
+    #[error("bug in linerate: its driver said {input} in state {state}{detail}")]
+    OutOfTurn {
+        /// This end's state.
+        state: &'static str,
+        /// What the driver said.
+        input: &'static str,
+        /// More about it, if there is more.
+        detail: String,
+    },
+    /// A step that the far end owes an answer to took too long although it is alive.
+    #[error("the far end is alive but did not get out of state {state} within {} s: {hint}", .limit.as_secs_f64())]
+    Overdue {
+        /// This end's state.
+        state: &'static str,
+        /// The time it had.
+        limit: Duration,
+        /// What may be the reason.
+        hint: &'static str,
+    },
+    /// Nothing was heard for too long.
+    #[error("nothing was heard from the far end for {} s in state {state}: it is gone, its host or the path hangs, or it does not speak linerate's protocol", .silence.as_secs_f64())]
+    Silent {
+        /// This end's state.
+        state: &'static str,
+        /// The time without a byte.
+        silence: Duration,
+    },
+    /// The far end ended the session and said why.
+    #[error("the far end ended the session ({code}, state {state}): {message}")]
+    TurnedAway {
+        /// This end's state.
+        state: &'static str,
+        /// The kind of reason.
+        code: RefusalCode,
+        /// The far end's words.
+        message: String,
+    },
+    /// A message that has no place in this state, or whose values contradict the test.
+    #[error("the far end sent {message} in state {state} (offset {offset}): {cause}")]
+    Unexpected {
+        /// This end's state.
+        state: &'static str,
+        /// The kind of message.
+        message: &'static str,
+        /// Offset of the message in what the far end has sent.
+        offset: u64,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The far end is a linerate of another protocol version.
+    #[error(
+        "the far end speaks linerate protocol version {theirs}; this linerate speaks {ours}: use the same version on both ends"
+    )]
+    Version {
+        /// The far end's.
+        theirs: u16,
+        /// This end's.
+        ours: u16,
+    },
+}
+
+/// The first bytes of something hostile, safe to print.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Excerpt {
+    head: Vec<u8>,
+    total: usize,
+}
+
+impl Excerpt {
+    /// Bytes kept: enough to recognise a protocol.
+    const KEPT: usize = 24;
+
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self {
+            head: bytes.iter().take(Self::KEPT).copied().collect(),
+            total: bytes.len(),
+        }
+    }
+
+    /// Whether there was nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = if self.total > self.head.len() {
+            "…"
+        } else {
+            ""
+        };
+        write!(f, "\"{}\"{more}", self.head.escape_ascii())
+    }
+}
+
+/// The end of a sentence about a cut message.
+fn unfinished(pending: &Excerpt) -> String {
+    if pending.is_empty() {
+        return String::new();
+    }
+    format!(", in the middle of a message that began {pending}")
+}
+
+/// Text of the far end made safe to print: bounded, and without control characters.
+pub(crate) fn clean(text: &str, most: usize) -> String {
+    text.chars()
+        .take(most)
+        .map(|c| if c.is_control() { '·' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_shows_the_beginning_and_that_there_is_more() {
+        assert_eq!(
+            Excerpt::of(b"HTTP/1.1\r\n").to_string(),
+            r#""HTTP/1.1\r\n""#
+        );
+        let long = Excerpt::of(&[0xff; 1000]);
+        assert!(long.to_string().ends_with("\\xff\"…"), "{long}");
+        assert!(long.to_string().len() < 120);
+    }
+
+    #[test]
+    fn text_of_the_far_end_cannot_command_a_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\n", 99), "a·[31mb·");
+        assert_eq!(clean("abcdef", 3), "abc");
+    }
+
+    #[test]
+    fn a_version_mismatch_says_what_to_do() {
+        assert_eq!(
+            ProtocolError::Version { theirs: 2, ours: 1 }.to_string(),
+            "the far end speaks linerate protocol version 2; this linerate speaks 1: use the same version on both ends"
+        );
+    }
+}

@@ -1,0 +1,310 @@
+//! The end that asks for tests. The drawing in [`super`] shows both ends.
+
+use super::link::text;
+use super::message::{Hello, Message, Prepare, Ready, Role, Welcome};
+use super::state::{Core, State, Test};
+use crate::error::{ProtocolError, clean};
+use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session};
+use linerate_model::MonoInstant;
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Side, TestSpec, validate};
+
+/// A client session.
+#[derive(Debug)]
+pub(super) struct Client {
+    core: Core,
+    /// What the server allows; known after its welcome.
+    limits: Limits,
+}
+
+impl Client {
+    pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
+        let mut core = Core::new(Role::Client, config.timeout, now);
+        let version = clean(&config.version, super::MAX_NAME);
+        core.link
+            .send_short(now, &Message::Hello(Hello { version }));
+        Self {
+            core,
+            limits: Limits::default(),
+        }
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        let state = self.core.state;
+        match input {
+            Input::Bytes(bytes) => self.bytes(now, bytes),
+            Input::Eof => Err(self.core.link.eof(state)),
+            Input::Timeout => self.timeout(now),
+            Input::Begin(spec) if state == State::Idle => {
+                self.begin(now, spec);
+                Ok(())
+            }
+            Input::Abort { code, reason } => {
+                if state.has_test() && state != State::Stopping {
+                    self.core.abort(now, code, &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped => self.core.stopped_here(now),
+            Input::Bye => {
+                if state.is_greeted() {
+                    self.core.link.send_short(now, &Message::Bye);
+                }
+                self.core.close();
+                Ok(())
+            }
+            // The driver may not have seen yet that the test is over.
+            Input::Connected | Input::Finished { .. } | Input::Reports(_)
+                if state == State::Stopping =>
+            {
+                Ok(())
+            }
+            Input::Connected if state == State::Connecting => self.connected_here(now),
+            Input::Finished { sent } => self.core.finished_here(now, sent),
+            Input::Reports(_) if state == State::Running => self.reported_here(now),
+            other => Err(self.core.out_of_turn(other.name(), "")),
+        }
+    }
+
+    fn bytes(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.core.link.feed(now, bytes);
+        while let Some((message, offset)) = self.core.link.next(self.core.state)? {
+            self.message(now, message, offset)?;
+        }
+        Ok(())
+    }
+
+    fn message(
+        &mut self,
+        now: MonoInstant,
+        message: Message,
+        offset: u64,
+    ) -> Result<(), ProtocolError> {
+        let (kind, state) = (message.kind(), self.core.state);
+        match message {
+            Message::Ping if state.is_greeted() => Ok(()),
+            Message::Farewell(body) => Err(self.core.turned_away(body.code, &body.message)),
+            Message::Welcome(body) if state == State::Greeting => {
+                self.welcome(now, *body);
+                Ok(())
+            }
+            _ if !state.has_test() || message.test() != Some(self.core.test.number) => Err(self
+                .core
+                .unexpected(kind, offset, "no such test is under way")),
+            _ => self
+                .test_message(now, message)
+                .map_err(|cause| self.core.unexpected(kind, offset, cause)),
+        }
+    }
+
+    fn test_message(&mut self, now: MonoInstant, message: Message) -> Result<(), &'static str> {
+        match (message, self.core.state) {
+            (Message::Abort(body), _) => {
+                self.core.aborted_by_peer(now, &body);
+                Ok(())
+            }
+            (Message::Aborted(_), _) => self.core.stopped_there(now),
+            // Sent before the far end knew that the test is aborted.
+            (_, State::Stopping) => Ok(()),
+            (Message::Ready(body), State::Preparing) => self.ready(now, body),
+            (Message::Refused(body), State::Preparing) => {
+                self.refused(now, body.code, text(&body.message));
+                Ok(())
+            }
+            (Message::Connected(_), State::Connecting) => self.connected_there(now),
+            (Message::Started(_), State::Starting) => {
+                self.started(now);
+                Ok(())
+            }
+            (Message::Progress(body), State::Running) => {
+                self.core.link.act(Action::PeerProgress(body.progress));
+                Ok(())
+            }
+            (Message::Finished(body), State::Running) => self.core.finished_there(body),
+            (Message::Report(body), State::Running) => self.reported_there(now, body.reports),
+            _ => Err("it has no place there"),
+        }
+    }
+
+    fn welcome(&mut self, now: MonoInstant, body: Welcome) {
+        self.limits = body.limits;
+        self.core.enter(now, State::Idle, None);
+        self.core.link.act(Action::PeerHello(Box::new(PeerHello {
+            version: clean(&body.version, super::MAX_NAME),
+            session: clean(&body.session, super::MAX_NAME),
+            facts: body.facts,
+            limits: body.limits,
+        })));
+    }
+
+    fn begin(&mut self, now: MonoInstant, spec: Box<TestSpec>) {
+        if let Err(error) = validate(&spec) {
+            return self.refused(now, RefusalCode::Invalid, error.to_string());
+        }
+        let number = self.core.test.number.wrapping_add(1);
+        self.core.test = Test::new(number, &spec, Role::Client, &self.limits);
+        let prepare = Message::Prepare(Prepare { test: number, spec });
+        self.core.link.send_short(now, &prepare);
+        self.step(now, State::Preparing);
+    }
+
+    /// A step of setting up: twice the server's time, so that its more exact reason comes first.
+    fn step(&mut self, now: MonoInstant, state: State) {
+        let limit = self.core.link.timeout() * 2;
+        self.core.enter(now, state, Some(limit));
+    }
+
+    fn refused(&mut self, now: MonoInstant, code: RefusalCode, message: String) {
+        self.core.link.act(Action::Refused { code, message });
+        self.core.enter(now, State::Idle, None);
+    }
+
+    fn ready(&mut self, now: MonoInstant, body: Ready) -> Result<(), &'static str> {
+        let theirs = self.core.test.sides().into_iter().map(Side::other);
+        super::check_ports(&body.ports, theirs, self.core.test.streams)?;
+        self.core.link.act(Action::OpenStreams {
+            ports: body.ports,
+            token: body.token,
+        });
+        self.step(now, State::Connecting);
+        Ok(())
+    }
+
+    fn connected_here(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        if self.core.test.connected.here {
+            return Err(self.core.out_of_turn("Connected", ": for the second time"));
+        }
+        self.core.test.connected.here = true;
+        self.start(now);
+        Ok(())
+    }
+
+    fn connected_there(&mut self, now: MonoInstant) -> Result<(), &'static str> {
+        if self.core.test.connected.there {
+            return Err("it has already said so");
+        }
+        self.core.test.connected.there = true;
+        self.start(now);
+        Ok(())
+    }
+
+    fn start(&mut self, now: MonoInstant) {
+        if !self.core.test.connected.done() {
+            return;
+        }
+        if self.core.test.receives {
+            self.core.link.act(Action::StartReceivers);
+        }
+        let start = Message::Start(self.core.test.number());
+        self.core.link.send_short(now, &start);
+        self.step(now, State::Starting);
+    }
+
+    fn started(&mut self, now: MonoInstant) {
+        if self.core.test.sends {
+            self.core.link.act(Action::StartSenders);
+        }
+        let spare = self.core.link.timeout() * 2;
+        let limit = self.core.test.allowed.saturating_add(spare);
+        self.core.enter(now, State::Running, Some(limit));
+    }
+
+    fn reported_here(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let test = &self.core.test;
+        if test.reported.here || (test.sends && !test.finished.here) {
+            let detail = ": reports come once, after Finished if this end sends";
+            return Err(self.core.out_of_turn("Reports", detail));
+        }
+        self.core.test.reported.here = true;
+        self.end(now);
+        Ok(())
+    }
+
+    fn reported_there(
+        &mut self,
+        now: MonoInstant,
+        reports: Vec<EndpointReport>,
+    ) -> Result<(), &'static str> {
+        self.check_report(&reports)?;
+        self.core.test.reported.there = true;
+        self.core.link.act(Action::PeerReport(reports));
+        self.end(now);
+        Ok(())
+    }
+
+    fn check_report(&self, reports: &[EndpointReport]) -> Result<(), &'static str> {
+        let test = &self.core.test;
+        if test.reported.there {
+            return Err("it has already reported");
+        }
+        if test.receives && !test.finished.there {
+            return Err("it has not said that its senders finished");
+        }
+        let mut theirs: Vec<Side> = test.sides().into_iter().map(Side::other).collect();
+        let mut sides: Vec<Side> = reports.iter().map(|report| report.side).collect();
+        theirs.sort();
+        sides.sort();
+        let streams = usize::from(test.streams);
+        if sides != theirs || reports.iter().any(|report| report.streams.len() > streams) {
+            return Err("its sides or streams are not those of the test");
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, now: MonoInstant) {
+        if self.core.test.reported.done() {
+            let done = Message::Acknowledge(self.core.test.number());
+            self.core.link.send_short(now, &done);
+            self.core.link.act(Action::TestOver);
+            self.core.enter(now, State::Idle, None);
+        }
+    }
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        self.core.link.check_silence(now, self.core.state)?;
+        let Some(limit) = self.core.link.overdue(now) else {
+            return Ok(());
+        };
+        match self.core.state {
+            State::Greeting => Err(self.core.overdue(limit, "it never finished its hello")),
+            State::Stopping => Err(self
+                .core
+                .overdue(limit, "a traffic thread at one end hangs")),
+            _ => {
+                let reason = format!(
+                    "the client waited {} s in state {}",
+                    limit.as_secs_f64(),
+                    self.core.state.name()
+                );
+                self.core.abort(now, RefusalCode::Timeout, &reason);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Session for Client {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.core.state == State::Closed {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        match &outcome {
+            Ok(()) => self.core.link.keep_alive(now, self.core.state),
+            Err(error) => self.core.fail(now, error),
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.core.link.poll()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        self.core.link.deadline(self.core.state)
+    }
+
+    fn state(&self) -> &'static str {
+        self.core.state.name()
+    }
+}

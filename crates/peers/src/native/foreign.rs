@@ -1,0 +1,101 @@
+//! Recognises a far end that speaks something other than linerate's protocol, to say so in one sentence.
+
+use super::message::Role;
+use crate::error::{Excerpt, ProtocolError};
+
+/// What a foreign far end begins with, what it is, and what to do about it.
+struct Sign {
+    from: Role,
+    begins: &'static [&'static [u8]],
+    protocol: &'static str,
+    remedy: &'static str,
+}
+
+const WRONG_PORT: &str = "check host and port, and that `linerate serve` runs there";
+const WRONG_CLIENT: &str = "that client needs its own server; linerate's port is for linerate";
+
+const SIGNS: &[Sign] = &[
+    Sign {
+        from: Role::Server,
+        begins: &[b"HTTP/", b"<!", b"<h"],
+        protocol: "HTTP (a web server)",
+        remedy: WRONG_PORT,
+    },
+    Sign {
+        from: Role::Server,
+        begins: &[b"SSH-"],
+        protocol: "SSH",
+        remedy: WRONG_PORT,
+    },
+    Sign {
+        from: Role::Server,
+        begins: &[b"\x15\x03"],
+        protocol: "TLS",
+        remedy: WRONG_PORT,
+    },
+    // State 9 asks for parameters; state 0xff says that the server is busy.
+    Sign {
+        from: Role::Server,
+        begins: &[b"\x09", b"\xff"],
+        protocol: "iperf3 (its server)",
+        remedy: "start `linerate serve` there, or measure with iperf3",
+    },
+    Sign {
+        from: Role::Client,
+        begins: &[
+            b"GET ",
+            b"POST ",
+            b"HEAD ",
+            b"PUT ",
+            b"OPTIONS ",
+            b"CONNECT ",
+            b"PRI * ",
+        ],
+        protocol: "HTTP (a web client)",
+        remedy: WRONG_CLIENT,
+    },
+    Sign {
+        from: Role::Client,
+        begins: &[b"SSH-"],
+        protocol: "SSH",
+        remedy: WRONG_CLIENT,
+    },
+    Sign {
+        from: Role::Client,
+        begins: &[b"\x16\x03"],
+        protocol: "TLS",
+        remedy: WRONG_CLIENT,
+    },
+];
+
+/// An iperf3 server sends one byte and waits, so one byte has to do; nothing else begins with it.
+pub(super) fn is_told_by_first_byte(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x09 | 0xff, ..])
+}
+
+/// The error for a far end that began with these bytes.
+pub(super) fn identify(from: Role, bytes: &[u8], state: &'static str) -> ProtocolError {
+    let sign = SIGNS
+        .iter()
+        .find(|sign| sign.from == from && sign.begins.iter().any(|begin| bytes.starts_with(begin)));
+    let (protocol, remedy) = match sign {
+        Some(sign) => (sign.protocol, sign.remedy),
+        None if from == Role::Client && is_cookie(bytes) => {
+            ("iperf3 (its client)", "use `linerate` at the client")
+        }
+        None if from == Role::Client => ("an unknown protocol", WRONG_CLIENT),
+        None => ("an unknown protocol", WRONG_PORT),
+    };
+    ProtocolError::Foreign {
+        protocol,
+        state,
+        bytes: Excerpt::of(bytes),
+        remedy,
+    }
+}
+
+/// Whether this may be the beginning of an iperf3 cookie: 36 characters of base 32, then a zero.
+fn is_cookie(bytes: &[u8]) -> bool {
+    let cookie = |byte: &u8| matches!(byte, b'a'..=b'z' | b'2'..=b'7');
+    bytes.len() >= super::PREAMBLE_LEN && bytes.iter().take(36).all(cookie)
+}

@@ -1,0 +1,152 @@
+//! Cuts the far end's bytes into preamble and frames, at any split, keeping at most one frame.
+//!
+//! ```text
+//!  once per side:   l i n e r a t e  version:u16        (big-endian)
+//!  then frames:     length:u32  kind:u8  body:[u8; length - 1]
+//! ```
+
+use super::message::{Kind, Message, Role};
+use super::{MAGIC, PREAMBLE_LEN, VERSION, foreign};
+use crate::error::{Excerpt, ProtocolError};
+
+/// The preamble this end sends.
+pub(super) fn preamble() -> Vec<u8> {
+    [MAGIC.as_slice(), &VERSION.to_be_bytes()].concat()
+}
+
+/// Length field and kind byte.
+const HEADER: usize = 5;
+
+/// Bytes of the far end that have not been understood yet.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    /// Who speaks to us.
+    from: Role,
+    bytes: Vec<u8>,
+    /// Bytes before this index are done with.
+    start: usize,
+    /// Offset of `bytes[start]` in what the far end has sent.
+    offset: u64,
+}
+
+impl Inbox {
+    pub(super) const fn new(from: Role) -> Self {
+        Self {
+            from,
+            bytes: Vec::new(),
+            start: 0,
+            offset: 0,
+        }
+    }
+
+    /// Adds what has arrived.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Bytes the far end has sent in complete messages.
+    pub(super) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What is left of an incomplete message.
+    pub(super) fn pending(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.start += count;
+        self.offset += count as u64;
+    }
+
+    /// Takes the preamble; `false` if more bytes are needed. `last` says that no more will come, so that a
+    /// far end which said too little to be recognised is judged by what it said.
+    pub(super) fn take_preamble(
+        &mut self,
+        state: &'static str,
+        last: bool,
+    ) -> Result<bool, ProtocolError> {
+        let bytes = self.pending();
+        let seen = bytes.len().min(MAGIC.len());
+        if bytes[..seen] != MAGIC[..seen] {
+            if last || bytes.len() >= PREAMBLE_LEN || foreign::is_told_by_first_byte(bytes) {
+                return Err(foreign::identify(self.from, bytes, state));
+            }
+            return Ok(false);
+        }
+        let Some(&[high, low]) = bytes.get(MAGIC.len()..PREAMBLE_LEN) else {
+            return Ok(false);
+        };
+        let theirs = u16::from_be_bytes([high, low]);
+        if theirs != VERSION {
+            let ours = VERSION;
+            return Err(ProtocolError::Version { theirs, ours });
+        }
+        self.consume(PREAMBLE_LEN);
+        Ok(true)
+    }
+
+    /// Takes the next message of at most `most` bytes, with its offset; `None` if more bytes are needed.
+    pub(super) fn take_message(
+        &mut self,
+        state: &'static str,
+        most: u32,
+    ) -> Result<Option<(Message, u64)>, ProtocolError> {
+        let Some(&[a, b, c, d, byte]) = self.pending().first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes([a, b, c, d]);
+        let kind = self.admit(state, length, byte, most)?;
+        let offset = self.offset;
+        let end = 4 + length as usize;
+        let Some(body) = self.pending().get(HEADER..end) else {
+            return Ok(None);
+        };
+        let message = Message::decode(kind, body).map_err(|cause| ProtocolError::Body {
+            state,
+            message: kind.name(),
+            offset,
+            bytes: Excerpt::of(body),
+            cause: cause.to_string(),
+        })?;
+        self.consume(end);
+        Ok(Some((message, offset)))
+    }
+
+    /// Judges a frame by its header, before any of its body is waited for.
+    fn admit(
+        &self,
+        state: &'static str,
+        length: u32,
+        byte: u8,
+        most: u32,
+    ) -> Result<Kind, ProtocolError> {
+        let row = Kind::from_byte(byte);
+        let (name, cap) = row.map_or(("unknown", most), |row| (row.1, row.3.min(most)));
+        if !(1..=cap).contains(&length) {
+            return Err(ProtocolError::Length {
+                state,
+                message: name,
+                length,
+                most: cap,
+                offset: self.offset,
+                bytes: Excerpt::of(&self.pending()[..HEADER]),
+            });
+        }
+        let refuse = |cause: String| ProtocolError::Unexpected {
+            state,
+            message: name,
+            offset: self.offset,
+            cause,
+        };
+        match row {
+            None => Err(refuse(format!("no message has kind {byte}"))),
+            Some((.., Some(role), _)) if *role != self.from => {
+                Err(refuse("only the other end of a session sends it".into()))
+            }
+            Some((kind, ..)) => Ok(*kind),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! linerate's own control protocol: one TCP connection, framed JSON, several tests one after the other.
+//!
+//! Does not carry traffic and does not judge it. Invariant: a test's number stands in every message about it,
+//! and after `Abort` both ends wait for each other's `Aborted`, so nothing of one test is taken for the next.
+//!
+//! ```text
+//!  client driver        client                          server           server driver
+//!                          | preamble, Hello ------------> |
+//!          <- PeerHello    | <---------- preamble, Welcome |  PeerHello ->
+//!  Begin(spec) ->          | Prepare --------------------> |  Prepare(spec) ->
+//!          <- OpenStreams  | <---------------------- Ready |               <- Prepared
+//!                          |   or <--------------- Refused |               <- Refused
+//!  Connected ->            | <------------------ Connected |               <- Connected
+//!          <- StartReceivers                               |
+//!                          | Start ----------------------> |  StartReceivers ->
+//!          <- StartSenders | <-------------------- Started |  StartSenders ->
+//!                          |                               |
+//!          <- PeerProgress | <------------------- Progress |               <- Progress
+//!  Finished ->             | Finished -------------------> |  PeerFinished ->
+//!          <- PeerFinished | <------------------- Finished |               <- Finished
+//!          <- PeerReport   | <--------------------- Report |               <- Reports
+//!  Reports ->              |                               |
+//!          <- TestOver     | Acknowledge ----------------> |  TestOver ->
+//!                          |                               |
+//!  at any time of a test, from either end (here: from the client)
+//!  Abort ->                | Abort ----------------------> |  Stop ->
+//!          <- Stop         |                               |
+//!  Stopped ->              | Aborted --------------------> |               <- Stopped
+//!          <- TestAborted  | <-------------------- Aborted |  TestAborted ->
+//!                          |                               |
+//!  Bye ->                  | Bye ------------------------> |  Closed ->
+//!  either end, after a second without a word:  Ping
+//!  either end, when the session cannot go on:  Farewell(code, message), close
+//! ```
+
+mod client;
+mod foreign;
+mod frame;
+mod link;
+pub mod message;
+mod server;
+mod state;
+
+use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, StreamPorts};
+use linerate_model::MonoInstant;
+use linerate_model::spec::Side;
+
+/// The version this build speaks. Any change that an older end would misread counts it up.
+pub const VERSION: u16 = 1;
+
+/// What each side begins with; stays the same in every version.
+const MAGIC: &[u8; 8] = b"linerate";
+/// Magic and version.
+const PREAMBLE_LEN: usize = 10;
+/// Longest version or session id that is kept.
+const MAX_NAME: usize = 64;
+
+/// The registry entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Native;
+
+impl PeerKind for Native {
+    fn id(&self) -> &'static str {
+        "native"
+    }
+
+    fn summary(&self) -> &'static str {
+        "linerate's own protocol: every workload, and facts and counters of both ends."
+    }
+
+    fn default_port(&self) -> u16 {
+        5301
+    }
+
+    fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {
+        Box::new(client::Client::new(&config, now))
+    }
+
+    fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session> {
+        Box::new(server::Server::new(config, now))
+    }
+}
+
+/// Whether the server's ports are those of exactly these sides, none zero, and one or one per stream each.
+fn check_ports(
+    ports: &StreamPorts,
+    sides: impl Iterator<Item = Side>,
+    streams: u16,
+) -> Result<(), &'static str> {
+    let mut wanted: Vec<Side> = sides.collect();
+    let mut given: Vec<Side> = ports.iter().map(|(side, _)| *side).collect();
+    wanted.sort();
+    given.sort();
+    if wanted != given {
+        return Err("its ports are not for the server's sides in this test");
+    }
+    let fits = |list: &Vec<u16>| list.len() == 1 || list.len() == usize::from(streams);
+    if !ports
+        .iter()
+        .all(|(_, list)| fits(list) && !list.contains(&0))
+    {
+        return Err("each side needs one port, or one per stream, and none is zero");
+    }
+    Ok(())
+}

@@ -1,0 +1,340 @@
+//! The end that is asked. The drawing in [`super`] shows both ends.
+
+use super::link::text;
+use super::message::{
+    Message, Prepare, Ready, Refused, Report, Role, TestNumber, TestProgress, TooLong, Welcome,
+};
+use super::state::{Core, State, Test};
+use crate::error::{ProtocolError, clean};
+use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, Session, StreamPorts};
+use linerate_model::MonoInstant;
+use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::spec::validate;
+
+/// A server session.
+#[derive(Debug)]
+pub(super) struct Server {
+    core: Core,
+    config: ServerConfig,
+}
+
+impl Server {
+    pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
+        Self {
+            core: Core::new(Role::Server, config.timeout, now),
+            config,
+        }
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        let state = self.core.state;
+        match input {
+            Input::Bytes(bytes) => self.bytes(now, bytes),
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Abort { code, reason } => {
+                // Once it has reported, the server's part is over, and the client may already be.
+                if state.has_test() && !matches!(state, State::Stopping | State::Reporting) {
+                    self.core.abort(now, code, &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped => self.core.stopped_here(now),
+            Input::Bye => {
+                if state.is_greeted() {
+                    let reason = "the server is shutting down";
+                    self.core
+                        .link
+                        .farewell(now, RefusalCode::Interrupted, reason);
+                }
+                self.core.close();
+                Ok(())
+            }
+            Input::Progress(progress) => {
+                if state == State::Running {
+                    let test = self.core.test.number;
+                    let message = Message::Progress(TestProgress { test, progress });
+                    self.core.link.send_short(now, &message);
+                }
+                Ok(())
+            }
+            // The driver may not have seen yet that the test is over.
+            Input::Prepared { .. }
+            | Input::Refused { .. }
+            | Input::Connected
+            | Input::Finished { .. }
+            | Input::Reports(_)
+                if state == State::Stopping =>
+            {
+                Ok(())
+            }
+            Input::Prepared { ports, token } if state == State::Preparing => {
+                self.prepared(now, ports, token)
+            }
+            Input::Refused { code, message } if state == State::Preparing => {
+                self.refuse(now, code, &message);
+                Ok(())
+            }
+            Input::Connected if state == State::Connecting && !self.core.test.connected.here => {
+                self.connected(now);
+                Ok(())
+            }
+            Input::Finished { sent } => self.core.finished_here(now, sent),
+            Input::Reports(reports) if state == State::Running => self.report(now, reports),
+            other => Err(self.core.out_of_turn(other.name(), "")),
+        }
+    }
+
+    fn bytes(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.core.link.feed(now, bytes);
+        while let Some((message, offset)) = self.core.link.next(self.core.state)? {
+            self.message(now, message, offset)?;
+        }
+        Ok(())
+    }
+
+    fn message(
+        &mut self,
+        now: MonoInstant,
+        message: Message,
+        offset: u64,
+    ) -> Result<(), ProtocolError> {
+        let (kind, state) = (message.kind(), self.core.state);
+        let is_present = message.test() == Some(self.core.test.number);
+        match message {
+            Message::Ping if state.is_greeted() => {}
+            Message::Farewell(body) => {
+                return Err(self.core.turned_away(body.code, &body.message));
+            }
+            Message::Bye => self.core.close(),
+            Message::Hello(hello) if state == State::Greeting => self.hello(now, &hello.version),
+            Message::Prepare(body) if state == State::Idle => self.prepare(now, body),
+            // The client aborted before it saw that the test was refused.
+            Message::Abort(body) if state == State::Idle && is_present => {
+                let test = body.test;
+                let aborted = Message::Aborted(TestNumber { test });
+                self.core.link.send_short(now, &aborted);
+            }
+            Message::Aborted(_) if state == State::Idle && is_present => {}
+            _ if !state.has_test() || !is_present => {
+                let cause = "no such test is under way";
+                return Err(self.core.unexpected(kind, offset, cause));
+            }
+            _ => {
+                return self
+                    .test_message(now, message)
+                    .map_err(|cause| self.core.unexpected(kind, offset, cause));
+            }
+        }
+        Ok(())
+    }
+
+    fn test_message(&mut self, now: MonoInstant, message: Message) -> Result<(), &'static str> {
+        match (message, self.core.state) {
+            (Message::Abort(body), _) => self.core.aborted_by_peer(now, &body),
+            (Message::Aborted(_), _) => return self.core.stopped_there(now),
+            // Sent before the far end knew that the test is aborted.
+            (_, State::Stopping) => {}
+            (Message::Start(_), State::Connecting) if self.core.test.connected.here => {
+                self.start(now);
+            }
+            (Message::Finished(body), State::Running | State::Reporting) => {
+                return self.core.finished_there(body);
+            }
+            (Message::Acknowledge(_), State::Reporting) => {
+                self.core.link.act(Action::TestOver);
+                self.core.enter(now, State::Idle, None);
+            }
+            _ => return Err("it has no place there"),
+        }
+        Ok(())
+    }
+
+    fn hello(&mut self, now: MonoInstant, version: &str) {
+        if let Some((code, message)) = self.config.turn_away.clone() {
+            self.core.link.farewell(now, code, &message);
+            self.core.close();
+            return;
+        }
+        self.welcome(now);
+        self.core.enter(now, State::Idle, None);
+        self.core.link.act(Action::PeerHello(Box::new(PeerHello {
+            version: clean(version, super::MAX_NAME),
+            session: self.config.session.clone(),
+            facts: Facts::new(),
+            limits: self.config.limits,
+        })));
+    }
+
+    fn welcome(&mut self, now: MonoInstant) {
+        let mut welcome = Welcome {
+            version: clean(&self.config.version, super::MAX_NAME),
+            session: clean(&self.config.session, super::MAX_NAME),
+            limits: self.config.limits,
+            facts: std::mem::take(&mut self.config.facts),
+        };
+        let whole = Message::Welcome(Box::new(welcome.clone()));
+        if let Err(TooLong { length, .. }) = self.core.link.send(now, &whole) {
+            let note = format!("facts of {length} bytes are too long to send");
+            welcome.facts = Facts::from([("facts-missing".to_owned(), note.into())]);
+            let short = Message::Welcome(Box::new(welcome));
+            self.core.link.send_short(now, &short);
+        }
+    }
+
+    fn prepare(&mut self, now: MonoInstant, body: Prepare) {
+        self.core.test = Test::new(body.test, &body.spec, Role::Server, &self.config.limits);
+        self.step(now, State::Preparing);
+        if let Err(error) = validate(&body.spec) {
+            self.refuse(now, RefusalCode::Invalid, &error.to_string());
+        } else if let Some(reason) = self.config.limits.exceeded_by(&body.spec) {
+            self.refuse(now, RefusalCode::Limit, &reason);
+        } else {
+            self.core.link.act(Action::Prepare(body.spec));
+        }
+    }
+
+    /// A step of setting up, which has as long as the far end may be silent.
+    fn step(&mut self, now: MonoInstant, state: State) {
+        let limit = self.core.link.timeout();
+        self.core.enter(now, state, Some(limit));
+    }
+
+    fn refuse(&mut self, now: MonoInstant, code: RefusalCode, message: &str) {
+        let refused = Message::Refused(Refused {
+            test: self.core.test.number,
+            code,
+            message: text(message),
+        });
+        self.core.link.send_short(now, &refused);
+        self.core.enter(now, State::Idle, None);
+    }
+
+    fn prepared(
+        &mut self,
+        now: MonoInstant,
+        ports: StreamPorts,
+        token: u32,
+    ) -> Result<(), ProtocolError> {
+        let ours = self.core.test.sides();
+        super::check_ports(&ports, ours.into_iter(), self.core.test.streams)
+            .map_err(|cause| self.core.out_of_turn("Prepared", &format!(": {cause}")))?;
+        let test = self.core.test.number;
+        let ready = Message::Ready(Ready { test, ports, token });
+        self.core.link.send_short(now, &ready);
+        self.step(now, State::Connecting);
+        Ok(())
+    }
+
+    fn connected(&mut self, now: MonoInstant) {
+        self.core.test.connected.here = true;
+        let connected = Message::Connected(self.core.test.number());
+        self.core.link.send_short(now, &connected);
+        self.step(now, State::Connecting);
+    }
+
+    fn start(&mut self, now: MonoInstant) {
+        if self.core.test.receives {
+            self.core.link.act(Action::StartReceivers);
+        }
+        let started = Message::Started(self.core.test.number());
+        self.core.link.send_short(now, &started);
+        if self.core.test.sends {
+            self.core.link.act(Action::StartSenders);
+        }
+        let limit = self.core.test.allowed;
+        self.core.enter(now, State::Running, Some(limit));
+    }
+
+    fn report(
+        &mut self,
+        now: MonoInstant,
+        reports: Vec<EndpointReport>,
+    ) -> Result<(), ProtocolError> {
+        if self.core.test.sends && !self.core.test.finished.here {
+            let detail = ": reports come after Finished if this end sends";
+            return Err(self.core.out_of_turn("Reports", detail));
+        }
+        let test = self.core.test.number;
+        let report = Message::Report(Report { test, reports });
+        match self.core.link.send(now, &report) {
+            // The time allowed goes on: the client may still be taking what is under way.
+            Ok(()) => self.core.state = State::Reporting,
+            Err(TooLong { length, most }) => {
+                let reason = format!(
+                    "the server's report of {length} bytes is longer than the {most} that fit one message: \
+                     use fewer streams, a shorter test or a longer interval"
+                );
+                self.core.abort(now, RefusalCode::Limit, &reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// Between tests a client may go without a word.
+    fn eof(&mut self) -> Result<(), ProtocolError> {
+        if self.core.state == State::Idle && self.core.link.is_at_boundary() {
+            self.core.close();
+            return Ok(());
+        }
+        Err(self.core.link.eof(self.core.state))
+    }
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        self.core.link.check_silence(now, self.core.state)?;
+        let Some(limit) = self.core.link.overdue(now) else {
+            return Ok(());
+        };
+        let seconds = limit.as_secs_f64();
+        let reason = match self.core.state {
+            State::Greeting => return Err(self.core.overdue(limit, "it never finished its hello")),
+            State::Stopping => {
+                let hint = "a traffic thread at one end hangs";
+                return Err(self.core.overdue(limit, hint));
+            }
+            State::Reporting => {
+                let hint = "the client never said that it is done";
+                return Err(self.core.overdue(limit, hint));
+            }
+            State::Preparing => {
+                format!("the server could not make ready within {seconds} s")
+            }
+            State::Connecting if self.core.test.connected.here => {
+                format!("the client did not start the test within {seconds} s")
+            }
+            State::Connecting => format!(
+                "the data streams did not reach the server within {seconds} s: \
+                 a firewall or NAT may let only the control connection pass"
+            ),
+            _ => format!("the test did not end within {seconds} s, the most it is given here"),
+        };
+        self.core.abort(now, RefusalCode::Timeout, &reason);
+        Ok(())
+    }
+}
+
+impl Session for Server {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.core.state == State::Closed {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        match &outcome {
+            Ok(()) => self.core.link.keep_alive(now, self.core.state),
+            Err(error) => self.core.fail(now, error),
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.core.link.poll()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        self.core.link.deadline(self.core.state)
+    }
+
+    fn state(&self) -> &'static str {
+        self.core.state.name()
+    }
+}

@@ -1,0 +1,345 @@
+//! What every control protocol looks like to its driver: inputs, actions, and the two traits.
+//!
+//! A driver owns one control connection and one session. Its whole loop is: read bytes and give them to
+//! [`Session::handle`]; carry out every [`Action`] in order; wait for bytes, for its own traffic, or for
+//! [`Session::deadline`]. The order of actions matters: "receivers run before the far end is told to
+//! send" is expressed by `StartReceivers` standing before the `Send` that tells it.
+//!
+//! How protocols map onto it:
+//!
+//! | step | native | iperf3 | iperf2 |
+//! |---|---|---|---|
+//! | test agreed | `Prepare` / `Prepared` | parameter JSON after state 9 | header in the first data bytes |
+//! | open data streams | `OpenStreams` | state 10 | at once |
+//! | traffic | `StartReceivers`, `StartSenders` | states 1 and 2 | at once |
+//! | sender done | `Finished` / `PeerFinished` | state 4 | last datagram's negative id |
+//! | results | `Reports` / `PeerReport` | result JSON after state 13 | server report datagram |
+//! | over | `TestOver` | state 14, 16 | `TestOver` |
+
+use crate::error::ProtocolError;
+use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec};
+use linerate_model::time::as_seconds;
+use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Silence of the far end after which it counts as gone, unless a config says otherwise. Ten keep-alives:
+/// a saturated link delays the control connection's segments, but TCP repeats a lost one within a few seconds.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One control protocol: a client and a server state machine under a name.
+pub trait PeerKind: Sync {
+    /// The kebab-case name in addresses (`iperf3://host`), in `--speak`, in the store and in reports.
+    fn id(&self) -> &'static str;
+    /// One sentence for help and the reference table.
+    fn summary(&self) -> &'static str;
+    /// The TCP port of the control connection when an address names none.
+    fn default_port(&self) -> u16;
+    /// The end that asks for tests, on a connection that has just been opened.
+    fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
+    /// The end that is asked, on a connection that has just been accepted.
+    fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session>;
+}
+
+/// One end of one control connection. Does no I/O and reads no clock.
+pub trait Session: fmt::Debug + Send {
+    /// Takes one input. After an error the session is over: poll the remaining actions (a farewell that
+    /// tells the far end why, then [`Action::Closed`]), stop any traffic, close the connection.
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
+    /// The next thing to do, in order; `None` when it is time to wait.
+    fn poll_action(&mut self) -> Option<Action>;
+    /// When to say [`Input::Timeout`] if nothing else happens before; `None` when the session is over.
+    fn deadline(&self) -> Option<MonoInstant>;
+    /// The state by its kebab-case name, for messages and logs.
+    fn state(&self) -> &'static str;
+}
+
+/// TCP or UDP ports that the server waits on, per side that the *server* plays on them: `Receiver` for
+/// forward traffic, `Sender` for reverse, both for duplex. One port for all streams, or one per stream.
+pub type StreamPorts = Vec<(Side, Vec<u16>)>;
+
+/// What the driver tells its session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input<'a> {
+    /// Either end: bytes of the control connection, in any split.
+    Bytes(&'a [u8]),
+    /// Either end: the far end closed the control connection, or it broke.
+    Eof,
+    /// Either end: [`Session::deadline`] has passed. Read what has arrived before saying this, or a slow
+    /// driver takes its own slowness for the far end's silence.
+    Timeout,
+    /// Client, when no test is under way: the next test.
+    Begin(Box<TestSpec>),
+    /// Server, in answer to [`Action::Prepare`]: it waits for data streams on these ports; each stream must show `token`.
+    Prepared {
+        /// Where the client connects to.
+        ports: StreamPorts,
+        /// Random number that data streams begin with: proves that a stream belongs to this test.
+        token: u32,
+    },
+    /// Server, in answer to [`Action::Prepare`]: this test cannot be made here. The session goes on.
+    Refused {
+        /// What kind of reason.
+        code: RefusalCode,
+        /// The reason and what to do, for the user at the client.
+        message: String,
+    },
+    /// Either end: all data streams of the test are connected at this end.
+    Connected,
+    /// Server, while traffic flows: what its end has counted so far. About once per interval.
+    Progress(Progress),
+    /// The end that sends: its senders have stopped; datagrams or transactions sent per stream, in stream
+    /// order (zero each for a TCP byte stream). One entry per stream of the specification.
+    Finished {
+        /// Given to the system by each stream's application, warm-up included.
+        sent: Vec<PacketCount>,
+    },
+    /// Either end, once per test: every endpoint of this end is done, this is what they saw.
+    Reports(Vec<EndpointReport>),
+    /// Either end: end the test early (user, failed socket). Answered by [`Action::Stop`] at both ends.
+    Abort {
+        /// What kind of reason.
+        code: RefusalCode,
+        /// The reason, for the user at the other end.
+        reason: String,
+    },
+    /// Either end, in answer to [`Action::Stop`]: the test's threads and data streams are gone.
+    Stopped,
+    /// Either end: close the session politely. A test under way is stopped.
+    Bye,
+}
+
+impl Input<'_> {
+    /// The input's name, for messages.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Bytes(_) => "Bytes",
+            Self::Eof => "Eof",
+            Self::Timeout => "Timeout",
+            Self::Begin(_) => "Begin",
+            Self::Prepared { .. } => "Prepared",
+            Self::Refused { .. } => "Refused",
+            Self::Connected => "Connected",
+            Self::Progress(_) => "Progress",
+            Self::Finished { .. } => "Finished",
+            Self::Reports(_) => "Reports",
+            Self::Abort { .. } => "Abort",
+            Self::Stopped => "Stopped",
+            Self::Bye => "Bye",
+        }
+    }
+}
+
+/// What the session tells its driver to do, or to know. Carry out in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Either end: write these bytes to the control connection, all of them, after those before.
+    Send(Vec<u8>),
+    /// Either end, once: the far end is what it should be. A client may now say [`Input::Begin`].
+    PeerHello(Box<PeerHello>),
+    /// Server: make ready for this (valid) test and answer [`Input::Prepared`] or [`Input::Refused`].
+    Prepare(Box<TestSpec>),
+    /// Client: the server waits; open the data streams and answer [`Input::Connected`]. The server's
+    /// driver expects them from its own [`Input::Prepared`] on.
+    OpenStreams {
+        /// Ports at the server, by the side the server plays on them.
+        ports: StreamPorts,
+        /// What each data stream begins with.
+        token: u32,
+    },
+    /// Either end that receives: start receiving now, before the next action. Comes before
+    /// [`Action::StartSenders`] where an end does both, and before the far end is told to send.
+    StartReceivers,
+    /// Either end that sends: start sending. All receivers, here and there, run.
+    StartSenders,
+    /// Client: what the server's end has counted so far.
+    PeerProgress(Progress),
+    /// The end that receives: the far senders have stopped, having sent this much per stream. Take what is
+    /// still under way, then say [`Input::Reports`].
+    PeerFinished {
+        /// Datagrams or transactions per stream, in stream order, warm-up included; zero for a TCP byte stream.
+        sent: Vec<PacketCount>,
+    },
+    /// Client: what the server's endpoints saw.
+    PeerReport(Vec<EndpointReport>),
+    /// Either end: the test is complete, both ends know it, and the next one may begin.
+    TestOver,
+    /// Client: this test will not be made; nothing was opened. The next one may begin.
+    Refused {
+        /// What kind of reason.
+        code: RefusalCode,
+        /// The reason and what to do.
+        message: String,
+    },
+    /// Either end: the test ends early. Stop its threads, drop its data streams, answer
+    /// [`Input::Stopped`]; [`Action::TestAborted`] follows when the far end has done the same. No reports are exchanged.
+    Stop {
+        /// Whose wish it was.
+        cause: StopCause,
+        /// What kind of reason.
+        code: RefusalCode,
+        /// The reason.
+        reason: String,
+    },
+    /// Either end: both ends have dropped the aborted test; the next one may begin.
+    TestAborted,
+    /// Either end, last of all: nothing more will come. Stop what still runs, write what was to be sent, close.
+    Closed,
+}
+
+/// Whose wish an early end was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopCause {
+    /// This end's own driver or session.
+    Local,
+    /// The far end.
+    Peer,
+}
+
+/// Why an end will not, or no longer, take part. On the wire by its kebab-case name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalCode {
+    /// Serves as many clients as it may.
+    Busy,
+    /// This client may not use it.
+    Denied,
+    /// Its own fault or its host's: a socket or thread could not be had.
+    Internal,
+    /// Its user interrupted it, or it is shutting down.
+    Interrupted,
+    /// The specification is out of bounds.
+    Invalid,
+    /// More than this server allows: time, rate, streams.
+    Limit,
+    /// The other end broke the protocol.
+    Protocol,
+    /// A step took too long.
+    Timeout,
+    /// Does not know the workload, datapath or option.
+    Unsupported,
+}
+
+impl fmt::Display for RefusalCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Busy => "busy",
+            Self::Denied => "denied",
+            Self::Internal => "internal",
+            Self::Interrupted => "interrupted",
+            Self::Invalid => "invalid",
+            Self::Limit => "limit",
+            Self::Protocol => "protocol",
+            Self::Timeout => "timeout",
+            Self::Unsupported => "unsupported",
+        })
+    }
+}
+
+/// What an end has counted since the start of traffic, all its streams together. Receiver-side if this
+/// end receives, else sender-side; L4 payload; this end's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Progress {
+    /// Since the start of counted time.
+    #[serde(rename = "elapsed_s", with = "as_seconds")]
+    pub elapsed: Duration,
+    /// L4 payload bytes.
+    pub bytes: ByteCount,
+    /// Datagrams or transactions; zero for a TCP byte stream.
+    pub packets: PacketCount,
+}
+
+/// Who is at the far end.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PeerHello {
+    /// The far tool's version, as it says.
+    pub version: String,
+    /// Id of this session at the server; both ends' logs name it.
+    pub session: String,
+    /// The far host's facts; empty for protocols that have none, and at the server.
+    pub facts: Facts,
+    /// What the server allows; the server's own at the server.
+    pub limits: Limits,
+}
+
+/// What a server allows any test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Longest test, warm-up included. A test without a time is stopped there.
+    #[serde(rename = "max_duration_s", with = "as_seconds")]
+    pub max_duration: Duration,
+    /// Most streams per direction.
+    pub max_streams: u16,
+    /// Highest intended load over all streams, L4 payload; `None` allows also unpaced traffic.
+    #[serde(rename = "max_bps", default, skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<BitRate>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_duration: MAX_DURATION,
+            max_streams: MAX_STREAMS,
+            max_rate: None,
+        }
+    }
+}
+
+impl Limits {
+    /// Says which limit `spec` exceeds and what to set, if any.
+    pub fn exceeded_by(&self, spec: &TestSpec) -> Option<String> {
+        if spec.streams > self.max_streams {
+            return Some(format!(
+                "{} streams are more than this server allows: use at most {}",
+                spec.streams, self.max_streams
+            ));
+        }
+        if let Stop::After(time) = spec.stop
+            && time.saturating_add(spec.warm_up) > self.max_duration
+        {
+            return Some(format!(
+                "a test of {:?} is longer than this server allows: use at most {:?}",
+                time.saturating_add(spec.warm_up),
+                self.max_duration
+            ));
+        }
+        let most = self.max_rate?;
+        match spec.pace {
+            Pace::At(rate) if rate <= most => None,
+            Pace::At(rate) => Some(format!(
+                "{rate} is more than this server allows: use at most {most}"
+            )),
+            Pace::Unpaced => Some(format!(
+                "this server allows no unpaced traffic: set a rate of at most {most}"
+            )),
+        }
+    }
+}
+
+/// What a client session is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientConfig {
+    /// This tool's version, told to the server.
+    pub version: String,
+    /// Silence of the far end after which it counts as gone, and the longest a step of setting up may take.
+    pub timeout: Duration,
+}
+
+/// What a server session is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerConfig {
+    /// This tool's version, told to the client.
+    pub version: String,
+    /// As in [`ClientConfig`].
+    pub timeout: Duration,
+    /// Id of this session, unique at this server, at most 64 characters.
+    pub session: String,
+    /// This host's facts.
+    pub facts: Facts,
+    /// What any test may take.
+    pub limits: Limits,
+    /// Turns the client away as soon as it has said hello: too many clients, wrong address.
+    pub turn_away: Option<(RefusalCode, String)>,
+}

@@ -1,0 +1,284 @@
+//! A driver without sockets: it answers every action at once, the way a faultless engine would.
+
+use linerate_model::sample::{EndpointReport, Facts, Snapshot, StreamReport};
+use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::{ByteCount, MonoInstant, PacketCount};
+use linerate_peers::{
+    Action, ClientConfig, Input, Limits, PeerKind, ProtocolError, ServerConfig, Session, TIMEOUT,
+};
+use std::time::Duration;
+
+pub(crate) const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Client,
+    Server,
+}
+
+pub(crate) fn client_config() -> ClientConfig {
+    ClientConfig {
+        version: "0.1.0".into(),
+        timeout: TIMEOUT,
+    }
+}
+
+pub(crate) fn server_config() -> ServerConfig {
+    ServerConfig {
+        version: "0.1.0".into(),
+        timeout: TIMEOUT,
+        session: "s-1".into(),
+        facts: Facts::from([("cpu-count".to_owned(), 4.into())]),
+        limits: Limits::default(),
+        turn_away: None,
+    }
+}
+
+pub(crate) fn specs() -> Vec<TestSpec> {
+    let mut specs = Vec::new();
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Duplex] {
+        specs.push(TestSpec {
+            direction,
+            streams: 2,
+            ..TestSpec::tcp_bulk()
+        });
+        specs.push(TestSpec {
+            direction,
+            ..TestSpec::udp_datagrams(linerate_model::spec::Pace::Unpaced)
+        });
+    }
+    specs
+}
+
+/// One end: a session and the driver that answers it.
+pub(crate) struct End {
+    pub(crate) role: Role,
+    pub(crate) session: Box<dyn Session>,
+    /// Tests the client still has to ask for.
+    pub(crate) wanted: Vec<TestSpec>,
+    /// Every action but `Send`, in order.
+    pub(crate) actions: Vec<Action>,
+    /// Every byte sent.
+    pub(crate) sent: Vec<u8>,
+    pub(crate) now: MonoInstant,
+    spec: Option<TestSpec>,
+    finished: bool,
+    peer_finished: bool,
+    reported: bool,
+}
+
+impl End {
+    pub(crate) fn client(kind: &dyn PeerKind, wanted: &[TestSpec]) -> Self {
+        let session = kind.client(client_config(), START);
+        Self::new(Role::Client, session, wanted)
+    }
+
+    pub(crate) fn server(kind: &dyn PeerKind) -> Self {
+        Self::new(Role::Server, kind.server(server_config(), START), &[])
+    }
+
+    pub(crate) fn new(role: Role, session: Box<dyn Session>, wanted: &[TestSpec]) -> Self {
+        Self {
+            role,
+            session,
+            wanted: wanted.to_vec(),
+            actions: Vec::new(),
+            sent: Vec::new(),
+            now: START,
+            spec: None,
+            finished: false,
+            peer_finished: false,
+            reported: false,
+        }
+    }
+
+    /// Gives one input and answers whatever comes of it; returns the bytes to send.
+    pub(crate) fn give(&mut self, input: Input<'_>) -> (Vec<u8>, Result<(), ProtocolError>) {
+        let mut outcome = self.session.handle(self.now, input);
+        let from = self.sent.len();
+        while let Some(action) = self.session.poll_action() {
+            if let Action::Send(bytes) = action {
+                self.sent.extend(bytes);
+                continue;
+            }
+            let answers = if outcome.is_ok() {
+                self.answers(&action)
+            } else {
+                Vec::new()
+            };
+            self.actions.push(action);
+            for answer in answers {
+                let answered = self.session.handle(self.now, answer);
+                outcome = outcome.and(answered);
+            }
+        }
+        (self.sent[from..].to_vec(), outcome)
+    }
+
+    fn sends(&self) -> bool {
+        let direction = self.spec.as_ref().map(|spec| spec.direction);
+        match self.role {
+            Role::Client => direction != Some(Direction::Reverse),
+            Role::Server => direction != Some(Direction::Forward),
+        }
+    }
+
+    fn receives(&self) -> bool {
+        let direction = self.spec.as_ref().map(|spec| spec.direction);
+        match self.role {
+            Role::Client => direction != Some(Direction::Forward),
+            Role::Server => direction != Some(Direction::Reverse),
+        }
+    }
+
+    fn begin(&mut self, spec: TestSpec) {
+        self.spec = Some(spec);
+        self.finished = false;
+        self.peer_finished = false;
+        self.reported = false;
+    }
+
+    fn next_test(&mut self) -> Vec<Input<'static>> {
+        if self.role == Role::Server {
+            return Vec::new();
+        }
+        if self.wanted.is_empty() {
+            return vec![Input::Bye];
+        }
+        let spec = self.wanted.remove(0);
+        self.begin(spec.clone());
+        vec![Input::Begin(Box::new(spec))]
+    }
+
+    pub(crate) fn reports(&self) -> Vec<EndpointReport> {
+        let sides = [
+            (self.sends(), Side::Sender),
+            (self.receives(), Side::Receiver),
+        ];
+        let streams = usize::from(self.spec.as_ref().map_or(0, |spec| spec.streams));
+        sides
+            .into_iter()
+            .filter(|(plays, _)| *plays)
+            .map(|(_, side)| EndpointReport {
+                side,
+                streams: vec![
+                    StreamReport {
+                        bytes: ByteCount::new(123_456),
+                        ..StreamReport::default()
+                    };
+                    streams
+                ],
+                before: Snapshot::default(),
+                after: Snapshot::default(),
+            })
+            .collect()
+    }
+
+    fn report_if_done(&mut self) -> Vec<Input<'static>> {
+        let sent = self.finished || !self.sends();
+        let taken = self.peer_finished || !self.receives();
+        if self.reported || !sent || !taken {
+            return Vec::new();
+        }
+        self.reported = true;
+        vec![Input::Reports(self.reports())]
+    }
+
+    fn finish(&mut self) -> Vec<Input<'static>> {
+        self.finished = true;
+        let streams = usize::from(self.spec.as_ref().map_or(0, |spec| spec.streams));
+        let sent = vec![PacketCount::new(7); streams];
+        let mut answers = vec![Input::Finished { sent }];
+        answers.extend(self.report_if_done());
+        answers
+    }
+
+    fn answers(&mut self, action: &Action) -> Vec<Input<'static>> {
+        match action {
+            Action::PeerHello(_)
+            | Action::TestOver
+            | Action::Refused { .. }
+            | Action::TestAborted => self.next_test(),
+            Action::Prepare(spec) => {
+                self.begin((**spec).clone());
+                let plays = [
+                    (self.sends(), Side::Sender),
+                    (self.receives(), Side::Receiver),
+                ];
+                let ports = plays
+                    .into_iter()
+                    .filter(|(plays, _)| *plays)
+                    .map(|(_, side)| (side, vec![5302]))
+                    .collect();
+                let token = 0xfeed_beef;
+                vec![Input::Prepared { ports, token }, Input::Connected]
+            }
+            Action::OpenStreams { .. } => vec![Input::Connected],
+            Action::StartSenders => self.finish(),
+            Action::PeerFinished { .. } => {
+                self.peer_finished = true;
+                self.report_if_done()
+            }
+            Action::Stop { .. } => vec![Input::Stopped],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Says timeout at each deadline until the session is over; panics if that takes more than `most` steps.
+    pub(crate) fn wait_out(&mut self, most: usize) -> Result<(), ProtocolError> {
+        for _ in 0..most {
+            let Some(deadline) = self.session.deadline() else {
+                return Ok(());
+            };
+            self.now = self.now.max(deadline);
+            self.give(Input::Timeout).1?;
+        }
+        panic!(
+            "still in state {} after {most} deadlines",
+            self.session.state()
+        );
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.actions.last() == Some(&Action::Closed) && self.session.deadline().is_none()
+    }
+}
+
+/// Both ends of a connection that carries `chunk` bytes at a time, each way in turn, until both are quiet.
+pub(crate) fn converse(
+    client: &mut End,
+    server: &mut End,
+    chunk: usize,
+) -> Result<(), ProtocolError> {
+    let (mut to_server, outcome) = client.give(Input::Bytes(&[]));
+    outcome?;
+    let (mut to_client, outcome) = server.give(Input::Bytes(&[]));
+    outcome?;
+    while !to_server.is_empty() || !to_client.is_empty() {
+        let piece: Vec<u8> = to_server.drain(..chunk.min(to_server.len())).collect();
+        let (answer, outcome) = server.give(Input::Bytes(&piece));
+        outcome?;
+        to_client.extend(answer);
+        let piece: Vec<u8> = to_client.drain(..chunk.min(to_client.len())).collect();
+        let (answer, outcome) = client.give(Input::Bytes(&piece));
+        outcome?;
+        to_server.extend(answer);
+    }
+    Ok(())
+}
+
+/// A whole session of these tests.
+pub(crate) fn session(
+    kind: &dyn PeerKind,
+    specs: &[TestSpec],
+    chunk: usize,
+) -> (End, End, Result<(), ProtocolError>) {
+    let (mut client, mut server) = (End::client(kind, specs), End::server(kind));
+    let outcome = converse(&mut client, &mut server, chunk);
+    (client, server, outcome)
+}
+
+/// `now` this much later.
+pub(crate) fn later(end: &mut End, time: Duration) {
+    end.now = end.now.after(time);
+}

@@ -1,0 +1,253 @@
+//! What every protocol must do, walked over the registry: being listed is being tested.
+
+mod harness;
+
+use harness::{End, later, session, specs};
+use linerate_peers::{ALL, Action, Input, PeerKind, ProtocolError};
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn whole(kind: &dyn PeerKind) -> (End, End) {
+    let (client, server, outcome) = session(kind, &specs(), usize::MAX);
+    assert_eq!(outcome, Ok(()), "{}", kind.id());
+    (client, server)
+}
+
+#[test]
+fn both_ends_make_every_test_and_part_in_peace() {
+    for kind in ALL {
+        let (client, server) = whole(*kind);
+        for end in [&client, &server] {
+            let over = end.actions.iter().filter(|a| **a == Action::TestOver);
+            assert_eq!(over.count(), specs().len(), "{}", kind.id());
+            assert!(end.is_closed(), "{}: {:?}", kind.id(), end.session);
+        }
+    }
+}
+
+#[test]
+fn the_client_gets_what_the_server_saw() {
+    for kind in ALL {
+        for spec in specs() {
+            let (client, server, outcome) = session(*kind, &[spec], usize::MAX);
+            assert_eq!(outcome, Ok(()));
+            assert!(
+                client
+                    .actions
+                    .contains(&Action::PeerReport(server.reports())),
+                "{}: {:?}",
+                kind.id(),
+                client.actions
+            );
+        }
+    }
+}
+
+#[test]
+fn receivers_run_before_the_far_end_sends() {
+    for kind in ALL {
+        let (client, server) = whole(*kind);
+        for end in [&client, &server] {
+            let (mut receivers, mut senders) = (0, 0);
+            for action in &end.actions {
+                receivers += usize::from(*action == Action::StartReceivers);
+                senders += usize::from(*action == Action::StartSenders);
+            }
+            let each_way = specs().len() / 3 * 2;
+            assert_eq!((receivers, senders), (each_way, each_way), "{}", kind.id());
+        }
+    }
+}
+
+#[test]
+fn a_byte_at_a_time_is_understood_like_all_at_once() {
+    for kind in ALL {
+        let (client, server) = whole(*kind);
+        for chunk in [1, 2, 7] {
+            let (slow_client, slow_server, outcome) = session(*kind, &specs(), chunk);
+            assert_eq!(outcome, Ok(()));
+            assert_eq!(slow_client.actions, client.actions, "{}", kind.id());
+            assert_eq!(slow_server.actions, server.actions, "{}", kind.id());
+        }
+    }
+}
+
+/// Feeds one end what the other once said, byte by byte, so that its driver can answer in between.
+fn replay(end: &mut End, bytes: &[u8]) -> Result<(), ProtocolError> {
+    for byte in bytes {
+        end.give(Input::Bytes(&[*byte])).1?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_connection_that_ends_at_any_offset_ends_the_session() {
+    for kind in ALL {
+        let spec = &specs()[4..5];
+        let (client, server, _) = session(*kind, spec, usize::MAX);
+        for (said, is_server) in [(&client.sent, true), (&server.sent, false)] {
+            for cut in 0..=said.len() {
+                let mut end = if is_server {
+                    End::server(*kind)
+                } else {
+                    End::client(*kind, spec)
+                };
+                let _ = end.give(Input::Bytes(&[]));
+                assert_eq!(replay(&mut end, &said[..cut]), Ok(()), "cut at {cut}");
+                let (_, outcome) = end.give(Input::Eof);
+                assert!(end.is_closed(), "cut at {cut}: {:?}", end.session);
+                if let Err(error) = outcome {
+                    assert!(error.to_string().len() > 20, "cut at {cut}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_far_end_that_falls_silent_is_noticed_in_every_state() {
+    for kind in ALL {
+        let (client, _, _) = session(*kind, &specs()[..1], usize::MAX);
+        let said = &client.sent[..client.sent.len() - 1];
+        for cut in (0..said.len()).step_by(9) {
+            let mut end = End::server(*kind);
+            assert_eq!(replay(&mut end, &said[..cut]), Ok(()));
+            let error = end.wait_out(100).expect_err("nobody is there");
+            assert!(end.is_closed(), "cut at {cut}: {error}");
+        }
+    }
+}
+
+#[test]
+fn two_ends_that_have_nothing_to_say_keep_each_other_alive() {
+    for kind in ALL {
+        let mut client = End::client(*kind, &[]);
+        let mut server = End::server(*kind);
+        let (hello, _) = client.give(Input::Bytes(&[]));
+        let (welcome, outcome) = server.give(Input::Bytes(&hello));
+        assert_eq!(outcome, Ok(()));
+        // The client's driver has nothing to ask for, and does not say goodbye.
+        client
+            .session
+            .handle(client.now, Input::Bytes(&welcome))
+            .unwrap();
+        while client.session.poll_action().is_some() {}
+        for _ in 0..100 {
+            later(&mut client, Duration::from_secs(1));
+            later(&mut server, Duration::from_secs(1));
+            let (from_client, outcome) = client.give(Input::Timeout);
+            assert_eq!(outcome, Ok(()));
+            let (from_server, outcome) = server.give(Input::Bytes(&from_client));
+            assert_eq!(outcome, Ok(()));
+            assert_eq!(server.give(Input::Timeout).1, Ok(()));
+            assert_eq!(client.give(Input::Bytes(&from_server)).1, Ok(()));
+        }
+    }
+}
+
+/// Inputs a confused driver might give.
+fn any_input() -> impl Strategy<Value = Input<'static>> {
+    use linerate_model::PacketCount;
+    use linerate_model::spec::Side;
+    use linerate_peers::{Progress, RefusalCode};
+    prop_oneof![
+        Just(Input::Eof),
+        Just(Input::Timeout),
+        Just(Input::Begin(Box::new(specs()[0].clone()))),
+        Just(Input::Prepared {
+            ports: vec![(Side::Receiver, vec![1])],
+            token: 1
+        }),
+        Just(Input::Prepared {
+            ports: vec![],
+            token: 1
+        }),
+        Just(Input::Refused {
+            code: RefusalCode::Internal,
+            message: "\u{1b}".repeat(9999)
+        }),
+        Just(Input::Connected),
+        Just(Input::Progress(Progress::default())),
+        Just(Input::Finished {
+            sent: vec![PacketCount::new(1); 2]
+        }),
+        Just(Input::Finished {
+            sent: vec![PacketCount::new(1); 9999]
+        }),
+        Just(Input::Reports(vec![])),
+        Just(Input::Abort {
+            code: RefusalCode::Interrupted,
+            reason: "\"".repeat(9999)
+        }),
+        Just(Input::Stopped),
+        Just(Input::Bye),
+    ]
+}
+
+/// A session fed with `bytes` must survive, and be over after an error.
+fn survives(mut end: End, bytes: &[u8], chunk: usize) {
+    for piece in bytes.chunks(chunk) {
+        if let (_, Err(error)) = end.give(Input::Bytes(piece)) {
+            assert!(end.is_closed(), "{error}");
+            assert!(error.to_string().len() < 2000, "{error}");
+            return;
+        }
+    }
+    let _ = end.give(Input::Eof);
+    assert!(end.is_closed());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        for kind in ALL {
+            survives(End::server(*kind), &bytes, 64);
+            survives(End::client(*kind, &specs()), &bytes, 64);
+        }
+    }
+
+    #[test]
+    fn a_damaged_conversation_is_survived(
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        cut in any::<prop::sample::Index>(),
+        chunk in 1_usize..50,
+    ) {
+        for kind in ALL {
+            let (client, server, _) = session(*kind, &specs()[4..], usize::MAX);
+            for (mut said, end) in [
+                (client.sent, End::server(*kind)),
+                (server.sent, End::client(*kind, &specs()[4..])),
+            ] {
+                let at = at.index(said.len());
+                said[at] = byte;
+                said.remove(cut.index(said.len()));
+                survives(end, &said, chunk);
+            }
+        }
+    }
+
+    #[test]
+    fn a_confused_driver_is_told_and_not_obeyed(
+        inputs in prop::collection::vec(any_input(), 1..12),
+        start in 0_usize..2000,
+    ) {
+        for kind in ALL {
+            let (client, server, _) = session(*kind, &specs(), usize::MAX);
+            for (said, mut end) in [
+                (client.sent, End::server(*kind)),
+                (server.sent, End::client(*kind, &specs())),
+            ] {
+                let _ = end.give(Input::Bytes(&[]));
+                let _ = replay(&mut end, &said[..start.min(said.len())]);
+                for input in &inputs {
+                    if let (_, Err(error)) = end.give(input.clone()) {
+                        prop_assert!(end.is_closed(), "{}", error);
+                    }
+                }
+            }
+        }
+    }
+}
