@@ -76,19 +76,19 @@ signals! {
     TCP_OUT_SEGMENTS = "tcp.out_segments", Counter;
     /// TCP segments received in error, such as a wrong checksum (Tcp `InErrs`).
     TCP_IN_ERRORS = "tcp.in_errors", Counter;
-    /// Expired TCP retransmission timers (TcpExt `TCPTimeouts`).
+    /// Expired TCP retransmission timers (`TcpExt` `TCPTimeouts`).
     TCP_TIMEOUTS = "tcp.timeouts", Counter;
-    /// TCP retransmissions that were lost again (TcpExt `TCPLostRetransmit`).
+    /// TCP retransmissions that were lost again (`TcpExt` `TCPLostRetransmit`).
     TCP_LOST_RETRANSMITS = "tcp.lost_retransmits", Counter;
-    /// TCP timeouts found to have been needless (TcpExt `TCPSpuriousRTOs`).
+    /// TCP timeouts found to have been needless (`TcpExt` `TCPSpuriousRTOs`).
     TCP_SPURIOUS_TIMEOUTS = "tcp.spurious_timeouts", Counter;
-    /// Duplicate SACKs received: the peer got a segment twice (TcpExt `TCPDSACKRecv`).
+    /// Duplicate SACKs received: the peer got a segment twice (`TcpExt` `TCPDSACKRecv`).
     TCP_DSACKS_RECEIVED = "tcp.dsacks_received", Counter;
-    /// TCP segments dropped because the socket's backlog was full (TcpExt `TCPBacklogDrop`).
+    /// TCP segments dropped because the socket's backlog was full (`TcpExt` `TCPBacklogDrop`).
     TCP_BACKLOG_DROPPED = "tcp.backlog_dropped", Counter;
-    /// TCP segments dropped because the receive buffer was full (TcpExt `RcvPruned` + `TCPRcvQDrop`).
+    /// TCP segments dropped because the receive buffer was full (`TcpExt` `RcvPruned` + `TCPRcvQDrop`).
     TCP_RCVBUF_DROPPED = "tcp.rcvbuf_dropped", Counter;
-    /// Times this host's TCP closed its receive window to zero (TcpExt `TCPToZeroWindowAdv`).
+    /// Times this host's TCP closed its receive window to zero (`TcpExt` `TCPToZeroWindowAdv`).
     TCP_ZERO_WINDOWS = "tcp.zero_windows", Counter;
     /// IP packets whose fragments could not be put together (Ip `ReasmFails`, and Ip6).
     IP_REASM_FAILS = "ip.reasm_fails", Counter;

@@ -87,16 +87,23 @@ impl Collector for Nic {
 fn counters(host: &HostView<'_>) -> Result<[u64; 7], ReadError> {
     let interface = host.interface()?;
     let text = host.text(PATH)?;
-    let values = row(&text, interface)
-        .ok_or_else(|| ReadError::no_field(PATH, format!("row of {interface} with 16 counters")))?;
+    let columns = columns(&text, interface).ok_or_else(|| ReadError::Unfit {
+        what: format!("/{PATH}: no interface {interface} in this network namespace"),
+    })?;
+    let values = values(columns)
+        .ok_or_else(|| ReadError::no_field(PATH, format!("16 counters of {interface}")))?;
     Ok(in_signal_order(values))
 }
 
-/// The sixteen columns of `interface`. Some kernels leave no space after the colon.
-fn row(text: &str, interface: &str) -> Option<[u64; 16]> {
+/// What stands right of `interface`. Some kernels leave no space after the colon.
+fn columns<'a>(text: &'a str, interface: &str) -> Option<&'a str> {
     let (_, columns) = whole_lines(text)
         .filter_map(|line| line.split_once(':'))
         .find(|(name, _)| name.trim() == interface)?;
+    Some(columns)
+}
+
+fn values(columns: &str) -> Option<[u64; 16]> {
     let mut values = [0; 16];
     let mut columns = columns.split_ascii_whitespace();
     for value in &mut values {
@@ -135,6 +142,10 @@ fn in_signal_order(columns: [u64; 16]) -> [u64; 7] {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn row(text: &str, interface: &str) -> Option<[u64; 16]> {
+        values(columns(text, interface)?)
+    }
 
     const DEV: &str = "\
 Inter-|   Receive                                                |  Transmit

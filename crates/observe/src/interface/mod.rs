@@ -56,7 +56,7 @@ fn best_route(table: &str, remote: Ipv4Addr) -> Option<String> {
         .map(|route| route.interface.to_owned())
 }
 
-/// A line of `route`: Iface Destination Gateway Flags RefCnt Use Metric Mask …
+/// A line of `route`: `Iface Destination Gateway Flags RefCnt Use Metric Mask …`
 struct Route<'a> {
     interface: &'a str,
     destination: Ipv4Addr,

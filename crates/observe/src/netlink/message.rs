@@ -12,8 +12,9 @@
 
 /// Bytes of `nlmsghdr`.
 const HEADER: usize = 16;
-/// `NLM_F_REQUEST`.
-const REQUEST: u16 = 1;
+/// `NLM_F_REQUEST` and `NLM_F_ECHO`: without the echo, the queueing discipline is told to those who
+/// listen for changes and not to the one who asks.
+const REQUEST: u16 = 0x9;
 /// `NLMSG_ERROR`.
 const ERROR: u16 = 2;
 /// The two highest bits of an attribute's type are flags.

@@ -37,7 +37,7 @@ fn an_interface_is_read_from_its_answer() {
             (1, &[2, 0, 0xab, 0, 0, 1]),
             (4, &words(&[1500])),
             (6, b"fq_codel\0"),
-            (0x8000 | 18, &nested(&[(1, b"veth\0")])),
+            (0x8012, &nested(&[(1, b"veth\0")])),
         ],
     );
     let Some(Answer::Message(body)) = answer(&bytes, 16, 1) else {

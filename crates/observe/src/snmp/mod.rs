@@ -12,6 +12,7 @@ use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::text::whole_lines;
 use linerate_model::sample::Snapshot;
+use std::rc::Rc;
 
 pub(crate) const SNMP: &str = "proc/thread-self/net/snmp";
 pub(crate) const NETSTAT: &str = "proc/thread-self/net/netstat";
@@ -27,7 +28,7 @@ pub(crate) struct Columns {
     pub(crate) v6: Option<&'static str>,
 }
 
-/// Reads `columns` of group `group` (`Udp`) in `file` and adds IPv6's.
+/// Reads `columns` of group `group` (`Udp`) in `file` and adds IPv6's (group `Udp6`).
 pub(crate) fn read(
     host: &HostView<'_>,
     (file, group): (&'static str, &str),
@@ -35,73 +36,67 @@ pub(crate) fn read(
     into: &mut Snapshot,
 ) {
     let text = host.text(file);
-    let found = text.as_deref().map(|text| Group::find(text, group));
+    let v4 = Group::of(&text, |text| pair_of_lines(text, group));
+    let text6 = host.text(SNMP6);
+    let v6 = Group::of(&text6, |text| lines_of_pairs(text, &format!("{group}6")));
     for wanted in columns {
-        let value = match &found {
-            Ok(Some(found)) => found.sum(file, wanted.v4),
-            Ok(None) => Err(ReadError::no_field(file, group)),
-            Err(error) => Err((*error).clone()),
-        };
-        let value = value.and_then(|v4| Ok(v4.saturating_add(read6(host, wanted.v6)?)));
+        let value = v4.sum(file, wanted.v4).and_then(|sum| {
+            let share = wanted.v6.map_or(Ok(0), |column| v6.optional(column))?;
+            Ok(sum.saturating_add(share))
+        });
         record(into, wanted.signal, value);
     }
 }
 
-/// IPv6's share: zero where IPv6 does not exist.
-fn read6(host: &HostView<'_>, name: Option<&'static str>) -> Result<u64, ReadError> {
-    let Some(name) = name else { return Ok(0) };
-    match host.text(SNMP6) {
-        Ok(text) => pair(&text, name).ok_or_else(|| ReadError::no_field(SNMP6, name)),
-        Err(error) if error.is_absent() => Ok(0),
-        Err(error) => Err(error),
-    }
-}
-
-/// The value beside `name` in a table of one pair per line.
-fn pair(text: &str, name: &str) -> Option<u64> {
-    whole_lines(text).find_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        (words.next()? == name).then(|| words.next()?.parse().ok())?
-    })
-}
-
-/// A line of names and the line of values below it.
-struct Group<'a> {
-    name: &'a str,
-    names: &'a str,
-    values: &'a str,
-}
+/// The counters of one group, or why they could not be read.
+struct Group<'a>(Result<Vec<(&'a str, &'a str)>, &'a ReadError>);
 
 impl<'a> Group<'a> {
-    fn find(text: &'a str, name: &'a str) -> Option<Self> {
-        let mut lines = whole_lines(text).filter_map(|line| {
-            let (group, rest) = line.split_once(':')?;
-            (group == name).then_some(rest)
-        });
-        let (names, values) = (lines.next()?, lines.next()?);
-        Some(Self {
-            name,
-            names,
-            values,
-        })
+    fn of(
+        text: &'a Result<Rc<str>, ReadError>,
+        parse: impl FnOnce(&'a str) -> Vec<(&'a str, &'a str)>,
+    ) -> Self {
+        Self(text.as_ref().map(|text| parse(text)))
     }
 
-    fn value(&self, column: &str) -> Option<u64> {
-        let mut columns = self
-            .names
-            .split_ascii_whitespace()
-            .zip(self.values.split_ascii_whitespace());
-        columns.find(|(name, _)| *name == column)?.1.parse().ok()
+    fn value(&self, file: &str, column: &str) -> Result<u64, ReadError> {
+        let pairs = self.0.as_ref().map_err(|error| (*error).clone())?;
+        let mut found = pairs.iter().filter(|(name, _)| *name == column);
+        let value = found.next().and_then(|(_, value)| value.parse().ok());
+        value.ok_or_else(|| ReadError::no_field(file, column))
     }
 
     fn sum(&self, file: &str, columns: &[&str]) -> Result<u64, ReadError> {
         columns.iter().try_fold(0_u64, |sum, column| {
-            let value = self
-                .value(column)
-                .ok_or_else(|| ReadError::no_field(file, format!("{} {column}", self.name)))?;
-            Ok(sum.saturating_add(value))
+            Ok(sum.saturating_add(self.value(file, column)?))
         })
     }
+
+    /// IPv6's share: zero where IPv6 does not exist.
+    fn optional(&self, column: &str) -> Result<u64, ReadError> {
+        match self.0 {
+            Err(error) if error.is_absent() => Ok(0),
+            _ => self.value(SNMP6, column),
+        }
+    }
+}
+
+/// The names in the first line of `group` with the values in its second.
+fn pair_of_lines<'a>(text: &'a str, group: &str) -> Vec<(&'a str, &'a str)> {
+    let mut lines =
+        whole_lines(text).filter_map(|line| line.strip_prefix(group)?.strip_prefix(':'));
+    let names = lines.next().unwrap_or_default().split_ascii_whitespace();
+    let values = lines.next().unwrap_or_default().split_ascii_whitespace();
+    names.zip(values).collect()
+}
+
+/// Name and value of each line that starts with `group`.
+fn lines_of_pairs<'a>(text: &'a str, group: &str) -> Vec<(&'a str, &'a str)> {
+    whole_lines(text)
+        .filter(|line| line.starts_with(group))
+        .filter_map(|line| line.split_once(char::is_whitespace))
+        .map(|(name, value)| (name, value.trim()))
+        .collect()
 }
 
 #[cfg(test)]

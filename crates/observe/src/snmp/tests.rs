@@ -1,4 +1,5 @@
 use super::*;
+use crate::host_view::Scope;
 use proptest::prelude::*;
 
 /// Linux 3.2: no `InCsumErrors`.
@@ -13,65 +14,103 @@ UdpLite: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors
 UdpLite: 7 7 7 7 7 7
 ";
 
+fn group(text: &str, name: &str, judge: impl FnOnce(&Group<'_>)) {
+    judge(&Group(Ok(pair_of_lines(text, name))));
+}
+
 #[test]
 fn columns_are_found_by_name_in_their_own_group() {
-    let udp = Group::find(OLD, "Udp").unwrap();
-    assert_eq!(udp.value("InDatagrams"), Some(44));
-    assert_eq!(udp.value("RcvbufErrors"), Some(9));
-    assert_eq!(
-        Group::find(OLD, "Tcp").unwrap().value("RetransSegs"),
-        Some(17)
-    );
+    group(OLD, "Udp", |udp| {
+        assert_eq!(udp.value(SNMP, "InDatagrams"), Ok(44));
+        assert_eq!(udp.value(SNMP, "RcvbufErrors"), Ok(9));
+    });
+    group(OLD, "Tcp", |tcp| {
+        assert_eq!(tcp.value(SNMP, "RetransSegs"), Ok(17));
+        assert!(tcp.value(SNMP, "MaxConn").is_err(), "-1 is no counter");
+    });
 }
 
 #[test]
 fn a_column_this_kernel_lacks_is_missing_not_zero() {
-    let udp = Group::find(OLD, "Udp").unwrap();
-    let error = udp.sum(SNMP, &["InCsumErrors"]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "/proc/thread-self/net/snmp: no Udp InCsumErrors; \
-         the file is cut short or this kernel does not report it"
-    );
-    assert!(Group::find(OLD, "Sctp").is_none());
-}
-
-#[test]
-fn a_negative_value_is_no_counter() {
-    assert_eq!(Group::find(OLD, "Tcp").unwrap().value("MaxConn"), None);
+    group(OLD, "Udp", |udp| {
+        let error = udp.sum(SNMP, &["InCsumErrors"]).unwrap_err();
+        let text = "/proc/thread-self/net/snmp: no InCsumErrors; \
+                    the file is cut short or this kernel does not report it";
+        assert_eq!(error.to_string(), text);
+    });
+    assert!(pair_of_lines(OLD, "Sctp").is_empty());
 }
 
 #[test]
 fn the_largest_counter_is_read_whole() {
     let text = format!("Udp: InDatagrams\nUdp: {}\n", u64::MAX);
-    let udp = Group::find(&text, "Udp").unwrap();
-    assert_eq!(udp.value("InDatagrams"), Some(u64::MAX));
-    assert_eq!(udp.sum(SNMP, &["InDatagrams", "InDatagrams"]), Ok(u64::MAX));
+    group(&text, "Udp", |udp| {
+        assert_eq!(udp.value(SNMP, "InDatagrams"), Ok(u64::MAX));
+        assert_eq!(udp.sum(SNMP, &["InDatagrams", "InDatagrams"]), Ok(u64::MAX));
+    });
 }
 
 #[test]
 fn a_file_cut_in_a_number_gives_nothing_of_that_line() {
-    let cut = &OLD[..OLD.find("45 9 2").unwrap() + 1];
-    assert!(Group::find(cut, "Udp").is_none());
-    assert!(Group::find(cut, "Tcp").is_some());
+    let cut = &OLD[..=OLD.find("45 9 2").unwrap()];
+    assert!(pair_of_lines(cut, "Udp").is_empty());
+    assert!(!pair_of_lines(cut, "Tcp").is_empty());
 }
 
 #[test]
 fn ipv6_pairs_are_found_by_their_whole_name() {
-    let text = "Udp6InDatagrams                 \t31\nUdp6InErrors \t2\nUdp6NoPorts 4";
-    assert_eq!(pair(text, "Udp6InDatagrams"), Some(31));
-    assert_eq!(pair(text, "Udp6In"), None);
-    assert_eq!(pair(text, "Udp6NoPorts"), None, "cut off");
+    let text =
+        "Ip6InReceives 5\nUdp6InDatagrams                 \t31\nUdp6InErrors \t2\nUdp6NoPorts 4";
+    let udp = Group(Ok(lines_of_pairs(text, "Udp6")));
+    assert_eq!(udp.value(SNMP6, "Udp6InDatagrams"), Ok(31));
+    assert!(udp.value(SNMP6, "Udp6In").is_err());
+    assert!(udp.value(SNMP6, "Udp6NoPorts").is_err(), "cut off");
+}
+
+fn read_udp(files: &[(&str, &str)]) -> Snapshot {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let scope = Scope {
+        interface: None,
+        root: root.path().to_owned(),
+    };
+    let columns = [Columns {
+        signal: "udp.in_datagrams",
+        v4: &["InDatagrams"],
+        v6: Some("Udp6InDatagrams"),
+    }];
+    let mut snapshot = Snapshot::default();
+    read(
+        &HostView::new(&scope),
+        (SNMP, "Udp"),
+        &columns,
+        &mut snapshot,
+    );
+    snapshot
+}
+
+#[test]
+fn ipv6_is_added_and_zero_only_where_it_does_not_exist() {
+    let both = read_udp(&[(SNMP, OLD), (SNMP6, "Udp6InDatagrams \t6\n")]);
+    assert_eq!(both.values["udp.in_datagrams"], 50);
+    let without = read_udp(&[(SNMP, OLD)]);
+    assert_eq!(without.values["udp.in_datagrams"], 44);
+    let cut = read_udp(&[(SNMP, OLD), (SNMP6, "Udp6InDatagrams \t6")]);
+    assert!(cut.missing["udp.in_datagrams"].contains("snmp6: no Udp6InDatagrams"));
 }
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parsers_panic(text in "\\PC*", lines in "(Udp: [A-Za-z0-9 -]{0,40}\n?){0,6}") {
+    fn no_text_makes_the_parsers_panic(text in "\\PC*", lines in "(Udp6?:? ?[A-Za-z0-9 -]{0,40}\n?){0,6}") {
         for text in [&text, &lines] {
-            if let Some(group) = Group::find(text, "Udp") {
-                let _ = group.sum(SNMP, &["InDatagrams", "x"]);
-            }
-            let _ = pair(text, "Udp6InDatagrams");
+            group(text, "Udp", |udp| {
+                let _ = udp.sum(SNMP, &["InDatagrams", "x"]);
+            });
+            let _ = Group(Ok(lines_of_pairs(text, "Udp6"))).optional("Udp6InDatagrams");
         }
     }
 }

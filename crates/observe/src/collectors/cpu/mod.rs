@@ -24,11 +24,11 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// A share of time: the whole host's signal, the last part of a core's, and its columns.
 struct Part {
     host_signal: &'static str,
-    core_part: &'static str,
+    in_core: &'static str,
     columns: &'static [usize],
 }
 
-/// Columns: user nice system idle iowait irq softirq steal guest guest_nice. The last two are
+/// Columns: `user nice system idle iowait irq softirq steal guest guest_nice`; the last two are
 /// contained in user and nice.
 const PARTS: &[Part] = &[
     part(CPU_USER_NS, "user_ns", &[0, 1]),
@@ -39,14 +39,10 @@ const PARTS: &[Part] = &[
     part(CPU_STEAL_NS, "steal_ns", &[7]),
 ];
 
-const fn part(
-    host_signal: &'static str,
-    core_part: &'static str,
-    columns: &'static [usize],
-) -> Part {
+const fn part(host_signal: &'static str, in_core: &'static str, columns: &'static [usize]) -> Part {
     Part {
         host_signal,
-        core_part,
+        in_core,
         columns,
     }
 }
@@ -155,7 +151,7 @@ fn put_host(ticks: &Ticks, hertz: u64, into: &mut Snapshot) {
     for part in PARTS {
         let nanos = part
             .nanos(ticks, hertz)
-            .ok_or_else(|| ReadError::no_field(PATH, format!("column of {}", part.core_part)));
+            .ok_or_else(|| ReadError::no_field(PATH, format!("column of {}", part.in_core)));
         record(into, part.host_signal, nanos);
     }
 }
@@ -164,7 +160,7 @@ fn put_core(core: u32, ticks: &Ticks, hertz: u64, into: &mut Snapshot) {
     for part in PARTS {
         if let Some(nanos) = part.nanos(ticks, hertz) {
             into.values
-                .insert(signals::per_core(core, part.core_part), nanos);
+                .insert(signals::per_core(core, part.in_core), nanos);
         }
     }
 }

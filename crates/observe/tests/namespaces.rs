@@ -1,0 +1,223 @@
+//! Two hosts in one process, each a network namespace of its own threads: each observer must tell
+//! of its own host only, and to the packet.
+//!
+//! Needs a new network namespace: as root directly, as an ordinary user in a new user namespace,
+//! for which the test starts itself again through `unshare` of util-linux.
+#![expect(clippy::unwrap_used, reason = "all of this file is tests")]
+
+use linerate_model::signals;
+use linerate_model::{Clock as _, MonoInstant};
+use linerate_observe::{Observer, Scope, Snapshot, interface_for};
+use linerate_sys::clock::MonoClock;
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::thread::UnshareFlags;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::process::Command;
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Runs `body` where namespaces can be made.
+fn privileged(test: &str, body: fn()) {
+    match on_new_host(|| ()) {
+        Ok(()) => body(),
+        Err(Errno::PERM) if !rustix::process::geteuid().is_root() => {
+            let status = Command::new("unshare")
+                .args(["--user", "--map-root-user"])
+                .arg(std::env::current_exe().unwrap())
+                .args(["--exact", test, "--include-ignored"])
+                .status()
+                .expect("unshare of util-linux is needed");
+            assert!(status.success());
+        }
+        Err(error) => panic!("no new network namespace: {error}"),
+    }
+}
+
+/// Runs `body` in a new thread that is alone in a new network namespace.
+fn on_new_host<T: Send>(body: impl FnOnce() -> T + Send) -> Result<T, Errno> {
+    std::thread::scope(|scope| {
+        let host = scope.spawn(|| {
+            #[expect(
+                deprecated,
+                reason = "its unsafe twin guards against CLONE_FILES, unused here"
+            )]
+            rustix::thread::unshare(UnshareFlags::NEWNET)?;
+            Ok(body())
+        });
+        host.join().unwrap()
+    })
+}
+
+/// A request to rtnetlink that must succeed. `attributes` are already laid out.
+fn configure(kind: u16, flags: u16, header: &[u8], attributes: &[u8]) {
+    const REQUEST_AND_ACK: u16 = 5;
+    let mut bytes = Vec::new();
+    let length = u32::try_from(16 + header.len() + attributes.len()).unwrap();
+    bytes.extend(length.to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend((flags | REQUEST_AND_ACK).to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend(header);
+    bytes.extend(attributes);
+    let (family, raw) = (AddressFamily::NETLINK, SocketType::RAW);
+    let socket = rustix::net::socket_with(family, raw, SocketFlags::CLOEXEC, None).unwrap();
+    let kernel = SocketAddrNetlink::new(0, 0);
+    rustix::net::sendto(&socket, &bytes, SendFlags::empty(), &kernel).unwrap();
+    let mut answer = [0; 1024];
+    rustix::net::recv(&socket, &mut answer, RecvFlags::empty()).unwrap();
+    let error = i32::from_ne_bytes(answer[16..20].try_into().unwrap());
+    assert_eq!(error, 0, "rtnetlink request {kind}");
+}
+
+/// In a new namespace the loopback device is always number 1.
+const LO: i32 = 1;
+
+fn loopback_up() {
+    const SET_LINK: u16 = 19;
+    const UP: u32 = 1;
+    let mut header = [0; 16];
+    header[4..8].copy_from_slice(&LO.to_ne_bytes());
+    header[8..12].copy_from_slice(&UP.to_ne_bytes());
+    header[12..16].copy_from_slice(&UP.to_ne_bytes());
+    configure(SET_LINK, 0, &header, &[]);
+}
+
+/// Puts a `pfifo` that holds nothing at the root: it drops every packet.
+fn drop_everything() {
+    const NEW_QDISC: u16 = 36;
+    const CREATE_AND_REPLACE: u16 = 0x500;
+    const ROOT: u32 = u32::MAX;
+    let mut header = [0; 20];
+    header[4..8].copy_from_slice(&LO.to_ne_bytes());
+    header[12..16].copy_from_slice(&ROOT.to_ne_bytes());
+    let mut attributes = Vec::new();
+    for (kind, value) in [(1_u16, &b"pfifo\0\0\0"[..]), (2, &0_u32.to_ne_bytes())] {
+        attributes.extend(u16::try_from(4 + value.len()).unwrap().to_ne_bytes());
+        attributes.extend(kind.to_ne_bytes());
+        attributes.extend(value);
+    }
+    configure(NEW_QDISC, CREATE_AND_REPLACE, &header, &attributes);
+}
+
+fn observer() -> Observer {
+    let scope = Scope::live(None);
+    let interface = interface_for(&scope, LOOPBACK, LOOPBACK);
+    Observer::new(Scope::live(interface))
+}
+
+/// What each signal gained while `body` ran.
+fn gained<T>(body: impl FnOnce() -> T) -> (T, impl Fn(&str) -> u64) {
+    let observer = observer();
+    let before = observer.snapshot(MonoClock.now());
+    let result = body();
+    let after = observer.snapshot(MonoClock.now());
+    let gained = move |signal: &str| {
+        let gain = after.gained(&before, signal);
+        gain.unwrap_or_else(|| panic!("{signal}: {:?}", after.missing.get(signal)))
+    };
+    (result, gained)
+}
+
+fn socket() -> (UdpSocket, UdpSocket) {
+    let receiver = UdpSocket::bind((LOOPBACK, 0)).unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    let sender = UdpSocket::bind((LOOPBACK, 0)).unwrap();
+    sender.connect(receiver.local_addr().unwrap()).unwrap();
+    (sender, receiver)
+}
+
+fn send(sender: &UdpSocket, datagrams: u64) {
+    for _ in 0..datagrams {
+        sender.send(&[0; 1000]).unwrap();
+    }
+}
+
+fn drain(socket: &UdpSocket) -> u64 {
+    let mut buffer = [0; 2000];
+    let mut received = 0;
+    while socket.recv(&mut buffer).is_ok() {
+        received += 1;
+    }
+    received
+}
+
+#[test]
+#[ignore = "needs user namespaces or CAP_SYS_ADMIN"]
+fn each_host_sees_its_own_traffic_to_the_packet() {
+    privileged("each_host_sees_its_own_traffic_to_the_packet", || {
+        on_new_host(|| {
+            loopback_up();
+            let (other, here) = gained(|| {
+                let quiet = || observer().snapshot(MonoInstant::default());
+                let before = on_new_host(quiet).unwrap();
+                let (sender, receiver) = socket();
+                send(&sender, 50);
+                assert_eq!(drain(&receiver), 50);
+                (before, on_new_host(quiet).unwrap())
+            });
+            assert_eq!(here(signals::UDP_OUT_DATAGRAMS), 50);
+            assert_eq!(here(signals::UDP_IN_DATAGRAMS), 50);
+            assert_eq!(here(signals::NIC_TX_PACKETS), 50);
+            // The loopback device counts packets without their MAC header, unlike Ethernet.
+            assert_eq!(here(signals::NIC_RX_BYTES), 50 * (1000 + 8 + 20));
+            assert_eq!(here(signals::QDISC_DROPPED), 0);
+            for snapshot in [other.0, other.1] {
+                assert_is_quiet(&snapshot);
+            }
+        })
+        .unwrap();
+    });
+}
+
+fn assert_is_quiet(snapshot: &Snapshot) {
+    for signal in [signals::UDP_OUT_DATAGRAMS, signals::NIC_TX_PACKETS] {
+        assert_eq!(snapshot.values.get(signal), Some(&0), "{signal}");
+    }
+}
+
+#[test]
+#[ignore = "needs user namespaces or CAP_SYS_ADMIN"]
+fn overflows_of_a_socket_are_counted_to_the_packet() {
+    privileged("overflows_of_a_socket_are_counted_to_the_packet", || {
+        on_new_host(|| {
+            loopback_up();
+            let (received, here) = gained(|| {
+                let (sender, receiver) = socket();
+                send(&sender, 5000);
+                drain(&receiver)
+            });
+            assert!(received < 5000, "a default buffer holds no 5000 datagrams");
+            assert_eq!(here(signals::UDP_RCVBUF_ERRORS), 5000 - received);
+            assert_eq!(here(signals::UDP_IN_DATAGRAMS), received);
+        })
+        .unwrap();
+    });
+}
+
+#[test]
+#[ignore = "needs user namespaces or CAP_SYS_ADMIN"]
+fn drops_of_a_queueing_discipline_are_counted_to_the_packet() {
+    privileged(
+        "drops_of_a_queueing_discipline_are_counted_to_the_packet",
+        || {
+            on_new_host(|| {
+                loopback_up();
+                drop_everything();
+                let (received, here) = gained(|| {
+                    let (sender, receiver) = socket();
+                    send(&sender, 137);
+                    drain(&receiver)
+                });
+                assert_eq!(received, 0);
+                assert_eq!(here(signals::QDISC_DROPPED), 137);
+                assert_eq!(here(signals::UDP_SNDBUF_ERRORS), 137);
+                assert_eq!(here(signals::NIC_TX_PACKETS), 0);
+                let facts = observer().facts();
+                assert_eq!(facts["queueing_discipline"], "pfifo");
+            })
+            .unwrap();
+        },
+    );
+}
