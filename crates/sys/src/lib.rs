@@ -2,5 +2,14 @@
 //!
 //! Thin and typed: one function per kernel facility, no policy. Other rooms see no raw pointer,
 //! no `errno` integer and no untyped file descriptor.
+#![expect(
+    unsafe_code,
+    reason = "the one crate that may; each block says why it is sound"
+)]
 
 pub mod clock;
+pub mod ethtool;
+pub mod netlink;
+pub mod netns;
+pub mod packet;
+pub mod wake;
