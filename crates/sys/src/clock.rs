@@ -25,6 +25,47 @@ pub fn thread_cpu_time() -> Duration {
     Duration::from_nanos(nanos(clock_gettime(ClockId::ThreadCPUTime)))
 }
 
+/// How far `CLOCK_MONOTONIC` is from `CLOCK_REALTIME` at one moment: for stamps that the kernel
+/// gives in wall time. Measure it anew for each batch, because wall time can be set.
+#[derive(Debug, Clone, Copy)]
+pub struct MonotonicOffset {
+    monotonic: u64,
+    real: u64,
+}
+
+impl MonotonicOffset {
+    /// Reads both clocks within about a microsecond.
+    pub fn measure() -> Self {
+        const CLOSE: u64 = 1_000;
+        const TRIES: u32 = 3;
+        let mut best = Self::once();
+        for _ in 1..TRIES {
+            if best.1 <= CLOSE {
+                break;
+            }
+            let again = Self::once();
+            if again.1 < best.1 {
+                best = again;
+            }
+        }
+        best.0
+    }
+
+    /// The monotonic time of wall time `real`, in nanoseconds since 1970.
+    pub const fn monotonic(self, real: u64) -> MonoInstant {
+        MonoInstant::from_nanos(self.monotonic.wrapping_add(real.wrapping_sub(self.real)))
+    }
+
+    /// A reading, and the time between its two looks at the monotonic clock.
+    fn once() -> (Self, u64) {
+        let before = nanos(clock_gettime(ClockId::Monotonic));
+        let real = nanos(clock_gettime(ClockId::Realtime));
+        let gap = nanos(clock_gettime(ClockId::Monotonic)) - before;
+        let monotonic = before + gap / 2;
+        (Self { monotonic, real }, gap)
+    }
+}
+
 /// Sleeps until `deadline`; returns at once if it has passed. Wakes late by the timer slack and
 /// the scheduler's delay, never early.
 pub fn sleep_until(deadline: MonoInstant) {
@@ -44,6 +85,16 @@ fn nanos(time: Timespec) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wall_stamps_before_and_after_the_reading_convert() {
+        let offset = MonotonicOffset {
+            monotonic: 100,
+            real: 1_000,
+        };
+        assert_eq!(offset.monotonic(1_005), MonoInstant::from_nanos(105));
+        assert_eq!(offset.monotonic(950), MonoInstant::from_nanos(50));
+    }
 
     #[test]
     fn sleeping_never_ends_early() {

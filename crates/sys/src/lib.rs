@@ -2,6 +2,10 @@
 //!
 //! Thin and typed: one function per kernel facility, no policy. Other rooms see no raw pointer,
 //! no `errno` integer and no untyped file descriptor.
+#![expect(
+    unsafe_code,
+    reason = "the one crate that may; each block says why it is sound"
+)]
 
 pub mod affinity;
 pub mod clock;
@@ -12,3 +16,8 @@ pub mod tcp;
 pub mod tcp_info;
 pub mod thread;
 pub mod udp;
+pub mod ethtool;
+pub mod netlink;
+pub mod netns;
+pub mod packet;
+pub mod wake;

@@ -1,2 +1,19 @@
 //! Turns a topology into live hosts and takes it down again.
+//!
+//! Hosts are network namespaces in a user namespace: no privileges, no names in the file system,
+//! nothing left behind when the process ends. They are joined directly or by the lab's own link
+//! element, which knows exactly what it did to which packet.
 #![forbid(unsafe_code)]
+
+pub mod link;
+
+mod error;
+mod host;
+mod two_hosts;
+mod userns;
+
+pub use error::{TeardownError, TestbedError};
+pub use host::{Host, HostId};
+pub use link::{LinkConfig, LinkCounters, LinkHandle, PacketFilter, PacketList};
+pub use two_hosts::{Link, TwoHosts};
+pub use userns::enter_user_namespace;

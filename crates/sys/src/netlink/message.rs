@@ -1,0 +1,192 @@
+//! Building and reading route-netlink messages as bytes.
+
+use super::InterfaceIndex;
+use std::io;
+use std::net::IpAddr;
+
+/// A request under construction. Layout: `struct nlmsghdr`, a family header, attributes.
+#[derive(Debug)]
+pub(super) struct Message(Vec<u8>);
+
+/// Length of `struct nlmsghdr` (`linux/netlink.h`).
+const HEADER: usize = 16;
+
+impl Message {
+    /// Makes a new object; refused if it exists.
+    pub(super) fn create(kind: u16) -> Self {
+        Self::new(
+            kind,
+            libc::NLM_F_CREATE | libc::NLM_F_EXCL | libc::NLM_F_ACK,
+        )
+    }
+
+    /// Changes an object that exists.
+    pub(super) fn change(kind: u16) -> Self {
+        Self::new(kind, libc::NLM_F_ACK)
+    }
+
+    /// Asks for one object.
+    pub(super) fn query(kind: u16) -> Self {
+        Self::new(kind, 0)
+    }
+
+    fn new(kind: u16, flags: i32) -> Self {
+        let flags = u16::try_from(flags | libc::NLM_F_REQUEST)
+            .expect("invariant: netlink flags have 16 bits");
+        let mut message = Self(vec![0; HEADER]);
+        message.0[4..6].copy_from_slice(&kind.to_ne_bytes());
+        message.0[6..8].copy_from_slice(&flags.to_ne_bytes());
+        message
+    }
+
+    /// `struct ifinfomsg`; `flags` are set and no other flag is touched.
+    pub(super) fn link_header(&mut self, index: InterfaceIndex, flags: u32) {
+        self.0.extend([0; 4]);
+        self.0.extend(index.0.to_ne_bytes());
+        self.0.extend(flags.to_ne_bytes());
+        self.0.extend(flags.to_ne_bytes());
+    }
+
+    /// `struct ifaddrmsg`.
+    pub(super) fn address_header(
+        &mut self,
+        index: InterfaceIndex,
+        address: IpAddr,
+        prefix: u8,
+        flags: u8,
+    ) {
+        const SCOPE_UNIVERSE: u8 = 0;
+        self.0
+            .extend([family(address), prefix, flags, SCOPE_UNIVERSE]);
+        self.0.extend(index.0.to_ne_bytes());
+    }
+
+    /// `struct ndmsg`.
+    pub(super) fn neighbour_header(&mut self, index: InterfaceIndex, address: IpAddr, state: u16) {
+        self.0.extend([family(address), 0, 0, 0]);
+        self.0.extend(index.0.to_ne_bytes());
+        self.0.extend(state.to_ne_bytes());
+        self.0.extend([0; 2]);
+    }
+
+    /// A number attribute.
+    pub(super) fn number(&mut self, kind: u16, value: u32) {
+        self.bytes(kind, &value.to_ne_bytes());
+    }
+
+    /// A text attribute, with the zero byte that the kernel wants.
+    pub(super) fn text(&mut self, kind: u16, value: &str) {
+        self.nest(kind, |text| {
+            text.0.extend(value.bytes());
+            text.0.push(0);
+        });
+    }
+
+    /// An address attribute.
+    pub(super) fn address(&mut self, kind: u16, address: IpAddr) {
+        match address {
+            IpAddr::V4(v4) => self.bytes(kind, &v4.octets()),
+            IpAddr::V6(v6) => self.bytes(kind, &v6.octets()),
+        }
+    }
+
+    /// An attribute of plain bytes.
+    pub(super) fn bytes(&mut self, kind: u16, value: &[u8]) {
+        self.nest(kind, |plain| plain.0.extend(value));
+    }
+
+    /// An attribute whose value is what `fill` appends: `struct rtattr`, value, padding to 4.
+    pub(super) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+        let start = self.0.len();
+        self.0.extend([0; 2]);
+        self.0.extend(kind.to_ne_bytes());
+        fill(self);
+        let length = u16::try_from(self.0.len() - start)
+            .expect("invariant: our attributes are far below 64 KiB");
+        self.0[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    /// The bytes to send.
+    pub(super) fn finish(mut self, sequence: u32) -> Vec<u8> {
+        let length =
+            u32::try_from(self.0.len()).expect("invariant: our messages are far below 64 KiB");
+        self.0[0..4].copy_from_slice(&length.to_ne_bytes());
+        self.0[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        self.0
+    }
+}
+
+/// `Err` with the kernel's errno if `answer` is a refusal of request `sequence`.
+pub(super) fn check(answer: &[u8], sequence: u32) -> io::Result<()> {
+    let malformed = || io::Error::other("netlink answered with a cut message");
+    if word(answer, 8).ok_or_else(malformed)? != sequence {
+        return Err(io::Error::other("netlink answered another request"));
+    }
+    let kind = half(answer, 4).ok_or_else(malformed)?;
+    if i32::from(kind) != libc::NLMSG_ERROR {
+        return Ok(());
+    }
+    match word(answer, HEADER).ok_or_else(malformed)?.cast_signed() {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
+}
+
+/// The interface number in an `RTM_NEWLINK` answer.
+pub(super) fn link_index(answer: &[u8]) -> Option<u32> {
+    (half(answer, 4)? == libc::RTM_NEWLINK).then(|| word(answer, HEADER + 4))?
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn family(address: IpAddr) -> u8 {
+    const AF_INET: u8 = 2;
+    const AF_INET6: u8 = 10;
+    match address {
+        IpAddr::V4(_) => AF_INET,
+        IpAddr::V6(_) => AF_INET6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::InterfaceName;
+
+    #[test]
+    fn attributes_are_padded_but_their_length_is_not() {
+        let mut message = Message::query(libc::RTM_GETLINK);
+        message.text(libc::IFLA_IFNAME, "eth0");
+        let bytes = message.finish(7);
+        assert_eq!(bytes.len(), HEADER + 12);
+        assert_eq!(half(&bytes, HEADER), Some(4 + 5));
+        assert_eq!(word(&bytes, 0), Some(28));
+        assert_eq!(word(&bytes, 8), Some(7));
+    }
+
+    #[test]
+    fn a_refusal_carries_the_kernel_s_errno() {
+        let mut answer = vec![0; HEADER + 4];
+        answer[4..6].copy_from_slice(&2_u16.to_ne_bytes());
+        answer[8..12].copy_from_slice(&9_u32.to_ne_bytes());
+        answer[16..20].copy_from_slice(&(-17_i32).to_ne_bytes());
+        assert_eq!(check(&answer, 9).unwrap_err().raw_os_error(), Some(17));
+        assert!(check(&answer, 8).is_err());
+        assert!(check(&answer[..12], 9).is_err());
+    }
+
+    #[test]
+    fn names_that_the_kernel_would_cut_are_refused() {
+        assert!(InterfaceName::new("eth0").is_some());
+        for bad in ["", "a name", "sixteen-bytes-xx", "a/b"] {
+            assert!(InterfaceName::new(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! User and network namespaces, held by file descriptors and never given a name.
+//!
+//! No policy: which namespaces a topology needs is `testbed`'s business.
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space,
+    unshare_unsafe,
+};
+use std::fs;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// A network namespace, alive as long as this value or a thread inside it.
+#[derive(Debug)]
+pub struct NetNamespace(OwnedFd);
+
+impl NetNamespace {
+    /// The calling thread's network namespace.
+    pub fn current() -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Ok(Self(open(
+            "/proc/thread-self/ns/net",
+            flags,
+            Mode::empty(),
+        )?))
+    }
+
+    /// Makes a new, empty network namespace and moves the calling thread into it.
+    pub fn unshare() -> io::Result<Self> {
+        unshare_threadwise(UnshareFlags::NEWNET)?;
+        Self::current()
+    }
+
+    /// Moves the calling thread into this namespace; threads it starts from then on are born there.
+    pub fn enter(&self) -> io::Result<()> {
+        move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(())
+    }
+
+    /// The descriptor, for netlink attributes that name a namespace.
+    pub fn descriptor(&self) -> &OwnedFd {
+        &self.0
+    }
+}
+
+/// Which step of entering a user namespace the kernel refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UserNamespaceError {
+    /// An identity map could not be written.
+    #[error("writing {path}")]
+    Map {
+        /// The file in `/proc`.
+        path: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The process has more than one thread.
+    #[error("a process with several threads cannot enter a user namespace")]
+    Threads,
+    /// The kernel made no namespace.
+    #[error("unshare(CLONE_NEWUSER|CLONE_NEWNET)")]
+    Unshare(#[source] io::Error),
+}
+
+/// Moves the process into a new user namespace and a new network namespace of that namespace's
+/// own, where it is user 0 and group 0 and holds every capability. Works without privileges.
+/// Only a process with one thread can do this.
+pub fn enter_user_and_net_namespace() -> Result<(), UserNamespaceError> {
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    unshare_threadwise(UnshareFlags::NEWUSER | UnshareFlags::NEWNET).map_err(|errno| {
+        if errno == Errno::INVAL {
+            UserNamespaceError::Threads
+        } else {
+            UserNamespaceError::Unshare(errno.into())
+        }
+    })?;
+    // user_namespaces(7): an unprivileged group map needs setgroups denied before it.
+    write_map("/proc/self/uid_map", &format!("0 {user} 1"))?;
+    write_map("/proc/self/setgroups", "deny")?;
+    write_map("/proc/self/gid_map", &format!("0 {group} 1"))
+}
+
+/// Whether the calling thread may make network namespaces where it is.
+pub fn has_admin_capability() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+/// Sets how late timers of the calling thread may fire so that the kernel can join them.
+pub fn set_timer_slack(slack: NonZeroU64) -> io::Result<()> {
+    Ok(rustix::thread::set_current_timer_slack(Some(slack))?)
+}
+
+/// The value of a file below `/proc/sys`, without its newline; `None` if the kernel has no such file.
+pub fn sysctl(name: &str) -> Option<String> {
+    let path = Path::new("/proc/sys").join(name.replace('.', "/"));
+    Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
+}
+
+fn unshare_threadwise(flags: UnshareFlags) -> Result<(), Errno> {
+    // SAFETY: the flags never hold CLONE_FILES or CLONE_FS (see the two callers), so no
+    // descriptor or directory that another part of the program relies on changes.
+    unsafe { unshare_unsafe(flags) }
+}
+
+fn write_map(path: &'static str, map: &str) -> Result<(), UserNamespaceError> {
+    fs::write(path, map).map_err(|source| UserNamespaceError::Map { path, source })
+}

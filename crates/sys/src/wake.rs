@@ -1,0 +1,84 @@
+//! Waiting for descriptors with nanosecond deadlines, and waking a waiting thread.
+
+use crate::clock::MonoClock;
+use linerate_model::{Clock, MonoInstant};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Wakes a thread that waits in [`wait`].
+#[derive(Debug)]
+pub struct Waker(OwnedFd);
+
+impl Waker {
+    /// A waker that nobody has used yet.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(eventfd(
+            0,
+            EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK,
+        )?))
+    }
+
+    /// Makes the descriptor readable until [`Waker::clear`].
+    pub fn wake(&self) -> io::Result<()> {
+        match rustix::io::write(&self.0, &1_u64.to_ne_bytes()) {
+            // EAGAIN: the counter is full, so the descriptor is readable already.
+            Ok(_) | Err(Errno::AGAIN) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Forgets all wakes up to now.
+    pub fn clear(&self) {
+        // EAGAIN only says that there was none; no other error exists for an eventfd we own.
+        let _ = rustix::io::read(&self.0, &mut [0_u8; 8]);
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Blocks until one of `descriptors` is readable or `deadline` has passed; `None` waits for ever.
+/// A signal ends the wait early.
+pub fn wait<const N: usize>(
+    descriptors: [BorrowedFd<'_>; N],
+    deadline: Option<MonoInstant>,
+) -> io::Result<()> {
+    let mut polled = descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let timeout = deadline.map(|at| timespec(at, MonoClock.now()));
+    match poll(&mut polled, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn timespec(deadline: MonoInstant, now: MonoInstant) -> Timespec {
+    let left = deadline.saturating_since(now);
+    Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_before_the_wait_is_not_lost() {
+        let waker = Waker::new().unwrap();
+        waker.wake().unwrap();
+        wait([waker.as_fd()], None).unwrap();
+        waker.clear();
+    }
+
+    #[test]
+    fn a_deadline_in_the_past_does_not_block() {
+        let waker = Waker::new().unwrap();
+        wait([waker.as_fd()], Some(MonoInstant::from_nanos(0))).unwrap();
+    }
+}

@@ -1,0 +1,185 @@
+//! What a link does to the frames of one direction.
+
+use super::{PacketFilter, PacketList};
+use linerate_model::{BitRate, ByteCount, Ratio};
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// One direction of a link. The default is a perfect wire of unlimited rate.
+///
+/// A frame meets, in this order: drop list, loss ratio, reordering, queue, rate, delay. Frames
+/// that a list or chance drops take no room in the queue and no time on the line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LinkConfig {
+    /// L1 bits per second: `overhead_bytes` and the frame without FCS. `None` is unlimited.
+    #[serde(rename = "rate_bps")]
+    pub rate: Option<BitRate>,
+    /// Longest queue before the line, in bytes of frames without FCS, the frame on the line
+    /// included; a frame that does not fit is dropped (tail drop). Without a rate no queue forms.
+    pub queue_bytes: ByteCount,
+    /// From the last bit on the line to the far end.
+    #[serde(rename = "delay_s", with = "linerate_model::time::as_seconds")]
+    pub delay: Duration,
+    /// Each frame's delay is uniform in `delay - jitter ..= delay + jitter`. It never reorders:
+    /// a frame that would overtake another leaves just behind it. At most `delay`.
+    #[serde(rename = "jitter_s", with = "linerate_model::time::as_seconds")]
+    pub jitter: Duration,
+    /// Share of all frames lost by chance.
+    pub loss: Ratio,
+    /// Data packets dropped, by number.
+    pub drop: PacketList,
+    /// Share of data packets sent twice. The copy needs rate and queue like any frame;
+    /// where there is no room for it, it is not made.
+    pub duplicate: Ratio,
+    /// Data packets sent twice, by number.
+    pub duplicate_list: PacketList,
+    /// Share of data packets moved back by `displacement`.
+    pub reorder: Ratio,
+    /// Data packets moved back by `displacement`, by number.
+    pub reorder_list: PacketList,
+    /// How many later data packets overtake one that is moved back: RFC 4737's extent.
+    pub displacement: u32,
+    /// Longest wait for packets to overtake; then the packet goes on, reordered or not.
+    #[serde(rename = "reorder_wait_s", with = "linerate_model::time::as_seconds")]
+    pub reorder_wait: Duration,
+    /// L1 bytes per frame beyond its length without FCS: FCS 4, preamble 8, gap 12.
+    pub overhead_bytes: u32,
+    /// Which packets are data.
+    pub filter: PacketFilter,
+}
+
+impl LinkConfig {
+    /// A line of `rate` (L1) with a queue of `queue_bytes` and no impairment.
+    pub fn with_rate(rate: BitRate, queue_bytes: ByteCount) -> Self {
+        Self {
+            rate: Some(rate),
+            queue_bytes,
+            ..Self::default()
+        }
+    }
+
+    /// Refuses what no link of this `mtu` can do.
+    pub(crate) fn check(&self, mtu: u32) -> Result<(), ConfigError> {
+        let frame = u64::from(mtu) + ETHERNET_HEADER;
+        if self.rate.is_some_and(|rate| !RATES.contains(&rate.bps())) {
+            return Err(ConfigError::new("rate", "must be from 1 bit/s to 1 Tbit/s"));
+        }
+        if self.overhead_bytes > 1024 {
+            return Err(ConfigError::new("overhead_bytes", "must not exceed 1024 B"));
+        }
+        if self.rate.is_some() && self.queue_bytes.get() < frame {
+            return Err(ConfigError {
+                key: "queue_bytes",
+                want: format!("must hold a frame of {frame} B, so be at least that"),
+            });
+        }
+        if self.jitter > self.delay {
+            return Err(ConfigError::new("jitter", "must not exceed delay"));
+        }
+        if self.delay > LONGEST || self.reorder_wait > LONGEST {
+            return Err(ConfigError::new(
+                "delay and reorder_wait",
+                "must not exceed 60 s",
+            ));
+        }
+        if self.displacement == 0 {
+            return Err(ConfigError::new("displacement", "must be at least 1"));
+        }
+        Ok(())
+    }
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            // About what a small switch gives a port: 86 full frames, 10 ms at 100 Mbit/s.
+            queue_bytes: ByteCount::new(128 * 1024),
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            loss: Ratio::ZERO,
+            drop: PacketList::none(),
+            duplicate: Ratio::ZERO,
+            duplicate_list: PacketList::none(),
+            reorder: Ratio::ZERO,
+            reorder_list: PacketList::none(),
+            displacement: 1,
+            reorder_wait: Duration::from_millis(100),
+            overhead_bytes: 24,
+            filter: PacketFilter::UDP_DATA,
+        }
+    }
+}
+
+/// A link that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("link {key} {want}")]
+pub struct ConfigError {
+    key: &'static str,
+    want: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(key: &'static str, want: &str) -> Self {
+        Self {
+            key,
+            want: want.to_owned(),
+        }
+    }
+}
+
+/// Destination, source and type.
+pub(crate) const ETHERNET_HEADER: u64 = 14;
+
+/// With frames of at most 2^20 bits, sums of bits times nanoseconds and a rate fit into 64 bits.
+const RATES: RangeInclusive<u64> = 1..=1_000_000_000_000;
+
+/// Longer than any path on Earth; keeps the element's schedule far from the clock's end.
+const LONGEST: Duration = Duration::from_mins(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_a_link() {
+        LinkConfig::default().check(1500).unwrap();
+    }
+
+    #[test]
+    fn a_queue_that_no_frame_fits_is_refused() {
+        let rate = BitRate::from_bps(1_000_000);
+        let config = LinkConfig::with_rate(rate, ByteCount::new(1513));
+        let error = config.check(1500).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "link queue_bytes must hold a frame of 1514 B, so be at least that"
+        );
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_name() {
+        let zero_rate = LinkConfig {
+            rate: Some(BitRate::from_bps(0)),
+            ..LinkConfig::default()
+        };
+        let wild = LinkConfig {
+            jitter: Duration::from_millis(1),
+            ..LinkConfig::default()
+        };
+        let still = LinkConfig {
+            displacement: 0,
+            ..LinkConfig::default()
+        };
+        for (config, key) in [
+            (zero_rate, "rate"),
+            (wild, "jitter"),
+            (still, "displacement"),
+        ] {
+            let error = config.check(1500).unwrap_err().to_string();
+            assert!(error.contains(key), "{error}");
+        }
+    }
+}

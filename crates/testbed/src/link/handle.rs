@@ -1,0 +1,122 @@
+//! A running link element, seen from its owner.
+
+use super::draw::split;
+use super::element::{Command, Element, Lane};
+use super::{LinkConfig, LinkCounters, Shaper};
+use crate::{HostId, TeardownError, TestbedError};
+use linerate_sys::packet::{FrameSender, PacketRing};
+use linerate_sys::wake::Waker;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+/// The element's side of one interface.
+#[derive(Debug)]
+pub(crate) struct Port {
+    /// What the interface receives.
+    pub(crate) ring: PacketRing,
+    /// What it sends.
+    pub(crate) sender: FrameSender,
+}
+
+/// A running link element. Dropping it stops its thread.
+#[derive(Debug)]
+pub struct LinkHandle {
+    commands: Sender<Command>,
+    waker: Arc<Waker>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+    mtu: u32,
+}
+
+impl LinkHandle {
+    /// Starts to carry frames between two ports, of hosts A and B.
+    pub(crate) fn start(
+        ports: [Port; 2],
+        configs: [LinkConfig; 2],
+        mtu: u32,
+        seed: u64,
+    ) -> Result<Self, TestbedError> {
+        let longest = mtu + 14;
+        let [seed_a, seed_b] = split(seed);
+        let [config_a, config_b] = configs;
+        let [port_a, port_b] = ports;
+        let (commands, inbox) = channel();
+        let waker = Waker::new().map(Arc::new).map_err(TestbedError::element)?;
+        let shaper_a = Shaper::new(config_a, longest, seed_a);
+        let shaper_b = Shaper::new(config_b, longest, seed_b);
+        let element = Element {
+            lanes: [
+                Lane::new(shaper_a, port_a.ring, port_b.sender, longest),
+                Lane::new(shaper_b, port_b.ring, port_a.sender, longest),
+            ],
+            commands: inbox,
+            waker: Arc::clone(&waker),
+        };
+        let thread = Builder::new()
+            .name("link-element".into())
+            .spawn(move || element.run())
+            .map_err(TestbedError::element)?;
+        Ok(Self {
+            commands,
+            waker,
+            thread: Some(thread),
+            mtu,
+        })
+    }
+
+    /// What the link did since it was made or reset, up to now: frames that have reached its
+    /// interfaces are counted.
+    pub fn counters(&self) -> Result<LinkCounters, TestbedError> {
+        let (answer, counters) = channel();
+        self.command(Command::Count(answer))?;
+        await_answer(&counters)?.map_err(TestbedError::element)
+    }
+
+    /// Sets all counters to zero and numbers data packets from 1 again, so that lists and chance
+    /// repeat. Frames in flight stay in flight and are not counted.
+    pub fn reset(&self) -> Result<(), TestbedError> {
+        let (answer, done) = channel();
+        self.command(Command::Reset(answer))?;
+        await_answer(&done)?.map_err(TestbedError::element)
+    }
+
+    /// Treats frames that host `from` sends from now on as `config` says.
+    pub fn reconfigure(&self, from: HostId, config: LinkConfig) -> Result<(), TestbedError> {
+        config.check(self.mtu)?;
+        let (answer, done) = channel();
+        self.command(Command::Reconfigure(from, Box::new(config), answer))?;
+        await_answer(&done)
+    }
+
+    fn command(&self, command: Command) -> Result<(), TestbedError> {
+        self.commands
+            .send(command)
+            .map_err(|_| TestbedError::ElementGone)?;
+        self.waker.wake().map_err(TestbedError::element)
+    }
+
+    /// Stops the thread and waits for its end.
+    pub(crate) fn stop(&mut self) -> Result<(), TeardownError> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        // Fails only if the thread has ended by itself, and then `join` says why.
+        drop(self.command(Command::Stop));
+        match thread.join() {
+            Ok(result) => result.map_err(TeardownError::Element),
+            Err(_) => Err(TeardownError::ElementPanicked),
+        }
+    }
+}
+
+impl Drop for LinkHandle {
+    fn drop(&mut self) {
+        // The safety net: whoever wants the errors calls `TwoHosts::close`.
+        drop(self.stop());
+    }
+}
+
+fn await_answer<T>(answer: &Receiver<T>) -> Result<T, TestbedError> {
+    answer.recv().map_err(|_| TestbedError::ElementGone)
+}

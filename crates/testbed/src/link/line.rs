@@ -1,0 +1,58 @@
+//! The queue before a line and the line itself: when each frame's last bit is out.
+
+use linerate_model::{BitRate, ByteCount, MonoInstant};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A line of constant rate with a tail-drop queue before it.
+///
+/// Departures follow the absolute clock: `max(arrival, end of the frame before) + bits / rate`,
+/// with fractions of a nanosecond carried over, so neither late calls nor rounding change the rate.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    free_at: MonoInstant,
+    /// What `free_at` leaves out, in nanoseconds / rate.
+    fraction: u64,
+    /// Frames whose last bit is not out, and when it will be.
+    waiting: VecDeque<(MonoInstant, u32)>,
+    waiting_bytes: u64,
+}
+
+impl Line {
+    /// Bytes of frames whose last bit is not out at `now`.
+    pub(super) fn backlog(&mut self, now: MonoInstant) -> ByteCount {
+        while let Some((_, length)) = self.waiting.pop_front_if(|(out, _)| *out <= now) {
+            self.waiting_bytes -= u64::from(length);
+        }
+        ByteCount::new(self.waiting_bytes)
+    }
+
+    /// Puts a frame that comes at `now` behind the others; returns when its last bit is out.
+    pub(super) fn put(
+        &mut self,
+        now: MonoInstant,
+        rate: Option<BitRate>,
+        length: u32,
+        overhead: u32,
+    ) -> MonoInstant {
+        let Some(rate) = rate else {
+            return now;
+        };
+        if now > self.free_at {
+            self.free_at = now;
+            self.fraction = 0;
+        }
+        let bits = u64::from(length + overhead) * 8;
+        let work = bits * 1_000_000_000 + self.fraction;
+        self.free_at = self.free_at.after(Duration::from_nanos(work / rate.bps()));
+        self.fraction = work % rate.bps();
+        self.waiting.push_back((self.free_at, length));
+        self.waiting_bytes += u64::from(length);
+        self.free_at
+    }
+
+    /// Forgets the fraction of a nanosecond, which belongs to one rate.
+    pub(super) fn change_rate(&mut self) {
+        self.fraction = 0;
+    }
+}

@@ -1,0 +1,336 @@
+//! Two hosts and what joins them.
+//!
+//! ```text
+//!   host A                    middle                      host B
+//!   eth0 ====== veth ====== to-a  [element]  to-b ====== veth ====== eth0      Link::Element
+//!   eth0 =========================== veth =========================== eth0      Link::Direct
+//! ```
+
+use crate::host::{host_interface, ipv4, ipv6, mac};
+use crate::link::{ConfigError, ETHERNET_HEADER, LinkConfig, LinkHandle, Port};
+use crate::{Host, HostId, TeardownError, TestbedError};
+use linerate_sys::ethtool::{Ethtool, Offload};
+use linerate_sys::netlink::{
+    Aggregation, InterfaceIndex, InterfaceName, MacAddress, Netlink, VethEnd,
+};
+use linerate_sys::netns::NetNamespace;
+use linerate_sys::packet::{FrameSender, PacketRing, RingLayout};
+use std::io;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::thread::Builder;
+
+/// What joins two hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Link {
+    /// A veth pair with all offloads, for speed: as fast as this machine copies.
+    Direct {
+        /// Longest IP packet in bytes.
+        mtu: u32,
+    },
+    /// The link element between two veth pairs without offloads: frames as on a wire.
+    Element {
+        /// What happens to frames from host A.
+        a_to_b: Box<LinkConfig>,
+        /// What happens to frames from host B.
+        b_to_a: Box<LinkConfig>,
+        /// Longest IP packet in bytes.
+        mtu: u32,
+    },
+}
+
+impl Link {
+    /// A link element that treats both directions alike, for packets of up to 1500 bytes.
+    pub fn symmetric(config: LinkConfig) -> Self {
+        Self::Element {
+            a_to_b: Box::new(config.clone()),
+            b_to_a: Box::new(config),
+            mtu: 1500,
+        }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let (Self::Direct { mtu } | Self::Element { mtu, .. }) = self;
+        if !MTUS.contains(mtu) {
+            return Err(ConfigError::new("mtu", "must be from 1280 to 16000 B"));
+        }
+        match self {
+            Self::Direct { .. } => Ok(()),
+            Self::Element { a_to_b, b_to_a, .. } => {
+                a_to_b.check(*mtu).and_then(|()| b_to_a.check(*mtu))
+            }
+        }
+    }
+}
+
+/// Two hosts joined by a link. Dropping it takes everything down.
+///
+/// Field order is teardown order: the element's thread and sockets, then the namespaces.
+#[derive(Debug)]
+pub struct TwoHosts {
+    link: Option<LinkHandle>,
+    a: Host,
+    b: Host,
+}
+
+impl TwoHosts {
+    /// Makes the hosts and the link; `seed` decides everything that is left to chance.
+    /// Needs [`enter_user_namespace`](crate::enter_user_namespace) before.
+    pub fn create(link: Link, seed: u64) -> Result<Self, TestbedError> {
+        link.check()?;
+        let [a, b] = [new_namespace("host A")?, new_namespace("host B")?];
+        let element = match link {
+            Link::Direct { mtu } => {
+                join_directly(&a, &b, mtu)?;
+                None
+            }
+            Link::Element {
+                a_to_b,
+                b_to_a,
+                mtu,
+            } => {
+                let ports = join_by_ports(&a, &b, mtu)?;
+                Some(LinkHandle::start(ports, [*a_to_b, *b_to_a], mtu, seed)?)
+            }
+        };
+        let frames = element
+            .as_ref()
+            .map_or(Frames::Aggregated, |_| Frames::Wire);
+        for (id, namespace) in [(HostId::A, &a), (HostId::B, &b)] {
+            within(namespace, "host setup", move || set_up_host(id, frames))?;
+        }
+        Ok(Self {
+            link: element,
+            a: Host::new(HostId::A, a),
+            b: Host::new(HostId::B, b),
+        })
+    }
+
+    /// One of the hosts.
+    pub fn host(&self, id: HostId) -> &Host {
+        match id {
+            HostId::A => &self.a,
+            HostId::B => &self.b,
+        }
+    }
+
+    /// The link element; `None` for [`Link::Direct`].
+    pub fn link(&self) -> Option<&LinkHandle> {
+        self.link.as_ref()
+    }
+
+    /// Takes everything down and says what had gone wrong. Threads spawned on the hosts keep
+    /// their host's network alive until they end.
+    pub fn close(mut self) -> Result<(), Vec<TeardownError>> {
+        match self.link.as_mut().map(LinkHandle::stop) {
+            Some(Err(error)) => Err(vec![error]),
+            Some(Ok(())) | None => Ok(()),
+        }
+    }
+}
+
+/// What the stack hands to an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frames {
+    /// Aggregates of many segments with checksums left out.
+    Aggregated,
+    /// Frames as on a wire.
+    Wire,
+}
+
+/// A new network namespace whose loopback interface is up.
+fn new_namespace(what: &'static str) -> Result<Arc<NetNamespace>, TestbedError> {
+    on_own_thread(what, move || {
+        let made = NetNamespace::unshare()
+            .map_err(TestbedError::step(format!("making a network for {what}")))?;
+        let loopback = InterfaceName::new("lo").expect("invariant: a short name of letters");
+        let mut netlink = netlink()?;
+        let index = index_of(&mut netlink, &loopback)?;
+        set_up(&mut netlink, index, &loopback)?;
+        Ok(Arc::new(made))
+    })
+}
+
+fn join_directly(
+    a: &Arc<NetNamespace>,
+    b: &Arc<NetNamespace>,
+    mtu: u32,
+) -> Result<(), TestbedError> {
+    let far = Arc::clone(b);
+    within(a, "link setup", move || {
+        let name = host_interface();
+        let ends = [
+            end(&name, mac(HostId::A), None),
+            end(&name, mac(HostId::B), Some(&far)),
+        ];
+        netlink()?
+            .add_veth(&ends[0], &ends[1], mtu, Aggregation::Default)
+            .map_err(TestbedError::step("making a veth pair"))
+    })
+}
+
+/// Makes a namespace between the hosts, with a port to each.
+fn join_by_ports(
+    a: &Arc<NetNamespace>,
+    b: &Arc<NetNamespace>,
+    mtu: u32,
+) -> Result<[Port; 2], TestbedError> {
+    let middle = new_namespace("the link")?;
+    let hosts = [Arc::clone(a), Arc::clone(b)];
+    within(&middle, "link setup", move || {
+        Ok([
+            open_port("to-a", HostId::A, &hosts[0], mtu)?,
+            open_port("to-b", HostId::B, &hosts[1], mtu)?,
+        ])
+    })
+}
+
+/// Makes a veth pair from the calling thread's namespace to a host and opens the near end.
+fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Port, TestbedError> {
+    let near = InterfaceName::new(name).expect("invariant: a short name of letters");
+    let far = host_interface();
+    let near_mac = MacAddress([0x02, 0, 0, 0x4d, 1, id.number()]);
+    let mut netlink = netlink()?;
+    netlink
+        .add_veth(
+            &end(&near, near_mac, None),
+            &end(&far, mac(id), Some(host)),
+            mtu,
+            Aggregation::None,
+        )
+        .map_err(TestbedError::step("making a veth pair"))?;
+    let index = index_of(&mut netlink, &near)?;
+    quieten(&mut netlink, index, &near, Frames::Wire)?;
+    let port = open_sockets(index, mtu).map_err(TestbedError::step(format!(
+        "opening packet sockets on {near}"
+    )))?;
+    set_up(&mut netlink, index, &near)?;
+    Ok(port)
+}
+
+fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> {
+    let longest = mtu + u32::try_from(ETHERNET_HEADER).expect("invariant: it is 14");
+    let layout = RingLayout::new(longest, RING_SLOTS).expect("invariant: the MTU was checked");
+    Ok(Port {
+        ring: PacketRing::open(index, layout)?,
+        sender: FrameSender::open(index)?,
+    })
+}
+
+/// Brings up and addresses the interface of the calling thread's host.
+fn set_up_host(id: HostId, frames: Frames) -> Result<(), TestbedError> {
+    let name = host_interface();
+    let mut netlink = netlink()?;
+    let index = index_of(&mut netlink, &name)?;
+    quieten(&mut netlink, index, &name, frames)?;
+    set_up(&mut netlink, index, &name)?;
+    let (own, other) = (addresses(id), addresses(id.other()));
+    for ((address, prefix), (neighbour, _)) in own.into_iter().zip(other) {
+        netlink
+            .add_address(index, address, prefix)
+            .map_err(TestbedError::step(format!(
+                "giving {name} the address {address}"
+            )))?;
+        netlink
+            .add_neighbour(index, neighbour, mac(id.other()))
+            .map_err(TestbedError::step(format!("telling {name} of {neighbour}")))?;
+    }
+    Ok(())
+}
+
+/// Keeps the kernel from sending frames of its own and from sending anything but wire frames.
+fn quieten(
+    netlink: &mut Netlink,
+    index: InterfaceIndex,
+    name: &InterfaceName,
+    frames: Frames,
+) -> Result<(), TestbedError> {
+    netlink
+        .disable_ipv6_autoconf(index)
+        .map_err(TestbedError::step(format!(
+            "switching IPv6 autoconfiguration of {name} off"
+        )))?;
+    if frames == Frames::Aggregated {
+        return Ok(());
+    }
+    let ethtool = Ethtool::new().map_err(TestbedError::step("opening an ethtool socket"))?;
+    Offload::ALL.into_iter().try_for_each(|offload| {
+        ethtool
+            .switch_off(name, offload)
+            .map_err(TestbedError::step(format!(
+                "switching {offload:?} of {name} off"
+            )))
+    })
+}
+
+fn addresses(id: HostId) -> [(IpAddr, u8); 2] {
+    [(ipv4(id).into(), 24), (ipv6(id).into(), 64)]
+}
+
+fn end<'a>(
+    name: &'a InterfaceName,
+    mac: MacAddress,
+    namespace: Option<&'a NetNamespace>,
+) -> VethEnd<'a> {
+    VethEnd {
+        name,
+        mac,
+        namespace,
+    }
+}
+
+fn netlink() -> Result<Netlink, TestbedError> {
+    Netlink::new().map_err(TestbedError::step("opening a netlink socket"))
+}
+
+fn index_of(netlink: &mut Netlink, name: &InterfaceName) -> Result<InterfaceIndex, TestbedError> {
+    netlink
+        .index_of(name)
+        .map_err(TestbedError::step(format!("looking up {name}")))
+}
+
+fn set_up(
+    netlink: &mut Netlink,
+    index: InterfaceIndex,
+    name: &InterfaceName,
+) -> Result<(), TestbedError> {
+    netlink
+        .set_up(index)
+        .map_err(TestbedError::step(format!("bringing {name} up")))
+}
+
+/// Runs `work` on a thread in `namespace` and waits for it.
+fn within<T: Send + 'static>(
+    namespace: &Arc<NetNamespace>,
+    what: &'static str,
+    work: impl FnOnce() -> Result<T, TestbedError> + Send + 'static,
+) -> Result<T, TestbedError> {
+    let namespace = Arc::clone(namespace);
+    on_own_thread(what, move || {
+        let step = format!("entering a network for {what}");
+        namespace.enter().map_err(TestbedError::step(step))?;
+        work()
+    })
+}
+
+/// Runs `work` on a thread of its own, because it changes the thread's network.
+fn on_own_thread<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> Result<T, TestbedError> + Send + 'static,
+) -> Result<T, TestbedError> {
+    let thread = Builder::new()
+        .name("testbed-setup".into())
+        .spawn(work)
+        .map_err(TestbedError::step(format!("starting a thread for {what}")))?;
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// IPv6 needs 1280; a frame must fit into a ring slot of 16 KiB.
+const MTUS: RangeInclusive<u32> = 1280..=16_000;
+
+/// 48 ms of full frames at 2 Gbit/s: longer than the element's thread waits for its turn on a
+/// machine with as many busy threads as it has been tried with. 16 MiB per port at MTU 1500.
+const RING_SLOTS: u32 = 8192;

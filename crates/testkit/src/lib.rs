@@ -1,0 +1,4 @@
+//! What tests of several rooms share; never part of the binary.
+#![forbid(unsafe_code)]
+
+pub mod namespaces;
