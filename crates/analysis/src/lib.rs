@@ -1,2 +1,6 @@
 //! Pure: statistics, search controller, loss ledger, diagnosis rules.
 #![forbid(unsafe_code)]
+
+pub mod assemble;
+pub mod ledger;
+pub mod rules;
