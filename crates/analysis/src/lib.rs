@@ -4,3 +4,6 @@
 pub mod random;
 pub mod search;
 pub mod statistics;
+pub mod assemble;
+pub mod ledger;
+pub mod rules;

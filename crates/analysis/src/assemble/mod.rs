@@ -1,0 +1,203 @@
+//! From the raw reports of both ends to one trial: sums, rates, packet accounting, delay, CPU, validity.
+//!
+//! Does not search and does not judge what limits (see [`crate::rules`]).
+//! Invariants, for any reports whatever: `sent = received + lost`, loss is between 0 and 100 %,
+//! duplicates and surpluses of one stream never cancel the loss of another, and what a report
+//! does not say is absent, never zero.
+//!
+//! # References
+//! - Intended and offered load: RFC 2285 §3.5
+//! - Loss ratio: RFC 1242 §3.6; duplication: RFC 5560; reordering: RFC 4737
+//! - Packet delay variation: RFC 5481
+
+mod cpu;
+mod intervals;
+mod packets;
+mod tcp;
+mod validity;
+
+use crate::ledger;
+use linerate_model::run::{Delay, DelayOf, Trial};
+use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::signals::{self, SignalKind};
+use linerate_model::spec::{Direction, Side, TestSpec, Transport};
+use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Makes the trial of one direction from what its two ends reported.
+///
+/// Rates are L4 payload. The offered load is the sender's bytes over the sender's counted time. The
+/// received rate is the receiver's bytes over the longer of both counted times, so that a queue
+/// that drains after the sender has stopped adds no rate that no link ever carried.
+pub fn trial(
+    index: u32,
+    spec: &TestSpec,
+    direction: Direction,
+    sender: Option<EndpointReport>,
+    receiver: Option<EndpointReport>,
+) -> Trial {
+    let ends = Ends {
+        spec,
+        sender: sender.as_ref(),
+        receiver: receiver.as_ref(),
+    };
+    let mut trial = Trial::new(index, spec.transport, direction);
+    trial.streams = Some(spec.streams);
+    trial.payload_bytes = Some(spec.payload_bytes);
+    trial.intended_load = spec.pace.intended_load();
+    ends.rates(&mut trial);
+    trial.packets = packets::count(&ends);
+    ends.packet_rates(&mut trial);
+    if let Some(packets) = trial.packets.as_ref().filter(|_| !ends.is_ping_pong()) {
+        trial.ledger = ledger::place(packets, ends.sender, ends.receiver);
+    }
+    trial.delay = ends.delay();
+    trial.lateness = merged(ends.sender, |stream| stream.lateness.as_ref())
+        .and_then(|all| Delay::from_histogram(DelayOf::Lateness, all));
+    trial.intervals = intervals::merge(&ends);
+    trial.tcp = tcp::summary(&ends);
+    trial.cpu = cpu::summary(&ends);
+    trial.counters = ends.counters();
+    let verdict = validity::judge(&ends, &trial);
+    trial.valid = verdict.is_valid();
+    trial.reasons = verdict.reasons();
+    trial.raw = sender.into_iter().chain(receiver).collect();
+    trial
+}
+
+/// The two ends of one direction and what they were asked to do.
+struct Ends<'a> {
+    spec: &'a TestSpec,
+    sender: Option<&'a EndpointReport>,
+    receiver: Option<&'a EndpointReport>,
+}
+
+impl Ends<'_> {
+    fn report(&self, side: Side) -> Option<&EndpointReport> {
+        match side {
+            Side::Sender => self.sender,
+            Side::Receiver => self.receiver,
+        }
+    }
+
+    fn is_ping_pong(&self) -> bool {
+        self.spec.workload == "ping-pong" || streams(self.sender).any(|stream| stream.rtt.is_some())
+    }
+
+    /// Whether packets are numbered, so that each can be accounted for.
+    fn is_datagrams(&self) -> bool {
+        self.spec.transport == Transport::Udp && !self.is_ping_pong()
+    }
+
+    fn rates(&self, trial: &mut Trial) {
+        trial.duration = duration(self.sender).or_else(|| duration(self.receiver));
+        trial.sent_bytes = self.bytes(Side::Sender);
+        trial.received_bytes = self.bytes(Side::Receiver);
+        trial.offered_load = trial
+            .sent_bytes
+            .zip(duration(self.sender))
+            .and_then(|(bytes, time)| BitRate::of(bytes, time));
+        trial.received_rate = trial
+            .received_bytes
+            .zip(self.received_over())
+            .and_then(|(bytes, time)| BitRate::of(bytes, time));
+    }
+
+    fn packet_rates(&self, trial: &mut Trial) {
+        let rate = |packets: Option<PacketCount>, time: Option<Duration>| {
+            packets
+                .zip(time)
+                .and_then(|(packets, time)| PacketRate::of(packets, time))
+        };
+        let Some(packets) = trial.packets else {
+            if self.is_ping_pong() {
+                let done = self.sender.map(|report| total(report, |s| s.packets.get()));
+                trial.received_packet_rate =
+                    rate(done.map(PacketCount::new), duration(self.sender));
+            }
+            return;
+        };
+        if self.sender.is_some() {
+            trial.offered_packet_rate = rate(packets.sent, duration(self.sender));
+        }
+        trial.received_packet_rate = rate(packets.received, self.received_over());
+    }
+
+    /// The time that the received rate is counted over.
+    fn received_over(&self) -> Option<Duration> {
+        if self.is_ping_pong() {
+            return duration(self.sender);
+        }
+        duration(self.receiver).max(duration(self.sender))
+    }
+
+    /// L4 payload bytes of one side; a ping-pong that does not count bytes has none.
+    fn bytes(&self, side: Side) -> Option<ByteCount> {
+        let bytes = total(self.report(side)?, |stream| stream.bytes.get());
+        (bytes > 0 || !self.is_ping_pong()).then_some(ByteCount::new(bytes))
+    }
+
+    /// Round trips where they were timed, else delay variation of datagrams.
+    fn delay(&self) -> Option<Delay> {
+        let rtt = merged(self.sender, |stream| stream.rtt.as_ref());
+        let pdv = merged(self.receiver, |stream| stream.pdv.as_ref());
+        rtt.and_then(|all| Delay::from_histogram(DelayOf::RoundTrip, all))
+            .or_else(|| pdv.and_then(|all| Delay::from_histogram(DelayOf::Pdv, all)))
+    }
+
+    fn counters(&self) -> BTreeMap<Side, BTreeMap<String, u64>> {
+        [Side::Sender, Side::Receiver]
+            .into_iter()
+            .filter_map(|side| {
+                let report = self.report(side)?;
+                let gained = gained(&report.before, &report.after);
+                (!gained.is_empty()).then_some((side, gained))
+            })
+            .collect()
+    }
+}
+
+/// What each host-wide counter gained. One that went backwards is left out.
+fn gained(before: &Snapshot, after: &Snapshot) -> BTreeMap<String, u64> {
+    signals::ALL
+        .iter()
+        .filter(|signal| signal.kind == SignalKind::Counter)
+        .filter_map(|signal| {
+            let gained = after.gained(before, signal.name)?;
+            Some((signal.name.to_owned(), gained))
+        })
+        .collect()
+}
+
+fn streams(report: Option<&EndpointReport>) -> impl Iterator<Item = &StreamReport> {
+    report.into_iter().flat_map(|report| &report.streams)
+}
+
+/// A sum over streams that saturates, since reports come from the far end.
+fn total(report: &EndpointReport, part: impl Fn(&StreamReport) -> u64) -> u64 {
+    report.streams.iter().map(part).fold(0, u64::saturating_add)
+}
+
+/// Counted time of the longest stream; `None` when no time was counted.
+fn duration(report: Option<&EndpointReport>) -> Option<Duration> {
+    streams(report)
+        .map(|stream| stream.duration)
+        .max()
+        .filter(|time| !time.is_zero())
+}
+
+/// One histogram of all streams; `None` when no stream has one.
+fn merged(
+    report: Option<&EndpointReport>,
+    part: impl Fn(&StreamReport) -> Option<&Histogram>,
+) -> Option<Histogram> {
+    let mut all: Option<Histogram> = None;
+    for histogram in streams(report).filter_map(part) {
+        all.get_or_insert_default().merge(histogram);
+    }
+    all
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

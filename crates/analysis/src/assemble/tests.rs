@@ -1,0 +1,322 @@
+use super::*;
+use linerate_model::run::Packets;
+use linerate_model::sample::SequenceCount;
+use linerate_model::spec::Pace;
+use proptest::prelude::*;
+
+pub(crate) fn report(side: Side, packets: u64, payload: u64) -> EndpointReport {
+    let sequence = (side == Side::Receiver).then_some(SequenceCount {
+        received: PacketCount::new(packets),
+        next_expected: packets,
+        ..SequenceCount::default()
+    });
+    EndpointReport {
+        side,
+        streams: vec![StreamReport {
+            bytes: ByteCount::new(packets * payload),
+            packets: PacketCount::new(packets),
+            duration: Duration::from_secs(1),
+            sequence,
+            ..StreamReport::default()
+        }],
+        before: Snapshot::default(),
+        after: Snapshot {
+            at_ns: 1_100_000_000,
+            ..Snapshot::default()
+        },
+    }
+}
+
+pub(crate) fn set(report: &mut EndpointReport, signal: &str, gained: u64) {
+    report.before.values.insert(signal.to_owned(), 7);
+    report.after.values.insert(signal.to_owned(), 7 + gained);
+}
+
+fn udp(sender: Option<EndpointReport>, receiver: Option<EndpointReport>) -> Trial {
+    let mut spec = TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(11_584_000)));
+    spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
+    trial(3, &spec, Direction::Forward, sender, receiver)
+}
+
+fn counts(trial: &Trial) -> (u64, u64, u64) {
+    let Packets {
+        sent,
+        received,
+        lost,
+        ..
+    } = trial.packets.unwrap();
+    (
+        sent.unwrap().get(),
+        received.unwrap().get(),
+        lost.unwrap().get(),
+    )
+}
+
+#[test]
+fn a_clean_trial_has_three_equal_rates() {
+    let trial = udp(
+        Some(report(Side::Sender, 1000, 1448)),
+        Some(report(Side::Receiver, 1000, 1448)),
+    );
+    let rate = Some(BitRate::from_bps(11_584_000));
+    assert_eq!(trial.intended_load, rate);
+    assert_eq!(trial.offered_load, rate);
+    assert_eq!(trial.received_rate, rate);
+    assert_eq!(counts(&trial), (1000, 1000, 0));
+    assert!(trial.valid, "{:?}", trial.reasons);
+    assert!(trial.ledger.is_empty());
+    assert_eq!(trial.raw.len(), 2);
+}
+
+#[test]
+fn tail_loss_is_seen_and_duplicates_cancel_nothing() {
+    let mut receiver = report(Side::Receiver, 950, 1448);
+    let sequence = receiver.streams[0].sequence.as_mut().unwrap();
+    sequence.duplicated = PacketCount::new(50);
+    sequence.next_expected = 950;
+    let trial = udp(Some(report(Side::Sender, 1000, 1448)), Some(receiver));
+    assert_eq!(counts(&trial), (1000, 950, 50));
+    let packets = trial.packets.unwrap();
+    assert_eq!(packets.duplicated, Some(PacketCount::new(50)));
+    assert_eq!(packets.loss_ratio.unwrap().get(), 0.05);
+}
+
+#[test]
+fn a_surplus_in_one_stream_does_not_hide_loss_in_another() {
+    let mut sender = report(Side::Sender, 1000, 1448);
+    let mut receiver = report(Side::Receiver, 900, 1448);
+    let mut more = sender.streams[0].clone();
+    more.index = 1;
+    sender.streams.push(more);
+    let mut more = report(Side::Receiver, 1100, 1448).streams.remove(0);
+    more.index = 1;
+    receiver.streams.push(more);
+    let trial = udp(Some(sender), Some(receiver));
+    assert_eq!(counts(&trial), (2000, 1900, 100));
+    assert!(!trial.valid);
+    assert!(trial.reasons[0].contains("stream 1: the receiver counted 1100"));
+}
+
+#[test]
+fn a_queue_that_drains_late_adds_no_rate() {
+    let mut receiver = report(Side::Receiver, 1000, 1448);
+    receiver.streams[0].duration = Duration::from_secs(2);
+    let trial = udp(Some(report(Side::Sender, 1000, 1448)), Some(receiver));
+    assert_eq!(trial.received_rate, Some(BitRate::from_bps(5_792_000)));
+    assert_eq!(trial.duration, Some(Duration::from_secs(1)));
+}
+
+#[test]
+fn without_a_receiver_nothing_is_said_of_loss() {
+    let trial = udp(Some(report(Side::Sender, 1000, 1448)), None);
+    let packets = trial.packets.unwrap();
+    assert_eq!((packets.lost, packets.received), (None, None));
+    assert_eq!(trial.received_rate, None);
+    assert!(!trial.valid);
+}
+
+#[test]
+fn what_the_system_refused_is_not_offered_and_not_lost() {
+    let mut sender = report(Side::Sender, 900, 1448);
+    sender.streams[0].refused = Some(PacketCount::new(100));
+    let trial = udp(Some(sender), Some(report(Side::Receiver, 900, 1448)));
+    assert_eq!(counts(&trial), (900, 900, 0));
+    assert!(trial.offered_load < trial.intended_load);
+    assert!(trial.valid && trial.reasons[0].contains("refused 100"));
+}
+
+#[test]
+fn a_clock_that_went_back_spoils_the_trial() {
+    let mut sender = report(Side::Sender, 1000, 1448);
+    sender.before.at_ns = 2_000_000_000;
+    let trial = udp(Some(sender), Some(report(Side::Receiver, 1000, 1448)));
+    assert!(!trial.valid);
+    assert!(
+        trial.reasons[0].contains("clock went back"),
+        "{:?}",
+        trial.reasons
+    );
+}
+
+#[test]
+fn cpu_comes_from_the_difference_of_the_snapshots() {
+    let mut sender = report(Side::Sender, 1000, 1000);
+    for (signal, gained) in [
+        ("cpu.user_ns", 100),
+        ("cpu.system_ns", 200),
+        ("cpu.softirq_ns", 100),
+        ("cpu.idle_ns", 600),
+        ("cpu.0.idle_ns", 100),
+        ("cpu.0.user_ns", 300),
+        ("cpu.1.idle_ns", 500),
+        ("cpu.1.user_ns", 100),
+    ] {
+        set(&mut sender, signal, gained);
+    }
+    sender.streams[0].thread_cpu = Duration::from_millis(400);
+    sender.streams[0].run_delay = Duration::from_millis(50);
+    let trial = udp(Some(sender), Some(report(Side::Receiver, 1000, 1000)));
+    let cpu = trial.cpu.unwrap().sender.unwrap();
+    assert_eq!(cpu.host_ratio.unwrap().get(), 0.4);
+    assert_eq!(cpu.softirq_ratio.unwrap().get(), 0.1);
+    assert_eq!(cpu.busiest_core_ratio.unwrap().get(), 0.75);
+    assert_eq!(cpu.cores.len(), 2);
+    assert_eq!(cpu.thread_ratio.unwrap().get(), 0.4);
+    assert_eq!(cpu.run_delay_ratio.unwrap().get(), 0.05);
+    assert_eq!(cpu.host_ns_per_byte, Some(0.0004));
+    assert_eq!(trial.counters[&Side::Sender]["cpu.user_ns"], 100);
+    assert!(!trial.counters[&Side::Sender].contains_key("cpu.0.user_ns"));
+}
+
+#[test]
+fn chronograph_shares_are_of_the_time_between_readings() {
+    let sample = |at_s: u64, busy: u64, rwnd: u64| linerate_model::sample::TcpSample {
+        at_ns: at_s * 1_000_000_000,
+        busy_ns: Some(busy * 1_000_000),
+        rwnd_limited_ns: Some(rwnd * 1_000_000),
+        retrans_segments: Some(at_s),
+        cwnd_bytes: Some(1000 * at_s),
+        srtt_ns: Some(1_000_000),
+        ..Default::default()
+    };
+    let mut sender = report(Side::Sender, 0, 0);
+    sender.streams[0].bytes = ByteCount::new(1_250_000);
+    sender.streams[0].intervals = vec![linerate_model::sample::IntervalCount {
+        end: Duration::from_secs(1),
+        bytes: ByteCount::new(1_250_000),
+        ..Default::default()
+    }];
+    sender.streams[0].tcp = vec![
+        sample(1, 500, 100),
+        sample(2, 1400, 600),
+        sample(3, 2300, 1100),
+    ];
+    let mut spec = TestSpec::tcp_bulk();
+    spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
+    let trial = trial(0, &spec, Direction::Reverse, Some(sender), None);
+    let tcp = trial.tcp.unwrap();
+    assert_eq!(tcp.busy_ratio.unwrap().get(), 0.9);
+    assert_eq!(tcp.rwnd_limited_ratio.unwrap().get(), 0.5);
+    assert_eq!(tcp.sndbuf_limited_ratio, None);
+    assert_eq!(tcp.retransmitted_segments, Some(2));
+    assert_eq!(tcp.cwnd_mean_bytes, Some(ByteCount::new(2000)));
+    assert_eq!(trial.intervals[0].cwnd_bytes, Some(ByteCount::new(1000)));
+    assert!(trial.packets.is_none());
+}
+
+#[test]
+fn a_ping_pong_counts_unanswered_requests_and_round_trips() {
+    let mut sender = report(Side::Sender, 98, 32);
+    let mut rtt = Histogram::new();
+    rtt.record(20_000);
+    sender.streams[0].rtt = Some(rtt);
+    sender.streams[0].timeouts = Some(PacketCount::new(2));
+    let spec = TestSpec::ping_pong(Transport::Udp);
+    let trial = trial(0, &spec, Direction::Forward, Some(sender), None);
+    assert_eq!(counts(&trial), (100, 98, 2));
+    assert_eq!(trial.delay.unwrap().of, DelayOf::RoundTrip);
+    assert!(trial.valid, "{:?}", trial.reasons);
+}
+
+#[test]
+fn intervals_of_streams_add_up() {
+    let interval = |start: u64, bytes: u64| linerate_model::sample::IntervalCount {
+        start: Duration::from_millis(start),
+        end: Duration::from_millis(start + 1000),
+        bytes: ByteCount::new(bytes),
+        packets: PacketCount::new(1),
+    };
+    let mut sender = report(Side::Sender, 2, 1000);
+    sender.streams[0].intervals = vec![interval(0, 1000), interval(1000, 2000)];
+    let mut other = sender.streams[0].clone();
+    other.index = 1;
+    other.intervals = vec![interval(3, 500)];
+    sender.streams.push(other);
+    let trial = udp(Some(sender), None);
+    let rates: Vec<_> = trial
+        .intervals
+        .iter()
+        .map(|i| i.offered_load.unwrap().bps())
+        .collect();
+    assert_eq!(rates, [12_000, 16_000]);
+    assert_eq!(trial.intervals[0].received_rate, None);
+}
+
+/// Reports that no honest engine would make.
+pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
+    let number = || prop_oneof![0..2000_u64, any::<u64>()];
+    let stream = (
+        (0..3_u16, number(), number(), number(), number()),
+        (number(), number(), number(), proptest::option::of(number())),
+    )
+        .prop_map(
+            move |((index, bytes, packets, nanos, got), (dup, old, seen, own))| {
+                let sequence = (side == Side::Receiver).then_some(SequenceCount {
+                    received: PacketCount::new(got),
+                    duplicated: PacketCount::new(dup),
+                    next_expected: seen,
+                    too_old: PacketCount::new(old),
+                    ..SequenceCount::default()
+                });
+                StreamReport {
+                    index,
+                    bytes: ByteCount::new(bytes),
+                    packets: PacketCount::new(packets),
+                    duration: Duration::from_nanos(nanos),
+                    sequence,
+                    socket_overflows: own.map(PacketCount::new),
+                    refused: own.map(PacketCount::new),
+                    intervals: vec![linerate_model::sample::IntervalCount {
+                        start: Duration::from_nanos(dup),
+                        end: Duration::from_nanos(seen),
+                        bytes: ByteCount::new(bytes),
+                        packets: PacketCount::new(packets),
+                    }],
+                    ..StreamReport::default()
+                }
+            },
+        );
+    let names: Vec<&'static str> = signals::ALL.iter().map(|signal| signal.name).collect();
+    let values = || {
+        proptest::collection::btree_map(
+            proptest::sample::select(names.clone()).prop_map(str::to_owned),
+            number(),
+            0..35,
+        )
+    };
+    let snapshot = |(at_ns, values)| Snapshot {
+        at_ns,
+        values,
+        ..Snapshot::default()
+    };
+    (
+        proptest::collection::vec(stream, 0..4),
+        (number(), values()).prop_map(snapshot),
+        (number(), values()).prop_map(snapshot),
+    )
+        .prop_map(move |(streams, before, after)| EndpointReport {
+            side,
+            streams,
+            before,
+            after,
+        })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_reported_the_accounting_holds(
+        sender in proptest::option::of(any_report(Side::Sender)),
+        receiver in proptest::option::of(any_report(Side::Receiver)),
+    ) {
+        let trial = udp(sender, receiver);
+        let Some(packets) = trial.packets else { return Ok(()) };
+        if let (Some(sent), Some(received), Some(lost)) = (packets.sent, packets.received, packets.lost) {
+            prop_assert_eq!(sent.get(), received.get() + lost.get());
+            let placed: u64 = trial.ledger.iter().map(|entry| entry.packets.get()).sum();
+            prop_assert_eq!(placed, lost.get());
+        }
+        if let Some(ratio) = packets.loss_ratio {
+            prop_assert!((0.0..=1.0).contains(&ratio.get()));
+        }
+    }
+}

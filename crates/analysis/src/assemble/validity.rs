@@ -1,0 +1,201 @@
+//! Whether a trial's numbers can be trusted, and what to be careful about.
+
+use super::packets::{by_stream, received};
+use super::{Ends, streams, total};
+use linerate_model::PacketCount;
+use linerate_model::run::Trial;
+use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::signals::{self, SignalKind};
+use linerate_model::spec::{Side, Stop};
+use std::time::Duration;
+
+/// Everything there is to say, and whether any of it spoils the trial.
+#[derive(Default)]
+pub(super) struct Judgement {
+    spoilt: Vec<String>,
+    careful: Vec<String>,
+}
+
+impl Judgement {
+    pub(super) fn is_valid(&self) -> bool {
+        self.spoilt.is_empty()
+    }
+
+    /// What spoils first.
+    pub(super) fn reasons(self) -> Vec<String> {
+        self.spoilt.into_iter().chain(self.careful).collect()
+    }
+}
+
+/// Judges the reports against each other and against what was asked for.
+pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
+    let mut judgement = Judgement::default();
+    reports_exist(ends, &mut judgement);
+    more_received_than_sent(ends, trial, &mut judgement);
+    for (side, report) in [("sender", ends.sender), ("receiver", ends.receiver)] {
+        if let Some(report) = report {
+            clocks(side, report, &mut judgement);
+            counters_went_back(side, report, &mut judgement);
+        }
+    }
+    ended_early(ends, trial, &mut judgement);
+    refused(ends, &mut judgement);
+    strays(ends, &mut judgement);
+    judgement
+}
+
+fn reports_exist(ends: &Ends<'_>, judgement: &mut Judgement) {
+    if ends.sender.is_none() {
+        judgement.spoilt.push(
+            "no report from the sender: what it offered and any loss at the end are not known"
+                .to_owned(),
+        );
+    }
+    if ends.receiver.is_none() {
+        let text = "no report from the receiver: what arrived is not known";
+        if ends.is_ping_pong() {
+            judgement.careful.push(
+                "no report from the responder: its CPU and counters are not known".to_owned(),
+            );
+        } else {
+            judgement.spoilt.push(text.to_owned());
+        }
+    }
+}
+
+fn more_received_than_sent(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
+    let (Some(sender), Some(receiver)) = (ends.sender, ends.receiver) else {
+        return;
+    };
+    if ends.is_datagrams() {
+        let sent = by_stream(sender, |stream| stream.packets.get());
+        for (index, got) in by_stream(receiver, received) {
+            let given = sent.get(&index).copied().unwrap_or(0);
+            if got > given {
+                judgement.spoilt.push(format!(
+                    "stream {index}: the receiver counted {got} datagrams, the sender sent {given}"
+                ));
+            }
+        }
+        let reported = by_stream(receiver, |_| 0);
+        for index in sent.keys().filter(|index| !reported.contains_key(index)) {
+            judgement.spoilt.push(format!(
+                "stream {index}: no report from the receiver, so its loss is not known"
+            ));
+        }
+    } else if !ends.is_ping_pong()
+        && ends.spec.warm_up.is_zero()
+        && trial.received_bytes > trial.sent_bytes
+    {
+        judgement.spoilt.push(format!(
+            "the receiver took {} bytes, the sender sent {}",
+            total(receiver, |stream| stream.bytes.get()),
+            total(sender, |stream| stream.bytes.get())
+        ));
+    }
+}
+
+/// The counted time must lie within the two snapshots, on the same clock.
+fn clocks(side: &str, report: &EndpointReport, judgement: &mut Judgement) {
+    // Snapshots are taken outside the counted time; this much is left for their own reading.
+    const SLACK: Duration = Duration::from_millis(50);
+    let (before, after) = (report.before.at_ns, report.after.at_ns);
+    if after < before {
+        judgement.spoilt.push(format!(
+            "the {side}'s clock went back by {} ns during the trial",
+            before - after
+        ));
+        return;
+    }
+    let window = Duration::from_nanos(after - before);
+    let counted = super::duration(Some(report)).unwrap_or_default();
+    if !window.is_zero() && counted > window.saturating_add(SLACK) {
+        judgement.spoilt.push(format!(
+            "the {side} counted {:.3} s, but only {:.3} s passed between its snapshots",
+            counted.as_secs_f64(),
+            window.as_secs_f64()
+        ));
+    }
+    if counted.is_zero() && total(report, |stream| stream.packets.get()) > 1 {
+        judgement
+            .spoilt
+            .push(format!("the {side} moved data in no time at all"));
+    }
+}
+
+fn counters_went_back(side: &str, report: &EndpointReport, judgement: &mut Judgement) {
+    let back: Vec<&str> = signals::ALL
+        .iter()
+        .filter(|signal| signal.kind == SignalKind::Counter)
+        .filter(|signal| {
+            let (before, after) = (&report.before.values, &report.after.values);
+            matches!((before.get(signal.name), after.get(signal.name)), (Some(a), Some(b)) if b < a)
+        })
+        .map(|signal| signal.name)
+        .collect();
+    if !back.is_empty() {
+        judgement.careful.push(format!(
+            "counters of the {side} went backwards and are left out: {}",
+            back.join(", ")
+        ));
+    }
+}
+
+/// A trial that had less than half its time measured something else than was asked.
+fn ended_early(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
+    // Below this many packets the counted time, first to last packet, is naturally short.
+    const ENOUGH_PACKETS: u64 = 20;
+    let Stop::After(asked) = ends.spec.stop else {
+        return;
+    };
+    let few = trial
+        .packets
+        .and_then(|packets| packets.sent)
+        .is_some_and(|sent| sent.get() < ENOUGH_PACKETS);
+    let (Some(sender), false) = (super::duration(ends.sender), few) else {
+        return;
+    };
+    if sender < asked / 2 {
+        judgement.spoilt.push(format!(
+            "ended after {:.3} s of {:.3} s",
+            sender.as_secs_f64(),
+            asked.as_secs_f64()
+        ));
+    }
+}
+
+fn refused(ends: &Ends<'_>, judgement: &mut Judgement) {
+    let refused = sum(ends, Side::Sender, |stream| stream.refused);
+    if refused > 0 {
+        judgement.careful.push(format!(
+            "the sender's system refused {refused} datagrams; they count as not offered, not as lost"
+        ));
+    }
+}
+
+fn strays(ends: &Ends<'_>, judgement: &mut Judgement) {
+    let sequence = |part: fn(&linerate_model::sample::SequenceCount) -> PacketCount| {
+        sum(ends, Side::Receiver, move |stream: &StreamReport| {
+            stream.sequence.as_ref().map(part)
+        })
+    };
+    let foreign = sequence(|sequence| sequence.foreign);
+    if foreign > 0 {
+        judgement.careful.push(format!(
+            "{foreign} datagrams of another sender reached the receiver; they count nowhere"
+        ));
+    }
+    let too_old = sequence(|sequence| sequence.too_old);
+    if too_old > 0 {
+        judgement.careful.push(format!(
+            "{too_old} datagrams came too late to be told from duplicates; they count as lost"
+        ));
+    }
+}
+
+fn sum(ends: &Ends<'_>, side: Side, part: impl Fn(&StreamReport) -> Option<PacketCount>) -> u64 {
+    streams(ends.report(side))
+        .filter_map(part)
+        .map(PacketCount::get)
+        .fold(0, u64::saturating_add)
+}

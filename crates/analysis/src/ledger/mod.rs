@@ -1,0 +1,208 @@
+//! The loss ledger: every lost packet is put in a place, and the places sum to what was lost.
+//!
+//! The test's own sockets are asked first: what they dropped is exact. Counters of a whole host or
+//! interface also count other traffic, so they bound from above, and their entries say so.
+//! `network` is written only where both interfaces justify it: the sender's sent at least as many
+//! packets as the test, and the receiver's either got too few or is followed by counters that
+//! account for every drop behind it. What is left is `unknown`, with the reason.
+//!
+//! Invariant: for any counters whatever, the entries sum to `lost` and no entry is empty.
+//!
+//! # References
+//! - `UdpRcvbufErrors` includes the drops of `SO_RXQ_OVFL`: Linux `__udp_enqueue_schedule_skb`
+//! - `UdpSndbufErrors` counts a qdisc's drop and a refusal too: Linux `udp_send_skb`, `udp_sendmsg`
+
+mod counters;
+
+use counters::{Claim, Host};
+use linerate_model::PacketCount;
+use linerate_model::run::{LedgerEntry, Packets, Place};
+use linerate_model::sample::{EndpointReport, StreamReport};
+
+/// Places what `packets` lost, from the counters of both ends over the trial.
+///
+/// Empty when nothing was lost or the loss is not known. Entries are in path order, `unknown` last.
+pub fn place(
+    packets: &Packets,
+    sender: Option<&EndpointReport>,
+    receiver: Option<&EndpointReport>,
+) -> Vec<LedgerEntry> {
+    let lost = packets.lost.map_or(0, PacketCount::get);
+    let mut book = Book::of(lost);
+    let overflows = sum(receiver, |stream| stream.socket_overflows);
+    book.take(
+        Place::ReceiverSocket,
+        overflows.unwrap_or(0),
+        "SO_RXQ_OVFL of the test's own sockets",
+    );
+    book.take(
+        Place::Unknown,
+        sum(receiver, |stream| stream.sequence.map(|s| s.too_old)).unwrap_or(0),
+        "came so late that it could not be told from a duplicate: perhaps not lost",
+    );
+    let sending = sender.map(|report| Host::sender(report, packets));
+    let receiving = receiver.map(|report| Host::receiver(report, packets, overflows));
+    let upstream = Upstream::between(packets, sending.as_ref(), receiving.as_ref());
+    let claims: Vec<Claim> = [&sending, &receiving]
+        .into_iter()
+        .flatten()
+        .flat_map(|host| host.claims.iter().cloned())
+        .collect();
+    book.settle(&claims, upstream.network_at_least);
+    match upstream.doubt {
+        None => book.rest(Place::Network, &upstream.why),
+        Some(doubt) => {
+            let proven = upstream.network_at_least;
+            book.take(Place::Network, proven, &upstream.why);
+            book.rest(Place::Unknown, &doubt);
+        }
+    }
+    book.close()
+}
+
+/// What the two interfaces say of packets between them.
+struct Upstream {
+    /// Packets that provably left the sender's interface and did not reach the receiver's.
+    network_at_least: u64,
+    /// Why the rest cannot be given to the network; `None` if it can.
+    doubt: Option<String>,
+    /// The figures that justify `network`.
+    why: String,
+}
+
+impl Upstream {
+    fn between(packets: &Packets, sender: Option<&Host>, receiver: Option<&Host>) -> Self {
+        let sent = packets.sent.map_or(0, PacketCount::get);
+        let duplicates = packets.duplicated.map_or(0, PacketCount::get);
+        let doubtful = |doubt: String| Self {
+            network_at_least: 0,
+            doubt: Some(doubt),
+            why: String::new(),
+        };
+        let (Some(sender), Some(receiver)) = (sender, receiver) else {
+            let end = if sender.is_none() {
+                "sender"
+            } else {
+                "receiver"
+            };
+            return doubtful(format!("the {end} gave no report, so nothing places these"));
+        };
+        let left = match &sender.passed {
+            Ok(passed) if passed.at_most >= sent => passed,
+            Ok(passed) => {
+                return doubtful(format!(
+                    "of {sent} datagrams at most {} left the sender's interface, and no counter says where the others stayed",
+                    passed.at_most
+                ));
+            }
+            Err(missing) => return doubtful(missing.clone()),
+        };
+        let arrived = match &receiver.passed {
+            Ok(passed) => passed,
+            Err(missing) => return doubtful(missing.clone()),
+        };
+        let absent = sent
+            .saturating_add(duplicates)
+            .saturating_sub(arrived.at_most)
+            .saturating_sub(receiver.claimed(Place::ReceiverNic));
+        Self {
+            network_at_least: absent.saturating_sub(sender.claims_total()),
+            doubt: receiver.doubt(),
+            why: format!(
+                "sender's interface sent {}, receiver's got {} (each with other traffic)",
+                left.text, arrived.text
+            ),
+        }
+    }
+}
+
+/// Lost packets that wait for a place, and those that have one.
+struct Book {
+    left: u64,
+    entries: Vec<LedgerEntry>,
+}
+
+impl Book {
+    fn of(lost: u64) -> Self {
+        Self {
+            left: lost,
+            entries: Vec::new(),
+        }
+    }
+
+    /// Puts up to `packets` of what is left at `place`.
+    fn take(&mut self, place: Place, packets: u64, source: &str) {
+        let packets = packets.min(self.left);
+        if packets == 0 {
+            return;
+        }
+        self.left -= packets;
+        self.entries.push(LedgerEntry {
+            place,
+            packets: PacketCount::new(packets),
+            source: source.to_owned(),
+        });
+    }
+
+    fn rest(&mut self, place: Place, source: &str) {
+        self.take(place, self.left, source);
+    }
+
+    /// Gives each host-wide counter what it claims. Where several claim more than was lost, each
+    /// gets only what the others cannot explain; whose the others are is unknown.
+    fn settle(&mut self, claims: &[Claim], network_at_least: u64) {
+        let available = self.left.saturating_sub(network_at_least);
+        let total = claims
+            .iter()
+            .fold(0_u64, |sum, claim| sum.saturating_add(claim.at_most));
+        if total <= available {
+            for claim in claims {
+                self.take(claim.place, claim.at_most, &claim.source());
+            }
+            return;
+        }
+        let mut open = available;
+        for claim in claims {
+            let others = claims
+                .iter()
+                .filter(|other| other.signal != claim.signal)
+                .fold(0_u64, |sum, other| sum.saturating_add(other.at_most));
+            let own = available
+                .saturating_sub(others)
+                .min(claim.at_most)
+                .min(open);
+            open -= own;
+            self.take(claim.place, own, &claim.source());
+        }
+        let names: Vec<String> = claims.iter().map(Claim::figure).collect();
+        self.take(
+            Place::Unknown,
+            open,
+            &format!(
+                "host-wide counters claim more than was lost: {}",
+                names.join(", ")
+            ),
+        );
+    }
+
+    fn close(mut self) -> Vec<LedgerEntry> {
+        self.entries.sort_by_key(|entry| entry.place);
+        self.entries
+    }
+}
+
+/// The sum over streams of what at least one of them knows.
+fn sum(
+    report: Option<&EndpointReport>,
+    part: impl Fn(&StreamReport) -> Option<PacketCount>,
+) -> Option<u64> {
+    report?
+        .streams
+        .iter()
+        .filter_map(part)
+        .map(PacketCount::get)
+        .reduce(u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests;

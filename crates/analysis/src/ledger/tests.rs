@@ -1,0 +1,182 @@
+use super::*;
+use crate::assemble::tests::{any_report, report, set};
+use linerate_model::signals as signal;
+use linerate_model::spec::Side;
+use proptest::prelude::*;
+
+fn lost(sent: u64, lost: u64) -> Packets {
+    Packets {
+        sent: Some(PacketCount::new(sent)),
+        received: Some(PacketCount::new(sent - lost)),
+        lost: Some(PacketCount::new(lost)),
+        ..Packets::default()
+    }
+}
+
+/// Two ends that read every counter: 1000 datagrams sent, `got` taken, nothing dropped anywhere.
+fn ends(got: u64, arrived: u64) -> (EndpointReport, EndpointReport) {
+    let mut sender = report(Side::Sender, 1000, 1448);
+    let mut receiver = report(Side::Receiver, got, 1448);
+    set(&mut sender, signal::NIC_TX_PACKETS, 1003);
+    set(&mut sender, signal::NIC_TX_BYTES, 1003 * 1490);
+    for name in [
+        signal::QDISC_DROPPED,
+        signal::UDP_SNDBUF_ERRORS,
+        signal::NIC_TX_DROPPED,
+    ] {
+        set(&mut sender, name, 0);
+    }
+    set(&mut receiver, signal::NIC_RX_PACKETS, arrived);
+    set(&mut receiver, signal::NIC_RX_BYTES, arrived * 1490);
+    for name in [
+        signal::NIC_RX_DROPPED,
+        signal::NIC_RX_ERRORS,
+        signal::SOFTNET_DROPPED,
+        signal::UDP_RCVBUF_ERRORS,
+        signal::UDP_CSUM_ERRORS,
+    ] {
+        set(&mut receiver, name, 0);
+    }
+    (sender, receiver)
+}
+
+fn placed(entries: &[LedgerEntry]) -> Vec<(Place, u64)> {
+    entries
+        .iter()
+        .map(|entry| (entry.place, entry.packets.get()))
+        .collect()
+}
+
+#[test]
+fn what_is_counted_nowhere_and_did_not_arrive_was_lost_in_the_network() {
+    let (sender, receiver) = ends(863, 866);
+    let entries = place(&lost(1000, 137), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::Network, 137)]);
+    assert!(
+        entries[0].source.contains("sent 1003"),
+        "{}",
+        entries[0].source
+    );
+    assert!(
+        entries[0].source.contains("got 866"),
+        "{}",
+        entries[0].source
+    );
+}
+
+#[test]
+fn the_sockets_own_count_comes_first_and_is_exact() {
+    let (sender, mut receiver) = ends(700, 902);
+    receiver.streams[0].socket_overflows = Some(PacketCount::new(200));
+    set(&mut receiver, signal::UDP_RCVBUF_ERRORS, 200);
+    let entries = place(&lost(1000, 300), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [(Place::Network, 100), (Place::ReceiverSocket, 200)]
+    );
+    assert!(entries[1].source.contains("SO_RXQ_OVFL"));
+}
+
+#[test]
+fn a_host_wide_counter_says_that_it_is_an_upper_bound() {
+    let (sender, mut receiver) = ends(900, 1003);
+    set(&mut receiver, signal::SOFTNET_DROPPED, 100);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::ReceiverBacklog, 100)]);
+    assert!(entries[0].source.contains("upper bound"));
+}
+
+#[test]
+fn a_qdisc_drop_is_not_counted_again_as_a_send_buffer_error() {
+    let (mut sender, receiver) = ends(900, 902);
+    set(&mut sender, signal::QDISC_DROPPED, 100);
+    set(&mut sender, signal::UDP_SNDBUF_ERRORS, 100);
+    set(&mut sender, signal::NIC_TX_PACKETS, 1000);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::SenderQdisc, 100)]);
+}
+
+#[test]
+fn two_counters_that_claim_too_much_leave_a_rest_unknown() {
+    let (sender, mut receiver) = ends(900, 1003);
+    set(&mut receiver, signal::SOFTNET_DROPPED, 70);
+    set(&mut receiver, signal::NIC_RX_DROPPED, 60);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [
+            (Place::ReceiverNic, 30),
+            (Place::ReceiverBacklog, 40),
+            (Place::Unknown, 30)
+        ]
+    );
+    assert!(entries[2].source.contains("claim more than was lost"));
+}
+
+#[test]
+fn without_the_receivers_counters_the_place_is_unknown_and_says_why() {
+    let (sender, mut receiver) = ends(900, 1003);
+    receiver.after.values.remove(signal::SOFTNET_DROPPED);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::Unknown, 100)]);
+    assert!(entries[0].source.contains(signal::SOFTNET_DROPPED));
+}
+
+#[test]
+fn what_provably_did_not_arrive_is_the_networks_even_if_the_receiver_is_half_blind() {
+    let (sender, mut receiver) = ends(900, 920);
+    receiver.after.values.remove(signal::SOFTNET_DROPPED);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [(Place::Network, 80), (Place::Unknown, 20)]
+    );
+}
+
+#[test]
+fn an_interface_that_sent_too_little_does_not_accuse_the_network() {
+    let (mut sender, receiver) = ends(900, 903);
+    set(&mut sender, signal::NIC_TX_PACKETS, 950);
+    set(&mut sender, signal::NIC_TX_BYTES, 950 * 1490);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::Unknown, 100)]);
+    assert!(entries[0].source.contains("at most 950 left"));
+}
+
+#[test]
+fn aggregated_packets_are_bounded_by_their_bytes() {
+    let (mut sender, mut receiver) = ends(900, 0);
+    // Ten datagrams of 1448 bytes in each packet: 100 went out, 90 came in.
+    set(&mut sender, signal::NIC_TX_PACKETS, 100);
+    set(&mut sender, signal::NIC_TX_BYTES, 100 * 14_522);
+    set(&mut receiver, signal::NIC_RX_PACKETS, 90);
+    set(&mut receiver, signal::NIC_RX_BYTES, 90 * 14_522);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::Network, 100)]);
+    assert!(entries[0].source.contains("aggregated"));
+}
+
+#[test]
+fn nothing_lost_is_an_empty_ledger() {
+    let (sender, receiver) = ends(1000, 1003);
+    assert!(place(&lost(1000, 0), Some(&sender), Some(&receiver)).is_empty());
+    assert!(place(&Packets::default(), Some(&sender), None).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn places_always_sum_to_what_was_lost(
+        sent in any::<u64>(),
+        share in 0.0..=1.0_f64,
+        sender in proptest::option::of(any_report(Side::Sender)),
+        receiver in proptest::option::of(any_report(Side::Receiver)),
+    ) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "any share will do")]
+        let missing = ((sent as f64 * share) as u64).min(sent);
+        let entries = place(&lost(sent, missing), sender.as_ref(), receiver.as_ref());
+        let sum: u64 = entries.iter().map(|entry| entry.packets.get()).sum();
+        prop_assert_eq!(sum, missing);
+        prop_assert!(entries.iter().all(|entry| entry.packets.get() > 0));
+        prop_assert!(entries.iter().all(|entry| !entry.source.is_empty()));
+    }
+}

@@ -1,0 +1,247 @@
+//! The congestion window: TCP had data, but its congestion control let no more be in flight.
+
+use super::evidence::{Delays, Evidence, Need, Regime};
+use super::path_loss::window_share;
+use super::receiver_window::LEAST_SHARE;
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Limit, Trial};
+use linerate_model::spec::Side;
+
+/// Throughput follows congestion window / RTT, not the link.
+pub(super) struct Congestion;
+
+impl Rule for Congestion {
+    fn id(&self) -> &'static str {
+        "congestion"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Congestion
+    }
+
+    fn summary(&self) -> &'static str {
+        "TCP's congestion window limits: throughput follows window / RTT, and not the link."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[
+            Need::CongestionWindow,
+            Need::Chronographs,
+            Need::Delay,
+            Need::LinkSpeed,
+        ]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if !evidence.is_tcp() {
+            return clear("datagrams know no congestion window");
+        }
+        if evidence.regime() == Regime::Nothing {
+            return clear("everything that was intended was carried");
+        }
+        let windows: Vec<Window> = evidence
+            .subject()
+            .iter()
+            .filter_map(|t| Window::of(t))
+            .collect();
+        if windows.is_empty() {
+            return not_evaluated(format!(
+                "not recorded: {}",
+                Need::CongestionWindow.describe()
+            ));
+        }
+        if let Some(share) = window_share(evidence) {
+            return by_chronograph(evidence, &windows, share);
+        }
+        by_window(evidence, &windows)
+    }
+}
+
+/// What one trial had in flight, and what it carried.
+struct Window {
+    low: f64,
+    high: f64,
+    mean: f64,
+    rate: f64,
+}
+
+impl Window {
+    fn of(trial: &Trial) -> Option<Self> {
+        let over_time: Vec<f64> = trial
+            .intervals
+            .iter()
+            .filter_map(|interval| interval.cwnd_bytes)
+            .map(|bytes| words::nanos(bytes.get()))
+            .collect();
+        let tcp = trial.tcp.as_ref();
+        let mean = tcp
+            .and_then(|tcp| tcp.cwnd_mean_bytes)
+            .map(|bytes| words::nanos(bytes.get()))
+            .or_else(|| super::evidence::mean(over_time.iter().copied()))?;
+        Some(Self {
+            low: over_time
+                .iter()
+                .copied()
+                .min_by(f64::total_cmp)
+                .unwrap_or(mean),
+            high: over_time
+                .iter()
+                .copied()
+                .max_by(f64::total_cmp)
+                .unwrap_or(mean),
+            mean,
+            rate: trial.received_rate.or(trial.offered_load)?.as_f64(),
+        })
+    }
+
+    fn told(&self) -> String {
+        let kib = |bytes: f64| bytes / 1024.0;
+        if self.high - self.low < 1024.0 {
+            return format!(
+                "{} with a congestion window of {:.0} KiB",
+                words::rate(self.rate),
+                kib(self.mean)
+            );
+        }
+        format!(
+            "{} with a congestion window of {:.0} to {:.0} KiB",
+            words::rate(self.rate),
+            kib(self.low),
+            kib(self.high)
+        )
+    }
+}
+
+fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> RuleOutcome {
+    if share < LEAST_SHARE {
+        return clear(format!(
+            "the congestion window limited only {} of the time",
+            words::percent(share)
+        ));
+    }
+    let Some(delays) = Delays::of(evidence) else {
+        return not_evaluated(format!("not recorded: {}", Need::Delay.describe()));
+    };
+    if delays.queue_stands() {
+        return clear(format!(
+            "the window was large enough to make a queue stand (RTT {}, {} at best)",
+            words::time(delays.loaded),
+            words::time(delays.base)
+        ));
+    }
+    let told = windows.first().map_or_else(String::new, Window::told);
+    case(
+        Some(share),
+        Confidence::Supported,
+        format!(
+            "The congestion window limits: {told}, {} of the time, without a standing queue.",
+            words::percent(share)
+        ),
+        vec![format!(
+            "Neither the receiver's window nor the send buffer held TCP back for {} of the trial (TCP chronographs).",
+            words::percent(share)
+        )],
+    )
+}
+
+/// A log that shows only the window: window / RTT is what a window-limited sender carries.
+fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
+    let (Some(first), fastest) = (windows.first(), fastest(windows)) else {
+        return not_evaluated(format!(
+            "not recorded: {}",
+            Need::CongestionWindow.describe()
+        ));
+    };
+    let of_link = evidence.link_speed().map(|speed| fastest / speed);
+    if of_link.is_some_and(|share| share > 0.9) {
+        return clear("the rate is the link's");
+    }
+    let mut claim = format!(
+        "Throughput follows the congestion window / RTT: {}",
+        first.told()
+    );
+    if let (Some(share), Some(speed)) = (of_link, evidence.link_speed()) {
+        let link = format!(
+            ", not the link ({} of {})",
+            words::percent(share),
+            words::rate(speed)
+        );
+        claim.push_str(&link);
+    }
+    let mut figures: Vec<String> = windows
+        .iter()
+        .map(|window| format!("{}.", window.told()))
+        .collect();
+    if let Some(times) = implied_rtt(windows) {
+        figures.push(times);
+    }
+    let missing = [
+        Need::Delay,
+        Need::Chronographs,
+        Need::SenderCpu,
+        Need::ReceiverCpu,
+        Need::LinkSpeed,
+    ];
+    figures.extend(Need::missing(&missing, evidence).map(|text| format!("Was {text}.")));
+    let supported = of_link.is_some_and(|share| share < 0.5) && rises_with_window(windows);
+    let confidence = if supported {
+        Confidence::Supported
+    } else {
+        Confidence::Weak
+    };
+    case(None, confidence, format!("{claim}."), figures)
+}
+
+fn fastest(windows: &[Window]) -> f64 {
+    windows.iter().map(|window| window.rate).fold(0.0, f64::max)
+}
+
+/// What the RTT must be if the window limits.
+fn implied_rtt(windows: &[Window]) -> Option<String> {
+    let rtt = |window: &Window| (window.rate > 0.0).then(|| window.mean * 8e9 / window.rate);
+    let all: Vec<f64> = windows.iter().filter_map(rtt).collect();
+    let low = all.iter().copied().min_by(f64::total_cmp)?;
+    let high = all.iter().copied().max_by(f64::total_cmp)?;
+    Some(if high < low * 1.05 {
+        format!(
+            "Window / rate = {}: the RTT that makes the window the limit.",
+            words::time(low)
+        )
+    } else {
+        format!(
+            "Window / rate = {} to {}: the RTT that makes the window the limit.",
+            words::time(low),
+            words::time(high)
+        )
+    })
+}
+
+/// Whether of any two trials the one with the larger window is the faster, and windows do differ.
+fn rises_with_window(windows: &[Window]) -> bool {
+    let mut sorted: Vec<&Window> = windows.iter().collect();
+    sorted.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+    let rises = sorted
+        .windows(2)
+        .all(|pair| pair[0].rate <= pair[1].rate * 1.01);
+    let differ = matches!(sorted.as_slice(), [least, .., most] if most.mean > least.mean * 1.2);
+    rises && differ
+}
+
+fn case(
+    share: Option<f64>,
+    confidence: Confidence,
+    claim: String,
+    evidence: Vec<String>,
+) -> RuleOutcome {
+    Case {
+        limit: Limit::Congestion,
+        side: Some(Side::Sender),
+        share,
+        confidence,
+        claim,
+        evidence,
+        change: "repeat with two and four streams, or with another congestion control",
+        expect: "the rates of the streams add up if each one's window is the limit",
+    }
+    .found()
+}

@@ -1,0 +1,134 @@
+//! The verdict of a run: every rule is asked, the one that explains most speaks.
+
+use super::{ALL, Evidence, words};
+use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
+use linerate_model::spec::Direction;
+
+/// Asks every rule and picks the verdict; never more sure than [`Confidence::Supported`].
+///
+/// A finding counts its share of the loss or time times a certainty: 1 when supported, ½ when weak;
+/// a share that cannot be said counts as one half. The highest wins. Ties go to the earlier rule in
+/// [`ALL`], where causes come before the places they show in. `unknown` speaks only when no other
+/// rule does.
+///
+/// A run with traffic both ways is diagnosed each way; the verdict is that of the direction that
+/// was limited most surely, and its findings are the ones returned. A run made of other runs takes
+/// the verdict of the part that was limited most surely.
+pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
+    if run.trials.is_empty() && !run.parts.is_empty() {
+        return of_parts(run);
+    }
+    let mut directions: Vec<Direction> = Vec::new();
+    for trial in &run.trials {
+        if !directions.contains(&trial.direction) {
+            directions.push(trial.direction);
+        }
+    }
+    let several = directions.len() > 1;
+    let each = directions.into_iter().map(|direction| {
+        let (mut verdict, findings) = one_way(run, direction);
+        if several {
+            let way = match direction {
+                Direction::Forward => "Forward: ",
+                Direction::Reverse => "Reverse: ",
+                Direction::Duplex => "Both ways: ",
+            };
+            verdict.claim.insert_str(0, way);
+        }
+        (verdict, findings)
+    });
+    strongest(each).unwrap_or_else(|| one_way(run, Direction::Forward))
+}
+
+fn of_parts(run: &Run) -> (Verdict, Vec<Finding>) {
+    let parts = run.parts.iter().map(|part| {
+        let (mut verdict, findings) = diagnose(part);
+        let name = part.title.as_deref().unwrap_or(part.kind.as_str());
+        verdict.claim = format!("{name}: {}", verdict.claim);
+        (verdict, findings)
+    });
+    strongest(parts).unwrap_or_else(|| one_way(run, Direction::Forward))
+}
+
+type Diagnosis = (Verdict, Vec<Finding>);
+
+/// The first of those that say most: a limit before none, then by score.
+fn strongest(all: impl Iterator<Item = Diagnosis>) -> Option<Diagnosis> {
+    all.reduce(|best, next| {
+        let rank = |verdict: &Verdict| (limits(verdict), score(verdict));
+        let (a, b) = (rank(&best.0), rank(&next.0));
+        if (b.0, b.1) > (a.0, a.1) { next } else { best }
+    })
+}
+
+fn limits(verdict: &Verdict) -> u8 {
+    match verdict.limit {
+        Limit::Unknown => 0,
+        Limit::IntendedLoad => 1,
+        _ => 2,
+    }
+}
+
+fn score(verdict: &Verdict) -> f64 {
+    if verdict.limit == Limit::Unknown {
+        return 0.0;
+    }
+    let certainty = match verdict.confidence {
+        Confidence::Weak => 0.5,
+        Confidence::Supported | Confidence::Confirmed => 1.0,
+    };
+    certainty * verdict.share_ratio.map_or(0.5, linerate_model::Ratio::get)
+}
+
+fn one_way(run: &Run, direction: Direction) -> Diagnosis {
+    let mut findings: Vec<Finding> = Vec::with_capacity(ALL.len());
+    for rule in ALL {
+        let outcome = rule.examine(&Evidence::new(run, direction, &findings));
+        findings.push(Finding {
+            rule: rule.id().to_owned(),
+            outcome,
+        });
+    }
+    let mut best: Option<&Verdict> = None;
+    for finding in &findings {
+        let RuleOutcome::Found { verdict } = &finding.outcome else {
+            continue;
+        };
+        if best.is_none_or(|best| score(verdict) > score(best)) {
+            best = Some(verdict);
+        }
+    }
+    let verdict = best.cloned().unwrap_or_else(|| undecided(&findings));
+    (verdict, findings)
+}
+
+/// When not even `unknown` could be examined.
+fn undecided(findings: &[Finding]) -> Verdict {
+    let evidence = findings
+        .iter()
+        .filter_map(|finding| match &finding.outcome {
+            RuleOutcome::NotEvaluated { missing } => Some(format!("{}: {missing}", finding.rule)),
+            _ => None,
+        })
+        .collect();
+    Verdict {
+        limit: Limit::Unknown,
+        side: None,
+        share_ratio: None,
+        confidence: Confidence::Weak,
+        claim: format!(
+            "Nothing can be said of what limits: {} of {} rules lack what they need.",
+            words::count(missing(findings)),
+            ALL.len()
+        ),
+        evidence,
+        experiment: None,
+    }
+}
+
+fn missing(findings: &[Finding]) -> u64 {
+    let not = findings
+        .iter()
+        .filter(|finding| matches!(finding.outcome, RuleOutcome::NotEvaluated { .. }));
+    u64::try_from(not.count()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,204 @@
+//! Quantities that several rules read: gaps, plateaus, standing queues, placed losses.
+
+use super::{Evidence, load, mean};
+use crate::rules::words;
+use linerate_model::run::{DelayOf, Place, Trial};
+use linerate_model::{BitRate, PacketCount};
+
+/// What lay between the intended load and what arrived, summed over trials, in bit/s of L4 payload.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::rules) struct Gap {
+    /// Intended, but not offered.
+    pub(in crate::rules) short: f64,
+    /// Offered, but lost.
+    pub(in crate::rules) lost: f64,
+}
+
+impl Gap {
+    pub(in crate::rules) fn of(trials: &[&Trial]) -> Self {
+        let mut gap = Self::default();
+        for trial in trials {
+            let offered = trial.offered_load.map(BitRate::as_f64);
+            if let (Some(intended), Some(offered)) = (trial.intended_load, offered) {
+                gap.short += (intended.as_f64() - offered).max(0.0);
+            }
+            if let (Some(loss), Some(load)) = (trial.loss_ratio(), offered.or_else(|| load(trial)))
+            {
+                gap.lost += load * loss.get();
+            }
+        }
+        gap
+    }
+
+    pub(in crate::rules) fn total(self) -> f64 {
+        self.short + self.lost
+    }
+
+    /// Share of the gap that was never offered.
+    pub(in crate::rules) fn short_share(self) -> f64 {
+        if self.total() > 0.0 {
+            self.short / self.total()
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Received rates at loads beyond saturation, in bit/s of L4 payload.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::rules) struct Plateau {
+    /// Highest received rate of any trial.
+    pub(in crate::rules) peak: f64,
+    /// The load of that trial.
+    pub(in crate::rules) peak_load: f64,
+    /// Lowest received rate of the stressed trials.
+    pub(in crate::rules) lowest: f64,
+    /// Lowest stressed load.
+    pub(in crate::rules) from: f64,
+    /// Highest stressed load.
+    pub(in crate::rules) to: f64,
+    /// Received rate at the highest load.
+    pub(in crate::rules) last: f64,
+}
+
+/// Received rates within this of each other are one rate; a shaper's own granularity and
+/// one-second trials stay below it.
+const FLAT_RATIO: f64 = 0.02;
+/// Stressed loads must span at least this factor for their received rates to say anything.
+const SPAN_RATIO: f64 = 1.05;
+
+impl Plateau {
+    /// `None` unless a stressed trial has both a load and a received rate.
+    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        let point = |trial: &&Trial| Some((load(trial)?, trial.received_rate?.as_f64()));
+        let stressed: Vec<(f64, f64)> = evidence.stressed().iter().filter_map(point).collect();
+        let by_load = |a: &&(f64, f64), b: &&(f64, f64)| a.0.total_cmp(&b.0);
+        let by_rate = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let all: Vec<(f64, f64)> = evidence.trials().iter().filter_map(point).collect();
+        let peak = all.iter().max_by(by_rate)?;
+        let last = stressed.iter().max_by(by_load)?;
+        Some(Self {
+            peak: peak.1,
+            peak_load: peak.0,
+            lowest: stressed.iter().min_by(by_rate)?.1,
+            from: stressed.iter().min_by(by_load)?.0,
+            to: last.0,
+            last: last.1,
+        })
+    }
+
+    fn spans(&self) -> bool {
+        self.to >= self.from * SPAN_RATIO
+    }
+
+    /// Whether the received rate stayed the same while the load grew; `None` if the load did not grow.
+    pub(in crate::rules) fn is_flat(&self) -> Option<bool> {
+        self.spans()
+            .then_some(self.lowest >= self.peak * (1.0 - FLAT_RATIO))
+    }
+
+    /// Whether less arrived at the highest load than at the best one.
+    pub(in crate::rules) fn falls(&self) -> bool {
+        self.to > self.peak_load * SPAN_RATIO && self.last < self.peak * (1.0 - FLAT_RATIO)
+    }
+}
+
+/// Delay under load against delay without, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::rules) struct Delays {
+    /// Without load: PDV median of the relaxed trials, or the smallest RTT.
+    pub(in crate::rules) base: f64,
+    /// Under load: PDV median of the stressed trials, or the mean RTT.
+    pub(in crate::rules) loaded: f64,
+}
+
+/// A queue stands when delay under load is this many times the delay without…
+const QUEUE_FACTOR: f64 = 2.0;
+/// …and longer by at least this: below it lie interrupts and scheduling, in nanoseconds.
+const QUEUE_NANOS: f64 = 200_000.0;
+
+impl Delays {
+    /// `None` if either is not known.
+    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        if evidence.is_tcp() {
+            let min = |trial: &&Trial| trial.tcp.as_ref()?.min_rtt_ns;
+            return Some(Self {
+                base: words::nanos(evidence.subject().iter().filter_map(min).min()?),
+                loaded: evidence.tcp(|tcp| tcp.srtt_mean_ns.map(words::nanos))?,
+            });
+        }
+        let median = |trial: &&Trial| {
+            let delay = trial
+                .delay
+                .as_ref()
+                .filter(|delay| delay.of == DelayOf::Pdv)?;
+            delay.p50_ns.map(words::nanos)
+        };
+        // PDV counts from the fastest packet of its own trial, so without a relaxed trial that packet is the base.
+        let relaxed = mean(evidence.relaxed().iter().filter_map(median));
+        Some(Self {
+            base: relaxed.unwrap_or(0.0),
+            loaded: mean(evidence.stressed().iter().filter_map(median))?,
+        })
+    }
+
+    /// Whether a queue stands in the path under load.
+    pub(in crate::rules) fn queue_stands(self) -> bool {
+        self.loaded >= self.base * QUEUE_FACTOR && self.loaded - self.base >= QUEUE_NANOS
+    }
+}
+
+/// Where the packets of the stressed trials were lost.
+#[derive(Debug, Clone, Default)]
+pub(in crate::rules) struct Placed {
+    /// All packets lost.
+    pub(in crate::rules) lost: u64,
+    entries: Vec<(Place, u64)>,
+    sources: Vec<(Place, String)>,
+}
+
+impl Placed {
+    /// `None` when no stressed trial that lost packets says where.
+    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        let mut placed = Self::default();
+        for trial in evidence.subject() {
+            let lost = trial.packets.and_then(|packets| packets.lost);
+            placed.lost = placed.lost.saturating_add(lost.map_or(0, PacketCount::get));
+            for entry in &trial.ledger {
+                placed.entries.push((entry.place, entry.packets.get()));
+                placed.sources.push((entry.place, entry.source.clone()));
+            }
+        }
+        (placed.lost > 0 && !placed.entries.is_empty()).then_some(placed)
+    }
+
+    /// Packets lost at any of `places`.
+    pub(in crate::rules) fn at(&self, places: &[Place]) -> u64 {
+        let here = self
+            .entries
+            .iter()
+            .filter(|entry| places.contains(&entry.0));
+        here.fold(0, |sum, entry| sum.saturating_add(entry.1))
+    }
+
+    /// Their share of all that was lost.
+    pub(in crate::rules) fn share(&self, places: &[Place]) -> f64 {
+        linerate_model::Ratio::of(self.at(places), self.lost).get()
+    }
+
+    /// The first source that names `place`.
+    pub(in crate::rules) fn source(&self, place: Place) -> &str {
+        let named = self.sources.iter().find(|source| source.0 == place);
+        named.map_or("", |source| &source.1)
+    }
+
+    /// `12 of 34 lost packets (35.3 %)`.
+    pub(in crate::rules) fn figure(&self, places: &[Place]) -> String {
+        format!(
+            "{} of {} lost packets ({})",
+            words::count(self.at(places)),
+            words::count(self.lost),
+            words::percent(self.share(places))
+        )
+    }
+}

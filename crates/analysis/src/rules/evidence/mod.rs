@@ -1,0 +1,258 @@
+//! What rules read: one direction of one run, with the quantities that several rules share.
+
+mod figures;
+mod needs;
+
+pub(super) use figures::{Delays, Gap, Placed, Plateau};
+pub use needs::Need;
+
+use linerate_model::run::{
+    BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
+};
+use linerate_model::signals;
+use linerate_model::spec::{Direction, Side, Transport};
+
+/// An offered load this far below the intended one is short of it (RFC 2285 §3.5). Pacing of a
+/// sender that keeps up is exact to far less; a log's three digits round by up to 0.5 %.
+const SHORT_RATIO: f64 = 0.01;
+
+/// What stopped the load from growing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Regime {
+    /// Everything that was asked for was carried.
+    Nothing,
+    /// Packets were lost or delayed that the sender had offered.
+    Loss,
+    /// The sender offered less than intended, and nothing else gave way.
+    Sender,
+    /// No load was intended: the sender gave what it could (or what TCP let it).
+    Unpaced,
+}
+
+/// One direction of one run.
+pub struct Evidence<'a> {
+    run: &'a Run,
+    trials: Vec<&'a Trial>,
+    goal: Option<&'a GoalResult>,
+    earlier: &'a [Finding],
+}
+
+impl<'a> Evidence<'a> {
+    /// The valid trials of `direction`; all of them if none is valid. `earlier` are the outcomes
+    /// of the rules that came before.
+    pub fn new(run: &'a Run, direction: Direction, earlier: &'a [Finding]) -> Self {
+        let all = || run.trials.iter().filter(|t| t.direction == direction);
+        let mut trials: Vec<&Trial> = all().filter(|trial| trial.valid).collect();
+        if trials.is_empty() {
+            trials = all().collect();
+        }
+        let goal = run
+            .goals
+            .iter()
+            .filter(|goal| goal.direction == direction)
+            .min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()));
+        Self {
+            run,
+            trials,
+            goal,
+            earlier,
+        }
+    }
+
+    /// The trials of this direction in the order they were made.
+    pub fn trials(&self) -> &[&'a Trial] {
+        &self.trials
+    }
+
+    /// The strictest search goal of this direction.
+    pub fn goal(&self) -> Option<&'a GoalResult> {
+        self.goal
+    }
+
+    /// Outcomes of the rules that came before this one in [`super::ALL`].
+    pub fn earlier(&self) -> &[Finding] {
+        self.earlier
+    }
+
+    /// Whether this is request/response, which loads nothing on purpose.
+    pub fn is_latency(&self) -> bool {
+        self.run.kind == RunKind::Latency
+    }
+
+    /// Whether this is a TCP byte stream.
+    pub fn is_tcp(&self) -> bool {
+        !self.is_latency() && self.trials.iter().any(|t| t.transport == Transport::Tcp)
+    }
+
+    /// A number from the run's configuration.
+    pub(super) fn configured(&self, key: &str) -> Option<f64> {
+        self.run.config.values.get(key)?.as_f64()
+    }
+
+    /// Whether traffic threads poll, so that their CPU time shows no load.
+    fn spins(&self) -> bool {
+        let wait = self.run.config.values.get("wait");
+        wait.and_then(|value| value.as_str()) == Some("spin")
+    }
+
+    /// Trials in which something gave way: loss above the strictest goal, or less offered than intended.
+    ///
+    /// In a search only loads above the goal's lower bound count: a stray loss below it was weighed there.
+    pub(super) fn stressed(&self) -> Vec<&'a Trial> {
+        let tolerated = self.goal.map_or(0.0, |goal| goal.loss_goal.get());
+        let floor = self.goal.and_then(|goal| goal.lower_bound);
+        let above = |trial: &Trial| floor.is_none_or(|floor| trial.intended_load > Some(floor));
+        let gave_way = |trial: &Trial| {
+            is_short(trial)
+                || trial
+                    .loss_ratio()
+                    .is_some_and(|loss| loss.get() > tolerated)
+        };
+        self.select(|trial| above(trial) && gave_way(trial))
+    }
+
+    /// Trials that are not stressed.
+    pub(super) fn relaxed(&self) -> Vec<&'a Trial> {
+        let stressed = self.stressed();
+        self.select(|trial| !stressed.iter().any(|other| other.index == trial.index))
+    }
+
+    fn select(&self, keep: impl Fn(&Trial) -> bool) -> Vec<&'a Trial> {
+        let kept = self.trials.iter().copied();
+        kept.filter(|trial| keep(trial)).collect()
+    }
+
+    /// What stopped the load from growing: the search's own answer, else the first load that gave way.
+    pub(super) fn regime(&self) -> Regime {
+        match self.goal.and_then(|goal| goal.bounded_by) {
+            Some(BoundedBy::Limit) => return Regime::Nothing,
+            Some(BoundedBy::Loss | BoundedBy::Delay) => return Regime::Loss,
+            Some(BoundedBy::Sender) => return Regime::Sender,
+            None => {}
+        }
+        if self
+            .trials
+            .iter()
+            .all(|trial| trial.intended_load.is_none())
+        {
+            let lossy = self
+                .trials
+                .iter()
+                .any(|t| t.loss_ratio().is_some_and(|l| l.get() > 0.0));
+            return if lossy { Regime::Loss } else { Regime::Unpaced };
+        }
+        let gap = Gap::of(&self.onset());
+        if gap.total() <= 0.0 && self.stressed().is_empty() {
+            Regime::Nothing
+        } else if self.is_tcp() {
+            Regime::Unpaced
+        } else if gap.short > gap.lost {
+            Regime::Sender
+        } else {
+            Regime::Loss
+        }
+    }
+
+    /// Stressed trials at the lowest load that gave way, and within a tenth above it.
+    fn onset(&self) -> Vec<&'a Trial> {
+        let mut stressed = self.stressed();
+        let lowest = stressed
+            .iter()
+            .filter_map(|trial| load(trial))
+            .min_by(f64::total_cmp);
+        stressed.retain(|trial| load(trial) <= lowest.map(|lowest| lowest * 1.1));
+        stressed
+    }
+
+    /// The trials a verdict is about: the stressed ones, else all.
+    pub(super) fn subject(&self) -> Vec<&'a Trial> {
+        let stressed = self.stressed();
+        if stressed.is_empty() {
+            self.trials.clone()
+        } else {
+            stressed
+        }
+    }
+
+    /// Mean over the subject of what each trial knows; `None` if none does.
+    pub(super) fn mean(&self, part: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
+        mean(self.subject().into_iter().filter_map(part))
+    }
+
+    /// Mean of a TCP figure over the subject.
+    pub(super) fn tcp(&self, part: impl Fn(&TcpSummary) -> Option<f64>) -> Option<f64> {
+        self.mean(|trial| part(trial.tcp.as_ref()?))
+    }
+
+    /// Share of the time that `side`'s busiest traffic thread ran or waited for a core; absent also
+    /// when threads poll.
+    pub(super) fn thread_load(&self, side: Side) -> Option<f64> {
+        if self.spins() {
+            return None;
+        }
+        self.mean(|trial| {
+            let cpu = cpu(trial, side)?;
+            let waited = cpu.run_delay_ratio.map_or(0.0, linerate_model::Ratio::get);
+            Some((cpu.thread_ratio?.get() + waited).min(1.0))
+        })
+    }
+
+    /// A CPU figure of one side.
+    pub(super) fn cpu(&self, side: Side, part: impl Fn(&CpuSide) -> Option<f64>) -> Option<f64> {
+        self.mean(|trial| part(cpu(trial, side)?))
+    }
+
+    /// Share of the time that `side`'s control group was stopped by its CPU quota.
+    pub(super) fn throttled(&self, side: Side) -> Option<f64> {
+        self.mean(|trial| {
+            let counters = trial.counters.get(&side)?;
+            let stopped = *counters.get(signals::CGROUP_THROTTLED_NS)?;
+            let whole = trial.duration?.as_secs_f64();
+            (whole > 0.0).then(|| (super::words::nanos(stopped) / 1e9 / whole).min(1.0))
+        })
+    }
+
+    /// Speed of the slower of the two test interfaces in bit/s at L1, from facts, gauges or configuration.
+    pub(super) fn link_speed(&self) -> Option<f64> {
+        needs::link_speed(self.run)
+    }
+}
+
+/// The load that a trial was made at: intended, or what was offered if none was.
+pub(super) fn load(trial: &Trial) -> Option<f64> {
+    trial
+        .intended_load
+        .or(trial.offered_load)
+        .map(linerate_model::BitRate::as_f64)
+}
+
+/// Whether the sender offered clearly less than intended; one packet more or less is not clear.
+pub(super) fn is_short(trial: &Trial) -> bool {
+    let (Some(intended), Some(offered)) = (trial.intended_load, trial.offered_load) else {
+        return false;
+    };
+    let packet = trial
+        .payload_bytes
+        .zip(trial.duration)
+        .and_then(|(bytes, time)| linerate_model::BitRate::of(bytes, time))
+        .map_or(0.0, linerate_model::BitRate::as_f64);
+    intended.as_f64() - offered.as_f64() > intended.as_f64() * SHORT_RATIO + 2.0 * packet
+}
+
+fn cpu(trial: &Trial, side: Side) -> Option<&CpuSide> {
+    let cpu = trial.cpu.as_ref()?;
+    match side {
+        Side::Sender => cpu.sender.as_ref(),
+        Side::Receiver => cpu.receiver.as_ref(),
+    }
+}
+
+/// The mean; `None` of nothing.
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut n) = (0.0, 0.0);
+    for value in values {
+        sum += value;
+        n += 1.0;
+    }
+    (n > 0.0).then(|| sum / n)
+}

@@ -1,0 +1,155 @@
+//! What a rule may need, whether a run has it, and what to call it when it is missing.
+
+use super::{Evidence, cpu, load};
+use linerate_model::run::{Run, Trial};
+use linerate_model::sample::Facts;
+use linerate_model::signals;
+use linerate_model::spec::Side;
+use serde_json::Value;
+
+/// Something a rule reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// What this host can generate and receive at most.
+    Ceiling,
+    /// Shares of time from the TCP chronographs of the sending side.
+    Chronographs,
+    /// Congestion window of the sending side.
+    CongestionWindow,
+    /// Delay variation of datagrams or RTT of TCP.
+    Delay,
+    /// A load that was asked for.
+    IntendedLoad,
+    /// Where each lost packet was lost.
+    Ledger,
+    /// Speed of the test's interface.
+    LinkSpeed,
+    /// Packets sent and received, or what the sender retransmitted.
+    Loss,
+    /// What the sender's application gave.
+    OfferedLoad,
+    /// CPU use of the receiver.
+    ReceiverCpu,
+    /// What the receiver's application got.
+    ReceivedRate,
+    /// CPU use of the sender.
+    SenderCpu,
+    /// Trials at two or more loads.
+    SeveralLoads,
+}
+
+impl Need {
+    /// What it is called for people, with the key of the run document that holds it.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Ceiling => "the calibrated ceiling of this host (config.values.ceiling_bps)",
+            Self::Chronographs => {
+                "the sender's busy, receiver-window and send-buffer limited time (trials.tcp.busy_ratio)"
+            }
+            Self::CongestionWindow => "the congestion window (trials.tcp.cwnd_mean_bytes)",
+            Self::Delay => "delay or RTT under load (trials.delay, trials.tcp.srtt_mean_ns)",
+            Self::IntendedLoad => "an intended load (trials.intended_bps)",
+            Self::Ledger => "where packets were lost (trials.ledger)",
+            Self::LinkSpeed => "the link speed (hosts.facts or config.values.link_speed_bps)",
+            Self::Loss => "packet accounting (trials.packets)",
+            Self::OfferedLoad => "the offered load (trials.offered_bps)",
+            Self::ReceivedRate => "the received rate (trials.received_bps)",
+            Self::ReceiverCpu => "the receiver's CPU use (trials.cpu.receiver)",
+            Self::SenderCpu => "the sender's CPU use (trials.cpu.sender)",
+            Self::SeveralLoads => "trials at two or more loads",
+        }
+    }
+
+    /// Whether the run has it for at least one trial.
+    pub fn is_met(self, evidence: &Evidence<'_>) -> bool {
+        let any = |has: fn(&Trial) -> bool| evidence.trials.iter().any(|trial| has(trial));
+        match self {
+            Self::Ceiling => evidence.configured("ceiling_bps").is_some(),
+            Self::Chronographs => any(|t| {
+                t.tcp.as_ref().is_some_and(|tcp| {
+                    tcp.busy_ratio.is_some()
+                        && tcp.rwnd_limited_ratio.is_some()
+                        && tcp.sndbuf_limited_ratio.is_some()
+                })
+            }),
+            Self::CongestionWindow => any(|t| {
+                t.tcp
+                    .as_ref()
+                    .is_some_and(|tcp| tcp.cwnd_mean_bytes.is_some())
+            }),
+            Self::Delay => super::Delays::of(evidence).is_some(),
+            Self::IntendedLoad => any(|t| t.intended_load.is_some()),
+            Self::Ledger => super::Placed::of(evidence).is_some(),
+            Self::LinkSpeed => evidence.link_speed().is_some(),
+            Self::Loss => any(|t| {
+                let retransmitted = t.tcp.as_ref().and_then(|tcp| tcp.retransmitted_segments);
+                t.loss_ratio().is_some() || retransmitted.is_some()
+            }),
+            Self::OfferedLoad => any(|t| t.offered_load.is_some()),
+            Self::ReceivedRate => any(|t| t.received_rate.is_some()),
+            Self::ReceiverCpu => any(|t| has_cpu(t, Side::Receiver)),
+            Self::SenderCpu => any(|t| has_cpu(t, Side::Sender)),
+            Self::SeveralLoads => several_loads(evidence),
+        }
+    }
+
+    /// The needs that are not met, as one phrase; `None` if all are.
+    pub(in crate::rules) fn missing(needs: &[Self], evidence: &Evidence<'_>) -> Option<String> {
+        let missing: Vec<&str> = needs
+            .iter()
+            .filter(|need| !need.is_met(evidence))
+            .map(|need| need.describe())
+            .collect();
+        (!missing.is_empty()).then(|| format!("not recorded: {}", missing.join("; ")))
+    }
+}
+
+fn has_cpu(trial: &Trial, side: Side) -> bool {
+    cpu(trial, side).is_some_and(|cpu| cpu.thread_ratio.is_some() || cpu.host_ratio.is_some())
+}
+
+fn several_loads(evidence: &Evidence<'_>) -> bool {
+    let loads = || evidence.trials.iter().filter_map(|trial| load(trial));
+    let lowest = loads().min_by(f64::total_cmp);
+    let highest = loads().max_by(f64::total_cmp);
+    // Two loads closer than this are one load measured twice.
+    lowest
+        .zip(highest)
+        .is_some_and(|(low, high)| high > low * 1.05)
+}
+
+/// Speed of the slowest interface that anything names, bit/s.
+pub(super) fn link_speed(run: &Run) -> Option<f64> {
+    let facts = run.hosts.iter().filter_map(|host| in_facts(&host.facts));
+    let gauges = run
+        .trials
+        .iter()
+        .flat_map(|trial| &trial.raw)
+        .filter_map(|report| {
+            let bps = *report.after.values.get(signals::LINK_SPEED_BPS)?;
+            Some(linerate_model::BitRate::from_bps(bps).as_f64())
+        });
+    facts
+        .chain(gauges)
+        .chain(in_facts(&run.config.values))
+        .filter(|bps| *bps > 0.0)
+        .min_by(f64::total_cmp)
+}
+
+/// A number under a key that ends in "link speed" in bit/s, however its words are joined.
+fn in_facts(facts: &Facts) -> Option<f64> {
+    facts.iter().find_map(|(key, value)| {
+        let key = key.replace(['-', '.'], "_");
+        if key.ends_with("link_speed_bps") {
+            return value.as_f64();
+        }
+        let Value::Object(inner) = value else {
+            return None;
+        };
+        let inner = inner.iter().find(|(name, _)| {
+            let name = name.replace(['-', '.'], "_");
+            name == "link_speed_bps" || name == "speed_bps"
+        })?;
+        inner.1.as_f64()
+    })
+}

@@ -1,0 +1,188 @@
+//! Nothing saturated: what was asked for was carried.
+
+use super::evidence::{Delays, Evidence, Need, Regime};
+use super::{Case, Rule, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Delay, Limit, RuleOutcome, Trial};
+use linerate_model::{BitRate, PacketCount};
+
+/// Everything that was intended was offered and arrived.
+pub(super) struct IntendedLoad;
+
+impl Rule for IntendedLoad {
+    fn id(&self) -> &'static str {
+        "intended-load"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::IntendedLoad
+    }
+
+    fn summary(&self) -> &'static str {
+        "Nothing saturated: every intended load was offered and arrived without loss."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::IntendedLoad, Need::OfferedLoad, Need::ReceivedRate]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if evidence.is_latency() {
+            return latency(evidence);
+        }
+        if evidence.trials().is_empty() {
+            return not_evaluated("the run has no trial");
+        }
+        if evidence
+            .trials()
+            .iter()
+            .all(|trial| trial.intended_load.is_none())
+        {
+            return clear("no load was intended: the test was unpaced and took what it could get");
+        }
+        if let Some(missing) = Need::missing(self.needs(), evidence) {
+            return not_evaluated(missing);
+        }
+        if evidence.regime() == Regime::Nothing {
+            return carried(evidence);
+        }
+        clear(evidence.stressed().first().map_or_else(
+            || "the search found a bound below the highest load asked for".to_owned(),
+            |trial| gave_way(trial),
+        ))
+    }
+}
+
+fn gave_way(trial: &Trial) -> String {
+    let rate = |rate: Option<BitRate>| {
+        rate.map_or_else(|| "an unknown rate".to_owned(), |r| r.to_string())
+    };
+    let loss = trial.loss_ratio().unwrap_or_default();
+    format!(
+        "of {} intended, {} was offered and {} arrived ({loss} of the packets lost)",
+        rate(trial.intended_load),
+        rate(trial.offered_load),
+        rate(trial.received_rate)
+    )
+}
+
+fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
+    let relaxed = evidence.relaxed();
+    let highest = relaxed.iter().max_by_key(|trial| trial.intended_load);
+    let Some(highest) = highest else {
+        return not_evaluated("a trial that carried its load");
+    };
+    let packets = |part: fn(&linerate_model::run::Packets) -> Option<PacketCount>| {
+        let known = relaxed
+            .iter()
+            .filter_map(|trial| part(trial.packets.as_ref()?));
+        known.map(PacketCount::get).reduce(u64::saturating_add)
+    };
+    let intended = highest.intended_load.map_or(0.0, BitRate::as_f64);
+    let mut figures = vec![format!(
+        "{} were made up to an intended load of {}; the highest was offered at {} and received at {}.",
+        words::trials(evidence.trials().len()),
+        words::rate(intended),
+        words::rate(highest.offered_load.map_or(0.0, BitRate::as_f64)),
+        words::rate(highest.received_rate.map_or(0.0, BitRate::as_f64)),
+    )];
+    if let (Some(sent), Some(lost)) = (packets(|p| p.sent), packets(|p| p.lost)) {
+        figures.push(format!(
+            "{} of {} packets were lost.",
+            words::count(lost),
+            words::count(sent)
+        ));
+    }
+    Case {
+        limit: Limit::IntendedLoad,
+        side: None,
+        share: Some(1.0),
+        confidence: Confidence::Supported,
+        claim: format!(
+            "Nothing saturated: the intended load of {} of L4 payload was carried, so the limit lies above it.",
+            words::rate(intended)
+        ),
+        evidence: figures,
+        change: "double the intended load, or search with `linerate saturate`",
+        expect: "the received rate grows with the intended load",
+    }
+    .found()
+}
+
+/// Request/response at rest loads nothing; what can be said is how long it took, and how load changed that.
+fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
+    let lost = |trial: &&Trial| trial.packets.and_then(|packets| packets.lost);
+    let unanswered: u64 = evidence
+        .trials()
+        .iter()
+        .filter_map(lost)
+        .map(PacketCount::get)
+        .fold(0, u64::saturating_add);
+    if unanswered > 0 {
+        return clear(format!(
+            "{} requests got no answer",
+            words::count(unanswered)
+        ));
+    }
+    let timed: Vec<(&Trial, &Delay)> = evidence
+        .trials()
+        .iter()
+        .filter_map(|trial| Some((*trial, trial.delay.as_ref()?)))
+        .collect();
+    let median = |entry: &&(&Trial, &Delay)| entry.1.p50_ns;
+    let fastest = timed
+        .iter()
+        .filter(|e| median(e).is_some())
+        .min_by_key(median);
+    let slowest = timed
+        .iter()
+        .filter(|e| median(e).is_some())
+        .max_by_key(median);
+    let (Some(fastest), Some(slowest)) = (fastest, slowest) else {
+        return not_evaluated("not recorded: a delay distribution (trials.delay)");
+    };
+    let mut claim = format!(
+        "Nothing saturated: the median delay was {}",
+        quantiles(fastest.1)
+    );
+    let (low, high) = (fastest.1.p50_ns.unwrap_or(0), slowest.1.p50_ns.unwrap_or(0));
+    let delays = Delays {
+        base: words::nanos(low),
+        loaded: words::nanos(high),
+    };
+    if delays.queue_stands() {
+        let rise = format!(
+            ", and up to {} in the slowest trial",
+            words::time(delays.loaded)
+        );
+        claim.push_str(&rise);
+    }
+    Case {
+        limit: Limit::IntendedLoad,
+        side: None,
+        share: Some(1.0),
+        confidence: Confidence::Supported,
+        claim: format!("{claim}."),
+        evidence: timed.iter().map(|(trial, delay)| told(trial, delay)).collect(),
+        change: "repeat with `--wait spin` and with load from `--load`",
+        expect: "spinning lowers the median where waking up dominates; load raises it where a queue is shared",
+    }
+    .found()
+}
+
+fn quantiles(delay: &Delay) -> String {
+    let time = |nanos: Option<u64>| {
+        nanos.map_or_else(|| "unknown".to_owned(), |n| words::time(words::nanos(n)))
+    };
+    format!("{} (p99 {})", time(delay.p50_ns), time(delay.p99_ns))
+}
+
+fn told(trial: &Trial, delay: &Delay) -> String {
+    let label = trial
+        .label
+        .clone()
+        .unwrap_or_else(|| format!("trial {}", trial.index));
+    let count = delay.count.map_or(String::new(), |n| {
+        format!(" over {} values", words::count(n))
+    });
+    format!("{label}: median {}{count}.", quantiles(delay))
+}

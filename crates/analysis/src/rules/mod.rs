@@ -1,0 +1,116 @@
+//! Diagnosis rules: each looks for one cause that limits a run, and says found, clear or not evaluated.
+//!
+//! A rule reads an [`Evidence`], derived from one direction of one run, and nothing else. A check that
+//! could not be made has not passed: it names what is missing. No rule is ever more than *supported*;
+//! *confirmed* is only for an experiment that was run and agreed.
+//!
+//! # References
+//! - Causes: T-RAT (Zhang et al. 2002), RFC 6349, Linux TCP chronographs (commit 05b055e89121)
+//! - Intended and offered load: RFC 2285 §3.5
+
+mod diagnose;
+mod evidence;
+mod words;
+
+mod congestion;
+mod intended_load;
+mod link;
+mod path_loss;
+mod place;
+mod receiver_backlog;
+mod receiver_cpu;
+mod receiver_socket;
+mod receiver_window;
+mod sender_buffer;
+mod sender_cpu;
+mod tool;
+mod unknown;
+
+pub use diagnose::diagnose;
+pub use evidence::{Evidence, Need};
+
+use linerate_model::Ratio;
+use linerate_model::run::{Confidence, Experiment, Limit, RuleOutcome, Verdict};
+use linerate_model::spec::Side;
+
+/// Every rule. A new one: its file, its `mod` line above, its entry here, its case files.
+///
+/// The order breaks ties between rules that explain the same share: a cause comes before the place
+/// where it shows (a receiver's CPU before the socket that overflows because of it). `unknown` is
+/// last, since it reads what the others found.
+pub static ALL: &[&dyn Rule] = &[
+    &intended_load::IntendedLoad,
+    &tool::Tool,
+    &sender_cpu::SenderCpu,
+    &receiver_cpu::ReceiverCpu,
+    &receiver_backlog::ReceiverBacklog,
+    &receiver_socket::ReceiverSocket,
+    &receiver_window::ReceiverWindow,
+    &sender_buffer::SenderBuffer,
+    &link::Link,
+    &path_loss::PathLoss,
+    &congestion::Congestion,
+    &unknown::Unknown,
+];
+
+/// A cause that explains a limit, and the evidence it needs.
+pub trait Rule: Sync {
+    /// The rule's kebab-case name in findings, case files and docs.
+    fn id(&self) -> &'static str;
+    /// The limit it can find.
+    fn limit(&self) -> Limit;
+    /// One sentence for help and the reference table.
+    fn summary(&self) -> &'static str;
+    /// What it reads. Without these it may not be able to decide.
+    fn needs(&self) -> &'static [Need];
+    /// Decides for one direction of one run.
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome;
+}
+
+/// The case for a cause, while a rule puts it together.
+struct Case {
+    limit: Limit,
+    side: Option<Side>,
+    /// Share of the loss or of the time that it explains; `None` when it cannot be said.
+    share: Option<f64>,
+    confidence: Confidence,
+    claim: String,
+    evidence: Vec<String>,
+    change: &'static str,
+    expect: &'static str,
+}
+
+impl Case {
+    fn found(self) -> RuleOutcome {
+        RuleOutcome::Found {
+            verdict: Verdict {
+                limit: self.limit,
+                side: self.side,
+                share_ratio: self.share.map(Ratio::clamped),
+                confidence: self.confidence.min(Confidence::Supported),
+                claim: self.claim,
+                evidence: self.evidence,
+                experiment: Some(Experiment {
+                    change: self.change.to_owned(),
+                    expect: self.expect.to_owned(),
+                    result: None,
+                }),
+            },
+        }
+    }
+}
+
+fn clear(because: impl Into<String>) -> RuleOutcome {
+    RuleOutcome::Clear {
+        because: because.into(),
+    }
+}
+
+fn not_evaluated(missing: impl Into<String>) -> RuleOutcome {
+    RuleOutcome::NotEvaluated {
+        missing: missing.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

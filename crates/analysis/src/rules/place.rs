@@ -1,0 +1,44 @@
+//! What the rules that look for one place in the loss ledger have in common.
+
+use super::evidence::{Evidence, Need, Placed, Regime};
+use super::{Case, RuleOutcome, clear, not_evaluated, words};
+use linerate_model::run::Place;
+
+/// A place that explains less than this share of the loss is not a limit, but noise beside one.
+const LEAST_SHARE: f64 = 0.1;
+
+/// Finds a cause where `place` took a good share of the lost packets.
+pub(super) fn examine(
+    evidence: &Evidence<'_>,
+    place: Place,
+    case: impl FnOnce(&Placed, f64) -> Case,
+) -> RuleOutcome {
+    if evidence.is_latency() || evidence.is_tcp() {
+        return clear("no stream of datagrams was sent, so none was dropped there");
+    }
+    if !Need::Loss.is_met(evidence) {
+        return not_evaluated(format!("not recorded: {}", Need::Loss.describe()));
+    }
+    if evidence.regime() == Regime::Sender {
+        return clear("the sender offered less than intended before anything was lost");
+    }
+    if evidence.stressed().is_empty() {
+        return clear("no more packets were lost than the goal tolerates");
+    }
+    let Some(placed) = Placed::of(evidence) else {
+        return not_evaluated(format!("not recorded: {}", Need::Ledger.describe()));
+    };
+    let share = placed.share(&[place]);
+    let unknown = placed.share(&[Place::Unknown]);
+    if share >= LEAST_SHARE {
+        return case(&placed, share).found();
+    }
+    if share + unknown >= LEAST_SHARE {
+        return not_evaluated(format!(
+            "{} of the lost packets could not be placed: {}",
+            words::percent(unknown),
+            placed.source(Place::Unknown)
+        ));
+    }
+    clear(format!("{} were dropped there", placed.figure(&[place])))
+}

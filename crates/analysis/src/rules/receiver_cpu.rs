@@ -1,0 +1,128 @@
+//! The receiver's CPU: the receiving host could not take packets fast enough.
+
+use super::evidence::{Evidence, Need, Placed, Regime};
+use super::sender_cpu::Cpu;
+use super::{Case, Rule, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Limit, Place, RuleOutcome};
+use linerate_model::spec::Side;
+
+/// Packets were lost, or the window closed, because the receiver had no CPU time left.
+pub(super) struct ReceiverCpu;
+
+/// Places where packets wait for the receiver's CPU.
+const WAITING: &[Place] = &[
+    Place::ReceiverNic,
+    Place::ReceiverBacklog,
+    Place::ReceiverSocket,
+];
+
+impl Rule for ReceiverCpu {
+    fn id(&self) -> &'static str {
+        "receiver-cpu"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::ReceiverCpu
+    }
+
+    fn summary(&self) -> &'static str {
+        "Packets were dropped in the receiver, or its window was closed, while its thread or a soft interrupt used all of a core."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::ReceiverCpu, Need::Ledger]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if evidence.is_latency() {
+            return clear("request/response at rest does not load a CPU");
+        }
+        match evidence.regime() {
+            Regime::Nothing => return clear("everything that was offered arrived"),
+            Regime::Sender => {
+                return clear(
+                    "the sender offered less than intended before the receiver lost anything",
+                );
+            }
+            Regime::Loss | Regime::Unpaced => {}
+        }
+        let Some(cpu) = Cpu::of_side(evidence, Side::Receiver) else {
+            return not_evaluated(format!("not recorded: {}", Need::ReceiverCpu.describe()));
+        };
+        if !cpu.is_hot() {
+            return if cpu.is_idle() {
+                clear(cpu.figures().join(" "))
+            } else {
+                not_evaluated(
+                    "not recorded: CPU time of the receiver's traffic thread (trials.cpu.receiver.thread_ratio)",
+                )
+            };
+        }
+        if evidence.is_tcp() {
+            tcp(evidence, &cpu)
+        } else {
+            datagrams(evidence, &cpu)
+        }
+    }
+}
+
+fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
+    let Some(placed) = Placed::of(evidence) else {
+        return not_evaluated(format!("not recorded: {}", Need::Ledger.describe()));
+    };
+    let share = placed.share(WAITING);
+    if share < 0.1 {
+        return clear(format!(
+            "only {} were lost in the receiver",
+            placed.figure(WAITING)
+        ));
+    }
+    let claim = format!(
+        "The receiver's CPU limits: {} were lost waiting for it, and {}",
+        placed.figure(WAITING),
+        cpu.figures()
+            .first()
+            .map_or_else(String::new, |figure| lowered(figure))
+    );
+    found(share, claim, cpu)
+}
+
+fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
+    let window = evidence.tcp(|tcp| Some(tcp.rwnd_limited_ratio?.get()));
+    let rate = evidence
+        .mean(|trial| Some(trial.received_rate?.as_f64()))
+        .unwrap_or(0.0);
+    let claim = format!(
+        "The receiver's CPU limits at {} of L4 payload: {}",
+        words::rate(rate),
+        cpu.figures()
+            .first()
+            .map_or_else(String::new, |figure| lowered(figure))
+    );
+    // A busy receiver that never closes its window only just keeps up: it may or may not be the limit.
+    match window {
+        Some(window) if window >= 0.2 => found(window, claim, cpu),
+        _ => found(0.5, claim, cpu),
+    }
+}
+
+fn lowered(figure: &str) -> String {
+    let mut letters = figure.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
+}
+
+fn found(share: f64, claim: String, cpu: &Cpu) -> RuleOutcome {
+    Case {
+        limit: Limit::ReceiverCpu,
+        side: Some(Side::Receiver),
+        share: Some(share),
+        confidence: Confidence::Supported,
+        claim,
+        evidence: cpu.figures(),
+        change: "receive with aggregation (`--datapath sockets,gro=true`), or spread the traffic over more flows and cores",
+        expect: "the received rate grows",
+    }
+    .found()
+}

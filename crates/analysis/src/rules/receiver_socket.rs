@@ -1,0 +1,65 @@
+//! The receiver's socket: packets arrived and found the socket's buffer full.
+
+use super::evidence::{Evidence, Need};
+use super::{Case, Rule, RuleOutcome, place, words};
+use linerate_model::run::{Confidence, Limit, Place};
+use linerate_model::spec::Side;
+
+/// Packets were dropped at the receiving socket.
+pub(super) struct ReceiverSocket;
+
+impl Rule for ReceiverSocket {
+    fn id(&self) -> &'static str {
+        "receiver-socket"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::ReceiverSocket
+    }
+
+    fn summary(&self) -> &'static str {
+        "Packets arrived at the receiving host and were dropped because the socket's buffer was full."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Loss, Need::Ledger]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        place::examine(evidence, Place::ReceiverSocket, |placed, share| {
+            let buffer = evidence
+                .trials()
+                .iter()
+                .flat_map(|trial| &trial.raw)
+                .flat_map(|report| &report.streams)
+                .filter_map(|stream| stream.receive_buffer_bytes)
+                .min();
+            let mut figures = vec![format!(
+                "Counted by {}.",
+                placed.source(Place::ReceiverSocket)
+            )];
+            if let Some(buffer) = buffer {
+                figures.push(format!("The receive buffer held {buffer}."));
+            }
+            if let Some(thread) = evidence.thread_load(Side::Receiver) {
+                figures.push(format!(
+                    "The receiver's traffic thread ran, or waited for a core, {} of the time.",
+                    words::percent(thread)
+                ));
+            }
+            Case {
+                limit: Limit::ReceiverSocket,
+                side: Some(Side::Receiver),
+                share: Some(share),
+                confidence: Confidence::Supported,
+                claim: format!(
+                    "The receiver's socket limits: {} were dropped because its buffer was full.",
+                    placed.figure(&[Place::ReceiverSocket])
+                ),
+                evidence: figures,
+                change: "double the receive buffer, or read faster (another core, `--wait spin`)",
+                expect: "drops at the socket become fewer; if the reader is slower than the load for good, only a faster reader helps",
+            }
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! The receiver's window: the sender had data and room in its congestion window, but the receiver let no more come.
+
+use super::evidence::{Delays, Evidence, Need, Regime};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Limit};
+use linerate_model::spec::Side;
+
+/// TCP waited for the window that the receiver advertises.
+pub(super) struct ReceiverWindow;
+
+/// A chronograph below this share of the time is not what limits.
+pub(super) const LEAST_SHARE: f64 = 0.2;
+
+impl Rule for ReceiverWindow {
+    fn id(&self) -> &'static str {
+        "receiver-window"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::ReceiverWindow
+    }
+
+    fn summary(&self) -> &'static str {
+        "TCP spent its time waiting for the window that the receiver advertises."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Chronographs, Need::Delay]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if !evidence.is_tcp() {
+            return clear("datagrams know no window");
+        }
+        if evidence.regime() == Regime::Nothing {
+            return clear("everything that was intended was carried");
+        }
+        let Some(share) = evidence.tcp(|tcp| Some(tcp.rwnd_limited_ratio?.get())) else {
+            return not_evaluated(format!("not recorded: {}", Need::Chronographs.describe()));
+        };
+        if share < LEAST_SHARE {
+            return clear(format!(
+                "the receiver's window limited {} of the time",
+                words::percent(share)
+            ));
+        }
+        if let Some(because) = queue(evidence) {
+            return clear(because);
+        }
+        let rate = evidence
+            .mean(|trial| Some(trial.received_rate?.as_f64()))
+            .unwrap_or(0.0);
+        Case {
+            limit: Limit::ReceiverWindow,
+            side: Some(Side::Receiver),
+            share: Some(share),
+            confidence: Confidence::Supported,
+            claim: format!(
+                "The receiver's window limits: {} of the time the sender waited for it, at {} of L4 payload.",
+                words::percent(share),
+                words::rate(rate)
+            ),
+            evidence: window_figures(evidence, share, rate),
+            change: "double the receive buffer (`tcp_rmem` or SO_RCVBUF) of the receiver",
+            expect: "the rate about doubles if the window is the limit, and stays if the reading application is",
+        }
+        .found()
+    }
+}
+
+/// Why a larger window would not help: a queue already stands in the path.
+pub(super) fn queue(evidence: &Evidence<'_>) -> Option<String> {
+    let delays = Delays::of(evidence).filter(|delays| delays.queue_stands())?;
+    Some(format!(
+        "a queue stands in the path (RTT {} against {} at best), so more in flight would only lengthen it",
+        words::time(delays.loaded),
+        words::time(delays.base)
+    ))
+}
+
+fn window_figures(evidence: &Evidence<'_>, share: f64, rate: f64) -> Vec<String> {
+    let mut figures = vec![format!(
+        "Receiver-window limited {} of the trial (TCP chronograph of the sending side).",
+        words::percent(share)
+    )];
+    let window = evidence.mean(|trial| {
+        let samples = &trial.tcp.as_ref()?.samples;
+        samples
+            .iter()
+            .filter_map(|s| s.snd_wnd_bytes)
+            .max()
+            .map(words::nanos)
+    });
+    if let (Some(window), Some(delays)) = (window, Delays::of(evidence).filter(|d| d.loaded > 0.0))
+    {
+        figures.push(format!(
+            "Window / RTT = {:.0} B / {} = {} per stream; {} was received.",
+            window,
+            words::time(delays.loaded),
+            words::rate(window * 8e9 / delays.loaded),
+            words::rate(rate)
+        ));
+    }
+    figures
+}

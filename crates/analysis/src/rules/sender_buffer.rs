@@ -1,0 +1,129 @@
+//! The sender's socket buffer: what was in flight filled it, so the application had to wait.
+
+use super::evidence::{Evidence, Need, Regime};
+use super::receiver_window::{LEAST_SHARE, queue};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Limit};
+use linerate_model::spec::Side;
+
+/// The send buffer held no more than what was in flight, or refused datagrams.
+pub(super) struct SenderBuffer;
+
+impl Rule for SenderBuffer {
+    fn id(&self) -> &'static str {
+        "sender-buffer"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::SenderBuffer
+    }
+
+    fn summary(&self) -> &'static str {
+        "The sender's socket buffer was full: TCP had nothing unsent left in it, or datagrams were refused."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Chronographs, Need::Delay]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if evidence.is_latency() {
+            return clear("request/response keeps one message in flight");
+        }
+        if evidence.regime() == Regime::Nothing {
+            return clear("everything that was intended was carried");
+        }
+        if evidence.is_tcp() {
+            tcp(evidence)
+        } else {
+            datagrams(evidence)
+        }
+    }
+}
+
+fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
+    let Some(share) = evidence.tcp(|tcp| Some(tcp.sndbuf_limited_ratio?.get())) else {
+        return not_evaluated(format!("not recorded: {}", Need::Chronographs.describe()));
+    };
+    if share < LEAST_SHARE {
+        return clear(format!(
+            "the send buffer limited {} of the time",
+            words::percent(share)
+        ));
+    }
+    if let Some(because) = queue(evidence) {
+        return clear(because);
+    }
+    let rate = evidence
+        .mean(|trial| Some(trial.received_rate?.as_f64()))
+        .unwrap_or(0.0);
+    found(
+        share,
+        format!(
+            "The sender's socket buffer limits: {} of the time it was full of data in flight, at {} of L4 payload.",
+            words::percent(share),
+            words::rate(rate)
+        ),
+        vec![format!(
+            "Send-buffer limited {} of the trial (TCP chronograph of the sending side).",
+            words::percent(share)
+        )],
+    )
+}
+
+/// Datagrams that the system refused because the buffer was full, against those intended.
+fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
+    let (mut refused, mut sent, mut known) = (0_u64, 0_u64, false);
+    let subject = evidence.subject();
+    let reports = subject.iter().flat_map(|trial| &trial.raw);
+    for stream in reports
+        .filter(|r| r.side == Side::Sender)
+        .flat_map(|r| &r.streams)
+    {
+        known |= stream.refused.is_some();
+        refused =
+            refused.saturating_add(stream.refused.map_or(0, linerate_model::PacketCount::get));
+        sent = sent.saturating_add(stream.packets.get());
+    }
+    if !known {
+        return not_evaluated(
+            "not recorded: datagrams that the sender's system refused (trials.raw.streams.refused)",
+        );
+    }
+    let share = linerate_model::Ratio::of(refused, refused.saturating_add(sent)).get();
+    if share < 0.01 {
+        return clear(format!(
+            "the system refused {} of {} datagrams",
+            words::count(refused),
+            words::count(refused.saturating_add(sent))
+        ));
+    }
+    let short = super::evidence::Gap::of(&subject).short_share();
+    found(
+        short,
+        format!(
+            "The sender's socket buffer limits: the system refused {} datagrams ({}) because it was full.",
+            words::count(refused),
+            words::percent(share)
+        ),
+        vec![format!(
+            "{} datagrams were refused and {} sent.",
+            words::count(refused),
+            words::count(sent)
+        )],
+    )
+}
+
+fn found(share: f64, claim: String, evidence: Vec<String>) -> RuleOutcome {
+    Case {
+        limit: Limit::SenderBuffer,
+        side: Some(Side::Sender),
+        share: Some(share),
+        confidence: Confidence::Supported,
+        claim,
+        evidence,
+        change: "double the sender's send buffer (`tcp_wmem` or SO_SNDBUF)",
+        expect: "the rate grows; if it stays, what empties the buffer is the limit",
+    }
+    .found()
+}

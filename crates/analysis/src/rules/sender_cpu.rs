@@ -1,0 +1,283 @@
+//! The sender's CPU: the sending host could not make packets fast enough.
+
+use super::evidence::{Evidence, Gap, Need, Plateau, Regime};
+use super::{Case, Rule, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Limit, RuleOutcome};
+use linerate_model::spec::Side;
+
+/// The sending thread had no more CPU time to take.
+pub(super) struct SenderCpu;
+
+impl Rule for SenderCpu {
+    fn id(&self) -> &'static str {
+        "sender-cpu"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::SenderCpu
+    }
+
+    fn summary(&self) -> &'static str {
+        "The sender offered less than intended while its thread used, or waited for, all of a core."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::OfferedLoad, Need::SenderCpu]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if evidence.is_latency() {
+            return clear("request/response at rest does not load a CPU");
+        }
+        if !Need::OfferedLoad.is_met(evidence) {
+            return not_evaluated(format!("not recorded: {}", Need::OfferedLoad.describe()));
+        }
+        match evidence.regime() {
+            Regime::Nothing => clear("the sender offered every load that was intended"),
+            Regime::Loss if Gap::of(&evidence.stressed()).short_share() < 0.5 => {
+                clear("the bound is made of loss: the sender offered what was then lost")
+            }
+            _ => Cpu::of(evidence)
+                .map_or_else(|| unrecorded(evidence), |cpu| recorded(evidence, &cpu)),
+        }
+    }
+}
+
+/// The CPU figures of one end.
+pub(super) struct Cpu {
+    /// Share of the time that the thread ran or waited for a core.
+    pub(super) thread: Option<f64>,
+    /// Share of the time that the CPU quota stopped it.
+    pub(super) throttled: f64,
+    /// Share of the host's CPU that the hypervisor took.
+    pub(super) steal: f64,
+    side: Side,
+    whole_host: Option<f64>,
+    /// Soft interrupts in units of one core.
+    pub(super) softirq_cores: Option<f64>,
+}
+
+/// A thread above this has no time left that matters.
+const HOT: f64 = 0.9;
+/// A quota that stops a thread for this share of the time shapes its rate.
+const THROTTLED: f64 = 0.05;
+/// A hypervisor that takes this share is felt.
+const STOLEN: f64 = 0.1;
+
+impl Cpu {
+    /// What is known of the sender; `None` if nothing is.
+    pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        Self::of_side(evidence, Side::Sender)
+    }
+
+    pub(super) fn of_side(evidence: &Evidence<'_>, side: Side) -> Option<Self> {
+        let ratio = |part: Option<linerate_model::Ratio>| part.map(linerate_model::Ratio::get);
+        let thread = evidence.thread_load(side);
+        let throttled = evidence.throttled(side);
+        let whole_host = evidence.cpu(side, |cpu| ratio(cpu.host_ratio));
+        if thread.is_none() && whole_host.is_none() && throttled.is_none_or(|t| t == 0.0) {
+            return None;
+        }
+        let cores = evidence.cpu(side, |cpu| {
+            let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
+            Some(ratio(cpu.softirq_ratio)? * f64::from(cores))
+        });
+        Some(Self {
+            thread,
+            throttled: throttled.unwrap_or(0.0),
+            steal: evidence
+                .cpu(side, |cpu| ratio(cpu.steal_ratio))
+                .unwrap_or(0.0),
+            side,
+            whole_host,
+            softirq_cores: cores,
+        })
+    }
+
+    /// Whether CPU time was what was missing.
+    pub(super) fn is_hot(&self) -> bool {
+        self.thread.is_some_and(|thread| thread >= HOT)
+            || self.throttled >= THROTTLED
+            || self.steal >= STOLEN
+            || self.softirq_cores.is_some_and(|cores| cores >= HOT)
+    }
+
+    /// Whether there was clearly CPU time left.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.is_hot() && (self.thread.is_some() || self.whole_host.is_some_and(|h| h < HOT))
+    }
+
+    /// One sentence per figure.
+    pub(super) fn figures(&self) -> Vec<String> {
+        let side = match self.side {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        };
+        let mut figures = Vec::new();
+        if let Some(thread) = self.thread {
+            figures.push(format!(
+                "The {side}'s traffic thread ran, or waited for a core, {} of the time.",
+                words::percent(thread)
+            ));
+        }
+        if let Some(host) = self.whole_host {
+            figures.push(format!(
+                "The {side}'s host used {} of its CPU.",
+                words::percent(host)
+            ));
+        }
+        if self.throttled > 0.0 {
+            figures.push(format!(
+                "A CPU quota stopped the {side}'s control group {} of the time.",
+                words::percent(self.throttled)
+            ));
+        }
+        if self.steal >= 0.01 {
+            figures.push(format!(
+                "The hypervisor took {} of the {side}'s CPU.",
+                words::percent(self.steal)
+            ));
+        }
+        if let Some(cores) = self.softirq_cores.filter(|cores| *cores >= 0.5) {
+            figures.push(format!(
+                "Soft interrupts took {cores:.2} cores of the {side}."
+            ));
+        }
+        figures
+    }
+}
+
+const CHANGE: &str = "send larger packets or with segmentation offload (`--datapath sockets,gso=true`), or pin the sender to an idle core";
+const EXPECT: &str = "the offered load grows, since each byte then costs less CPU time";
+
+fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
+    if !cpu.is_hot() {
+        return if cpu.is_idle() {
+            clear(cpu.figures().join(" "))
+        } else {
+            not_evaluated(
+                "not recorded: CPU time of the sender's traffic thread (trials.cpu.sender.thread_ratio)",
+            )
+        };
+    }
+    let offered = evidence
+        .mean(|trial| Some(trial.offered_load?.as_f64()))
+        .unwrap_or(0.0);
+    let pressure = cpu.thread.unwrap_or(0.0).max(cpu.throttled).max(cpu.steal);
+    let share = if evidence.regime() == Regime::Unpaced {
+        let window = evidence
+            .tcp(|tcp| Some(tcp.rwnd_limited_ratio?.get()))
+            .unwrap_or(0.0);
+        pressure.min(1.0 - window)
+    } else {
+        Gap::of(&evidence.stressed()).short_share().max(0.5)
+    };
+    let mut figures = shortfall(evidence);
+    figures.extend(cpu.figures());
+    let because = if cpu.throttled >= THROTTLED {
+        format!(
+            "its CPU quota stopped it {} of the time",
+            words::percent(cpu.throttled)
+        )
+    } else {
+        format!(
+            "its thread ran, or waited for a core, {} of the time",
+            words::percent(pressure)
+        )
+    };
+    Case {
+        limit: Limit::SenderCpu,
+        side: Some(Side::Sender),
+        share: Some(share),
+        confidence: Confidence::Supported,
+        claim: format!(
+            "The sender's CPU limits: it offered {} of L4 payload on average, and {because}.",
+            words::rate(offered)
+        ),
+        evidence: figures,
+        change: CHANGE,
+        expect: EXPECT,
+    }
+    .found()
+}
+
+/// A sender that falls short without loss is limited in itself; that its CPU is why, is likely only.
+fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
+    if evidence.regime() != Regime::Sender {
+        return not_evaluated(format!("not recorded: {}", Need::SenderCpu.describe()));
+    }
+    let offered = |trial: &&linerate_model::run::Trial| trial.offered_load;
+    let best = evidence.trials().iter().filter_map(offered).max();
+    let peak = words::rate(best.map_or(0.0, linerate_model::BitRate::as_f64));
+    let mut figures = shortfall(evidence);
+    let followed = evidence
+        .relaxed()
+        .iter()
+        .filter_map(|t| t.intended_load)
+        .max();
+    let mut claim = match followed {
+        Some(load) => format!(
+            "The sender limits: the rate follows the intended load up to {load}, peaks at {peak}"
+        ),
+        None => format!("The sender limits: it offered at most {peak}"),
+    };
+    if let Some(plateau) = Plateau::of(evidence).filter(Plateau::falls) {
+        claim.push_str(" and falls to ");
+        claim.push_str(&words::rate(plateau.last));
+        claim.push_str(" at an intended ");
+        claim.push_str(&words::rate(plateau.to));
+        figures.push(
+            "A rate that falls when more is asked for points to work done per attempt, not to a link.".to_owned(),
+        );
+    }
+    figures.push(
+        "CPU use was not recorded, so that the sender's CPU is the cause is likely, not shown."
+            .to_owned(),
+    );
+    Case {
+        limit: Limit::SenderCpu,
+        side: Some(Side::Sender),
+        share: Some(Gap::of(&evidence.stressed()).short_share()),
+        confidence: Confidence::Weak,
+        claim: format!(
+            "{claim} with {}; its CPU is the likely cause.",
+            loss(evidence)
+        ),
+        evidence: figures,
+        change: "record the sender's CPU (measure with linerate), and send larger packets",
+        expect: "its thread uses a whole core, and the offered load grows with the packet size",
+    }
+    .found()
+}
+
+fn loss(evidence: &Evidence<'_>) -> String {
+    let lost = |trial: &&linerate_model::run::Trial| trial.packets.and_then(|packets| packets.lost);
+    let counts: Vec<u64> = evidence
+        .trials()
+        .iter()
+        .filter_map(lost)
+        .map(linerate_model::PacketCount::get)
+        .collect();
+    match counts.iter().copied().reduce(u64::saturating_add) {
+        None => "loss not recorded".to_owned(),
+        Some(0) => "no loss".to_owned(),
+        Some(lost) => format!("{} packets lost in all", words::count(lost)),
+    }
+}
+
+/// Intended against offered at the loads that were not reached.
+fn shortfall(evidence: &Evidence<'_>) -> Vec<String> {
+    // More lines than these repeat themselves.
+    const MOST: usize = 4;
+    let short = evidence.stressed();
+    short
+        .iter()
+        .filter_map(|trial| {
+            Some(format!(
+                "Of {} intended, the sender offered {}.",
+                trial.intended_load?, trial.offered_load?
+            ))
+        })
+        .take(MOST)
+        .collect()
+}

@@ -1,0 +1,137 @@
+//! What is left when something gave way and no other rule found why.
+
+use super::evidence::{Evidence, Need, Placed, Plateau, Regime};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Limit, Place, RuleOutcome as Outcome};
+use linerate_model::spec::Side;
+
+/// No cause was found; says what is known, on which side, and what was not recorded.
+pub(super) struct Unknown;
+
+impl Rule for Unknown {
+    fn id(&self) -> &'static str {
+        "unknown"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Unknown
+    }
+
+    fn summary(&self) -> &'static str {
+        "Something limits, but what was recorded does not tell what."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::ReceivedRate]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        let found = evidence
+            .earlier()
+            .iter()
+            .find(|finding| matches!(finding.outcome, Outcome::Found { .. }));
+        if let Some(found) = found {
+            return clear(format!("{} explains it", found.rule));
+        }
+        if evidence.trials().is_empty() {
+            return not_evaluated("the run has no trial");
+        }
+        if !Need::ReceivedRate.is_met(evidence) && !Need::OfferedLoad.is_met(evidence) {
+            return not_evaluated(format!("not recorded: {}", Need::ReceivedRate.describe()));
+        }
+        match evidence.regime() {
+            Regime::Loss => loss(evidence),
+            Regime::Sender => case(
+                Some(Side::Sender),
+                "The sender limits: it offered less than intended and nothing was lost; what holds it back is not known.".to_owned(),
+                Vec::new(),
+                evidence,
+            ),
+            Regime::Nothing | Regime::Unpaced => case(
+                None,
+                format!("What limits at {} of L4 payload is not known.", words::rate(best(evidence))),
+                Vec::new(),
+                evidence,
+            ),
+        }
+    }
+}
+
+fn best(evidence: &Evidence<'_>) -> f64 {
+    let rate = |trial: &&linerate_model::run::Trial| trial.received_rate.or(trial.offered_load);
+    let best = evidence.trials().iter().filter_map(rate).max();
+    best.map_or(0.0, linerate_model::BitRate::as_f64)
+}
+
+/// The shape of the curve tells the receiver from the path where counters do not.
+fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
+    let highest = evidence
+        .stressed()
+        .iter()
+        .filter_map(|t| t.loss_ratio())
+        .map(linerate_model::Ratio::get)
+        .fold(0.0, f64::max);
+    let plateau = Plateau::of(evidence);
+    let Some(falling) = plateau.filter(Plateau::falls) else {
+        let places = Placed::of(evidence).map(|placed| {
+            format!(
+                "{} could not be placed: {}.",
+                placed.figure(&[Place::Unknown]),
+                placed.source(Place::Unknown)
+            )
+        });
+        return case(
+            None,
+            format!(
+                "Up to {} of the packets were lost at {} of L4 payload received; where is not known.",
+                words::percent(highest),
+                words::rate(best(evidence))
+            ),
+            places.into_iter().collect(),
+            evidence,
+        );
+    };
+    let claim = format!(
+        "The receiver limits: {} arrive at best, and only {} when {} is intended, with {} of the packets lost; its CPU or its socket, the log does not tell.",
+        words::rate(falling.peak),
+        words::rate(falling.last),
+        words::rate(falling.to),
+        words::percent(highest)
+    );
+    let figures = vec![
+        format!("Loss begins between the loads that were carried and {}.", words::rate(falling.from)),
+        "A rate that falls as more is offered shows a host that spends its time on packets it then drops; a link keeps its rate.".to_owned(),
+    ];
+    case(Some(Side::Receiver), claim, figures, evidence)
+}
+
+fn case(
+    side: Option<Side>,
+    claim: String,
+    mut figures: Vec<String>,
+    evidence: &Evidence<'_>,
+) -> RuleOutcome {
+    let mut wanted = vec![
+        Need::SenderCpu,
+        Need::ReceiverCpu,
+        Need::LinkSpeed,
+        Need::Delay,
+    ];
+    wanted.push(if evidence.is_tcp() {
+        Need::Chronographs
+    } else {
+        Need::Ledger
+    });
+    figures.extend(Need::missing(&wanted, evidence).map(|text| format!("Was {text}.")));
+    Case {
+        limit: Limit::Unknown,
+        side,
+        share: None,
+        confidence: Confidence::Weak,
+        claim,
+        evidence: figures,
+        change: "repeat with linerate at both ends, so that counters and CPU of both are recorded",
+        expect: "a rule finds what limits",
+    }
+    .found()
+}

@@ -1,0 +1,48 @@
+//! Figures as engineers write them: rates, counts, shares and times with their units.
+
+use linerate_model::{BitRate, Ratio};
+use std::time::Duration;
+
+/// `95.64 Mbit/s`.
+pub(super) fn rate(bps: f64) -> String {
+    BitRate::from_f64(bps).to_string()
+}
+
+/// `82.0 %`.
+pub(super) fn percent(share: f64) -> String {
+    Ratio::clamped(share).to_string()
+}
+
+/// `1 234`.
+pub(super) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `23.4 µs`.
+pub(super) fn time(nanos: f64) -> String {
+    match nanos.abs() {
+        n if n >= 1e9 => format!("{:.2} s", nanos / 1e9),
+        n if n >= 1e6 => format!("{:.2} ms", nanos / 1e6),
+        n if n >= 1e3 => format!("{:.1} µs", nanos / 1e3),
+        _ => format!("{nanos:.0} ns"),
+    }
+}
+
+/// A 64-bit count of nanoseconds for arithmetic.
+pub(super) fn nanos(nanos: u64) -> f64 {
+    Duration::from_nanos(nanos).as_secs_f64() * 1e9
+}
+
+/// `1 trial`, `2 trials`.
+pub(super) fn trials(n: usize) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} trial{plural}")
+}
