@@ -1,9 +1,11 @@
 //! Pure: statistics, search controller, loss ledger, diagnosis rules.
 #![forbid(unsafe_code)]
 
-pub mod random;
-pub mod search;
-pub mod statistics;
 pub mod assemble;
 pub mod ledger;
+pub mod random;
 pub mod rules;
+pub mod search;
+pub mod statistics;
+
+pub use rules::diagnose;
