@@ -154,7 +154,7 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
         set(&mut sender, signal, gained);
     }
     sender.streams[0].thread_cpu = Duration::from_millis(400);
-    sender.streams[0].run_delay = Duration::from_millis(50);
+    sender.streams[0].run_delay = Some(Duration::from_millis(50));
     let trial = udp(Some(sender), Some(report(Side::Receiver, 1000, 1000)));
     let cpu = trial.cpu.unwrap().sender.unwrap();
     assert_eq!(cpu.host_ratio.unwrap().get(), 0.4);
