@@ -16,7 +16,11 @@ fn main() -> process::ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let code = if error.use_stderr() { ExitCode::Usage } else { ExitCode::Done };
+            let code = if error.use_stderr() {
+                ExitCode::Usage
+            } else {
+                ExitCode::Done
+            };
             let _ = error.print();
             return exit(code);
         }

@@ -22,5 +22,6 @@ use linerate_model::exit::{ExitCode, Failure};
 /// Makes this process root of a new user namespace, so that it may build hosts without privileges.
 /// Call it while the process has one thread.
 pub fn enter_user_namespace() -> Result<(), Failure> {
-    linerate_testbed::enter_user_namespace().map_err(|error| Failure::new(ExitCode::HostLacks, error.to_string()))
+    linerate_testbed::enter_user_namespace()
+        .map_err(|error| Failure::new(ExitCode::HostLacks, error.to_string()))
 }

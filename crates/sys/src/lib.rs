@@ -9,15 +9,16 @@
 
 pub mod affinity;
 pub mod clock;
+pub mod ethtool;
 pub mod failure;
 pub mod interface;
+pub mod netlink;
+pub mod netns;
+pub mod packet;
+pub mod random;
 pub mod sockopt;
 pub mod tcp;
 pub mod tcp_info;
 pub mod thread;
 pub mod udp;
-pub mod ethtool;
-pub mod netlink;
-pub mod netns;
-pub mod packet;
 pub mod wake;

@@ -1,0 +1,460 @@
+//! The command line: a contract that help texts and scripts rely on.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use linerate_model::spec::{DatapathChoice, Pace, Pinning, Transport, WaitMode};
+use linerate_model::units::{UnitError, parse_duration};
+use linerate_model::{BitRate, ByteCount, Ratio};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How fast a network path is, where it stops, and why.
+#[derive(Debug, Parser)]
+#[command(name = "linerate", version, after_long_help = crate::exit_code_help())]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// How to show it.
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output and store")]
+pub(crate) struct OutputArgs {
+    /// Print one JSON document (schema linerate/run/1) instead of text.
+    #[arg(long, global = true, conflicts_with = "stream")]
+    pub(crate) json: bool,
+    /// Print JSON lines while the run goes on; the last one is the whole run.
+    #[arg(long, global = true)]
+    pub(crate) stream: bool,
+    /// Show no progress bar.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Directory that keeps the runs [default: $LINERATE_STORE, else ~/.local/share/linerate].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// Keep nothing on disk.
+    #[arg(long, global = true, conflicts_with = "store")]
+    pub(crate) no_store: bool,
+    /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json).
+    #[arg(long, short = 'o', global = true, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure two hosts made of this machine, and write a report: no privileges, no second machine.
+    Demo(DemoArgs),
+    /// Be the far end: answer tests that other hosts ask for.
+    Serve(ServeArgs),
+    /// Run one TCP transfer.
+    Tcp(TcpArgs),
+    /// Run one UDP datagram stream at an intended load.
+    Udp(UdpArgs),
+    /// Measure request/response latency, message by message.
+    Latency(LatencyArgs),
+    /// Search for the load at which loss or delay begins.
+    Saturate(SaturateArgs),
+    /// Say what limits a stored run, and on what evidence.
+    Explain(OneRun),
+    /// Turn logs of other tools into stored runs.
+    Import(ImportArgs),
+    /// Write a report of stored runs.
+    Report(ReportArgs),
+    /// List the stored runs.
+    List,
+    /// Show one stored run.
+    Show(OneRun),
+    /// Write a stored run as JSON or CSV.
+    Export(ExportArgs),
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DemoArgs {
+    /// Rate of the shaped link between the two hosts, at L1 (bit/s, SI prefixes).
+    #[arg(long, default_value = "100M", value_parser = rate)]
+    pub(crate) link_rate: BitRate,
+    /// Delay of the link in each direction.
+    #[arg(long, default_value = "500us", value_parser = parse_duration)]
+    pub(crate) link_delay: Duration,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    /// Address and port to listen on.
+    #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
+    pub(crate) listen: String,
+    /// Protocols to answer (this version: native).
+    #[arg(long, default_value = "native", value_delimiter = ',')]
+    pub(crate) speak: Vec<String>,
+    /// Also accept clients from these networks (default: loopback, private and link-local only).
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    pub(crate) allow: Vec<String>,
+    /// Most clients at once.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) max_clients: u16,
+    /// Longest single test.
+    #[arg(long, default_value = "1h", value_parser = parse_duration)]
+    pub(crate) max_duration: Duration,
+    /// Highest intended load a client may ask for; unpaced UDP is then refused.
+    #[arg(long, value_parser = rate)]
+    pub(crate) max_rate: Option<BitRate>,
+    /// Interface whose counters belong to the tests [default: the one that carries each client].
+    #[arg(long)]
+    pub(crate) interface: Option<String>,
+    /// Exit after the first client has left.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+/// Who is measured, and how to reach it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TargetArgs {
+    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`.
+    #[arg(value_name = "HOST")]
+    pub(crate) host: String,
+    /// Use IPv4 only.
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// Use IPv6 only.
+    #[arg(short = '6', long = "ipv6")]
+    pub(crate) ipv6: bool,
+    /// Give up on a silent far end after this long.
+    #[arg(long, default_value = "10s", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
+    /// Interface whose counters belong to the test [default: the one that carries it].
+    #[arg(long)]
+    pub(crate) interface: Option<String>,
+}
+
+/// How traffic moves.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Traffic")]
+pub(crate) struct TrafficArgs {
+    /// The far end sends.
+    #[arg(long, conflicts_with = "duplex")]
+    pub(crate) reverse: bool,
+    /// Both ends send at once.
+    #[arg(long)]
+    pub(crate) duplex: bool,
+    /// Datapath, with its parameters: `sockets,gso=true,gro=true`.
+    #[arg(long, default_value = "sockets", value_parser = datapath)]
+    pub(crate) datapath: DatapathChoice,
+    /// Pin the traffic threads to these cores: LOCAL,REMOTE (either may be empty).
+    #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pinning)]
+    pub(crate) cpu: Option<Pinning>,
+    /// Ask for this send buffer (`SO_SNDBUF`).
+    #[arg(long, value_parser = size)]
+    pub(crate) send_buffer: Option<ByteCount>,
+    /// Ask for this receive buffer (`SO_RCVBUF`).
+    #[arg(long, value_parser = size)]
+    pub(crate) receive_buffer: Option<ByteCount>,
+    /// Let the receiver pause this long after each read, to imitate a slow application.
+    #[arg(long, value_parser = parse_duration)]
+    pub(crate) receiver_pause: Option<Duration>,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// When and how much: options of single tests.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Traffic")]
+pub(crate) struct LengthArgs {
+    /// Length of the test.
+    #[arg(short = 't', long = "time", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) time: Duration,
+    /// Parallel streams.
+    #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
+    pub(crate) streams: u16,
+    /// Send for this long first without counting.
+    #[arg(long, default_value = "0s", value_parser = parse_duration)]
+    pub(crate) warm_up: Duration,
+    /// Length of a reporting interval.
+    #[arg(short = 'i', long, default_value = "1s", value_parser = parse_duration)]
+    pub(crate) interval: Duration,
+    /// How traffic threads wait.
+    #[arg(long, default_value = "block")]
+    pub(crate) wait: WaitArg,
+}
+
+/// Arguments of `tcp`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TcpArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) length: LengthArgs,
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    /// Size of each write.
+    #[arg(long, default_value = "128K", value_parser = size)]
+    pub(crate) payload: ByteCount,
+    /// Intended load over all streams in bit/s of L4 payload; unpaced without it.
+    #[arg(long, alias = "rate", value_name = "RATE", value_parser = rate)]
+    pub(crate) pace: Option<BitRate>,
+    /// Congestion control algorithm.
+    #[arg(short = 'C', long)]
+    pub(crate) congestion: Option<String>,
+}
+
+/// Arguments of `udp`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UdpArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Intended load over all streams in bit/s of L4 payload (`10M`, `1G`), or `max` for unpaced.
+    #[arg(long, alias = "pace", value_name = "RATE", value_parser = pace)]
+    pub(crate) rate: Pace,
+    #[command(flatten)]
+    pub(crate) length: LengthArgs,
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    /// Payload of each datagram.
+    #[arg(long, default_value = "1448", value_parser = size)]
+    pub(crate) payload: ByteCount,
+}
+
+/// Arguments of `latency`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LatencyArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    /// Transport of the messages.
+    #[arg(long, default_value = "udp")]
+    pub(crate) transport: TransportArg,
+    /// Message sizes in bytes.
+    #[arg(long, default_value = "32", value_delimiter = ',', value_parser = size)]
+    pub(crate) sizes: Vec<ByteCount>,
+    /// How both ends wait; several are measured one after the other.
+    #[arg(long, default_value = "block", value_delimiter = ',')]
+    pub(crate) wait: Vec<WaitArg>,
+    /// Pin the traffic threads to these cores: LOCAL,REMOTE (either may be empty).
+    #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pinning)]
+    pub(crate) cpu: Option<Pinning>,
+    /// Time per size and wait mode.
+    #[arg(short = 't', long = "time", default_value = "2s", value_parser = parse_duration)]
+    pub(crate) time: Duration,
+    /// Ping-pong for this long first without counting.
+    #[arg(long, default_value = "100ms", value_parser = parse_duration)]
+    pub(crate) warm_up: Duration,
+    /// Measure again while traffic runs: `tcp`, `udp:RATE`, or either with `:reverse` at its end.
+    #[arg(long)]
+    pub(crate) load: Option<String>,
+}
+
+/// Arguments of `saturate`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SaturateArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    /// Loss ratios to search for, each a goal of its own.
+    #[arg(long, default_value = "0,0.1%,0.5%", value_delimiter = ',', value_parser = share)]
+    pub(crate) loss_goal: Vec<Ratio>,
+    /// Delay that every goal must also meet: `p99<2ms` (delay above the smallest of the trial).
+    #[arg(long, value_name = "QUANTILE<TIME")]
+    pub(crate) delay_goal: Option<String>,
+    /// Payload of each datagram.
+    #[arg(long, default_value = "1448", value_parser = size)]
+    pub(crate) payload: ByteCount,
+    /// Lowest load to try, in bit/s of L4 payload.
+    #[arg(long, default_value = "1M", value_parser = rate)]
+    pub(crate) min: BitRate,
+    /// Highest load to try, in bit/s of L4 payload.
+    #[arg(long, default_value = "10G", value_parser = rate)]
+    pub(crate) max: BitRate,
+    /// How close the bounds shall be, relative to the upper one.
+    #[arg(long, default_value = "0.5%", value_parser = share)]
+    pub(crate) width: Ratio,
+    /// Most trial time to use in each direction.
+    #[arg(long, default_value = "60s", value_parser = parse_duration)]
+    pub(crate) budget: Duration,
+}
+
+/// One stored run.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OneRun {
+    /// Id, unique start of an id, `last`, or a path to a run.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ImportArgs {
+    /// Logs; views of both ends of one test become one trial.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReportArgs {
+    /// Ids, unique starts of ids, `last`, or paths.
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) run: OneRun,
+    /// Format.
+    #[arg(long, default_value = "json")]
+    pub(crate) format: ExportFormat,
+}
+
+/// Formats of `export`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The run document.
+    Json,
+    /// One row per trial.
+    Csv,
+    /// One row per reporting interval.
+    CsvIntervals,
+}
+
+/// Wait modes by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum WaitArg {
+    /// Sleep in the kernel.
+    Block,
+    /// Poll in user space; costs a whole core at each end.
+    Spin,
+    /// Let the kernel poll the device.
+    BusyPoll,
+}
+
+impl From<WaitArg> for WaitMode {
+    fn from(arg: WaitArg) -> Self {
+        match arg {
+            WaitArg::Block => Self::Block,
+            WaitArg::Spin => Self::Spin,
+            WaitArg::BusyPoll => Self::BusyPoll,
+        }
+    }
+}
+
+/// Transports by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum TransportArg {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl From<TransportArg> for Transport {
+    fn from(arg: TransportArg) -> Self {
+        match arg {
+            TransportArg::Tcp => Self::Tcp,
+            TransportArg::Udp => Self::Udp,
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<BitRate, UnitError> {
+    text.parse()
+}
+
+fn size(text: &str) -> Result<ByteCount, UnitError> {
+    text.parse()
+}
+
+fn share(text: &str) -> Result<Ratio, UnitError> {
+    text.parse()
+}
+
+fn pace(text: &str) -> Result<Pace, String> {
+    match text {
+        "max" => Ok(Pace::Unpaced),
+        _ => match text.parse::<BitRate>() {
+            Ok(rate) if rate.bps() > 0 => Ok(Pace::At(rate)),
+            Ok(_) => Err("a rate of 0 sends nothing; say `max` for unpaced".to_owned()),
+            Err(error) => Err(format!("{error}, and not `max`")),
+        },
+    }
+}
+
+fn pinning(text: &str) -> Result<Pinning, String> {
+    let (local, remote) = text
+        .split_once(',')
+        .ok_or_else(|| format!("\"{text}\" is not LOCAL,REMOTE such as 0,1 or 2, or ,3"))?;
+    let core = |part: &str| match part.trim() {
+        "" => Ok(None),
+        number => number
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("\"{number}\" is not a core number")),
+    };
+    Ok(Pinning {
+        local: core(local)?,
+        remote: core(remote)?,
+    })
+}
+
+fn datapath(text: &str) -> Result<DatapathChoice, String> {
+    let mut parts = text.split(',');
+    let id = parts.next().unwrap_or_default().to_owned();
+    let params = parts
+        .map(|part| match part.split_once('=') {
+            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+            None => Err(format!("\"{part}\" is not key=value")),
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(DatapathChoice { id, params })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn cores_may_be_left_out() {
+        assert_eq!(
+            pinning("0,1"),
+            Ok(Pinning {
+                local: Some(0),
+                remote: Some(1)
+            })
+        );
+        assert_eq!(
+            pinning(",3"),
+            Ok(Pinning {
+                local: None,
+                remote: Some(3)
+            })
+        );
+        assert!(pinning("3").is_err());
+        assert!(pinning("a,b").is_err());
+    }
+
+    #[test]
+    fn a_rate_of_zero_is_told_apart_from_max() {
+        assert_eq!(pace("max"), Ok(Pace::Unpaced));
+        assert!(pace("0").unwrap_err().contains("max"));
+        assert!(pace("10X").unwrap_err().contains("10X"));
+    }
+
+    #[test]
+    fn datapath_parameters_are_generic() {
+        let choice = datapath("sockets,gso=true").unwrap();
+        assert_eq!(choice.params["gso"], "true");
+        assert!(datapath("sockets,gso").is_err());
+    }
+}

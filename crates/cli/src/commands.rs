@@ -1,0 +1,256 @@
+//! One function per command: arguments in, lab called, result shown.
+
+use crate::args::{
+    Cli, Command, DemoArgs, ExportArgs, ExportFormat, ImportArgs, OneRun, OutputArgs, ReportArgs,
+    ServeArgs,
+};
+use crate::{requests, terminal};
+use anyhow::{Context as _, Result};
+use linerate_lab::agent::{AgentPlan, serve};
+use linerate_lab::context::Context;
+use linerate_lab::run::DemoPlan;
+use linerate_lab::{archive, run};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{Run, RunStatus};
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Runs the command that `cli` asks for.
+pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
+    match &cli.command {
+        Command::Demo(args) => demo(cli, args),
+        Command::Serve(args) => serve_until_stopped(args),
+        Command::Tcp(args) => {
+            let (target, spec) = (requests::target(&args.target)?, requests::tcp(args)?);
+            measured(cli, |context| run::single(context, &target, &spec))
+        }
+        Command::Udp(args) => {
+            let (target, spec) = (requests::target(&args.target)?, requests::udp(args)?);
+            measured(cli, |context| run::single(context, &target, &spec))
+        }
+        Command::Latency(args) => {
+            let (target, plan) = (requests::target(&args.target)?, requests::latency(args)?);
+            measured(cli, |context| run::latency(context, &target, &plan))
+        }
+        Command::Saturate(args) => {
+            let (target, plan) = (requests::target(&args.target)?, requests::saturate(args)?);
+            measured(cli, |context| run::saturate(context, &target, &plan))
+        }
+        Command::Import(args) => import(cli, args),
+        Command::Report(args) => report(cli, args),
+        Command::Explain(args) => explain(cli, args),
+        Command::Show(args) => show(cli, args),
+        Command::Export(args) => export(cli, args),
+        Command::List => list(cli),
+    }
+}
+
+/// Runs something that measures, shows its result, and derives the exit code from it.
+fn measured(cli: &Cli, work: impl FnOnce(&mut Context<'_>) -> Result<Run>) -> Result<ExitCode> {
+    let run = in_context(cli, work)?;
+    show_runs(&cli.output, std::slice::from_ref(&run))?;
+    Ok(verdict_code(&run))
+}
+
+/// Gives `work` the store and the watcher that the options ask for.
+fn in_context<T>(cli: &Cli, work: impl FnOnce(&mut Context<'_>) -> Result<T>) -> Result<T> {
+    let interrupt = interrupt_flag()?;
+    let mut watcher = terminal::watcher(cli.output.stream, cli.output.quiet || cli.output.json);
+    let store = if cli.output.no_store {
+        None
+    } else {
+        Some(open_store(&cli.output)?)
+    };
+    let mut context = Context {
+        store,
+        watcher: &mut *watcher,
+        command: command_line(),
+        interrupt: &interrupt,
+    };
+    work(&mut context)
+}
+
+/// A flag that the first Ctrl-C or SIGTERM sets; the second one ends the process.
+fn interrupt_flag() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+            .context("installing the interrupt handler")?;
+    }
+    Ok(flag)
+}
+
+fn demo(cli: &Cli, args: &DemoArgs) -> Result<ExitCode> {
+    // While this process has one thread: a user namespace cannot be entered later.
+    linerate_lab::enter_user_namespace()?;
+    let plan = DemoPlan {
+        link_rate: args.link_rate,
+        link_delay: args.link_delay,
+    };
+    measured(cli, |context| run::demo(context, &plan))
+}
+
+fn serve_until_stopped(args: &ServeArgs) -> Result<ExitCode> {
+    if let Some(other) = args.speak.iter().find(|name| *name != "native") {
+        let message = format!("--speak {other}: this version answers `native` only");
+        return Err(Failure::new(ExitCode::Usage, message).into());
+    }
+    let plan = AgentPlan {
+        allow: args
+            .allow
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, Failure>>()?,
+        max_clients: args.max_clients,
+        max_duration: args.max_duration,
+        max_rate: args.max_rate,
+        interface: args.interface.clone(),
+        once: args.once,
+        ..AgentPlan::listening_on(&args.listen)?
+    };
+    let interrupt = interrupt_flag()?;
+    serve(&plan, &interrupt, &mut |text| terminal::note(text))?;
+    Ok(ExitCode::Done)
+}
+
+fn import(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
+    let runs = in_context(cli, |context| archive::import_logs(context, &args.files))?;
+    show_runs(&cli.output, &runs)?;
+    Ok(ExitCode::Done)
+}
+
+fn report(cli: &Cli, args: &ReportArgs) -> Result<ExitCode> {
+    let store = open_store(&cli.output)?;
+    let runs = args
+        .runs
+        .iter()
+        .map(|name| archive::load(&store, name))
+        .collect::<Result<Vec<_>>>()?;
+    match &cli.output.output {
+        Some(path) => {
+            archive::write_report(path, &runs)?;
+            terminal::note(&format!("wrote {}", path.display()));
+        }
+        None => terminal::print_line(&archive::render("text", &runs)?)?,
+    }
+    Ok(ExitCode::Done)
+}
+
+fn explain(cli: &Cli, args: &OneRun) -> Result<ExitCode> {
+    let mut run = archive::load(&open_store(&cli.output)?, &args.run)?;
+    archive::conclude(&mut run);
+    if cli.output.json {
+        terminal::print_line(&serde_json::to_string_pretty(&run)?)?;
+    } else {
+        terminal::print_line(&archive::explanation(&run))?;
+    }
+    Ok(ExitCode::Done)
+}
+
+fn show(cli: &Cli, args: &OneRun) -> Result<ExitCode> {
+    let run = archive::load(&open_store(&cli.output)?, &args.run)?;
+    show_runs(&cli.output, std::slice::from_ref(&run))?;
+    Ok(ExitCode::Done)
+}
+
+fn export(cli: &Cli, args: &ExportArgs) -> Result<ExitCode> {
+    let run = archive::load(&open_store(&cli.output)?, &args.run.run)?;
+    let text = match args.format {
+        ExportFormat::Json => archive::to_json(&run),
+        ExportFormat::Csv => archive::to_csv(&run),
+        ExportFormat::CsvIntervals => archive::to_interval_csv(&run),
+    };
+    terminal::print_line(text.trim_end())?;
+    Ok(ExitCode::Done)
+}
+
+fn list(cli: &Cli) -> Result<ExitCode> {
+    let listed = archive::list(&open_store(&cli.output)?)?;
+    if cli.output.json {
+        terminal::print_line(&archive::listing_json(&listed)?)?;
+    } else {
+        terminal::print_line(&archive::listing_text(&listed))?;
+    }
+    Ok(ExitCode::Done)
+}
+
+/// Shows runs as the options ask, and writes the report file if one is asked for.
+fn show_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
+    if let Some(path) = &output.output {
+        archive::write_report(path, runs)?;
+    }
+    if output.stream {
+        for run in runs {
+            terminal::print_line(&serde_json::to_string(run)?)?;
+        }
+    } else if output.json {
+        terminal::print_line(&archive::document(runs)?)?;
+    } else {
+        terminal::print_line(archive::render("text", runs)?.trim_end())?;
+        if let Some(path) = &output.output {
+            terminal::note(&format!("the report is in {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// The exit code that a finished run deserves.
+fn verdict_code(run: &Run) -> ExitCode {
+    let missed = |run: &Run| run.goals.iter().any(|goal| !goal.reached);
+    match run.status {
+        RunStatus::Invalid => ExitCode::Invalid,
+        RunStatus::Incomplete => ExitCode::Other,
+        RunStatus::Complete if missed(run) || run.parts.iter().any(missed) => ExitCode::GoalMissed,
+        RunStatus::Complete => ExitCode::Done,
+    }
+}
+
+fn open_store(output: &OutputArgs) -> Result<linerate_lab::Store> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the environment is read here, once"
+    )]
+    let read = |name: &str| {
+        env::var(name)
+            .ok()
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let dir = output
+        .store
+        .clone()
+        .or_else(|| read("LINERATE_STORE"))
+        .or_else(|| read("XDG_DATA_HOME").map(|dir| dir.join("linerate")))
+        .or_else(|| read("HOME").map(|dir| dir.join(".local/share/linerate")));
+    let dir = dir.ok_or_else(|| {
+        Failure::new(
+            ExitCode::Usage,
+            "no place to keep runs: give --store DIR, or --no-store to keep nothing",
+        )
+    })?;
+    Ok(linerate_lab::Store::open(&dir)?)
+}
+
+/// The command line as a shell would take it again.
+fn command_line() -> String {
+    let words = env::args().enumerate().map(|(position, word)| {
+        let word = if position == 0 {
+            "linerate".to_owned()
+        } else {
+            word
+        };
+        let plain = !word.is_empty()
+            && word
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c));
+        if plain {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}

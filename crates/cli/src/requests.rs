@@ -1,0 +1,121 @@
+//! From arguments to the lab's requests.
+
+use crate::args::{
+    LatencyArgs, LengthArgs, SaturateArgs, TargetArgs, TcpArgs, TrafficArgs, UdpArgs,
+};
+use linerate_lab::address::{FarEnd, IpChoice};
+use linerate_lab::client::Target;
+use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::{Direction, Pace, Pinning, SocketChoice, Stop, TestSpec, validate};
+
+pub(crate) fn target(args: &TargetArgs) -> Result<Target, Failure> {
+    let ip = match (args.ipv4, args.ipv6) {
+        (true, _) => IpChoice::V4,
+        (_, true) => IpChoice::V6,
+        _ => IpChoice::Any,
+    };
+    let mut target = Target::new(FarEnd::parse(&args.host)?);
+    target.ip = ip;
+    target.timeout = args.timeout;
+    target.interface.clone_from(&args.interface);
+    Ok(target)
+}
+
+pub(crate) fn tcp(args: &TcpArgs) -> Result<TestSpec, Failure> {
+    let mut spec = TestSpec {
+        payload_bytes: args.payload,
+        ..TestSpec::tcp_bulk()
+    };
+    if let Some(rate) = args.pace {
+        spec.pace = Pace::At(rate);
+    }
+    traffic(&mut spec, &args.traffic);
+    length(&mut spec, &args.length);
+    spec.socket.congestion_control.clone_from(&args.congestion);
+    checked(spec)
+}
+
+pub(crate) fn udp(args: &UdpArgs) -> Result<TestSpec, Failure> {
+    let mut spec = TestSpec {
+        payload_bytes: args.payload,
+        ..TestSpec::udp_datagrams(args.rate)
+    };
+    traffic(&mut spec, &args.traffic);
+    length(&mut spec, &args.length);
+    checked(spec)
+}
+
+pub(crate) fn saturate(args: &SaturateArgs) -> Result<SaturatePlan, Failure> {
+    let mut spec = TestSpec {
+        payload_bytes: args.payload,
+        ..TestSpec::udp_datagrams(Pace::Unpaced)
+    };
+    traffic(&mut spec, &args.traffic);
+    if spec.direction == Direction::Duplex {
+        let message = "saturate searches one direction at a time; leave out --duplex and run it again with --reverse";
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    Ok(SaturatePlan {
+        loss_goals: args.loss_goal.clone(),
+        delay_goal: args
+            .delay_goal
+            .as_deref()
+            .map(parse_delay_goal)
+            .transpose()?,
+        min_load: args.min,
+        max_load: args.max,
+        width: args.width,
+        budget: args.budget,
+        ..SaturatePlan::new(checked(spec)?)
+    })
+}
+
+pub(crate) fn latency(args: &LatencyArgs) -> Result<LatencyPlan, Failure> {
+    let plan = LatencyPlan {
+        transport: args.transport.into(),
+        sizes: args.sizes.clone(),
+        waits: args.wait.iter().map(|wait| (*wait).into()).collect(),
+        pinning: args.cpu.unwrap_or_default(),
+        time: args.time,
+        warm_up: args.warm_up,
+        load: args.load.as_deref().map(str::parse).transpose()?,
+    };
+    for spec in plan.specs() {
+        checked(spec)?;
+    }
+    Ok(plan)
+}
+
+fn traffic(spec: &mut TestSpec, args: &TrafficArgs) {
+    spec.direction = match (args.reverse, args.duplex) {
+        (_, true) => Direction::Duplex,
+        (true, _) => Direction::Reverse,
+        _ => Direction::Forward,
+    };
+    spec.datapath = args.datapath.clone();
+    spec.pinning = args.cpu.unwrap_or(Pinning::default());
+    spec.socket = SocketChoice {
+        send_buffer_bytes: args.send_buffer,
+        receive_buffer_bytes: args.receive_buffer,
+        congestion_control: None,
+    };
+    spec.receiver_pause = args.receiver_pause;
+    spec.seed = args.seed;
+}
+
+fn length(spec: &mut TestSpec, args: &LengthArgs) {
+    spec.stop = Stop::After(args.time);
+    spec.streams = args.streams;
+    spec.warm_up = args.warm_up;
+    spec.interval = args.interval;
+    spec.wait = args.wait.into();
+}
+
+/// A specification that both ends will accept, or what is wrong with it.
+fn checked(spec: TestSpec) -> Result<TestSpec, Failure> {
+    match validate(&spec) {
+        Ok(()) => Ok(spec),
+        Err(error) => Err(Failure::new(ExitCode::Usage, error.to_string())),
+    }
+}

@@ -1,0 +1,117 @@
+//! What the user sees while a run goes on: a progress bar, JSON lines, or nothing.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use linerate_lab::watch::{Event, Watcher};
+use serde_json::json;
+use std::io::{self, IsTerminal, Write};
+
+/// The watcher that the output options ask for.
+pub(crate) fn watcher(stream: bool, quiet: bool) -> Box<dyn Watcher> {
+    if stream {
+        Box::new(JsonLines)
+    } else if quiet || !io::stderr().is_terminal() {
+        Box::new(Notes { quiet })
+    } else {
+        Box::new(Bar::new())
+    }
+}
+
+/// A progress bar on standard error.
+struct Bar {
+    bar: ProgressBar,
+}
+
+/// Steps of the bar; finer than any terminal is wide.
+const STEPS: f64 = 1000.0;
+
+impl Bar {
+    fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10));
+        let style = ProgressStyle::with_template(
+            "{prefix:.bold} [{bar:30}] {percent:>3} % {elapsed} {wide_msg}",
+        )
+        .expect("invariant: the template is constant")
+        .progress_chars("=> ");
+        bar.set_style(style);
+        Self { bar }
+    }
+}
+
+impl Watcher for Bar {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Began { title, .. } => {
+                self.bar.set_position(0);
+                self.bar.set_prefix(title.to_owned());
+            }
+            Event::Progress { share, text, .. } => {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "`as` saturates"
+                )]
+                self.bar
+                    .set_position((share.clamp(0.0, 1.0) * STEPS) as u64);
+                self.bar.set_message(text.to_owned());
+            }
+            Event::Trial(_) => {}
+            Event::Note(text) => self.bar.suspend(|| note(text)),
+            Event::Ended => self.bar.finish_and_clear(),
+        }
+    }
+}
+
+/// Notes only: standard error is not a terminal, or the user wants quiet.
+struct Notes {
+    quiet: bool,
+}
+
+impl Watcher for Notes {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Note(text) = event
+            && !self.quiet
+        {
+            note(text);
+        }
+    }
+}
+
+/// One JSON object per line on standard output.
+struct JsonLines;
+
+impl Watcher for JsonLines {
+    fn event(&mut self, event: Event<'_>) {
+        let line = match event {
+            Event::Began { kind, title } => json!({"event": "began", "kind": kind, "title": title}),
+            Event::Progress {
+                share,
+                text,
+                elapsed,
+            } => {
+                json!({"event": "progress", "share_ratio": share, "text": text, "elapsed_s": elapsed.as_secs_f64()})
+            }
+            Event::Trial(trial) => json!({"event": "trial", "trial": trial}),
+            Event::Note(text) => json!({"event": "note", "text": text}),
+            Event::Ended => json!({"event": "ended"}),
+        };
+        // A reader that has gone away ends the command when it prints its result.
+        let _ = print_line(&line.to_string());
+    }
+}
+
+/// Prints to standard output; a closed pipe is an error, not a panic.
+pub(crate) fn print_line(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
+
+/// Prints a note to standard error.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "note: {text}");
+}
+
+/// Prints an error to standard error.
+pub(crate) fn error(text: &str) {
+    let _ = writeln!(io::stderr(), "linerate: {text}");
+}

@@ -1,0 +1,199 @@
+//! Where the far end is: the `HOST` argument of every command.
+
+use linerate_model::exit::{ExitCode, Failure};
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// The port of the native protocol.
+pub const NATIVE_PORT: u16 = 5301;
+
+/// Which IP versions may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IpChoice {
+    /// Whatever the name resolves to first.
+    #[default]
+    Any,
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// A far end, as written: host name or address, and port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FarEnd {
+    host: String,
+    port: u16,
+}
+
+impl FarEnd {
+    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301` or `fe80::1%eth0`.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let rest = match text.split_once("://") {
+            None | Some(("linerate", _)) => text.trim_start_matches("linerate://"),
+            Some((scheme, _)) => return Err(unknown_scheme(text, scheme)),
+        };
+        let (host, port) = split_port(rest).ok_or_else(|| not_a_host(text))?;
+        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
+            return Err(not_a_host(text));
+        }
+        let port = match port {
+            None => NATIVE_PORT,
+            Some(digits) => digits
+                .parse()
+                .ok()
+                .filter(|p| *p > 0)
+                .ok_or_else(|| not_a_host(text))?,
+        };
+        Ok(Self {
+            host: host.to_owned(),
+            port,
+        })
+    }
+
+    /// The addresses it stands for, best first.
+    pub fn resolve(&self, choice: IpChoice) -> Result<Vec<SocketAddr>, Failure> {
+        let found = match scoped(&self.host, self.port) {
+            Some(address) => vec![address],
+            None => (self.host.as_str(), self.port)
+                .to_socket_addrs()
+                .map_err(|error| {
+                    let hint = "check the name, or give an address";
+                    Failure::new(
+                        ExitCode::Peer,
+                        format!("cannot resolve {}: {error}; {hint}", self.host),
+                    )
+                })?
+                .collect(),
+        };
+        let fitting: Vec<_> = found
+            .into_iter()
+            .filter(|address| choice.fits(address))
+            .collect();
+        if fitting.is_empty() {
+            let message = format!(
+                "{} has no {choice} address; leave out -4 and -6 to use any",
+                self.host
+            );
+            return Err(Failure::new(ExitCode::Peer, message));
+        }
+        Ok(fitting)
+    }
+}
+
+impl fmt::Display for FarEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl IpChoice {
+    fn fits(self, address: &SocketAddr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::V4 => address.is_ipv4(),
+            Self::V6 => address.is_ipv6(),
+        }
+    }
+}
+
+impl fmt::Display for IpChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "IP",
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
+    }
+}
+
+/// Host and port text; a bare IPv6 address has no port.
+fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(inner) = text.strip_prefix('[') {
+        let (host, after) = inner.split_once(']')?;
+        return match after {
+            "" => Some((host, None)),
+            _ => Some((host, Some(after.strip_prefix(':')?))),
+        };
+    }
+    match text.split_once(':') {
+        Some((_, rest)) if rest.contains(':') => Some((text, None)),
+        Some((host, port)) => Some((host, Some(port))),
+        None => Some((text, None)),
+    }
+}
+
+/// An IPv6 address with a zone: `fe80::1%eth0` or `fe80::1%2`.
+fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
+    let (address, zone) = host.split_once('%')?;
+    let scope = match zone.parse() {
+        Ok(index) => index,
+        Err(_) => linerate_sys::interface::index_of(zone)?,
+    };
+    Some(std::net::SocketAddrV6::new(address.parse().ok()?, port, 0, scope).into())
+}
+
+fn unknown_scheme(text: &str, scheme: &str) -> Failure {
+    let message = format!(
+        "\"{text}\": this version does not speak {scheme}://; give a host that runs `linerate serve`, such as 10.0.0.2"
+    );
+    Failure::new(ExitCode::Usage, message)
+}
+
+fn not_a_host(text: &str) -> Failure {
+    let message = format!(
+        "\"{text}\" is not a far end such as 10.0.0.2, board.local:5301 or [fe80::1%eth0]:5301"
+    );
+    Failure::new(ExitCode::Usage, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        FarEnd::parse(text).unwrap().to_string()
+    }
+
+    #[test]
+    fn addresses_in_all_their_forms() {
+        assert_eq!(shown("10.0.0.2"), "10.0.0.2:5301");
+        assert_eq!(shown("board.local:7"), "board.local:7");
+        assert_eq!(shown("linerate://board:7"), "board:7");
+        assert_eq!(shown("fe80::1%eth0"), "[fe80::1%eth0]:5301");
+        assert_eq!(shown("[::1]:6000"), "[::1]:6000");
+        assert_eq!(shown("[::1]"), "[::1]:5301");
+    }
+
+    #[test]
+    fn nonsense_is_a_usage_error_that_shows_what_is_right() {
+        for text in [
+            "",
+            ":5301",
+            "host:0",
+            "host:99999",
+            "host:x",
+            "[::1",
+            "[::1]x",
+            "a b",
+            "http://x",
+        ] {
+            let error = FarEnd::parse(text).unwrap_err();
+            assert_eq!(error.code, ExitCode::Usage, "{text}");
+            assert!(error.message.contains("10.0.0.2"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_wrong_ip_version_is_named() {
+        let error = FarEnd::parse("127.0.0.1")
+            .unwrap()
+            .resolve(IpChoice::V6)
+            .unwrap_err();
+        assert!(error.message.contains("no IPv6 address"), "{error}");
+    }
+}

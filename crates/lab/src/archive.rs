@@ -1,0 +1,250 @@
+//! Commands over stored runs: import, list, load, export, report.
+
+use crate::context::Context;
+use anyhow::{Context as _, Result};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{RuleOutcome, Run, Verdict};
+use linerate_report::{Report, renderers};
+use linerate_store::{Entry, Listed, Store, export, import};
+use linerate_sys::clock::wall_now;
+use serde_json::json;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Largest log that is read; real ones are far below 1 MiB.
+const MAX_LOG_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Reads logs of other tools and stores the runs they make.
+pub fn import_logs(context: &mut Context<'_>, files: &[PathBuf]) -> Result<Vec<Run>> {
+    let contents = files
+        .iter()
+        .map(|path| read_log(path))
+        .collect::<Result<Vec<_>>>()?;
+    let imported = import::import(&contents)
+        .map_err(|error| Failure::new(ExitCode::Plan, format!("cannot import: {error}")))?;
+    for warning in &imported.warnings {
+        context.watcher.event(crate::watch::Event::Note(warning));
+    }
+    let mut runs = imported.runs;
+    for run in &mut runs {
+        conclude(run);
+        if let Some(store) = &context.store {
+            let mut writer = store.create(run)?;
+            for trial in &run.trials {
+                writer.trial(trial)?;
+            }
+            writer.finish(run)?;
+        }
+    }
+    Ok(runs)
+}
+
+/// Draws the verdict of a run from what it holds.
+pub fn conclude(run: &mut Run) {
+    let (verdict, findings) = linerate_analysis::diagnose(run);
+    run.verdict = Some(verdict);
+    run.findings = findings;
+}
+
+fn read_log(path: &Path) -> Result<(String, Vec<u8>)> {
+    let name = path.display().to_string();
+    let failed = |error: std::io::Error| {
+        Failure::new(
+            ExitCode::Plan,
+            format!("cannot read {name}: {error}; give a log file that this user may read"),
+        )
+    };
+    let size = fs::metadata(path).map_err(failed)?.len();
+    if size > MAX_LOG_BYTES {
+        let message =
+            format!("{name} has {size} bytes; a log of over {MAX_LOG_BYTES} bytes is not read");
+        return Err(Failure::new(ExitCode::Plan, message).into());
+    }
+    let bytes = fs::read(path).map_err(failed)?;
+    Ok((name, bytes))
+}
+
+/// The stored runs, oldest first.
+pub fn list(store: &Store) -> Result<Vec<Listed>> {
+    Ok(store.list()?)
+}
+
+/// One stored run, by id, start of an id, `last`, or path.
+pub fn load(store: &Store, run: &str) -> Result<Run> {
+    store
+        .load(run)
+        .map_err(|error| Failure::new(ExitCode::Usage, error.to_string()).into())
+}
+
+/// Renders runs in the format called `id`.
+pub fn render(id: &str, runs: &[Run]) -> Result<String> {
+    let renderer = renderers::ALL
+        .iter()
+        .find(|renderer| renderer.id() == id)
+        .with_context(|| format!("there is no report format \"{id}\""))?;
+    let title = match runs {
+        [run] => run.title.clone().unwrap_or_else(|| run.id.clone()),
+        _ => format!("{} runs", runs.len()),
+    };
+    let report = Report {
+        title,
+        runs,
+        made: wall_now(),
+    };
+    Ok(renderer.render(&report)?)
+}
+
+/// Renders runs into a file; its ending chooses the format. The file appears whole or not at all.
+pub fn write_report(path: &Path, runs: &[Run]) -> Result<()> {
+    let ending = path
+        .extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default();
+    let renderer = renderers::ALL
+        .iter()
+        .find(|renderer| renderer.extension() == ending)
+        .ok_or_else(|| {
+            let known: Vec<_> = renderers::ALL
+                .iter()
+                .map(|renderer| format!(".{}", renderer.extension()))
+                .collect();
+            let message = format!(
+                "cannot tell the format of {}; let its name end in {}",
+                path.display(),
+                known.join(", ")
+            );
+            Failure::new(ExitCode::Usage, message)
+        })?;
+    let text = render(renderer.id(), runs)?;
+    write_whole(path, text.as_bytes())
+        .with_context(|| format!("writing the report {}", path.display()))
+}
+
+/// Writes beside the target, then renames: a full disk leaves the old file or none.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".tmp");
+    let beside = PathBuf::from(beside);
+    let written = fs::File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    Ok(written?)
+}
+
+/// The verdict, its evidence, and what every rule said.
+pub fn explanation(run: &Run) -> String {
+    let mut lines = Vec::new();
+    explain_into(run, &mut lines);
+    lines.join("\n")
+}
+
+fn explain_into(run: &Run, lines: &mut Vec<String>) {
+    lines.push(
+        format!("{}  {}", run.id, run.title.as_deref().unwrap_or_default())
+            .trim_end()
+            .to_owned(),
+    );
+    if let Some(verdict) = &run.verdict {
+        explain_verdict(verdict, lines);
+    }
+    for finding in &run.findings {
+        let (mark, text) = match &finding.outcome {
+            RuleOutcome::Found { verdict } => ("found", verdict.claim.as_str()),
+            RuleOutcome::Clear { because } => ("clear", because.as_str()),
+            RuleOutcome::NotEvaluated { missing } => ("not evaluated", missing.as_str()),
+        };
+        lines.push(format!("  {:<18} {mark:<14} {text}", finding.rule));
+    }
+    for part in &run.parts {
+        lines.push(String::new());
+        explain_into(part, lines);
+    }
+}
+
+fn explain_verdict(verdict: &Verdict, lines: &mut Vec<String>) {
+    let confidence = format!("{:?}", verdict.confidence).to_lowercase();
+    lines.push(format!(
+        "  limit: {} ({confidence})",
+        verdict.limit.as_str()
+    ));
+    lines.push(format!("  {}", verdict.claim));
+    lines.extend(verdict.evidence.iter().map(|text| format!("  - {text}")));
+    if let Some(experiment) = &verdict.experiment {
+        lines.push(format!(
+            "  to confirm: {}; expect: {}",
+            experiment.change, experiment.expect
+        ));
+    }
+    lines.push(String::new());
+}
+
+/// One JSON document: the run itself, or an array where there are several.
+pub fn document(runs: &[Run]) -> Result<String> {
+    Ok(match runs {
+        [run] => serde_json::to_string_pretty(run)?,
+        _ => serde_json::to_string_pretty(runs)?,
+    })
+}
+
+/// The run document.
+pub fn to_json(run: &Run) -> String {
+    export::json(run)
+}
+
+/// One row per trial.
+pub fn to_csv(run: &Run) -> String {
+    export::csv(run)
+}
+
+/// One row per reporting interval.
+pub fn to_interval_csv(run: &Run) -> String {
+    export::intervals_csv(run)
+}
+
+/// The store's runs, a line each.
+pub fn listing_text(listed: &[Listed]) -> String {
+    if listed.is_empty() {
+        return "no runs yet: `linerate demo` makes the first".to_owned();
+    }
+    listed
+        .iter()
+        .map(listing_line)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn listing_line(listed: &Listed) -> String {
+    match &listed.entry {
+        Entry::Broken { reason } => format!("{}  broken: {reason}", listed.id),
+        Entry::Run(run) => {
+            let status = format!("{:?}", run.status).to_lowercase();
+            let title = run.title.as_deref().unwrap_or_default();
+            format!(
+                "{}  {:<8}  {status:<10}  {title}",
+                listed.id,
+                run.kind.as_str()
+            )
+            .trim_end()
+            .to_owned()
+        }
+    }
+}
+
+/// The store's runs as a JSON array.
+pub fn listing_json(listed: &[Listed]) -> Result<String> {
+    let entry = |listed: &Listed| match &listed.entry {
+        Entry::Broken { reason } => json!({"id": listed.id, "broken": reason}),
+        Entry::Run(run) => json!({
+            "id": listed.id, "kind": run.kind, "status": run.status, "title": run.title, "started": run.started
+        }),
+    };
+    Ok(serde_json::to_string_pretty(
+        &listed.iter().map(entry).collect::<Vec<_>>(),
+    )?)
+}

@@ -1,0 +1,283 @@
+//! The asking end: one control connection to a far end, on which tests run one after the other.
+
+use crate::address::{FarEnd, IpChoice};
+use crate::context::peer_failure;
+use crate::driver::{Driver, News};
+use anyhow::{Context as _, Result};
+use linerate_engine::Role;
+use linerate_model::Clock as _;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::Host;
+use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_observe::{Observer, Scope};
+use linerate_peers::{ClientConfig, PeerHello, PeerKind as _, RefusalCode};
+use linerate_sys::clock::MonoClock;
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Whom to measure, and how to reach it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The far end.
+    pub far: FarEnd,
+    /// IP versions to use.
+    pub ip: IpChoice,
+    /// Silence after which the far end counts as gone.
+    pub timeout: Duration,
+    /// Interface whose counters belong to the test; `None` finds the one that carries it.
+    pub interface: Option<String>,
+}
+
+impl Target {
+    /// A far end with default options.
+    pub fn new(far: FarEnd) -> Self {
+        Self {
+            far,
+            ip: IpChoice::Any,
+            timeout: linerate_peers::TIMEOUT,
+            interface: None,
+        }
+    }
+}
+
+/// How a test goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Pulse {
+    /// Time since traffic began, this end's clock.
+    pub elapsed: Duration,
+    /// L4 payload bytes so far, this end's view.
+    pub bytes: u64,
+}
+
+/// Both ends' reports of one direction of a test.
+#[derive(Debug, Clone)]
+pub struct DirectionOutcome {
+    /// Which way.
+    pub direction: Direction,
+    /// What the sender saw.
+    pub sender: Option<EndpointReport>,
+    /// What the receiver saw.
+    pub receiver: Option<EndpointReport>,
+}
+
+/// What a test gave.
+#[derive(Debug, Clone)]
+pub struct TestOutcome {
+    /// One per direction of traffic.
+    pub directions: Vec<DirectionOutcome>,
+}
+
+/// A control connection to a far end.
+pub struct Client {
+    driver: Driver,
+    far: String,
+    hello: PeerHello,
+    facts: Facts,
+}
+
+impl Client {
+    /// Connects and says hello.
+    pub fn connect(target: &Target) -> Result<Self> {
+        let stream = open(target)?;
+        let (local, remote) = (stream.local_addr()?.ip(), stream.peer_addr()?.ip());
+        let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
+        let interface = target.interface.clone().or_else(found);
+        let observer = Observer::new(Scope::live(interface));
+        let facts = observer.facts();
+        let config = ClientConfig {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            timeout: target.timeout,
+        };
+        let session = linerate_peers::native::Native.client(config, MonoClock.now());
+        let driver = Driver::new(stream, session, Role::Client, observer, target.timeout)?;
+        let mut client = Self {
+            driver,
+            far: target.far.to_string(),
+            hello: PeerHello::default(),
+            facts,
+        };
+        client.greet()?;
+        Ok(client)
+    }
+
+    /// Both hosts, with their facts.
+    pub fn hosts(&self) -> Vec<Host> {
+        let name_in = |facts: &Facts| {
+            facts
+                .get("hostname")
+                .and_then(|name| name.as_str())
+                .map(str::to_owned)
+        };
+        vec![
+            Host {
+                role: "client".to_owned(),
+                name: name_in(&self.facts),
+                facts: self.facts.clone(),
+            },
+            Host {
+                role: "server".to_owned(),
+                name: name_in(&self.hello.facts).or_else(|| Some(self.far.clone())),
+                facts: self.hello.facts.clone(),
+            },
+        ]
+    }
+
+    /// Runs one test. `pulse` is called many times a second and says whether to go on.
+    pub fn run(
+        &mut self,
+        spec: &TestSpec,
+        pulse: &mut dyn FnMut(&Pulse) -> bool,
+    ) -> Result<TestOutcome> {
+        let result = self.run_inner(spec, pulse);
+        if result.is_err() {
+            self.driver.bye();
+        }
+        result
+    }
+
+    fn run_inner(
+        &mut self,
+        spec: &TestSpec,
+        pulse: &mut dyn FnMut(&Pulse) -> bool,
+    ) -> Result<TestOutcome> {
+        self.driver
+            .begin(spec)
+            .map_err(|error| self.failed(&error))?;
+        let (mut own, mut theirs) = (Vec::new(), Vec::new());
+        let mut stopping = false;
+        loop {
+            match self.driver.turn().map_err(|error| self.failed(&error))? {
+                None => {}
+                Some(News::OwnReports(reports)) => own = reports,
+                Some(News::PeerReports(reports)) => theirs = reports,
+                Some(News::TestOver) => return Ok(outcome(spec.direction, own, theirs)),
+                Some(News::TestEnded {
+                    code: RefusalCode::Interrupted,
+                    ..
+                }) if stopping => {
+                    return Ok(TestOutcome {
+                        directions: Vec::new(),
+                    });
+                }
+                Some(News::TestEnded { code, reason }) => {
+                    return Err(self.refused(code, &reason).into());
+                }
+                Some(News::Closed) => {
+                    let message = format!(
+                        "{} closed the control connection in the middle of a test",
+                        self.far
+                    );
+                    return Err(peer_failure(message).into());
+                }
+                Some(News::Hello(_) | News::TestBegan | News::PeerProgress(_)) => {}
+            }
+            let progress = self.driver.progress();
+            let go_on = pulse(&Pulse {
+                elapsed: progress.elapsed,
+                bytes: progress.bytes.get(),
+            });
+            if !go_on && !stopping {
+                stopping = true;
+                self.driver.abort(
+                    RefusalCode::Interrupted,
+                    "stopped by the user of the other end",
+                )?;
+            }
+        }
+    }
+
+    /// Waits for the far end's hello.
+    fn greet(&mut self) -> Result<()> {
+        loop {
+            match self.driver.turn().map_err(|error| self.failed(&error))? {
+                Some(News::Hello(hello)) => {
+                    self.hello = *hello;
+                    return Ok(());
+                }
+                Some(News::Closed) => {
+                    let message = format!(
+                        "{} closed the connection instead of saying hello; is it `linerate serve`?",
+                        self.far
+                    );
+                    return Err(peer_failure(message).into());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn failed(&self, error: &anyhow::Error) -> Failure {
+        peer_failure(format!("the test with {} failed: {error:#}", self.far))
+    }
+
+    fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
+        let exit = match code {
+            RefusalCode::Unsupported => ExitCode::HostLacks,
+            RefusalCode::Invalid | RefusalCode::Limit => ExitCode::Usage,
+            _ => ExitCode::Peer,
+        };
+        Failure::new(
+            exit,
+            format!("the test with {} was not made ({code}): {reason}", self.far),
+        )
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.driver.bye();
+    }
+}
+
+/// Opens the control connection to the first address that answers.
+fn open(target: &Target) -> Result<TcpStream> {
+    let addresses = target.far.resolve(target.ip)?;
+    let mut last = None;
+    for address in &addresses {
+        match TcpStream::connect_timeout(address, target.timeout) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.context("invariant: resolving gives at least one address")?;
+    let message = format!(
+        "cannot connect to {}: {error}; start `linerate serve` there, and see that no firewall drops the port",
+        target.far
+    );
+    Err(peer_failure(message).into())
+}
+
+/// Pairs the reports of both ends by direction.
+fn outcome(
+    direction: Direction,
+    own: Vec<EndpointReport>,
+    theirs: Vec<EndpointReport>,
+) -> TestOutcome {
+    let mut own = by_side(own);
+    let mut theirs = by_side(theirs);
+    let forward = DirectionOutcome {
+        direction: Direction::Forward,
+        sender: own(Side::Sender),
+        receiver: theirs(Side::Receiver),
+    };
+    let reverse = DirectionOutcome {
+        direction: Direction::Reverse,
+        sender: theirs(Side::Sender),
+        receiver: own(Side::Receiver),
+    };
+    let directions = match direction {
+        Direction::Forward => vec![forward],
+        Direction::Reverse => vec![reverse],
+        Direction::Duplex => vec![forward, reverse],
+    };
+    TestOutcome { directions }
+}
+
+/// Takes reports out of a list by their side.
+fn by_side(mut reports: Vec<EndpointReport>) -> impl FnMut(Side) -> Option<EndpointReport> {
+    move |side| {
+        let position = reports.iter().position(|report| report.side == side)?;
+        Some(reports.swap_remove(position))
+    }
+}

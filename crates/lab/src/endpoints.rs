@@ -1,0 +1,230 @@
+//! This end's part of one test: its endpoints, from sockets to reports.
+
+use anyhow::Result;
+use linerate_engine::{EndpointPlan, Opened, Progress, Role, Running};
+use linerate_model::sample::{EndpointReport, Snapshot};
+use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::{Clock as _, PacketCount};
+use linerate_observe::Observer;
+use linerate_sys::clock::MonoClock;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Datagrams still under way when the sender has stopped: the receiver ends this long after the last one.
+///
+/// Longer than the queue of a shaped link drains between two datagrams at 1 Mbit/s (12 ms), and than a
+/// path across a continent takes; short against a trial of a second.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// Which sides of the traffic an end plays.
+pub(crate) fn sides(role: Role, direction: Direction) -> &'static [Side] {
+    match (role, direction) {
+        (_, Direction::Duplex) => &[Side::Receiver, Side::Sender],
+        (Role::Client, Direction::Forward) | (Role::Server, Direction::Reverse) => &[Side::Sender],
+        (Role::Client, Direction::Reverse) | (Role::Server, Direction::Forward) => {
+            &[Side::Receiver]
+        }
+    }
+}
+
+/// One endpoint through its life.
+enum Stage {
+    Opened(Opened),
+    Running(Running),
+    Done(Vec<linerate_model::sample::StreamReport>),
+}
+
+struct Endpoint {
+    side: Side,
+    stage: Option<Stage>,
+    announced: bool,
+}
+
+/// All endpoints of this end in one test.
+pub(crate) struct Endpoints {
+    parts: Vec<Endpoint>,
+    before: Option<Snapshot>,
+}
+
+impl Endpoints {
+    /// At the server: binds ports for every side it plays.
+    pub(crate) fn listen(spec: &TestSpec, token: u32, local: SocketAddr) -> Result<Self> {
+        Self::build(Role::Server, spec, token, |plan| {
+            Ok(Opened::listen(plan, local)?)
+        })
+    }
+
+    /// At the client: connects to the ports that the server waits on.
+    pub(crate) fn connect(
+        spec: &TestSpec,
+        token: u32,
+        remote: SocketAddr,
+        ports: &[(Side, Vec<u16>)],
+        timeout: Duration,
+    ) -> Result<Self> {
+        Self::build(Role::Client, spec, token, |plan| {
+            let theirs = plan.side.other();
+            let there = ports
+                .iter()
+                .find(|(side, _)| *side == theirs)
+                .map_or(&[][..], |(_, ports)| ports);
+            Ok(Opened::connect(plan, remote, there, timeout)?)
+        })
+    }
+
+    fn build(
+        role: Role,
+        spec: &TestSpec,
+        token: u32,
+        mut open: impl FnMut(EndpointPlan) -> Result<Opened>,
+    ) -> Result<Self> {
+        let mut parts = Vec::new();
+        for &side in ordered(role, spec.direction) {
+            let plan = EndpointPlan {
+                side,
+                role,
+                spec: spec.clone(),
+                token,
+            };
+            parts.push(Endpoint {
+                side,
+                stage: Some(Stage::Opened(open(plan)?)),
+                announced: false,
+            });
+        }
+        Ok(Self {
+            parts,
+            before: None,
+        })
+    }
+
+    /// The ports this end waits on, by the side it plays there.
+    pub(crate) fn ports(&self) -> Vec<(Side, Vec<u16>)> {
+        let port_of = |part: &Endpoint| match &part.stage {
+            Some(Stage::Opened(opened)) => Some((part.side, opened.ports())),
+            _ => None,
+        };
+        self.parts.iter().filter_map(port_of).collect()
+    }
+
+    /// At the server: waits until the client has connected every stream.
+    pub(crate) fn await_peer(&mut self, from: IpAddr, timeout: Duration) -> Result<()> {
+        for part in &mut self.parts {
+            if let Some(Stage::Opened(opened)) = &mut part.stage {
+                opened.await_peer(from, timeout)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts every endpoint of `side`; the first start of a test reads the host's counters.
+    pub(crate) fn start(&mut self, side: Side, observer: &Observer) -> Result<()> {
+        if self.before.is_none() {
+            self.before = Some(observer.snapshot(MonoClock.now()));
+        }
+        for part in self.parts.iter_mut().filter(|part| part.side == side) {
+            part.stage = match part.stage.take() {
+                Some(Stage::Opened(opened)) => Some(Stage::Running(opened.start()?)),
+                other => other,
+            };
+        }
+        Ok(())
+    }
+
+    /// What this end has counted so far; the receiver's view where it has one.
+    pub(crate) fn progress(&self) -> Progress {
+        let running = |part: &Endpoint| match &part.stage {
+            Some(Stage::Running(running)) => Some(running.progress()),
+            _ => None,
+        };
+        self.parts.iter().find_map(running).unwrap_or_default()
+    }
+
+    /// Senders that have just come to their stop: what each of their streams sent. Once per test.
+    pub(crate) fn newly_sent(&mut self) -> Option<Vec<PacketCount>> {
+        let part = self
+            .parts
+            .iter_mut()
+            .find(|part| part.side == Side::Sender && !part.announced)?;
+        match part.stage.take() {
+            Some(Stage::Running(running)) if running.is_finished() => {
+                let reports = running.join();
+                let sent = reports.iter().map(|report| report.packets).collect();
+                part.stage = Some(Stage::Done(reports));
+                part.announced = true;
+                Some(sent)
+            }
+            other => {
+                part.stage = other;
+                None
+            }
+        }
+    }
+
+    /// Tells the receivers how much was sent: they take what is still under way, then end.
+    pub(crate) fn drain(&mut self, sent: &[PacketCount]) {
+        for part in self
+            .parts
+            .iter_mut()
+            .filter(|part| part.side == Side::Receiver)
+        {
+            if let Some(Stage::Running(running)) = &part.stage {
+                running.finish(sent, QUIET);
+            }
+            part.announced = true;
+        }
+    }
+
+    /// The reports of all endpoints, once every one of them is done.
+    pub(crate) fn reports(&mut self, observer: &Observer) -> Option<Vec<EndpointReport>> {
+        for part in self
+            .parts
+            .iter_mut()
+            .filter(|part| part.side == Side::Receiver && part.announced)
+        {
+            part.stage = match part.stage.take() {
+                Some(Stage::Running(running)) if running.is_finished() => {
+                    Some(Stage::Done(running.join()))
+                }
+                other => other,
+            };
+        }
+        let all_done = self
+            .parts
+            .iter()
+            .all(|part| matches!(part.stage, Some(Stage::Done(_))));
+        if !all_done {
+            return None;
+        }
+        let after = observer.snapshot(MonoClock.now());
+        let before = self.before.clone().unwrap_or_default();
+        let report = |part: Endpoint| match part.stage {
+            Some(Stage::Done(streams)) => Some(EndpointReport {
+                side: part.side,
+                streams,
+                before: before.clone(),
+                after: after.clone(),
+            }),
+            _ => None,
+        };
+        Some(self.parts.drain(..).filter_map(report).collect())
+    }
+
+    /// Ends everything early.
+    pub(crate) fn stop(&mut self) {
+        for part in &mut self.parts {
+            if let Some(Stage::Running(running)) = part.stage.take() {
+                running.stop();
+                running.join();
+            }
+        }
+    }
+}
+
+/// The order both ends open their sides in, so that neither waits for the other's second one.
+fn ordered(role: Role, direction: Direction) -> &'static [Side] {
+    match (role, direction) {
+        (Role::Client, Direction::Duplex) => &[Side::Sender, Side::Receiver],
+        _ => sides(role, direction),
+    }
+}

@@ -1,0 +1,133 @@
+//! A run in the making: trials go to the store as they happen, the verdict at the end.
+
+use crate::context::Context;
+use crate::watch::Event;
+use anyhow::Result;
+use linerate_model::Clock as _;
+use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, SCHEMA, Tool, Trial};
+use linerate_store::{RunWriter, new_id};
+use linerate_sys::clock::{MonoClock, wall_now};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What a run is about, before its first trial.
+pub(crate) struct Header {
+    pub(crate) kind: RunKind,
+    pub(crate) title: String,
+    pub(crate) values: BTreeMap<String, Value>,
+    pub(crate) hosts: Vec<Host>,
+}
+
+/// A run in the making.
+pub(crate) struct Recorder {
+    run: Run,
+    writer: Option<RunWriter>,
+}
+
+impl Recorder {
+    /// Begins a run: from here on it is in the store, as incomplete.
+    pub(crate) fn begin(context: &mut Context<'_>, header: Header) -> Result<Self> {
+        let started = wall_now();
+        let id = new_id(&started, header.kind, MonoClock.now().as_nanos());
+        context.watcher.event(Event::Began {
+            kind: header.kind,
+            title: &header.title,
+        });
+        let run = Run {
+            schema: SCHEMA.to_owned(),
+            id,
+            kind: header.kind,
+            title: Some(header.title),
+            started: Some(started),
+            status: RunStatus::Incomplete,
+            tool: this_tool(),
+            source: None,
+            config: Config {
+                command: Some(context.command.clone()),
+                values: header.values,
+            },
+            hosts: header.hosts,
+            trials: Vec::new(),
+            goals: Vec::new(),
+            curve: None,
+            verdict: None,
+            findings: Vec::new(),
+            notes: Vec::new(),
+            parts: Vec::new(),
+        };
+        let writer = context
+            .store
+            .as_ref()
+            .map(|store| store.create(&run))
+            .transpose()?;
+        Ok(Self { run, writer })
+    }
+
+    /// The run so far.
+    pub(crate) fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
+    }
+
+    /// The index that the next trial gets.
+    pub(crate) fn next_index(&self) -> u32 {
+        u32::try_from(self.run.trials.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Adds a trial.
+    pub(crate) fn trial(&mut self, context: &mut Context<'_>, trial: Trial) -> Result<()> {
+        context.watcher.event(Event::Trial(&trial));
+        if let Some(writer) = &mut self.writer {
+            writer.trial(&trial)?;
+        }
+        self.run.trials.push(trial);
+        Ok(())
+    }
+
+    /// Adds a run that this run is made of.
+    pub(crate) fn part(&mut self, part: Run) {
+        self.run.parts.push(part);
+    }
+
+    /// Ends the run: draws the verdict and writes the final document.
+    pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<Run> {
+        self.run.status = status(&self.run, context.interrupted());
+        if self.run.kind != RunKind::Demo {
+            let (verdict, findings) = linerate_analysis::diagnose(&self.run);
+            self.run.verdict = Some(verdict);
+            self.run.findings = findings;
+        }
+        if let Some(writer) = self.writer {
+            writer.finish(&self.run)?;
+        }
+        context.watcher.event(Event::Ended);
+        Ok(self.run)
+    }
+}
+
+/// This build.
+pub(crate) fn this_tool() -> Tool {
+    Tool {
+        name: "linerate".to_owned(),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+    }
+}
+
+/// A run is as good as its trials; a search tolerates invalid trials as long as it found its goals.
+fn status(run: &Run, interrupted: bool) -> RunStatus {
+    let trials_fail = match run.kind {
+        RunKind::Saturate => run.trials.iter().all(|trial| !trial.valid),
+        _ => run.trials.iter().any(|trial| !trial.valid),
+    };
+    let parts_fail = run
+        .parts
+        .iter()
+        .any(|part| part.status == RunStatus::Invalid);
+    let empty = run.trials.is_empty() && run.parts.is_empty();
+    if interrupted || empty {
+        RunStatus::Incomplete
+    } else if trials_fail || parts_fail {
+        RunStatus::Invalid
+    } else {
+        RunStatus::Complete
+    }
+}

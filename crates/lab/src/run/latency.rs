@@ -1,0 +1,254 @@
+//! `linerate latency`: ping-pong by message size and wait mode, idle and under load.
+
+use crate::client::{Client, Target};
+use crate::context::Context;
+use crate::recorder::{Header, Recorder};
+use crate::run::measure;
+use anyhow::{Context as _, Result};
+use linerate_model::ByteCount;
+use linerate_model::Clock as _;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{Run, RunKind};
+use linerate_model::spec::{Direction, Pace, Pinning, Stop, TestSpec, Transport, WaitMode};
+use linerate_sys::clock::{MonoClock, sleep_until};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct LatencyPlan {
+    /// Transport of the messages.
+    pub transport: Transport,
+    /// Message sizes.
+    pub sizes: Vec<ByteCount>,
+    /// Wait modes of both ends, measured one after the other.
+    pub waits: Vec<WaitMode>,
+    /// Cores of the traffic threads.
+    pub pinning: Pinning,
+    /// Time per size and wait mode.
+    pub time: Duration,
+    /// Time before that is counted.
+    pub warm_up: Duration,
+    /// Traffic under which everything is measured again.
+    pub load: Option<Load>,
+}
+
+/// Traffic that runs beside the ping-pong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Transport of the load.
+    pub transport: Transport,
+    /// Its intended load.
+    pub pace: Pace,
+    /// Its direction.
+    pub direction: Direction,
+}
+
+impl std::str::FromStr for Load {
+    type Err = Failure;
+
+    /// `tcp`, `udp:100M`, `tcp:reverse`, `udp:100M:duplex`.
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        let wrong = || {
+            let message = format!("\"{text}\" is not a load such as tcp, udp:100M or tcp:reverse");
+            Failure::new(ExitCode::Usage, message)
+        };
+        let mut parts = text.split(':');
+        let transport = match parts.next() {
+            Some("tcp") => Transport::Tcp,
+            Some("udp") => Transport::Udp,
+            _ => return Err(wrong()),
+        };
+        let mut load = Self {
+            transport,
+            pace: Pace::Unpaced,
+            direction: Direction::Forward,
+        };
+        for part in parts {
+            match part {
+                "forward" => load.direction = Direction::Forward,
+                "reverse" => load.direction = Direction::Reverse,
+                "duplex" => load.direction = Direction::Duplex,
+                rate => load.pace = Pace::At(rate.parse().map_err(|_| wrong())?),
+            }
+        }
+        Ok(load)
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.transport {
+            Transport::Tcp => "TCP load",
+            Transport::Udp => "UDP load",
+        })?;
+        if let Some(rate) = self.pace.intended_load() {
+            write!(f, " {rate}")?;
+        }
+        f.write_str(match self.direction {
+            Direction::Forward => "",
+            Direction::Reverse => " reverse",
+            Direction::Duplex => " duplex",
+        })
+    }
+}
+
+impl LatencyPlan {
+    /// The tests that it is made of, without the load.
+    pub fn specs(&self) -> Vec<TestSpec> {
+        let waits = |&size: &ByteCount| self.waits.iter().map(move |&wait| spec(self, size, wait));
+        self.sizes.iter().flat_map(waits).collect()
+    }
+}
+
+/// Measures latency against `target`.
+pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -> Result<Run> {
+    let mut client = Client::connect(target)?;
+    let header = Header {
+        kind: RunKind::Latency,
+        title: format!(
+            "{} latency to {}",
+            transport_name(plan.transport),
+            target.far
+        ),
+        values: crate::describe::values(&spec(plan, plan.sizes[0], plan.waits[0])),
+        hosts: client.hosts(),
+    };
+    let mut recorder = Recorder::begin(context, header)?;
+    sweep(context, &mut recorder, &mut client, plan, None)?;
+    if let Some(load) = plan.load.filter(|_| !context.interrupted()) {
+        under_load(context, &mut recorder, &mut client, (target, plan, load))?;
+    }
+    recorder.finish(context)
+}
+
+/// Every wait mode at every size; the wait modes of one size are neighbours in time.
+fn sweep(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    plan: &LatencyPlan,
+    load: Option<Load>,
+) -> Result<()> {
+    for &size in &plan.sizes {
+        for &wait in &plan.waits {
+            if context.interrupted() {
+                return Ok(());
+            }
+            let condition = load.map_or_else(|| "idle".to_owned(), |load| format!("under {load}"));
+            let label = format!("{} B, {}, {condition}", size.get(), wait_name(wait));
+            measure(
+                context,
+                recorder,
+                client,
+                &spec(plan, size, wait),
+                Some(label),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The same sweep while `load` runs on a connection of its own.
+fn under_load(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    (target, plan, load): (&Target, &LatencyPlan, Load),
+) -> Result<()> {
+    let mut loader = Client::connect(target)?;
+    let running = AtomicBool::new(true);
+    let spec = load_spec(load);
+    std::thread::scope(|scope| {
+        let keep = &running;
+        let traffic = scope.spawn(move || loader.run(&spec, &mut |_| keep.load(Ordering::Relaxed)));
+        sleep_until(MonoClock.now().after(LOAD_LEAD));
+        let measured = sweep(context, recorder, client, plan, Some(load));
+        let ended_early = traffic.is_finished();
+        running.store(false, Ordering::Relaxed);
+        let loaded = traffic
+            .join()
+            .expect("invariant: the load thread does not panic");
+        let outcome = loaded.context("the load beside the ping-pong failed")?;
+        if ended_early {
+            recorder
+                .run_mut()
+                .notes
+                .push("the load ended before the last measurement".to_owned());
+        }
+        recorder
+            .run_mut()
+            .notes
+            .extend(load_note(&load_spec(load), outcome));
+        measured
+    })
+}
+
+/// Head start of the load: slow start and a filled queue come before the first message.
+const LOAD_LEAD: Duration = Duration::from_millis(500);
+
+fn load_note(spec: &TestSpec, outcome: crate::client::TestOutcome) -> Vec<String> {
+    crate::run::trials(0, spec, outcome)
+        .iter()
+        .filter_map(|trial| trial.received_rate)
+        .map(|rate| format!("the load carried {rate} (L4 payload, receiver side)"))
+        .collect()
+}
+
+/// The load runs until it is stopped; an hour bounds it if nobody does.
+fn load_spec(load: Load) -> TestSpec {
+    let base = match load.transport {
+        Transport::Tcp => TestSpec {
+            pace: load.pace,
+            ..TestSpec::tcp_bulk()
+        },
+        Transport::Udp => TestSpec::udp_datagrams(load.pace),
+    };
+    TestSpec {
+        direction: load.direction,
+        stop: Stop::After(Duration::from_secs(3600)),
+        ..base
+    }
+}
+
+fn spec(plan: &LatencyPlan, size: ByteCount, wait: WaitMode) -> TestSpec {
+    TestSpec {
+        payload_bytes: size,
+        stop: Stop::After(plan.time),
+        warm_up: plan.warm_up,
+        wait,
+        pinning: plan.pinning,
+        ..TestSpec::ping_pong(plan.transport)
+    }
+}
+
+fn transport_name(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    }
+}
+
+fn wait_name(wait: WaitMode) -> &'static str {
+    match wait {
+        WaitMode::Block => "block",
+        WaitMode::Spin => "spin",
+        WaitMode::BusyPoll => "busy-poll",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::BitRate;
+
+    #[test]
+    fn loads_are_read_in_any_order() {
+        let load: Load = "udp:reverse:100M".parse().unwrap();
+        assert_eq!(load.pace, Pace::At(BitRate::from_bps(100_000_000)));
+        assert_eq!(load.direction, Direction::Reverse);
+        assert!("quic".parse::<Load>().is_err());
+        assert!("udp:fast".parse::<Load>().is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! The commands that measure: each turns a plan into a stored run.
+
+mod demo;
+mod latency;
+mod saturate;
+mod single;
+
+pub use demo::{DemoPlan, demo};
+pub use latency::{LatencyPlan, Load, latency};
+pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
+pub use single::single;
+
+use crate::client::{Client, Pulse, TestOutcome};
+use crate::context::Context;
+use crate::recorder::Recorder;
+use anyhow::Result;
+use linerate_analysis::assemble;
+use linerate_model::run::Trial;
+use linerate_model::spec::{Stop, TestSpec};
+use std::time::Duration;
+
+/// The trials of one test, one per direction of traffic.
+pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) -> Vec<Trial> {
+    outcome
+        .directions
+        .into_iter()
+        .zip(first_index..)
+        .map(|(done, index)| {
+            assemble::trial(index, spec, done.direction, done.sender, done.receiver)
+        })
+        .collect()
+}
+
+/// Runs one test on an open connection and records its trials; returns how many there were.
+pub(crate) fn measure(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    spec: &TestSpec,
+    label: Option<String>,
+) -> Result<Vec<Trial>> {
+    let planned = planned_time(spec);
+    let interrupt = context.interrupt;
+    let watcher = &mut *context.watcher;
+    let outcome = client.run(spec, &mut |pulse: &Pulse| {
+        crate::progress::tell(watcher, pulse, planned, label.as_deref());
+        !interrupt.load(std::sync::atomic::Ordering::Relaxed)
+    })?;
+    let mut made = trials(recorder.next_index(), spec, outcome);
+    for trial in &mut made {
+        trial.label.clone_from(&label);
+        recorder.trial(context, trial.clone())?;
+    }
+    Ok(made)
+}
+
+/// How long the test is meant to take, if it ends by time.
+fn planned_time(spec: &TestSpec) -> Option<Duration> {
+    match spec.stop {
+        Stop::After(time) => Some(time + spec.warm_up),
+        Stop::Bytes(_) | Stop::Transactions(_) => None,
+    }
+}

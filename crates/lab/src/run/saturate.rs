@@ -1,0 +1,241 @@
+//! `linerate saturate`: the search for the load at which loss or delay begins.
+
+use crate::client::{Client, Target};
+use crate::context::Context;
+use crate::recorder::{Header, Recorder};
+use crate::run::measure;
+use crate::watch::{Event, Watcher};
+use anyhow::Result;
+use linerate_analysis::search::{
+    DelayGoal, DelayQuantiles, MlrSearch, Search, SearchConfig, SearchGoal, SearchKind as _, Step,
+    TrialOutcome,
+};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
+use linerate_model::units::parse_duration;
+use linerate_model::{BitRate, PacketCount, Quantile, Ratio};
+use serde_json::json;
+use std::time::Duration;
+
+/// What to search for.
+#[derive(Debug, Clone)]
+pub struct SaturatePlan {
+    /// The datagram stream whose load is varied.
+    pub spec: TestSpec,
+    /// Loss ratios, each a goal of its own.
+    pub loss_goals: Vec<Ratio>,
+    /// Delay that every goal must also meet.
+    pub delay_goal: Option<DelayGoal>,
+    /// Lowest load to try.
+    pub min_load: BitRate,
+    /// Highest load to try.
+    pub max_load: BitRate,
+    /// How close the bounds shall be.
+    pub width: Ratio,
+    /// Most trial time to use.
+    pub budget: Duration,
+}
+
+impl SaturatePlan {
+    /// The default search with this datagram stream: loss goals 0, 0.1 % and 0.5 %, up to 10 Gbit/s.
+    pub fn new(spec: TestSpec) -> Self {
+        Self {
+            spec,
+            loss_goals: [0.0, 0.001, 0.005].map(Ratio::clamped).to_vec(),
+            delay_goal: None,
+            min_load: BitRate::from_bps(1_000_000),
+            max_load: BitRate::from_bps(10_000_000_000),
+            width: Ratio::clamped(0.005),
+            budget: Duration::from_secs(60),
+        }
+    }
+
+    fn config(&self) -> SearchConfig {
+        let goal = |loss: &Ratio| SearchGoal {
+            delay_goal: self.delay_goal,
+            width: self.width,
+            ..SearchGoal::for_loss(*loss)
+        };
+        SearchConfig {
+            goals: self.loss_goals.iter().map(goal).collect(),
+            time_budget: self.budget,
+            direction: self.spec.direction,
+            seed: self.spec.seed,
+            ..SearchConfig::between(self.min_load, self.max_load)
+        }
+    }
+}
+
+/// Reads `p99<2ms`.
+pub fn parse_delay_goal(text: &str) -> Result<DelayGoal, Failure> {
+    let wrong = || {
+        let message = format!("\"{text}\" is not a delay goal such as p99<2ms or p99.9<500us");
+        Failure::new(ExitCode::Usage, message)
+    };
+    let (quantile, limit) = text
+        .strip_prefix('p')
+        .and_then(|rest| rest.split_once('<'))
+        .ok_or_else(wrong)?;
+    let percent: f64 = quantile.trim().parse().map_err(|_| wrong())?;
+    let share = Ratio::new(percent / 100.0).ok_or_else(wrong)?;
+    let limit = parse_duration(limit.trim()).map_err(|_| wrong())?;
+    Ok(DelayGoal {
+        quantile: Quantile(share),
+        limit,
+    })
+}
+
+/// Searches against `target`.
+pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan) -> Result<Run> {
+    let mut search = MlrSearch
+        .start(plan.config())
+        .map_err(|error| Failure::new(ExitCode::Usage, format!("cannot search: {error}")))?;
+    let mut client = Client::connect(target)?;
+    let mut recorder = Recorder::begin(context, header(plan, target, &client))?;
+    while let Step::Measure {
+        intended_load,
+        duration,
+    } = search.next_step()
+    {
+        if context.interrupted() {
+            break;
+        }
+        let spec = TestSpec {
+            pace: Pace::At(intended_load),
+            stop: Stop::After(duration),
+            ..plan.spec.clone()
+        };
+        let (done, doing) = search.progress();
+        let mut told = Told {
+            inner: &mut *context.watcher,
+            share: done.get(),
+            doing: &doing,
+        };
+        let mut inner = Context {
+            store: None,
+            watcher: &mut told,
+            command: String::new(),
+            interrupt: context.interrupt,
+        };
+        let trials = measure(&mut inner, &mut recorder, &mut client, &spec, None)?;
+        for trial in &trials {
+            search.record(outcome(trial, intended_load, plan.delay_goal));
+        }
+        if trials.is_empty() {
+            break;
+        }
+    }
+    let run = recorder.run_mut();
+    run.goals = search.goals();
+    run.curve = Some(search.curve());
+    run.notes.extend(search.notes());
+    recorder.finish(context)
+}
+
+fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {
+    let mut values = crate::describe::values(&plan.spec);
+    values.insert("loss_goals_ratio".to_owned(), json!(plan.loss_goals));
+    values.insert(
+        "delay_goal".to_owned(),
+        json!(plan.delay_goal.map(|goal| goal.to_string())),
+    );
+    values.insert("min_load_bps".to_owned(), json!(plan.min_load));
+    values.insert("max_load_bps".to_owned(), json!(plan.max_load));
+    values.insert("width_ratio".to_owned(), json!(plan.width));
+    values.insert("budget_s".to_owned(), json!(plan.budget.as_secs_f64()));
+    let way = match plan.spec.direction {
+        Direction::Reverse => "from",
+        Direction::Forward | Direction::Duplex => "to",
+    };
+    Header {
+        kind: RunKind::Saturate,
+        title: format!("UDP saturation {way} {}", target.far),
+        values,
+        hosts: client.hosts(),
+    }
+}
+
+/// What the search needs of a trial.
+fn outcome(trial: &Trial, intended_load: BitRate, delay_goal: Option<DelayGoal>) -> TrialOutcome {
+    let packets = trial.packets.unwrap_or_default();
+    TrialOutcome {
+        intended_load,
+        offered_load: trial.offered_load.unwrap_or_default(),
+        received_rate: trial.received_rate.unwrap_or_default(),
+        loss_ratio: packets.loss_ratio.unwrap_or_default(),
+        sent: packets.sent.unwrap_or(PacketCount::new(0)),
+        duration: duration_of(trial, Side::Sender).unwrap_or_default(),
+        receiver_duration: duration_of(trial, Side::Receiver),
+        delay: trial
+            .delay
+            .as_ref()
+            .and_then(|delay| quantiles(delay, delay_goal)),
+        delay_growth: None,
+        valid: trial.valid,
+    }
+}
+
+/// First to last datagram of the longest stream, on that side's clock.
+fn duration_of(trial: &Trial, side: Side) -> Option<Duration> {
+    let report: &EndpointReport = trial.raw.iter().find(|report| report.side == side)?;
+    report.streams.iter().map(|stream| stream.duration).max()
+}
+
+fn quantiles(delay: &Delay, goal: Option<DelayGoal>) -> Option<DelayQuantiles> {
+    let histogram = delay
+        .histogram
+        .as_ref()
+        .filter(|_| delay.of == DelayOf::Pdv)?;
+    let shares = [0.5, 0.9, 0.99, 0.999].map(Ratio::clamped).map(Quantile);
+    let wanted = shares.into_iter().chain(goal.map(|goal| goal.quantile));
+    let at = |quantile: Quantile| {
+        (
+            quantile,
+            Duration::from_nanos(histogram.quantile_nanos(quantile.0.get())),
+        )
+    };
+    Some(DelayQuantiles::new(wanted.map(at).collect()))
+}
+
+/// Replaces a trial's own progress by the search's.
+struct Told<'a> {
+    inner: &'a mut dyn Watcher,
+    share: f64,
+    doing: &'a str,
+}
+
+impl Watcher for Told<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Progress { elapsed, .. } => {
+                self.inner.event(Event::Progress {
+                    share: self.share,
+                    text: self.doing,
+                    elapsed,
+                });
+            }
+            other => self.inner.event(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delay_goals_are_read() {
+        let goal = parse_delay_goal("p99.9<500us").unwrap();
+        assert_eq!(goal.limit, Duration::from_micros(500));
+        assert!((goal.quantile.0.get() - 0.999).abs() < 1e-12);
+        for text in ["p99", "99<2ms", "p101<2ms", "p99<fast"] {
+            assert_eq!(
+                parse_delay_goal(text).unwrap_err().code,
+                ExitCode::Usage,
+                "{text}"
+            );
+        }
+    }
+}

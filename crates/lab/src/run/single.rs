@@ -1,0 +1,45 @@
+//! `linerate tcp` and `linerate udp`: one test.
+
+use crate::client::{Client, Target};
+use crate::context::Context;
+use crate::recorder::{Header, Recorder};
+use crate::run::measure;
+use anyhow::Result;
+use linerate_model::run::{Run, RunKind};
+use linerate_model::spec::{Direction, TestSpec, Transport};
+
+/// Runs one test against `target`.
+pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Result<Run> {
+    let mut client = Client::connect(target)?;
+    let header = Header {
+        kind: match spec.transport {
+            Transport::Tcp => RunKind::Tcp,
+            Transport::Udp => RunKind::Udp,
+        },
+        title: title(spec, target),
+        values: crate::describe::values(spec),
+        hosts: client.hosts(),
+    };
+    let mut recorder = Recorder::begin(context, header)?;
+    measure(context, &mut recorder, &mut client, spec, None)?;
+    recorder.finish(context)
+}
+
+/// `UDP 100 Mbit/s to board:5301`.
+fn title(spec: &TestSpec, target: &Target) -> String {
+    let transport = match spec.transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    };
+    let load = spec
+        .pace
+        .intended_load()
+        .map(|rate| format!(" at {rate}"))
+        .unwrap_or_default();
+    let way = match spec.direction {
+        Direction::Forward => "to",
+        Direction::Reverse => "from",
+        Direction::Duplex => "to and from",
+    };
+    format!("{transport}{load} {way} {}", target.far)
+}

@@ -1,0 +1,45 @@
+//! What a command tells while it goes on: events for a progress bar or a JSON stream.
+
+use linerate_model::run::{RunKind, Trial};
+use std::time::Duration;
+
+/// Something that happened during a run.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A run begins.
+    Began {
+        /// Its kind.
+        kind: RunKind,
+        /// What it is about.
+        title: &'a str,
+    },
+    /// A trial goes on.
+    Progress {
+        /// Share of the run that is done, as far as known, 0 to 1.
+        share: f64,
+        /// One line for people.
+        text: &'a str,
+        /// Time since the trial's start.
+        elapsed: Duration,
+    },
+    /// A trial ended.
+    Trial(&'a Trial),
+    /// Something the user should know.
+    Note(&'a str),
+    /// A run ended.
+    Ended,
+}
+
+/// Receives events. Called on the thread that runs the command.
+pub trait Watcher {
+    /// Takes one event.
+    fn event(&mut self, event: Event<'_>);
+}
+
+/// Ignores everything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Watcher for Silent {
+    fn event(&mut self, _: Event<'_>) {}
+}
