@@ -9,7 +9,9 @@ use std::fmt;
 use std::time::Duration;
 
 /// Bits per second. Which layer's bits is said beside it by a [`Layer`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct BitRate(u64);
 
@@ -85,7 +87,9 @@ impl std::str::FromStr for BitRate {
 }
 
 /// Packets (datagrams, segments, transactions: the neighbour says which) per second.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, PartialOrd, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct PacketRate(f64);
 
@@ -115,7 +119,9 @@ impl fmt::Display for PacketRate {
 }
 
 /// A number of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct ByteCount(u64);
 
@@ -173,7 +179,9 @@ impl std::str::FromStr for ByteCount {
 }
 
 /// A number of packets: datagrams for UDP, segments for TCP, transactions for request/response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct PacketCount(u64);
 
@@ -315,7 +323,9 @@ impl fmt::Display for Quantile {
 }
 
 /// Whose bits a rate counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
     /// Bits on the wire: preamble, frame with FCS, and inter-frame gap.
