@@ -1,1 +1,159 @@
-//! placeholder
+//! Logs of other tools become runs.
+//!
+//! ```text
+//! bytes ─► text ─► LogFormat::parse ─► ParsedTest ─► merge views ─► group ─► Run
+//! ```
+//!
+//! Does not judge what a test means. Invariants: a log is imported whole or not at all; a rounded
+//! figure carries the interval in which its true value lies; what a log cannot tell stays `None`,
+//! never zero; figures that contradict each other give a warning.
+
+mod build;
+mod check;
+mod command;
+mod error;
+mod flow;
+mod iperf2_text;
+mod iperf3_text;
+mod line;
+mod merge;
+mod rounded;
+mod sfnt_pingpong;
+
+#[cfg(test)]
+mod tests;
+
+pub use command::Command;
+pub use error::ImportError;
+pub use flow::{
+    Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Row, Totals,
+    TrafficTest, View,
+};
+pub use rounded::Rounded;
+
+use linerate_model::run::Run;
+
+/// A log format of another tool.
+pub trait LogFormat: Sync {
+    /// Unique kebab-case id, which becomes the run's `source.format`.
+    fn id(&self) -> &'static str;
+
+    /// What it reads, in one sentence.
+    fn summary(&self) -> &'static str;
+
+    /// How many lines of `text` only this format has; zero: not mine.
+    fn recognise(&self, text: &str) -> usize;
+
+    /// Every test in `text`. `name` is the file's name, for messages.
+    ///
+    /// A test that is not whole is an error, unless the log itself says that it was ended early.
+    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError>;
+}
+
+/// Every format that can be imported, by id.
+pub static ALL: &[&dyn LogFormat] = &[
+    &iperf2_text::Iperf2Text,
+    &iperf3_text::Iperf3Text,
+    &sfnt_pingpong::SfntPingpong,
+];
+
+/// What came out of an import.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Imported {
+    /// The runs, in the order of their first file. Not yet in any store.
+    pub runs: Vec<Run>,
+    /// Figures that contradict each other, each with file and line.
+    pub warnings: Vec<String>,
+}
+
+/// Imports log files, given by name and content, together: the client's and the server's log of
+/// one test become one trial, UDP tests between the same two hosts become one run.
+///
+/// All or nothing: the first file that cannot be imported is the error.
+pub fn import(files: &[(String, Vec<u8>)]) -> Result<Imported, ImportError> {
+    let mut warnings = Vec::new();
+    let mut tests = Vec::new();
+    for (name, bytes) in files {
+        let text = as_text(name, bytes)?;
+        let format = recognise(name, &text)?;
+        tests.extend(format.parse(name, &text)?);
+    }
+    let (traffic, latency) = split(tests);
+    for test in &traffic {
+        check::test(test, &mut warnings);
+    }
+    for test in &latency {
+        check::latency(test, &mut warnings);
+    }
+    let merged = merge::views(traffic, &mut warnings);
+    Ok(Imported {
+        runs: build::runs(merged, latency),
+        warnings,
+    })
+}
+
+/// The format that knows most lines of `text`.
+fn recognise(name: &str, text: &str) -> Result<&'static dyn LogFormat, ImportError> {
+    ALL.iter()
+        .map(|format| (format.recognise(text), *format))
+        .filter(|(score, _)| *score > 0)
+        .max_by_key(|(score, _)| *score)
+        .map(|(_, format)| format)
+        .ok_or_else(|| ImportError::Unknown {
+            file: name.to_owned(),
+            first: first_line(text),
+        })
+}
+
+/// The first line that is not blank, shortened for a message.
+fn first_line(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    line.unwrap_or_default().trim().chars().take(60).collect()
+}
+
+/// The file's text with its white space made plain, or why it is no text.
+fn as_text(name: &str, bytes: &[u8]) -> Result<String, ImportError> {
+    let file = || name.to_owned();
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(ImportError::Empty { file: file() });
+    }
+    let binary = |offset| ImportError::Binary {
+        file: file(),
+        offset,
+    };
+    let text = std::str::from_utf8(bytes).map_err(|error| binary(error.valid_up_to()))?;
+    let plain = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
+    if let Some((offset, _)) = text.char_indices().find(|(_, c)| !plain(*c)) {
+        return Err(binary(offset));
+    }
+    // Logs that went through a mail or a web page have no-break spaces in their columns.
+    Ok(text.replace('\u{a0}', " "))
+}
+
+/// A figure as a whole number, if it is one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be whole, not negative and below 2^53"
+)]
+fn whole(value: f64) -> Option<u64> {
+    (value.fract() == 0.0 && (0.0..9e15).contains(&value)).then_some(value as u64)
+}
+
+/// A count as a figure.
+fn exact(count: u64) -> f64 {
+    linerate_model::PacketCount::new(count).as_f64()
+}
+
+fn split(tests: Vec<ParsedTest>) -> (Vec<TrafficTest>, Vec<LatencyTest>) {
+    let mut traffic = Vec::new();
+    let mut latency = Vec::new();
+    for test in tests {
+        match test {
+            ParsedTest::Latency(test) => latency.push(*test),
+            ParsedTest::Traffic(test) => traffic.push(*test),
+        }
+    }
+    (traffic, latency)
+}

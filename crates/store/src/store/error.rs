@@ -44,7 +44,9 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The id cannot be the name of a directory.
-    #[error("\"{id}\" cannot be a run id: ids have letters, digits, '-', '_' and '.', and begin with a letter or digit")]
+    #[error(
+        "\"{id}\" cannot be a run id: ids have letters, digits, '-', '_' and '.', and begin with a letter or digit"
+    )]
     Id {
         /// The id.
         id: String,
@@ -90,7 +92,9 @@ pub enum StoreError {
         limit: u64,
     },
     /// The document would not be readable again: a fault of the program that made it.
-    #[error("run {id} cannot be stored, because it could not be read again: {reason}; this is a fault in linerate, please report it")]
+    #[error(
+        "run {id} cannot be stored, because it could not be read again: {reason}; this is a fault in linerate, please report it"
+    )]
     Unreadable {
         /// The run's id.
         id: String,

@@ -80,10 +80,7 @@ impl<F: Cut> LineLog<F> {
     /// Appends `text`, which must not contain a line feed, as one line.
     pub(super) fn append(&mut self, mut text: Vec<u8>) -> Result<(), StoreError> {
         text.push(b'\n');
-        let written = self
-            .file
-            .write_all(&text)
-            .and_then(|()| self.file.flush());
+        let written = self.file.write_all(&text).and_then(|()| self.file.flush());
         match written {
             Ok(()) => {
                 self.length += text.len() as u64;

@@ -1,0 +1,265 @@
+//! Makes runs of tests: UDP tests between the same hosts become one load curve, a TCP or a delay
+//! test a run of its own.
+
+mod payload;
+mod trial;
+
+use super::merge::Merged;
+use super::{LatencyTest, TrafficTest, View};
+use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, SCHEMA, Source, Trial};
+use linerate_model::sample::Facts;
+use linerate_model::spec::{Direction, Transport};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Host names by address, as the prompts in the logs tell them.
+type Names = BTreeMap<String, String>;
+
+/// The runs of an import, in the order of their first test.
+pub(super) fn runs(tests: Vec<Merged>, latency: Vec<LatencyTest>) -> Vec<Run> {
+    let names = names(&tests);
+    let mut groups: Vec<Vec<Merged>> = Vec::new();
+    for test in tests {
+        let group = groups
+            .iter_mut()
+            .find(|group| group.iter().all(|other| is_one_curve(other, &test)));
+        match group {
+            Some(group) => group.push(test),
+            None => groups.push(vec![test]),
+        }
+    }
+    let traffic = groups.into_iter().map(|group| traffic_run(group, &names));
+    traffic
+        .chain(latency.into_iter().map(latency_run))
+        .collect()
+}
+
+/// Whether two tests are points of one load curve.
+fn is_one_curve(a: &Merged, b: &Merged) -> bool {
+    let is_udp = |test: &Merged| test.main.transport == Transport::Udp;
+    let directions = |test: &Merged| -> Vec<_> { test.flows.iter().map(|f| f.direction).collect() };
+    let streams = |test: &Merged| -> Vec<_> { test.flows.iter().map(|f| f.streams).collect() };
+    is_udp(a)
+        && is_udp(b)
+        && a.main.format == b.main.format
+        && directions(a) == directions(b)
+        && streams(a) == streams(b)
+        && ends(&a.main) == ends(&b.main)
+}
+
+/// Addresses of client and server.
+fn ends(test: &TrafficTest) -> (Option<&str>, Option<&str>) {
+    let Some(link) = test.connections.first() else {
+        return (None, None);
+    };
+    let (local, remote) = (&*link.local.address, &*link.remote.address);
+    match test.view {
+        View::Client => (Some(local), Some(remote)),
+        View::Server => (Some(remote), Some(local)),
+    }
+}
+
+fn names(tests: &[Merged]) -> Names {
+    let views = tests
+        .iter()
+        .flat_map(|test| std::iter::once(&test.main).chain(&test.server));
+    views
+        .filter_map(|view| {
+            let host = view.command.as_ref()?.host.clone()?;
+            let address = view.connections.first()?.local.address.clone();
+            // Every host has these two.
+            (!address.starts_with("127.") && address != "::1").then_some((address, host))
+        })
+        .collect()
+}
+
+fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
+    group.sort_by_key(trial::intended_load);
+    let mut trials: Vec<_> = group.iter().flat_map(trial::trials).collect();
+    let mut notes = payload::fill(&mut trials, &group);
+    for (index, trial) in (0..).zip(&mut trials) {
+        trial.index = index;
+    }
+    let fingerprint = group
+        .iter()
+        .flat_map(|test| std::iter::once(&test.main).chain(&test.server))
+        .fold(0, |all: u64, view| all.rotate_left(1) ^ view.fingerprint);
+    for test in &mut group {
+        notes.append(&mut test.main.notes);
+        if let Some(reason) = &test.main.interrupted {
+            notes.push(format!("a test was ended early: {reason}"));
+        }
+    }
+    notes.extend(trial::notes(&trials));
+    dedup(&mut notes);
+    let status = if group.iter().any(|test| test.main.interrupted.is_some()) {
+        RunStatus::Incomplete
+    } else {
+        RunStatus::Complete
+    };
+    let main = &group[0].main;
+    let kind = match main.transport {
+        Transport::Tcp => RunKind::Tcp,
+        Transport::Udp => RunKind::Udp,
+    };
+    let hosts = hosts(&group, names);
+    Run {
+        schema: SCHEMA.to_owned(),
+        id: id(main.started.as_ref(), kind, fingerprint),
+        kind,
+        title: Some(title(&group, &trials, &hosts)),
+        started: group
+            .iter()
+            .filter_map(|test| test.main.started.clone())
+            .min(),
+        status,
+        tool: main.tool.clone(),
+        source: Some(Source {
+            format: main.format.to_owned(),
+            files: files(&group),
+        }),
+        config: config(&group),
+        hosts,
+        trials,
+        goals: Vec::new(),
+        curve: None,
+        verdict: None,
+        findings: Vec::new(),
+        notes,
+        parts: Vec::new(),
+    }
+}
+
+/// The same log gives the same id, so that a store notices that it has it already.
+fn id(started: Option<&linerate_model::WallTime>, kind: RunKind, fingerprint: u64) -> String {
+    let begin = started.map_or("imported".to_owned(), |at| at.compact());
+    let digits = (fingerprint >> 32) ^ (fingerprint & 0xffff_ffff);
+    format!("{begin}-{}-{digits:08x}", kind.as_str())
+}
+
+fn files(group: &[Merged]) -> Vec<String> {
+    let views = group
+        .iter()
+        .flat_map(|test| std::iter::once(&test.main).chain(&test.server));
+    let mut files: Vec<_> = views.map(|view| view.origin.file.clone()).collect();
+    dedup(&mut files);
+    files
+}
+
+/// Removes repetitions, keeping the order.
+fn dedup(list: &mut Vec<String>) {
+    let mut seen = std::collections::BTreeSet::new();
+    list.retain(|item| seen.insert(item.clone()));
+}
+
+fn config(group: &[Merged]) -> Config {
+    let commands: Vec<_> = group
+        .iter()
+        .filter(|test| test.main.view == View::Client)
+        .map(|test| {
+            test.main
+                .command
+                .as_ref()
+                .map(|command| command.line.clone())
+        })
+        .collect();
+    let jitter: Vec<_> = group
+        .iter()
+        .flat_map(|test| &test.flows)
+        .map(|flow| {
+            flow.received
+                .as_ref()
+                .and_then(|r| r.jitter)
+                .map(|j| j.value)
+        })
+        .collect();
+    let mut values = BTreeMap::new();
+    if jitter.iter().any(Option::is_some) {
+        values.insert("rtp-jitter-s".to_owned(), json!(jitter));
+    }
+    // A curve whose commands are not all known is not repeated by those that are.
+    let command = commands.into_iter().collect::<Option<Vec<_>>>();
+    Config {
+        command: command
+            .filter(|list| !list.is_empty())
+            .map(|list| list.join("; ")),
+        values,
+    }
+}
+
+fn hosts(group: &[Merged], names: &Names) -> Vec<Host> {
+    let (client, server) = ends(&group[0].main);
+    let host = |role: &str, address: Option<&str>| {
+        let mut facts = Facts::new();
+        if let Some(address) = address {
+            facts.insert("address".to_owned(), json!(address));
+        }
+        let known = address.and_then(|address| names.get(address));
+        Host {
+            role: role.to_owned(),
+            name: known.cloned().or_else(|| address.map(str::to_owned)),
+            facts,
+        }
+    };
+    vec![host("client", client), host("server", server)]
+}
+
+fn title(group: &[Merged], trials: &[Trial], hosts: &[Host]) -> String {
+    let name = |host: &Host| host.name.clone().unwrap_or_else(|| "?".to_owned());
+    let (client, server) = (name(&hosts[0]), name(&hosts[1]));
+    let is_reverse = |trial: &Trial| trial.direction == Direction::Reverse;
+    let arrow = match (trials.iter().any(is_reverse), trials.iter().all(is_reverse)) {
+        (true, true) => format!("{server} → {client}"),
+        (true, false) => format!("{client} ↔ {server}"),
+        (false, _) => format!("{client} → {server}"),
+    };
+    let main = &group[0].main;
+    match main.transport {
+        Transport::Udp if group.len() > 1 => format!("UDP {arrow}, {} loads", group.len()),
+        Transport::Udp => format!("UDP {arrow}, {}", trial::stem(&main.origin.file)),
+        Transport::Tcp => format!("TCP {arrow}, {}", trial::stem(&main.origin.file)),
+    }
+}
+
+fn latency_run(test: LatencyTest) -> Run {
+    let name = |role: &str| {
+        let host = test.hosts.iter().find(|host| host.role == role);
+        host.and_then(|host| host.name.clone())
+            .unwrap_or_else(|| "?".to_owned())
+    };
+    let transport = match test.transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    };
+    let title = format!(
+        "{transport} ping-pong {} ↔ {}, {}",
+        name("client"),
+        name("server"),
+        trial::stem(&test.origin.file)
+    );
+    Run {
+        schema: SCHEMA.to_owned(),
+        id: id(test.started.as_ref(), RunKind::Latency, test.fingerprint),
+        kind: RunKind::Latency,
+        title: Some(title),
+        started: test.started,
+        status: RunStatus::Complete,
+        tool: test.tool,
+        source: Some(Source {
+            format: test.format.to_owned(),
+            files: vec![test.origin.file],
+        }),
+        config: Config {
+            command: test.command,
+            values: BTreeMap::new(),
+        },
+        hosts: test.hosts,
+        trials: test.trials,
+        goals: Vec::new(),
+        curve: None,
+        verdict: None,
+        findings: Vec::new(),
+        notes: test.notes,
+        parts: Vec::new(),
+    }
+}

@@ -1,0 +1,340 @@
+//! One direction of one test as a trial.
+
+use crate::import::merge::Merged;
+use crate::import::{Flow, Rounded, Row, Totals, command, exact, whole};
+use linerate_model::run::{Packets, TcpSummary, Trial, TrialInterval};
+use linerate_model::spec::{Direction, Transport};
+use linerate_model::{BitRate, ByteCount, Interval, PacketCount, PacketRate, Ratio};
+use std::time::Duration;
+
+/// One trial per direction. Their indices are set later.
+pub(super) fn trials(test: &Merged) -> Vec<Trial> {
+    test.flows.iter().map(|flow| trial(test, flow)).collect()
+}
+
+fn trial(test: &Merged, flow: &Flow) -> Trial {
+    let main = &test.main;
+    let mut trial = Trial::new(0, main.transport, flow.direction);
+    trial.streams = Some(flow.streams).filter(|streams| *streams > 0);
+    trial.payload_bytes = main.payload_bytes.map(ByteCount::new);
+    intended(&mut trial, test, flow);
+    rates(&mut trial, flow);
+    match main.transport {
+        Transport::Udp => packets(&mut trial, flow),
+        Transport::Tcp => trial.tcp = tcp(test, flow),
+    }
+    trial.intervals = intervals(flow);
+    if let Some(reason) = &main.interrupted {
+        trial.reasons.push(format!("ended early: {reason}"));
+    }
+    trial
+}
+
+/// The intended load of a test's first direction: orders the trials of a curve.
+pub(super) fn intended_load(test: &Merged) -> Option<BitRate> {
+    trials(test).first().and_then(|trial| trial.intended_load)
+}
+
+/// The file's name without folders and without its endings: `256M.client.log` is `256M`.
+pub(super) fn stem(file: &str) -> &str {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.split('.').next().unwrap_or(name)
+}
+
+fn intended(trial: &mut Trial, test: &Merged, flow: &Flow) {
+    let stem = stem(&test.main.origin.file);
+    // A log that lost its command line may be named after it.
+    let named = || command::rate_argument(stem.trim_start_matches('0'), 1000.0);
+    let per_stream = match &test.main.intended {
+        Some(intended) => {
+            trial.label = Some(intended.label.clone());
+            intended.bps
+        }
+        None if trial.transport == Transport::Udp && stem.ends_with(char::is_alphabetic) => {
+            let named = named();
+            if named.is_some() {
+                trial.reasons.push(format!(
+                    "the log shows no command line: the intended load is taken from the file name {stem}"
+                ));
+                trial.label = Some(stem.trim_start_matches('0').to_owned());
+            }
+            named.map(Rounded::exact)
+        }
+        None => None,
+    };
+    if trial
+        .label
+        .as_deref()
+        .is_none_or(|label| label == "unpaced")
+    {
+        trial.label = Some(stem.to_owned());
+    }
+    let Some(bps) = per_stream.map(|bps| bps.scaled(f64::from(flow.streams.max(1)))) else {
+        return;
+    };
+    trial.intended_load = Some(BitRate::from_f64(bps.value));
+    if bps.low < bps.high {
+        note(trial, "intended_bps", bps);
+    }
+}
+
+fn note(trial: &mut Trial, key: &str, figure: Rounded) {
+    trial.rounding.insert(key.to_owned(), figure.interval());
+}
+
+fn rates(trial: &mut Trial, flow: &Flow) {
+    if let Some(sent) = &flow.sent {
+        if let Some(bps) = sent.bps {
+            trial.offered_load = Some(BitRate::from_f64(bps.value));
+            note(trial, "offered_bps", bps);
+        }
+        if let Some(bytes) = sent.bytes {
+            trial.sent_bytes = Some(count(bytes));
+            note(trial, "sent_bytes", bytes);
+        }
+    }
+    if let Some(received) = &flow.received {
+        if let Some(bps) = received.bps {
+            trial.received_rate = Some(BitRate::from_f64(bps.value));
+            note(trial, "received_bps", bps);
+        }
+        if let Some(bytes) = received.bytes {
+            trial.received_bytes = Some(count(bytes));
+            note(trial, "received_bytes", bytes);
+        }
+    }
+    if let Some(totals) = flow.sent.as_ref().or(flow.received.as_ref()) {
+        trial.duration = Some(seconds(totals.seconds));
+        note(trial, "duration_s", totals.seconds);
+    }
+}
+
+fn count(bytes: Rounded) -> ByteCount {
+    ByteCount::new(whole(bytes.value.round()).unwrap_or(u64::MAX))
+}
+
+fn seconds(figure: Rounded) -> Duration {
+    Duration::try_from_secs_f64(figure.value).unwrap_or(Duration::MAX)
+}
+
+/// Datagram accounting: exact counts, but the tools do not see everything.
+fn packets(trial: &mut Trial, flow: &Flow) {
+    let sent = flow.sent.as_ref().and_then(|sent| sent.datagrams);
+    let seen = flow
+        .received
+        .as_ref()
+        .and_then(|r| Some((r.datagrams?, r.lost?)));
+    let received = seen.and_then(|(total, lost)| total.checked_sub(lost));
+    let counted = sent
+        .zip(received)
+        .map(|(sent, received)| sent.checked_sub(received));
+    let lost = match (counted, seen) {
+        (Some(None), _) => {
+            trial.reasons.push(
+                "more datagrams were received than sent: duplicates, which the tool does not tell"
+                    .to_owned(),
+            );
+            None
+        }
+        (Some(lost), _) => lost,
+        (None, Some((_, lost))) => {
+            trial.reasons.push(
+                "only the receiver counted: datagrams lost after the last one received are not seen"
+                    .to_owned(),
+            );
+            Some(lost)
+        }
+        (None, None) => None,
+    };
+    let whole = sent.or(seen.map(|(total, _)| total));
+    let ratio = lost.zip(whole).filter(|(_, whole)| *whole > 0);
+    trial.packets = Some(Packets {
+        sent: sent.map(PacketCount::new),
+        received: received.map(PacketCount::new),
+        lost: lost.map(PacketCount::new),
+        duplicated: None,
+        reordered: None,
+        loss_ratio: ratio.map(|(lost, whole)| Ratio::of(lost, whole)),
+    })
+    .filter(|packets| *packets != Packets::default());
+    if let (Some(sent), Some((total, seen_lost)), Some(lost)) = (sent, seen, lost) {
+        tail(trial, sent, total, seen_lost, lost);
+    }
+    packet_rates(trial, flow, sent, received);
+    old_receiver(trial, flow);
+}
+
+/// The receiver stops counting when the sender says that it is done: what is still on its way then
+/// is in neither count.
+fn tail(trial: &mut Trial, sent: u64, total: u64, seen_lost: u64, lost: u64) {
+    if seen_lost >= lost {
+        return;
+    }
+    let between = |scale: f64| Interval {
+        low: exact(seen_lost) / scale,
+        high: exact(lost) / scale,
+    };
+    trial.rounding.insert("lost".to_owned(), between(1.0));
+    trial
+        .rounding
+        .insert("loss_ratio".to_owned(), between(exact(sent)));
+    trial.reasons.push(format!(
+        "the receiver accounts for {total} of the {sent} datagrams sent: the last {} were lost or \
+         still on their way when it stopped counting",
+        sent.saturating_sub(total)
+    ));
+}
+
+fn packet_rates(trial: &mut Trial, flow: &Flow, sent: Option<u64>, received: Option<u64>) {
+    let rate = |count: Option<u64>, totals: Option<&Totals>| {
+        let seconds = totals?.seconds;
+        let packets = exact(count?);
+        (seconds.low > 0.0).then(|| Rounded {
+            value: packets / seconds.value,
+            low: packets / seconds.high,
+            high: packets / seconds.low,
+        })
+    };
+    if let Some(pps) = rate(sent, flow.sent.as_ref()) {
+        trial.offered_packet_rate = Some(PacketRate::from_pps(pps.value));
+        note(trial, "offered_pps", pps);
+    }
+    if let Some(pps) = rate(received, flow.received.as_ref()) {
+        trial.received_packet_rate = Some(PacketRate::from_pps(pps.value));
+        note(trial, "received_pps", pps);
+    }
+}
+
+/// iperf3 up to 3.1 prints what was sent and the share that was lost: the rest was received.
+fn old_receiver(trial: &mut Trial, flow: &Flow) {
+    let Some((sent, received)) = flow.sent.as_ref().zip(flow.received.as_ref()) else {
+        return;
+    };
+    let (None, Some(bps), Some(total), Some(lost)) =
+        (received.bps, sent.bps, received.datagrams, received.lost)
+    else {
+        return;
+    };
+    if total > 0 && lost <= total {
+        let rate = bps.scaled(exact(total - lost) / exact(total));
+        trial.received_rate = Some(BitRate::from_f64(rate.value));
+        note(trial, "received_bps", rate);
+    }
+}
+
+fn tcp(test: &Merged, flow: &Flow) -> Option<TcpSummary> {
+    let windows: Vec<f64> = flow
+        .sent_rows
+        .iter()
+        .filter_map(|row| Some(row.cwnd?.value))
+        .collect();
+    let rtts: Vec<f64> = flow
+        .sent_rows
+        .iter()
+        .filter_map(|row| Some(row.srtt?.value))
+        .collect();
+    let mean = |values: &[f64]| {
+        let n = u32::try_from(values.len()).ok().filter(|n| *n > 0)?;
+        whole((values.iter().sum::<f64>() / f64::from(n)).round())
+    };
+    let largest = windows.iter().copied().reduce(f64::max);
+    let nanos: Vec<f64> = rtts.iter().map(|seconds| seconds * 1e9).collect();
+    let summary = TcpSummary {
+        retransmitted_segments: flow.sent.as_ref().and_then(|sent| sent.retransmitted),
+        cwnd_mean_bytes: mean(&windows).map(ByteCount::new),
+        cwnd_max_bytes: largest
+            .and_then(|bytes| whole(bytes.round()))
+            .map(ByteCount::new),
+        srtt_mean_ns: mean(&nanos),
+        congestion_control: test.main.congestion_control.clone(),
+        ..TcpSummary::default()
+    };
+    (summary != TcpSummary::default()).then_some(summary)
+}
+
+/// Both sides' intervals on one time scale: together where their bounds agree, else one by one.
+fn intervals(flow: &Flow) -> Vec<TrialInterval> {
+    let is_alone = flow.received_rows.is_empty();
+    let mut all: Vec<_> = flow
+        .sent_rows
+        .iter()
+        .map(|row| sender(row, is_alone))
+        .collect();
+    let mut starts: Vec<_> = flow
+        .sent_rows
+        .iter()
+        .map(|row| (row.start, row.end))
+        .collect();
+    for row in &flow.received_rows {
+        let same = starts
+            .iter()
+            .position(|(start, end)| start.agrees(row.start) && end.agrees(row.end));
+        match same {
+            Some(at) => receiver(&mut all[at], row),
+            None => {
+                let mut interval = bounds(row);
+                receiver(&mut interval, row);
+                all.push(interval);
+                starts.push((row.start, row.end));
+            }
+        }
+    }
+    all.sort_by_key(|interval| (interval.start, interval.end));
+    all
+}
+
+fn bounds(row: &Row) -> TrialInterval {
+    TrialInterval {
+        start: seconds(row.start),
+        end: seconds(row.end),
+        ..TrialInterval::default()
+    }
+}
+
+fn sender(row: &Row, is_alone: bool) -> TrialInterval {
+    TrialInterval {
+        offered_load: Some(BitRate::from_f64(row.bps.value)),
+        cwnd_bytes: row.cwnd.map(count),
+        srtt_ns: row.srtt.and_then(|rtt| whole((rtt.value * 1e9).round())),
+        retransmitted_segments: row.retransmitted,
+        total_packets: row.datagrams.filter(|_| is_alone).map(PacketCount::new),
+        ..bounds(row)
+    }
+}
+
+fn receiver(interval: &mut TrialInterval, row: &Row) {
+    interval.received_rate = Some(BitRate::from_f64(row.bps.value));
+    interval.lost_packets = row.lost.map(PacketCount::new);
+    interval.total_packets = row.datagrams.map(PacketCount::new);
+}
+
+/// What readers of the whole run should know about these figures.
+pub(super) fn notes(trials: &[Trial]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if trials
+        .iter()
+        .any(|trial| trial.rounding.contains_key("lost"))
+    {
+        notes.push(
+            "sent and received datagrams are counted over slightly different times: `lost` is sent \
+             minus received, its rounding interval begins at what the receiver saw missing"
+                .to_owned(),
+        );
+    }
+    if trials.iter().any(|trial| trial.packets.is_some()) {
+        notes.push(
+            "duplicates and reordering are not told by this log; a duplicate may hide a loss"
+                .to_owned(),
+        );
+    }
+    if trials
+        .iter()
+        .any(|trial| trial.direction == Direction::Reverse)
+        && trials
+            .iter()
+            .any(|trial| trial.direction == Direction::Forward)
+    {
+        notes.push("both directions ran at the same time".to_owned());
+    }
+    notes
+}

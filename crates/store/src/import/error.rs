@@ -1,0 +1,100 @@
+//! Why a log could not be imported.
+
+use super::ALL;
+
+/// Why a log could not be imported: which file, where, why, and what to do. Nothing was imported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// Not text.
+    #[error(
+        "{file} is not a text log: byte {offset} is no printable UTF-8; give the tool's own text output"
+    )]
+    Binary {
+        /// The file.
+        file: String,
+        /// Offset of the first byte that does not belong into text.
+        offset: usize,
+    },
+    /// A test has no end.
+    #[error(
+        "{file}: the test that begins at line {line} is cut off: {missing}; nothing was imported: give the whole log, or remove that test from it"
+    )]
+    Cut {
+        /// The file.
+        file: String,
+        /// Line at which the test begins, from 1.
+        line: usize,
+        /// What is not there.
+        missing: String,
+    },
+    /// Nothing in it.
+    #[error("{file} is empty: give a log with at least one test")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// A test without figures.
+    #[error(
+        "{file}: the test that begins at line {line} failed ({reason}) and has no figures; nothing was imported: remove that test from the log"
+    )]
+    Failed {
+        /// The file.
+        file: String,
+        /// Line at which the test begins, from 1.
+        line: usize,
+        /// What the tool said.
+        reason: String,
+    },
+    /// A line is not what its format says.
+    #[error(
+        "{file}: line {line} is damaged ({reason}): \"{text}\"; nothing was imported: repair or remove the line's test"
+    )]
+    Line {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What was expected.
+        reason: &'static str,
+        /// The line, shortened.
+        text: String,
+    },
+    /// No test in it.
+    #[error(
+        "{file} looks like {format} but has no test in it; give a log with at least one whole test"
+    )]
+    NoTest {
+        /// The file.
+        file: String,
+        /// Id of the format that recognised it.
+        format: &'static str,
+    },
+    /// No format knows it.
+    #[error(
+        "{file} is no log that can be imported (it begins with \"{first}\"); known are: {}",
+        known()
+    )]
+    Unknown {
+        /// The file.
+        file: String,
+        /// Its first line, shortened.
+        first: String,
+    },
+}
+
+impl ImportError {
+    pub(super) fn line(file: &str, line: usize, reason: &'static str, text: &str) -> Self {
+        Self::Line {
+            file: file.to_owned(),
+            line,
+            reason,
+            text: text.trim().chars().take(80).collect(),
+        }
+    }
+}
+
+fn known() -> String {
+    let ids: Vec<_> = ALL.iter().map(|format| format.id()).collect();
+    ids.join(", ")
+}

@@ -1,0 +1,215 @@
+//! What a log says about one test, before the views of both ends are put together.
+
+use super::line::DataLine;
+use super::{Command, Rounded};
+use linerate_model::WallTime;
+use linerate_model::run::{Host, Tool, Trial};
+use linerate_model::spec::{Direction, Transport};
+
+/// One test of a log.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ParsedTest {
+    /// Request/response delay; already in the form of a run.
+    Latency(Box<LatencyTest>),
+    /// Traffic in one direction or both, as one end saw it.
+    Traffic(Box<TrafficTest>),
+}
+
+/// Where in the files a test comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// The file's name, as given.
+    pub file: String,
+    /// Line at which the test begins, from 1.
+    pub line: usize,
+}
+
+/// A delay test with one trial per message size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyTest {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Id of the log format.
+    pub format: &'static str,
+    /// What measured.
+    pub tool: Tool,
+    /// Transport.
+    pub transport: Transport,
+    /// When it started.
+    pub started: Option<WallTime>,
+    /// The command line.
+    pub command: Option<String>,
+    /// Both hosts.
+    pub hosts: Vec<Host>,
+    /// One trial per size.
+    pub trials: Vec<Trial>,
+    /// What to be careful about.
+    pub notes: Vec<String>,
+    /// Hash of the test's text.
+    pub fingerprint: u64,
+}
+
+/// Which end wrote a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// The end that asked for the test.
+    Client,
+    /// The end that was asked.
+    Server,
+}
+
+/// Address and port of one end of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Endpoint {
+    /// Address without zone.
+    pub address: String,
+    /// Port.
+    pub port: u16,
+}
+
+/// One stream, seen from the end that wrote the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// The end that wrote the log.
+    pub local: Endpoint,
+    /// The other end.
+    pub remote: Endpoint,
+}
+
+/// A traffic test as one end saw it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrafficTest {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Id of the log format.
+    pub format: &'static str,
+    /// What measured.
+    pub tool: Tool,
+    /// Which end wrote the log.
+    pub view: View,
+    /// Transport.
+    pub transport: Transport,
+    /// When it started.
+    pub started: Option<WallTime>,
+    /// The command line that began it, on the end that wrote the log.
+    pub command: Option<Command>,
+    /// What the tool's own rules make of the command's `-b`.
+    pub intended: Option<Intended>,
+    /// The streams.
+    pub connections: Vec<Connection>,
+    /// One or, for a duplex test, two directions.
+    pub flows: Vec<Flow>,
+    /// Payload of each datagram or size of each write, if the log says it.
+    pub payload_bytes: Option<u64>,
+    /// Congestion control algorithm of the sender.
+    pub congestion_control: Option<String>,
+    /// The log says that the test was ended early, and why.
+    pub interrupted: Option<String>,
+    /// What to be careful about.
+    pub notes: Vec<String>,
+    /// Hash of the test's text.
+    pub fingerprint: u64,
+}
+
+/// The intended load per stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intended {
+    /// As typed, or `default`.
+    pub label: String,
+    /// In bit/s of L4 payload; `None` is unpaced.
+    pub bps: Option<Rounded>,
+}
+
+/// One direction of a test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Seen from the client.
+    pub direction: Direction,
+    /// Parallel streams.
+    pub streams: u16,
+    /// The sender's totals.
+    pub sent: Option<Totals>,
+    /// The receiver's totals.
+    pub received: Option<Totals>,
+    /// The sender's intervals.
+    pub sent_rows: Vec<Row>,
+    /// The receiver's intervals.
+    pub received_rows: Vec<Row>,
+}
+
+/// What one side counted over a test, all streams together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Totals {
+    /// Counted time in seconds.
+    pub seconds: Rounded,
+    /// L4 payload bytes.
+    pub bytes: Option<Rounded>,
+    /// L4 payload bit/s.
+    pub bps: Option<Rounded>,
+    /// Datagrams: sent (sender), or highest sequence number seen (receiver).
+    pub datagrams: Option<u64>,
+    /// Datagrams missing below the highest sequence number seen (receiver).
+    pub lost: Option<u64>,
+    /// RFC 3550 jitter in seconds (receiver).
+    pub jitter: Option<Rounded>,
+    /// Segments retransmitted (TCP sender).
+    pub retransmitted: Option<u64>,
+}
+
+/// What one side counted over one interval, all streams together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Line in the log, from 1.
+    pub line: usize,
+    /// Start in seconds.
+    pub start: Rounded,
+    /// End in seconds.
+    pub end: Rounded,
+    /// L4 payload bytes.
+    pub bytes: Rounded,
+    /// L4 payload bit/s.
+    pub bps: Rounded,
+    /// Datagrams: sent (sender), or expected (receiver).
+    pub datagrams: Option<u64>,
+    /// Datagrams missing (receiver).
+    pub lost: Option<u64>,
+    /// RFC 3550 jitter in seconds (receiver).
+    pub jitter: Option<Rounded>,
+    /// Segments retransmitted (TCP sender).
+    pub retransmitted: Option<u64>,
+    /// Congestion window in bytes at the end (TCP sender, one stream).
+    pub cwnd: Option<Rounded>,
+    /// Smoothed round-trip time in seconds at the end (TCP sender, one stream).
+    pub srtt: Option<Rounded>,
+}
+
+impl Row {
+    pub(super) fn new(line: usize, data: &DataLine<'_>) -> Self {
+        Self {
+            line,
+            start: data.start,
+            end: data.end,
+            bytes: data.bytes,
+            bps: data.bps,
+            datagrams: None,
+            lost: None,
+            jitter: None,
+            retransmitted: None,
+            cwnd: None,
+            srtt: None,
+        }
+    }
+
+    /// Adds another stream's figures. Jitter and windows of several streams have no sum.
+    pub(super) fn add(&mut self, other: &Self) {
+        let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
+        self.bytes = self.bytes.plus(other.bytes);
+        self.bps = self.bps.plus(other.bps);
+        self.datagrams = both(self.datagrams, other.datagrams);
+        self.lost = both(self.lost, other.lost);
+        self.retransmitted = both(self.retransmitted, other.retransmitted);
+        self.jitter = None;
+        self.cwnd = None;
+        self.srtt = None;
+    }
+}

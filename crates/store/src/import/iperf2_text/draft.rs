@@ -1,0 +1,490 @@
+//! One test of an iperf 2 log while it is read.
+
+use super::{ID, two_way};
+use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind};
+use crate::import::{
+    Command, Connection, Flow, ImportError, Intended, LatencyTest, Origin, ParsedTest, Rounded,
+    Row, Totals, TrafficTest, View, command, whole,
+};
+use linerate_model::run::{Delay, DelayOf, Host, Tool, Trial};
+use linerate_model::spec::{Direction, Transport};
+use linerate_model::{ByteCount, WallTime};
+
+/// A test that is being read.
+pub(super) struct Draft<'a> {
+    origin: Origin,
+    view: View,
+    transport: Transport,
+    command: Option<Command>,
+    version: Option<String>,
+    pub(super) payload_bytes: Option<u64>,
+    connections: Vec<Connection>,
+    started: Option<WallTime>,
+    columns: Vec<&'a str>,
+    rows: Vec<Figures>,
+    report: Vec<Figures>,
+    in_report: bool,
+    sent_datagrams: Option<u64>,
+    no_report: bool,
+    bounce: Option<Bounce>,
+    notes: Vec<String>,
+    lines: Vec<&'a str>,
+}
+
+/// A line of figures.
+struct Figures {
+    is_sum: bool,
+    tag: String,
+    row: Row,
+}
+
+/// A bounce-back test: request and reply by TCP.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bounce {
+    bytes: Option<u64>,
+    /// Count, and mean, smallest, largest and standard deviation in seconds, over the whole test.
+    total: Option<(u64, [Rounded; 4])>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(
+        origin: Origin,
+        view: View,
+        transport: Transport,
+        command: Option<Command>,
+        version: Option<String>,
+    ) -> Self {
+        Self {
+            origin,
+            view,
+            transport,
+            command,
+            version,
+            payload_bytes: None,
+            connections: Vec::new(),
+            started: None,
+            columns: Vec::new(),
+            rows: Vec::new(),
+            report: Vec::new(),
+            in_report: false,
+            sent_datagrams: None,
+            no_report: false,
+            bounce: None,
+            notes: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(super) fn has_figures(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    pub(super) fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        self.lines.push(line);
+        // A histogram that 2.1 and after prints below a summary.
+        if line.contains("-PDF:") {
+            return Ok(());
+        }
+        match kind(line) {
+            Kind::Data(data) => self.figures(number, line, &data),
+            Kind::Damaged(wanted) => {
+                Err(ImportError::line(&self.origin.file, number, wanted, line))
+            }
+            Kind::Tagged { tag, rest } => {
+                if tag.starts_with(['*', 'F']) {
+                    return Err(two_way(&self.origin.file, number, line));
+                }
+                self.tagged(number, rest)
+            }
+            Kind::Other => {
+                if line.contains("[ ID]") {
+                    self.columns = line
+                        .split_whitespace()
+                        .skip_while(|word| *word != "Bandwidth")
+                        .skip(1)
+                        .collect();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn tagged(&mut self, number: usize, rest: &str) -> Result<(), ImportError> {
+        if let Some(connection) = connection(&self.origin.file, number, rest)? {
+            self.connections.push(connection);
+            self.started = self.started.take().or_else(|| started(rest));
+            if let Some((_, sizes)) = rest.split_once("(bb w/") {
+                let bytes = sizes
+                    .split_once("hold=")
+                    .and_then(|(_, sizes)| sizes.split('/').next());
+                self.bounce = Some(Bounce {
+                    bytes: bytes.and_then(|bytes| bytes.parse().ok()),
+                    total: None,
+                });
+            }
+        } else if let Some(sent) = rest.strip_prefix("Sent ") {
+            self.sent_datagrams = sent.split(' ').next().and_then(|n| n.parse().ok());
+        } else if rest.starts_with("Server Report") {
+            self.in_report = true;
+        } else if rest.starts_with("WARNING: did not receive ack") {
+            self.no_report = true;
+            self.notes
+                .push("the server's report did not arrive: what it received is unknown".to_owned());
+        }
+        Ok(())
+    }
+
+    fn figures(
+        &mut self,
+        number: usize,
+        line: &str,
+        data: &DataLine<'_>,
+    ) -> Result<(), ImportError> {
+        if data.tag.starts_with(['*', 'F']) {
+            return Err(two_way(&self.origin.file, number, line));
+        }
+        if let Some(bounce) = &mut self.bounce {
+            bounce.total = bounced(data.rest);
+        }
+        let mut row = Row::new(number, data);
+        let is_loss = self.transport == Transport::Udp && data.rest.contains(" ms");
+        if is_loss {
+            let wanted = "jitter, lost and total such as 0.001 ms 692/17011 (4.1%)";
+            let (loss, _) = Loss::take(data.rest)
+                .ok_or_else(|| ImportError::line(&self.origin.file, number, wanted, line))?;
+            (row.jitter, row.lost) = (loss.jitter, loss.lost);
+            row.datagrams = Some(loss.total);
+        } else if self.transport == Transport::Tcp && self.view == View::Client {
+            self.tcp_columns(data.rest, &mut row);
+        }
+        let figures = Figures {
+            is_sum: data.tag.starts_with("SUM"),
+            tag: data.tag.to_owned(),
+            row,
+        };
+        // A report without its heading line in 2.0.
+        if self.in_report || (is_loss && self.view == View::Client) {
+            self.report.push(figures);
+        } else {
+            self.rows.push(figures);
+        }
+        Ok(())
+    }
+
+    /// Retransmissions, window and round-trip time of `-e`, found by their headings.
+    fn tcp_columns(&self, rest: &str, row: &mut Row) {
+        let words: Vec<_> = rest.split_whitespace().collect();
+        let column = |wanted: &str| self.columns.iter().position(|name| name.contains(wanted));
+        if let Some(at) = column("Rtry") {
+            row.retransmitted = words.get(at).and_then(|word| word.parse().ok());
+        }
+        if let Some(at) = column("Cwnd")
+            && let Some(word) = words.get(at)
+        {
+            let names = self.columns[at].split('/');
+            for (name, value) in names.zip(word.split('/')) {
+                let plain = value.split('(').next().unwrap_or(value);
+                if name.starts_with("Cwnd") {
+                    let kib = plain.strip_suffix('K').and_then(Rounded::parse);
+                    row.cwnd = kib.map(|kib| kib.scaled(1024.0));
+                } else if name.starts_with("RTT") {
+                    row.srtt = Rounded::parse(plain).map(|micros| micros.scaled(1e-6));
+                }
+            }
+        }
+    }
+
+    /// `None`: the server's side of a bounce-back test, which has no figures of its own.
+    pub(super) fn finish(mut self) -> Result<Option<ParsedTest>, ImportError> {
+        if self.rows.is_empty() {
+            return Err(self.cut("it has no figures"));
+        }
+        let fingerprint = fingerprint(self.lines.iter().copied());
+        if let Some(bounce) = self.bounce {
+            return match (self.view, bounce.total) {
+                (View::Server, _) => Ok(None),
+                (View::Client, None) => Err(self.cut("its figures of delay are not there")),
+                (View::Client, Some(total)) => {
+                    let test = self.latency(bounce.bytes, total, fingerprint);
+                    Ok(Some(ParsedTest::Latency(Box::new(test))))
+                }
+            };
+        }
+        let flow = self.flow()?;
+        let interrupted = self.ended_early(&flow);
+        let test = TrafficTest {
+            fingerprint,
+            format: ID,
+            tool: self.tool(),
+            view: self.view,
+            transport: self.transport,
+            started: self.started.take(),
+            intended: self.intended(),
+            payload_bytes: self.payload_bytes,
+            command: self.command,
+            connections: self.connections,
+            flows: vec![flow],
+            congestion_control: None,
+            interrupted,
+            notes: self.notes,
+            origin: self.origin,
+        };
+        Ok(Some(ParsedTest::Traffic(Box::new(test))))
+    }
+
+    fn tool(&self) -> Tool {
+        Tool {
+            name: "iperf2".to_owned(),
+            version: self.version.clone(),
+        }
+    }
+
+    fn flow(&mut self) -> Result<Flow, ImportError> {
+        let (rows, total) = self.split(&self.rows)?;
+        let own = totals(&total);
+        let mut flow = Flow {
+            direction: Direction::Forward,
+            streams: u16::try_from(self.connections.len().max(1)).unwrap_or(u16::MAX),
+            sent: None,
+            received: None,
+            sent_rows: Vec::new(),
+            received_rows: Vec::new(),
+        };
+        if self.view == View::Server {
+            (flow.received, flow.received_rows) = (Some(own), rows);
+            return Ok(flow);
+        }
+        if self.transport == Transport::Udp {
+            flow.received = self.report()?;
+        }
+        // The end packet carries the number of the last datagram, so the server's total is what
+        // was sent. The client's own count includes the end packet or not, by version.
+        let sent = flow
+            .received
+            .as_ref()
+            .and_then(|received| received.datagrams);
+        if let (Some(total), Some(counted)) = (sent, self.sent_datagrams)
+            && !(total..=total + u64::from(flow.streams)).contains(&counted)
+        {
+            self.notes.push(format!(
+                "the client sent {counted} datagrams, the server's report is over {total}"
+            ));
+        }
+        flow.sent = Some(Totals {
+            datagrams: sent,
+            ..own
+        });
+        flow.sent_rows = rows;
+        Ok(flow)
+    }
+
+    /// The server's report at the end of a UDP client's log.
+    fn report(&self) -> Result<Option<Totals>, ImportError> {
+        if !self.report.is_empty() {
+            let (_, total) = self.split(&self.report)?;
+            return Ok(Some(totals(&total)));
+        }
+        if self.no_report {
+            return Ok(None);
+        }
+        Err(self.cut("the server's report is not there"))
+    }
+
+    /// Tells intervals from the last line, which is over the whole test.
+    fn split(&self, figures: &[Figures]) -> Result<(Vec<Row>, Row), ImportError> {
+        let has_sum = figures.iter().any(|figures| figures.is_sum);
+        let mut intervals: Vec<Row> = Vec::new();
+        let mut total: Option<Row> = None;
+        let tags: Vec<_> = figures
+            .iter()
+            .filter(|f| f.is_sum == has_sum)
+            .map(|f| &f.tag)
+            .collect();
+        let mut done = Vec::new();
+        for tag in tags {
+            if done.contains(&tag) {
+                continue;
+            }
+            done.push(tag);
+            let mut rows: Vec<_> = figures
+                .iter()
+                .filter(|f| f.tag == *tag)
+                .map(|f| f.row)
+                .collect();
+            let last = rows.pop().filter(|row| row.start.value == 0.0);
+            let last =
+                last.ok_or_else(|| self.cut("its last line, over the whole test, is not there"))?;
+            match &mut total {
+                Some(total) => total.add(&last),
+                None => total = Some(last),
+            }
+            for row in rows {
+                let same = |other: &&mut Row| other.start == row.start && other.end == row.end;
+                match intervals.iter_mut().find(same) {
+                    Some(other) => other.add(&row),
+                    None => intervals.push(row),
+                }
+            }
+        }
+        let total = total.ok_or_else(|| self.cut("it has no figures"))?;
+        Ok((intervals, total))
+    }
+
+    /// iperf 2 does not mark an early end: a TCP client that ran clearly shorter than asked.
+    fn ended_early(&self, flow: &Flow) -> Option<String> {
+        let command = self
+            .command
+            .as_ref()
+            .filter(|_| self.view == View::Client)?;
+        if command.value("-n", &["num"]).is_some() {
+            return None;
+        }
+        let asked = command
+            .value("-t", &["time"])
+            .unwrap_or("10")
+            .parse::<f64>()
+            .ok()?;
+        let ran = flow.sent.as_ref()?.seconds.high;
+        (ran + 0.5 < asked).then(|| format!("it ran {ran:.1} s of {asked} s"))
+    }
+
+    /// The intended load per stream by iperf 2's rules.
+    fn intended(&self) -> Option<Intended> {
+        // What an iperf 2 client sends by UDP when no rate is asked for: 2^20 bit/s.
+        const DEFAULT: f64 = 1_048_576.0;
+        let command = self
+            .command
+            .as_ref()
+            .filter(|_| self.view == View::Client)?;
+        let Some(typed) = command.value("-b", &["bandwidth"]) else {
+            return Some(match self.transport {
+                Transport::Udp => Intended {
+                    label: "1.05M (default)".to_owned(),
+                    bps: Some(Rounded::exact(DEFAULT)),
+                },
+                Transport::Tcp => Intended {
+                    label: "unpaced".to_owned(),
+                    bps: None,
+                },
+            });
+        };
+        let small = command::rate_argument(typed, 1000.0)?;
+        let large = command::rate_argument(typed, 1024.0)?;
+        let is_upper = typed.ends_with(|c: char| c.is_ascii_uppercase());
+        let bps = match (is_upper, self.version.as_deref()) {
+            (false, _) => Rounded::exact(small),
+            (true, Some(version)) if !version.starts_with("2.0") => Rounded::exact(large),
+            // Which of both depends on a version that the log does not tell.
+            (true, _) => Rounded {
+                value: small,
+                low: small,
+                high: large,
+            },
+        };
+        Some(Intended {
+            label: typed.to_owned(),
+            bps: Some(bps),
+        })
+    }
+
+    fn latency(
+        self,
+        bytes: Option<u64>,
+        (count, [mean, min, max, stdev]): (u64, [Rounded; 4]),
+        fingerprint: u64,
+    ) -> LatencyTest {
+        let mut trial = Trial::new(0, Transport::Tcp, Direction::Forward);
+        let nanos = |figure: Rounded| whole((figure.value * 1e9).round());
+        trial.label = bytes.map(|bytes| format!("{bytes} B"));
+        trial.streams = u16::try_from(self.connections.len()).ok();
+        trial.payload_bytes = bytes.map(ByteCount::new);
+        trial.delay = Some(Delay {
+            of: DelayOf::RoundTrip,
+            min_ns: nanos(min),
+            mean_ns: Some(mean.value * 1e9),
+            p50_ns: None,
+            p90_ns: None,
+            p99_ns: None,
+            p999_ns: None,
+            max_ns: nanos(max),
+            stdev_ns: Some(stdev.value * 1e9),
+            count: Some(count),
+            histogram: None,
+        });
+        for (key, figure) in [
+            ("min_ns", min),
+            ("mean_ns", mean),
+            ("max_ns", max),
+            ("stdev_ns", stdev),
+        ] {
+            trial
+                .rounding
+                .insert(key.to_owned(), figure.scaled(1e9).interval());
+        }
+        let host = |role: &str, address: Option<&String>| Host {
+            role: role.to_owned(),
+            name: address.cloned(),
+            facts: std::collections::BTreeMap::new(),
+        };
+        let link = self.connections.first();
+        LatencyTest {
+            format: ID,
+            tool: self.tool(),
+            transport: Transport::Tcp,
+            hosts: vec![
+                host("client", link.map(|link| &link.local.address)),
+                host("server", link.map(|link| &link.remote.address)),
+            ],
+            origin: self.origin,
+            started: self.started,
+            command: self.command.map(|command| command.line),
+            trials: vec![trial],
+            notes: self.notes,
+            fingerprint,
+        }
+    }
+
+    fn cut(&self, missing: &str) -> ImportError {
+        ImportError::Cut {
+            file: self.origin.file.clone(),
+            line: self.origin.line,
+            missing: missing.to_owned(),
+        }
+    }
+}
+
+fn totals(row: &Row) -> Totals {
+    Totals {
+        seconds: row.end.minus(row.start),
+        bytes: Some(row.bytes),
+        bps: Some(row.bps),
+        datagrams: row.datagrams,
+        lost: row.lost,
+        jitter: row.jitter,
+        retransmitted: row.retransmitted,
+    }
+}
+
+/// `10=1.405/0.017/12.883/4.044 ms`: count and mean, smallest, largest, standard deviation.
+fn bounced(rest: &str) -> Option<(u64, [Rounded; 4])> {
+    let (count, after) = rest.split_once('=')?;
+    let (figures, _) = after.split_once(" ms")?;
+    let figures: Option<Vec<_>> = figures
+        .split('/')
+        .map(|figure| Rounded::parse(figure).map(|millis| millis.scaled(1e-3)))
+        .collect();
+    Some((count.trim().parse().ok()?, figures?.try_into().ok()?))
+}
+
+/// `… on 2026-11-21 05:59:37 (UTC)`; other zones are abbreviations that may mean anything.
+fn started(rest: &str) -> Option<WallTime> {
+    let (_, time) = rest.rsplit_once(" on ")?;
+    let time = time.trim().strip_suffix("(UTC)")?.trim();
+    let seconds = time.split('.').next().unwrap_or(time);
+    let at = jiff::Timestamp::strptime("%Y-%m-%d %H:%M:%S %z", format!("{seconds} +0000")).ok()?;
+    WallTime::from_unix(at.as_second())
+}

@@ -1,0 +1,222 @@
+//! iperf 2's text output, of clients and servers, from 2.0.5 to 2.2.
+//!
+//! Not: dual, trade-off, reverse and full-duplex tests, whose lines cannot be told apart by
+//! direction with certainty; they are refused. CSV output is another format.
+//!
+//! # References
+//! - `-b` counts in steps of 1000 with `k m g`; with `K M G` in steps of 1000 in 2.0.5, which
+//!   lower-cases the argument, and of 1024 in 2.1 and after
+//! - From 2.1 on `Sent N datagrams` counts the end packet as well
+
+mod draft;
+
+use super::line::{Kind, kind};
+use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View};
+use draft::Draft;
+use linerate_model::spec::Transport;
+
+/// iperf 2's text output.
+#[derive(Debug)]
+pub(super) struct Iperf2Text;
+
+const ID: &str = "iperf2-text";
+
+impl LogFormat for Iperf2Text {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn summary(&self) -> &'static str {
+        "text output of an iperf 2 client or server, TCP or UDP, one direction"
+    }
+
+    fn recognise(&self, text: &str) -> usize {
+        const MARKS: &[&str] = &[
+            "Client connecting to ",
+            "Server listening on TCP",
+            "Server listening on UDP",
+            " connected with ",
+            "Server Report:",
+            "TCP window size:",
+            "UDP buffer size:",
+        ];
+        text.lines()
+            .filter(|line| MARKS.iter().any(|mark| line.contains(mark)))
+            .count()
+    }
+
+    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
+        let mut reader = Reader {
+            file: name,
+            last: text.lines().count(),
+            command: None,
+            version: None,
+            listens: None,
+            payload_bytes: None,
+            open: None,
+            tests: Vec::new(),
+        };
+        for (index, line) in text.lines().enumerate() {
+            reader.line(index + 1, line.trim_end())?;
+        }
+        reader.close()?;
+        if reader.tests.is_empty() {
+            return Err(ImportError::NoTest {
+                file: name.to_owned(),
+                format: ID,
+            });
+        }
+        Ok(reader.tests)
+    }
+}
+
+/// Cuts a log into tests.
+struct Reader<'a> {
+    file: &'a str,
+    /// Number of the last line: damage there is a cut.
+    last: usize,
+    command: Option<Command>,
+    version: Option<String>,
+    /// A server is listening; what it carries, and whether a client came already.
+    listens: Option<(Transport, bool)>,
+    /// What the header of the client or server says.
+    payload_bytes: Option<u64>,
+    open: Option<Draft<'a>>,
+    tests: Vec<ParsedTest>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        if let Some((_, version)) = line.split_once("iperf version ") {
+            self.close()?;
+            self.version = version.split(' ').next().map(str::to_owned);
+        } else if let Some(command) = Command::find(line, &["iperf", "iperf2"]) {
+            self.close()?;
+            self.command = Some(command);
+        } else if line.contains("Client connecting to ") {
+            if matches!(self.listens, Some((_, false))) {
+                return Err(two_way(self.file, number, line));
+            }
+            self.listens = None;
+            self.begin(number, View::Client, transport(line))?;
+        } else if line.contains("Server listening on ") {
+            self.close()?;
+            self.payload_bytes = None;
+            self.listens = Some((transport(line), false));
+        } else if let Some(bytes) = datagram_size(line) {
+            self.payload_bytes = Some(bytes);
+        }
+        self.tagged(number, line)
+            .map_err(|error| self.cut(number, error))
+    }
+
+    fn tagged(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        let Kind::Tagged { rest, .. } = kind(line) else {
+            return self.inside(number, line);
+        };
+        if rest.starts_with("local ")
+            && let Some((transport, came)) = &mut self.listens
+        {
+            let (transport, _) = (*transport, std::mem::replace(came, true));
+            // Streams that come before any figure are the parallel streams of one test.
+            if self.open.as_ref().is_none_or(Draft::has_figures) {
+                self.begin(number, View::Server, transport)?;
+            }
+        }
+        self.inside(number, line)
+    }
+
+    fn inside(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        match &mut self.open {
+            Some(draft) => {
+                draft.payload_bytes = draft.payload_bytes.or(self.payload_bytes);
+                draft.line(number, line)
+            }
+            None if matches!(kind(line), Kind::Data(_)) || line.contains(" connected with ") => {
+                Err(ImportError::Cut {
+                    file: self.file.to_owned(),
+                    line: number,
+                    missing: "its first line (\"Client connecting to\" or \"Server listening on\")"
+                        .to_owned(),
+                })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        number: usize,
+        view: View,
+        transport: Transport,
+    ) -> Result<(), ImportError> {
+        self.close()?;
+        let origin = Origin {
+            file: self.file.to_owned(),
+            line: number,
+        };
+        let command = match view {
+            View::Client => {
+                self.payload_bytes = None;
+                self.command.take()
+            }
+            View::Server => None,
+        };
+        self.open = Some(Draft::new(
+            origin,
+            view,
+            transport,
+            command,
+            self.version.clone(),
+        ));
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), ImportError> {
+        if let Some(draft) = self.open.take()
+            && let Some(test) = draft.finish()?
+        {
+            self.tests.push(test);
+        }
+        Ok(())
+    }
+
+    /// A damaged line at the very end of a log is where it was cut.
+    fn cut(&self, number: usize, error: ImportError) -> ImportError {
+        match (error, &self.open) {
+            (ImportError::Line { file, .. }, Some(draft)) if number == self.last => {
+                ImportError::Cut {
+                    file,
+                    line: draft.origin().line,
+                    missing: format!("line {number}, the last one, is not whole"),
+                }
+            }
+            (error, _) => error,
+        }
+    }
+}
+
+fn two_way(file: &str, number: usize, line: &str) -> ImportError {
+    ImportError::line(
+        file,
+        number,
+        "a one-way test; -d, -r, --reverse and --full-duplex cannot be imported",
+        line,
+    )
+}
+
+fn transport(line: &str) -> Transport {
+    if line.contains("UDP") {
+        Transport::Udp
+    } else {
+        Transport::Tcp
+    }
+}
+
+/// `Sending 1470 byte datagrams` or `Receiving 1470 byte datagrams`.
+fn datagram_size(line: &str) -> Option<u64> {
+    let rest = line
+        .strip_prefix("Sending ")
+        .or_else(|| line.strip_prefix("Receiving "))?;
+    rest.split_once(" byte datagrams")?.0.parse().ok()
+}

@@ -1,0 +1,449 @@
+//! One test of an iperf3 log while it is read.
+
+use super::ID;
+use crate::import::line::{DataLine, Kind, Loss, connection, figure, fingerprint, kind, word};
+use crate::import::rounded::byte_unit;
+use crate::import::{
+    Command, Connection, Flow, ImportError, Intended, Origin, Rounded, Row, Totals, TrafficTest,
+    View, command,
+};
+use linerate_model::run::Tool;
+use linerate_model::spec::{Direction, Transport};
+
+/// A test that is being read.
+pub(super) struct Draft<'a> {
+    origin: Origin,
+    view: View,
+    command: Option<Command>,
+    version: Option<String>,
+    reverse: bool,
+    connections: Vec<Connection>,
+    is_udp: bool,
+    /// The heading of the intervals announces a sender's columns.
+    sends: bool,
+    in_summary: bool,
+    intervals: Vec<Figures>,
+    summary: Vec<Figures>,
+    sent_datagrams: Option<u64>,
+    omits: bool,
+    payload_bytes: Option<u64>,
+    congestion_control: Option<String>,
+    is_done: bool,
+    interrupted: Option<String>,
+    lines: Vec<&'a str>,
+}
+
+/// A line of figures with what its role tag and last word say.
+struct Figures {
+    direction: Option<Direction>,
+    is_sum: bool,
+    tag: String,
+    ending: Ending,
+    row: Row,
+}
+
+/// Whose summary a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// No last word: an interval, or a UDP summary of 3.1 and before.
+    None,
+    /// The receiver's.
+    Receiver,
+    /// The sender's.
+    Sender,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(
+        origin: Origin,
+        view: View,
+        command: Option<Command>,
+        version: Option<String>,
+    ) -> Self {
+        let reverse = command.as_ref().is_some_and(|c| c.has('R', "reverse"));
+        Self {
+            origin,
+            view,
+            reverse,
+            is_udp: command.as_ref().is_some_and(|c| c.has('u', "udp")),
+            command,
+            version,
+            connections: Vec::new(),
+            sends: false,
+            in_summary: false,
+            intervals: Vec::new(),
+            summary: Vec::new(),
+            sent_datagrams: None,
+            omits: false,
+            payload_bytes: None,
+            congestion_control: None,
+            is_done: false,
+            interrupted: None,
+            lines: Vec::new(),
+        }
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(super) fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        self.lines.push(line);
+        let damaged = |wanted| ImportError::line(&self.origin.file, number, wanted, line);
+        match kind(line) {
+            Kind::Data(data) => {
+                let figures = figures(number, &data, self.is_udp).map_err(damaged)?;
+                self.take(figures);
+            }
+            Kind::Damaged(wanted) => return Err(damaged(wanted)),
+            Kind::Tagged { rest, .. } => self.tagged(number, rest)?,
+            Kind::Other => self.other(line),
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, figures: Option<Figures>) {
+        match figures {
+            None => self.omits = true,
+            Some(figures) if self.in_summary => self.summary.push(figures),
+            Some(figures) => self.intervals.push(figures),
+        }
+    }
+
+    fn tagged(&mut self, number: usize, rest: &str) -> Result<(), ImportError> {
+        if let Some(connection) = connection(&self.origin.file, number, rest)? {
+            self.connections.push(connection);
+        }
+        if let Some(sent) = rest.strip_prefix("Sent ") {
+            self.sent_datagrams = sent.split(' ').next().and_then(|n| n.parse().ok());
+        }
+        Ok(())
+    }
+
+    fn other(&mut self, line: &str) {
+        if line.contains("[ ID]") {
+            self.heading(line);
+        } else if line.contains("- - - - -") {
+            self.in_summary = true;
+        } else if line.contains("Reverse mode, ") {
+            self.reverse = true;
+        } else if line.contains("iperf Done.") {
+            self.is_done = true;
+        } else if let Some((_, reason)) = line.split_once("iperf3: ") {
+            self.interrupted.get_or_insert_with(|| reason.to_owned());
+        } else if line.contains("the client has terminated") {
+            self.interrupted.get_or_insert_with(|| line.to_owned());
+        } else if let Some((_, algorithm)) = line.split_once("snd_tcp_congestion ") {
+            self.congestion_control = Some(algorithm.trim().to_owned());
+        } else if let Some((_, test)) = line.split_once("Starting Test: ") {
+            self.starting(test);
+        }
+    }
+
+    fn heading(&mut self, line: &str) {
+        self.is_udp |= line.contains("Datagrams");
+        let sends = line.contains("Retr") || line.contains(" Total Datagrams");
+        if !self.in_summary {
+            self.sends = sends && !line.contains("Lost/Total");
+        }
+    }
+
+    /// `protocol: UDP, 1 streams, 1448 byte blocks, …` of `-V`.
+    fn starting(&mut self, test: &str) {
+        let blocks = test
+            .split(", ")
+            .find_map(|part| part.strip_suffix(" byte blocks"));
+        self.payload_bytes = blocks.and_then(|bytes| bytes.parse().ok());
+        self.is_udp |= test.contains("protocol: UDP");
+    }
+
+    pub(super) fn finish(self) -> Result<TrafficTest, ImportError> {
+        let flows = self.flows()?;
+        let intended = self.intended();
+        let mut notes = Vec::new();
+        if self.omits {
+            notes.push("the omitted start of the test is not counted".to_owned());
+        }
+        Ok(TrafficTest {
+            fingerprint: fingerprint(self.lines.iter().copied()),
+            origin: self.origin,
+            format: ID,
+            tool: Tool {
+                name: "iperf3".to_owned(),
+                version: self.version,
+            },
+            view: self.view,
+            transport: if self.is_udp {
+                Transport::Udp
+            } else {
+                Transport::Tcp
+            },
+            started: None,
+            payload_bytes: self
+                .payload_bytes
+                .or_else(|| payload(self.command.as_ref())),
+            command: self.command,
+            intended,
+            connections: self.connections,
+            flows,
+            congestion_control: self.congestion_control,
+            interrupted: self.interrupted,
+            notes,
+        })
+    }
+
+    /// The intended load per stream by iperf3's rules.
+    fn intended(&self) -> Option<Intended> {
+        // What an iperf3 client sends by UDP when no rate is asked for: 2^20 bit/s.
+        const DEFAULT: f64 = 1_048_576.0;
+        let command = self
+            .command
+            .as_ref()
+            .filter(|_| self.view == View::Client)?;
+        let typed = command.value("-b", &["bitrate", "bandwidth"]);
+        let Some(typed) = typed else {
+            return Some(match self.is_udp {
+                true => Intended {
+                    label: "1.05M (default)".to_owned(),
+                    bps: Some(Rounded::exact(DEFAULT)),
+                },
+                false => Intended {
+                    label: "unpaced".to_owned(),
+                    bps: None,
+                },
+            });
+        };
+        // The burst of `-b RATE/BURST` is no rate.
+        let rate = typed.split('/').next().unwrap_or(typed);
+        let bps = command::rate_argument(rate, 1000.0)?;
+        Some(Intended {
+            label: typed.to_owned(),
+            bps: (bps > 0.0).then(|| Rounded::exact(bps)),
+        })
+    }
+
+    /// The direction of lines without a role tag.
+    fn direction(&self) -> Direction {
+        let reverse = match self.view {
+            View::Client => self.reverse,
+            View::Server => self.sends,
+        };
+        if reverse {
+            Direction::Reverse
+        } else {
+            Direction::Forward
+        }
+    }
+
+    fn flows(&self) -> Result<Vec<Flow>, ImportError> {
+        let all = || self.intervals.iter().chain(&self.summary);
+        let mut flows = Vec::new();
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let here = |figures: &&Figures| {
+                figures.direction.unwrap_or_else(|| self.direction()) == direction
+            };
+            if all().any(|figures| here(&figures)) {
+                let intervals = self.intervals.iter().filter(here).collect::<Vec<_>>();
+                let summary = self.summary.iter().filter(here).collect::<Vec<_>>();
+                flows.push(self.flow(direction, &intervals, &summary)?);
+            }
+        }
+        if flows.is_empty() && self.interrupted.is_none() {
+            return Err(self.cut("it has no figures"));
+        }
+        Ok(flows)
+    }
+
+    fn flow(
+        &self,
+        direction: Direction,
+        intervals: &[&Figures],
+        summary: &[&Figures],
+    ) -> Result<Flow, ImportError> {
+        let sends = (self.view == View::Client) == (direction == Direction::Forward);
+        let rows = sum(intervals);
+        let (mut sent, mut received) = self.totals(sends, summary);
+        if self.view == View::Server {
+            // A server knows nothing of the other end, but prints a line of zeros for it.
+            if sends {
+                received = None;
+            } else {
+                sent = None;
+            }
+        }
+        let own = if sends { &mut sent } else { &mut received };
+        if own.is_none() && self.interrupted.is_some() {
+            *own = over(&rows);
+        }
+        if own.is_none() {
+            return Err(self.cut("its summary is not there"));
+        }
+        let both = sent.is_some() && received.is_some();
+        if self.view == View::Client && !both && !self.is_done && self.interrupted.is_none() {
+            return Err(self.cut("its summary lacks the other end's line"));
+        }
+        let tags = intervals
+            .iter()
+            .chain(summary)
+            .filter(|figures| !figures.is_sum);
+        let mut tags: Vec<_> = tags.map(|figures| &figures.tag).collect();
+        tags.sort();
+        tags.dedup();
+        let (sent_rows, received_rows) = if sends {
+            (rows, Vec::new())
+        } else {
+            (Vec::new(), rows)
+        };
+        Ok(Flow {
+            direction,
+            streams: u16::try_from(tags.len()).unwrap_or(u16::MAX),
+            sent,
+            received,
+            sent_rows,
+            received_rows,
+        })
+    }
+
+    /// The sender's and the receiver's totals of one direction.
+    fn totals(&self, sends: bool, summary: &[&Figures]) -> (Option<Totals>, Option<Totals>) {
+        let of = |ending| {
+            let lines: Vec<_> = summary
+                .iter()
+                .copied()
+                .filter(|f| f.ending == ending)
+                .collect();
+            sum(&lines).first().map(|row| totals(row))
+        };
+        let sent = of(Ending::Sender).map(|totals| Totals {
+            // The sender's line has these columns, but a sender measures neither.
+            lost: None,
+            jitter: None,
+            ..totals
+        });
+        match (of(Ending::None), sends) {
+            (Some(single), true) => (
+                Some(Totals {
+                    datagrams: self.sent_datagrams.or(single.datagrams),
+                    lost: None,
+                    jitter: None,
+                    ..single.clone()
+                }),
+                // Up to 3.1 the one line has the sender's bytes and the receiver's losses.
+                Some(Totals {
+                    bytes: None,
+                    bps: None,
+                    ..single
+                }),
+            ),
+            (Some(single), false) => (sent, Some(single)),
+            (None, _) => (sent, of(Ending::Receiver)),
+        }
+    }
+
+    fn cut(&self, missing: &str) -> ImportError {
+        ImportError::Cut {
+            file: self.origin.file.clone(),
+            line: self.origin.line,
+            missing: missing.to_owned(),
+        }
+    }
+}
+
+/// Reads a line of figures; `None` for one of the omitted start.
+fn figures(
+    number: usize,
+    data: &DataLine<'_>,
+    is_udp: bool,
+) -> Result<Option<Figures>, &'static str> {
+    let mut row = Row::new(number, data);
+    let mut rest = data.rest;
+    if let Some((loss, after)) = rest.contains(" ms").then(|| Loss::take(rest)).flatten() {
+        (row.jitter, row.lost) = (loss.jitter, loss.lost);
+        row.datagrams = Some(loss.total);
+        rest = after;
+    } else if rest.starts_with(|c: char| c.is_ascii_digit()) {
+        let count = word(&mut rest).and_then(|count| count.parse().ok());
+        let count = Some(count.ok_or("a whole number after the rate")?);
+        if is_udp {
+            row.datagrams = count;
+        } else {
+            row.retransmitted = count;
+        }
+    }
+    if rest.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+        row.cwnd = Some(figure(&mut rest, byte_unit).ok_or("a window such as 148 KBytes")?);
+    }
+    let ending = match rest.trim() {
+        "" => Ending::None,
+        "sender" => Ending::Sender,
+        "receiver" => Ending::Receiver,
+        "(omitted)" => return Ok(None),
+        _ => return Err("\"sender\", \"receiver\" or the end of the line"),
+    };
+    Ok(Some(Figures {
+        direction: data.role.and_then(role),
+        is_sum: data.tag.starts_with("SUM"),
+        tag: data.tag.to_owned(),
+        ending,
+        row,
+    }))
+}
+
+/// The direction that a role tag means: who it is, and whether it sends.
+fn role(tag: &str) -> Option<Direction> {
+    match tag {
+        "TX-C" | "RX-S" => Some(Direction::Forward),
+        "RX-C" | "TX-S" => Some(Direction::Reverse),
+        _ => None,
+    }
+}
+
+/// One row per interval: the tool's own sum where it prints one, else the sum of the streams.
+fn sum(figures: &[&Figures]) -> Vec<Row> {
+    let has_sum = figures.iter().any(|figures| figures.is_sum);
+    let mut rows: Vec<Row> = Vec::new();
+    for figures in figures.iter().filter(|f| f.is_sum == has_sum) {
+        let row = figures.row;
+        let same = rows
+            .iter_mut()
+            .find(|other| other.start == row.start && other.end == row.end);
+        match same {
+            Some(other) => other.add(&row),
+            None => rows.push(row),
+        }
+    }
+    rows
+}
+
+fn totals(row: &Row) -> Totals {
+    Totals {
+        seconds: row.end.minus(row.start),
+        bytes: Some(row.bytes),
+        bps: Some(row.bps),
+        datagrams: row.datagrams,
+        lost: row.lost,
+        jitter: row.jitter,
+        retransmitted: row.retransmitted,
+    }
+}
+
+/// The totals of a test that was ended before its summary.
+fn over(rows: &[Row]) -> Option<Totals> {
+    let mut all = *rows.first()?;
+    let last = rows.last()?;
+    for row in &rows[1..] {
+        all.add(row);
+    }
+    let seconds = last.end.minus(all.start);
+    Some(Totals {
+        seconds,
+        bps: None,
+        ..totals(&all)
+    })
+}
+
+/// The payload that `-l` asks for; sizes count in steps of 1024.
+fn payload(command: Option<&Command>) -> Option<u64> {
+    let typed = command?.value("-l", &["length"])?;
+    crate::import::whole(command::rate_argument(typed, 1024.0)?)
+}

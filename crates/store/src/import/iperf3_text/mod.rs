@@ -1,0 +1,158 @@
+//! iperf3's text output, of clients and servers, from 3.0 on.
+//!
+//! # References
+//! - Line forms and their generations: iperf3's printed output; the column title `Bandwidth` is
+//!   3.1 and before, `Bitrate` 3.2 and after
+//! - `-b` counts in steps of 1000 (iperf3 3.1 and after)
+
+mod draft;
+
+use super::line::{Kind, kind};
+use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View};
+use draft::Draft;
+
+/// iperf3's text output.
+#[derive(Debug)]
+pub(super) struct Iperf3Text;
+
+const ID: &str = "iperf3-text";
+
+impl LogFormat for Iperf3Text {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn summary(&self) -> &'static str {
+        "text output of an iperf3 client or server, TCP or UDP"
+    }
+
+    fn recognise(&self, text: &str) -> usize {
+        const MARKS: &[&str] = &[
+            "Connecting to host ",
+            "Accepted connection from ",
+            " connected to ",
+            "iperf Done.",
+            "Bitrate",
+            "iperf3: ",
+        ];
+        text.lines()
+            .filter(|line| MARKS.iter().any(|mark| line.contains(mark)))
+            .count()
+    }
+
+    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
+        let mut reader = Reader {
+            file: name,
+            last: text.lines().count(),
+            command: None,
+            version: None,
+            open: None,
+            tests: Vec::new(),
+        };
+        for (index, line) in text.lines().enumerate() {
+            reader.line(index + 1, line.trim_end())?;
+        }
+        reader.close()?;
+        if reader.tests.is_empty() {
+            return Err(ImportError::NoTest {
+                file: name.to_owned(),
+                format: ID,
+            });
+        }
+        Ok(reader.tests)
+    }
+}
+
+/// Cuts a log into tests.
+struct Reader<'a> {
+    file: &'a str,
+    /// Number of the last line: damage there is a cut.
+    last: usize,
+    command: Option<(usize, Command)>,
+    version: Option<String>,
+    open: Option<Draft<'a>>,
+    tests: Vec<ParsedTest>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        if let Some(command) = Command::find(line, &["iperf3"]) {
+            self.close()?;
+            self.command = Some((number, command));
+            return Ok(());
+        }
+        if let Some(version) = line.strip_prefix("iperf 3.") {
+            let end = version.find(char::is_whitespace).unwrap_or(version.len());
+            self.version = Some(format!("3.{}", &version[..end]));
+        } else if line.contains("Connecting to host ") {
+            self.begin(number, View::Client)?;
+        } else if line.contains("Accepted connection from ") {
+            self.begin(number, View::Server)?;
+        } else if line.contains("Server listening on ") {
+            return self.close();
+        } else if self.open.is_none() && line.contains("iperf3: error - ") {
+            self.begin(number, View::Client)?;
+        }
+        match &mut self.open {
+            Some(draft) => draft
+                .line(number, line)
+                .map_err(|error| self.cut(number, error)),
+            None => self.orphan(number, line),
+        }
+    }
+
+    fn begin(&mut self, number: usize, view: View) -> Result<(), ImportError> {
+        self.close()?;
+        let command = match view {
+            // A server runs many tests for one command.
+            View::Server => self.command.clone(),
+            View::Client => self.command.take(),
+        };
+        let origin = Origin {
+            file: self.file.to_owned(),
+            line: command.as_ref().map_or(number, |(line, _)| match view {
+                View::Server => number,
+                View::Client => *line,
+            }),
+        };
+        let command = command.map(|(_, command)| command);
+        self.open = Some(Draft::new(origin, view, command, self.version.clone()));
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), ImportError> {
+        if let Some(draft) = self.open.take() {
+            let test = draft.finish()?;
+            self.tests.push(ParsedTest::Traffic(Box::new(test)));
+        }
+        Ok(())
+    }
+
+    /// Figures outside of any test mean that its first lines are gone.
+    fn orphan(&self, number: usize, line: &str) -> Result<(), ImportError> {
+        let is_figure = matches!(kind(line), Kind::Data(_) | Kind::Damaged(_));
+        if is_figure || line.contains(" connected to ") {
+            return Err(ImportError::Cut {
+                file: self.file.to_owned(),
+                line: number,
+                missing: "its first line (\"Connecting to host\" or \"Accepted connection from\")"
+                    .to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// A damaged line at the very end of a log is where it was cut.
+    fn cut(&self, number: usize, error: ImportError) -> ImportError {
+        match (error, &self.open) {
+            (ImportError::Line { file, .. }, Some(draft)) if number == self.last => {
+                ImportError::Cut {
+                    file,
+                    line: draft.origin().line,
+                    missing: format!("line {number}, the last one, is not whole"),
+                }
+            }
+            (error, _) => error,
+        }
+    }
+}

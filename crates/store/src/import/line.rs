@@ -1,0 +1,264 @@
+//! The data lines that iperf3 and iperf2 share.
+
+use super::rounded::{byte_unit, rate_unit};
+use super::{Connection, Endpoint, ImportError, Rounded};
+
+/// `[  5][TX-C]   0.00-1.00   sec  28.9 MBytes   242 Mbits/sec   27    527 KBytes`
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct DataLine<'a> {
+    /// `5`, `SUM`.
+    pub(super) tag: &'a str,
+    /// `TX-C`, `RX-C`, `TX-S`, `RX-S` of a bidirectional iperf3 test.
+    pub(super) role: Option<&'a str>,
+    /// Start in seconds.
+    pub(super) start: Rounded,
+    /// End in seconds.
+    pub(super) end: Rounded,
+    /// Transfer in bytes.
+    pub(super) bytes: Rounded,
+    /// Rate in bit/s.
+    pub(super) bps: Rounded,
+    /// What follows.
+    pub(super) rest: &'a str,
+}
+
+/// What a line is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind<'a> {
+    /// A line of figures.
+    Data(DataLine<'a>),
+    /// Begins like a line of figures, but is damaged; what was expected.
+    Damaged(&'static str),
+    /// Something else after a stream's tag.
+    Tagged { tag: &'a str, rest: &'a str },
+    /// A line without a stream's tag.
+    Other,
+}
+
+/// Splits a line; a prefix before the tag (time stamp, title) is skipped.
+pub(super) fn kind(line: &str) -> Kind<'_> {
+    for (position, _) in line.match_indices('[') {
+        let Some((inside, after)) = line[position + 1..].split_once(']') else {
+            return Kind::Other;
+        };
+        let tag = inside.trim();
+        if is_tag(tag) {
+            return after_tag(tag, after);
+        }
+    }
+    Kind::Other
+}
+
+/// `5`, `*1`, `SUM`, `SUM-4`, `FD1`.
+fn is_tag(tag: &str) -> bool {
+    let number = tag
+        .strip_prefix("SUM-")
+        .or_else(|| tag.strip_prefix("FD"))
+        .or_else(|| tag.strip_prefix('*'))
+        .unwrap_or(tag);
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    tag == "SUM" || digits
+}
+
+fn after_tag<'a>(tag: &'a str, after: &'a str) -> Kind<'a> {
+    let (role, after) = match after
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
+    {
+        Some((role, rest)) => (Some(role), rest),
+        None => (None, after),
+    };
+    let rest = after.trim();
+    if !rest.starts_with(|c: char| c.is_ascii_digit()) || !rest.contains('-') {
+        return Kind::Tagged { tag, rest };
+    }
+    match figures(tag, role, rest) {
+        Ok(data) => Kind::Data(data),
+        Err(wanted) => Kind::Damaged(wanted),
+    }
+}
+
+fn figures<'a>(
+    tag: &'a str,
+    role: Option<&'a str>,
+    text: &'a str,
+) -> Result<DataLine<'a>, &'static str> {
+    const TIMES: &str = "an interval such as 0.00-1.00 sec";
+    const SIZE: &str = "a transfer such as 28.9 MBytes";
+    const RATE: &str = "a rate such as 242 Mbits/sec";
+    let (times, mut rest) = text.split_once("sec").ok_or(TIMES)?;
+    let (start, end) = times.split_once('-').ok_or(TIMES)?;
+    let start = Rounded::parse(start.trim()).ok_or(TIMES)?;
+    let end = Rounded::parse(end.trim()).ok_or(TIMES)?;
+    if end.value < start.value {
+        return Err(TIMES);
+    }
+    let bytes = figure(&mut rest, byte_unit).ok_or(SIZE)?;
+    let bps = figure(&mut rest, rate_unit).ok_or(RATE)?;
+    Ok(DataLine {
+        tag,
+        role,
+        start,
+        end,
+        bytes,
+        bps,
+        rest: rest.trim(),
+    })
+}
+
+/// Takes a number and its unit.
+pub(super) fn figure(rest: &mut &str, unit: fn(&str) -> Option<f64>) -> Option<Rounded> {
+    let number = Rounded::parse(word(rest)?)?;
+    Some(number.scaled(unit(word(rest)?)?))
+}
+
+/// Takes the next word.
+pub(super) fn word<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let text = rest.trim_start();
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (word, after) = text.split_at(end);
+    *rest = after;
+    (!word.is_empty()).then_some(word)
+}
+
+/// `0.008 ms  4/1529 (0.26%)`: jitter, lost and total; the percentage is left out.
+pub(super) struct Loss {
+    /// Seconds.
+    pub(super) jitter: Option<Rounded>,
+    /// `None` where the tool prints `Unknown`.
+    pub(super) lost: Option<u64>,
+    /// Highest sequence number, or number sent.
+    pub(super) total: u64,
+}
+
+impl Loss {
+    /// Takes the three figures, and what follows the percentage.
+    pub(super) fn take<'a>(rest: &'a str) -> Option<(Self, &'a str)> {
+        let (jitter, after) = rest.split_once(" ms")?;
+        // nan and absurd values are no measurement.
+        let jitter = Rounded::parse(jitter.trim()).map(|figure| figure.scaled(1e-3));
+        let (lost, after) = after.split_once('/')?;
+        let lost = match lost.trim() {
+            "Unknown" => None,
+            lost => Some(lost.parse::<i64>().ok()?),
+        };
+        let after = after.trim_start();
+        let digits = after
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let total = after[..digits].parse().ok()?;
+        let rest = match after[digits..].trim_start().strip_prefix('(') {
+            Some(percent) => percent.split_once(')')?.1,
+            None => &after[digits..],
+        };
+        let loss = Self {
+            jitter,
+            // Old tools count a late or repeated datagram as a loss taken back.
+            lost: lost.and_then(|lost| u64::try_from(lost).ok()),
+            total,
+        };
+        Some((loss, rest.trim()))
+    }
+}
+
+/// `local 192.168.0.10 port 55748 connected to 192.168.0.3 port 5201 …`
+pub(super) fn connection(
+    file: &str,
+    number: usize,
+    text: &str,
+) -> Result<Option<Connection>, ImportError> {
+    let Some(rest) = text.strip_prefix("local ") else {
+        return Ok(None);
+    };
+    let damaged = || {
+        ImportError::line(
+            file,
+            number,
+            "\"local A port p connected to B port q\"",
+            text,
+        )
+    };
+    let mut rest = rest;
+    let local = endpoint(&mut rest).ok_or_else(damaged)?;
+    let linked =
+        word(&mut rest) == Some("connected") && matches!(word(&mut rest), Some("to" | "with"));
+    if !linked {
+        return Err(damaged());
+    }
+    let remote = endpoint(&mut rest).ok_or_else(damaged)?;
+    Ok(Some(Connection { local, remote }))
+}
+
+fn endpoint(rest: &mut &str) -> Option<Endpoint> {
+    let address = word(rest)?;
+    // iperf2 writes the interface behind the address: 127.0.0.1%lo.
+    let address = address.split('%').next().unwrap_or(address).to_owned();
+    let port = (word(rest)? == "port").then(|| word(rest))??;
+    Some(Endpoint {
+        address,
+        port: port.trim_end_matches(',').parse().ok()?,
+    })
+}
+
+/// FNV-1a, 64 bits: names a test by its text. Not meant against forgery.
+pub(super) fn fingerprint<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for line in lines {
+        for byte in line.trim().bytes().chain([b'\n']) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found_behind_any_prefix() {
+        for prefix in ["", "Sat Nov 21 05:57:28 2026 ", "title:  ", "[2026-11-21] "] {
+            let line = format!(
+                "{prefix}[  5]   0.00-1.02   sec  15.1 MBytes   124 Mbits/sec    0    148 KBytes"
+            );
+            let Kind::Data(data) = kind(&line) else {
+                panic!("{line}");
+            };
+            assert_eq!(data.tag, "5");
+            assert_eq!(data.end.value, 1.02);
+            assert_eq!(data.rest, "0    148 KBytes");
+        }
+    }
+
+    #[test]
+    fn a_damaged_figure_is_told_from_other_text() {
+        assert!(matches!(
+            kind("[  5]   0.00-1.02   sec  15.1 MBy"),
+            Kind::Damaged(_)
+        ));
+        assert!(matches!(
+            kind("[  5]   1.00-0.02   sec  15.1 MBytes 1 bits/sec"),
+            Kind::Damaged(_)
+        ));
+        assert!(matches!(kind("[ ID] Interval"), Kind::Other));
+        assert!(matches!(
+            kind("[  3] Sent 893 datagrams"),
+            Kind::Tagged { .. }
+        ));
+    }
+
+    #[test]
+    fn losses_are_read_in_each_spelling() {
+        for text in [
+            "0.008 ms  4/1529 (0.26%)  sender",
+            "0.008 ms    4/ 1529 (1e+02%) sender",
+        ] {
+            let (loss, rest) = Loss::take(text).unwrap();
+            assert_eq!((loss.lost, loss.total, rest), (Some(4), 1529, "sender"));
+        }
+        assert_eq!(Loss::take("-nan ms  -3/7 (0%)").unwrap().0.lost, None);
+        assert_eq!(Loss::take("1.0 ms  Unknown/7").unwrap().0.lost, None);
+        assert!(Loss::take("0.008 ms  4/15").unwrap().1.is_empty());
+        assert!(Loss::take("0.008 ms  4/1529 (0.2").is_none());
+    }
+}

@@ -1,0 +1,121 @@
+//! Puts the client's and the server's view of one test together.
+
+use super::{Flow, Totals, TrafficTest, View};
+use linerate_model::spec::Direction;
+
+/// A test, as one end or both saw it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Merged {
+    /// The view that leads: the client's if there is one.
+    pub(super) main: TrafficTest,
+    /// The server's view beside the client's.
+    pub(super) server: Option<TrafficTest>,
+    /// The directions with the best of both views.
+    pub(super) flows: Vec<Flow>,
+}
+
+/// Pairs views by the addresses and ports of their streams. Warns where the two disagree, about
+/// tests that failed, and about tests that are given twice.
+pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<Merged> {
+    let mut merged: Vec<Merged> = Vec::new();
+    let mut servers = Vec::new();
+    let mut seen = Vec::new();
+    for test in tests {
+        let origin = &test.origin;
+        let place = format!("{}: test at line {}", origin.file, origin.line);
+        if test.flows.is_empty() {
+            let reason = test.interrupted.as_deref().unwrap_or("no figures");
+            warnings.push(format!("{place} was left out: it failed ({reason})"));
+        } else if seen.contains(&test.fingerprint) {
+            warnings.push(format!("{place} was left out: it is given twice"));
+        } else {
+            seen.push(test.fingerprint);
+            match test.view {
+                View::Client => merged.push(Merged::alone(test)),
+                View::Server => servers.push(test),
+            }
+        }
+    }
+    for server in servers {
+        let client = merged.iter_mut().find(|client| client.is_seen_by(&server));
+        match client {
+            Some(client) => client.add(server, warnings),
+            None => merged.push(Merged::alone(server)),
+        }
+    }
+    merged
+}
+
+impl Merged {
+    fn alone(test: TrafficTest) -> Self {
+        Self {
+            flows: test.flows.clone(),
+            main: test,
+            server: None,
+        }
+    }
+
+    /// Whether `server` is the other end of this test.
+    fn is_seen_by(&self, server: &TrafficTest) -> bool {
+        let mut pairs = self
+            .main
+            .connections
+            .iter()
+            .flat_map(|client| server.connections.iter().map(move |other| (client, other)));
+        self.server.is_none()
+            && self.main.view == View::Client
+            && self.main.transport == server.transport
+            && pairs
+                .any(|(client, other)| client.local == other.remote && client.remote == other.local)
+    }
+
+    fn add(&mut self, server: TrafficTest, warnings: &mut Vec<String>) {
+        for theirs in &server.flows {
+            let Some(ours) = self
+                .flows
+                .iter_mut()
+                .find(|f| f.direction == theirs.direction)
+            else {
+                continue;
+            };
+            let told = match theirs.direction {
+                Direction::Reverse => {
+                    ours.sent_rows.clone_from(&theirs.sent_rows);
+                    std::mem::replace(&mut ours.sent, theirs.sent.clone()).zip(theirs.sent.as_ref())
+                }
+                Direction::Forward | Direction::Duplex => {
+                    ours.received_rows.clone_from(&theirs.received_rows);
+                    std::mem::replace(&mut ours.received, theirs.received.clone())
+                        .zip(theirs.received.as_ref())
+                }
+            };
+            if let Some((told, own)) = told
+                && let Some(problem) = disagreement(&told, own)
+            {
+                warnings.push(format!(
+                    "{} (line {}) and {} (line {}) do not agree: {problem}",
+                    self.main.origin.file,
+                    self.main.origin.line,
+                    server.origin.file,
+                    server.origin.line
+                ));
+            }
+        }
+        self.server = Some(server);
+    }
+}
+
+/// Where what the client was told differs from what the server itself says.
+fn disagreement(told: &Totals, own: &Totals) -> Option<String> {
+    if let (Some(a), Some(b)) = (told.bytes, own.bytes)
+        && !a.agrees(b)
+    {
+        return Some(format!("{:.4e} bytes against {:.4e}", a.value, b.value));
+    }
+    if let (Some(a), Some(b)) = (told.datagrams, own.datagrams)
+        && a != b
+    {
+        return Some(format!("{a} datagrams against {b}"));
+    }
+    None
+}

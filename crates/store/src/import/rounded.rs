@@ -1,0 +1,170 @@
+//! Figures as a log prints them: a value and the interval in which the true one lies.
+
+use linerate_model::Interval;
+
+/// A printed figure. `low <= value <= high`, none negative.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rounded {
+    /// As printed, in the base unit.
+    pub value: f64,
+    /// Smallest value that prints the same.
+    pub low: f64,
+    /// Largest value that prints the same.
+    pub high: f64,
+}
+
+impl Rounded {
+    /// A figure that was not rounded.
+    pub const fn exact(value: f64) -> Self {
+        Self {
+            value,
+            low: value,
+            high: value,
+        }
+    }
+
+    /// Reads digits with at most one decimal point; the last digit printed was rounded.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        // Longer figures than any tool prints are garbage.
+        if whole.is_empty() || text.len() > 20 || !digits(whole) || !digits(fraction) {
+            return None;
+        }
+        let value: f64 = text.parse().ok()?;
+        let places = i32::try_from(fraction.len()).ok()?;
+        let half = 0.5 * 10f64.powi(-places);
+        Some(Self {
+            value,
+            low: (value - half).max(0.0),
+            high: value + half,
+        })
+    }
+
+    /// The figure in a unit `factor` times smaller.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            value: self.value * factor,
+            low: self.low * factor,
+            high: self.high * factor,
+        }
+    }
+
+    /// The sum of two figures.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            value: self.value + other.value,
+            low: self.low + other.low,
+            high: self.high + other.high,
+        }
+    }
+
+    /// The difference of two figures, not below zero.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            value: (self.value - other.value).max(0.0),
+            low: (self.low - other.high).max(0.0),
+            high: (self.high - other.low).max(0.0),
+        }
+    }
+
+    /// The product of two figures.
+    #[must_use]
+    pub fn times(self, other: Self) -> Self {
+        Self {
+            value: self.value * other.value,
+            low: self.low * other.low,
+            high: self.high * other.high,
+        }
+    }
+
+    /// Whether both can be the same true value.
+    pub fn agrees(self, other: Self) -> bool {
+        // A share of the value for the floating-point error of sums.
+        let slack = 1e-9 * self.high.max(other.high);
+        self.low <= other.high + slack && other.low <= self.high + slack
+    }
+
+    /// The interval in which the true value lies.
+    pub const fn interval(self) -> Interval {
+        Interval {
+            low: self.low,
+            high: self.high,
+        }
+    }
+}
+
+/// Reads a prefix of a byte unit: `MBytes` is 2^20 bytes.
+pub(super) fn byte_unit(unit: &str) -> Option<f64> {
+    scale(
+        unit.strip_suffix("Bytes")
+            .or_else(|| unit.strip_suffix("Byte"))?,
+        1024.0,
+    )
+}
+
+/// Reads a rate's unit: `Mbits/sec` is 10^6 bit/s, `MBytes/sec` is 8 × 2^20 bit/s.
+pub(super) fn rate_unit(unit: &str) -> Option<f64> {
+    let per_second = unit.strip_suffix("/sec")?;
+    match per_second.strip_suffix("bits") {
+        Some(prefix) => scale(prefix, 1000.0),
+        None => Some(byte_unit(per_second)? * 8.0),
+    }
+}
+
+fn scale(prefix: &str, base: f64) -> Option<f64> {
+    let power = ["", "K", "M", "G", "T", "P"]
+        .iter()
+        .position(|known| *known == prefix)?;
+    Some(base.powi(i32::try_from(power).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_digit_was_rounded() {
+        let rate = Rounded::parse("127").unwrap().scaled(1e6);
+        assert_eq!(
+            rate.interval(),
+            Interval {
+                low: 126.5e6,
+                high: 127.5e6
+            }
+        );
+        let size = Rounded::parse("1.41")
+            .unwrap()
+            .scaled(byte_unit("KBytes").unwrap());
+        assert!(size.interval().contains(1448.0), "{size:?}");
+        assert!(!size.interval().contains(1450.0), "{size:?}");
+    }
+
+    #[test]
+    fn bytes_are_iec_and_bits_are_si() {
+        assert_eq!(byte_unit("MBytes"), Some(1_048_576.0));
+        assert_eq!(byte_unit("Byte"), Some(1.0));
+        assert_eq!(rate_unit("Mbits/sec"), Some(1e6));
+        assert_eq!(rate_unit("bits/sec"), Some(1.0));
+        assert_eq!(rate_unit("KBytes/sec"), Some(8192.0));
+        assert_eq!(rate_unit("Mbits"), None);
+    }
+
+    #[test]
+    fn what_is_no_figure_is_refused() {
+        for text in [
+            "",
+            ".",
+            "-1",
+            "1e3",
+            "nan",
+            "1.2.3",
+            "123456789012345678901",
+        ] {
+            assert_eq!(Rounded::parse(text), None, "{text}");
+        }
+    }
+}

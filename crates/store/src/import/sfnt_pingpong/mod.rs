@@ -1,0 +1,207 @@
+//! sfnt-pingpong's table of half round-trip times by message size.
+//!
+//! # References
+//! - sfnettest 1.4 to 1.6: times in nanoseconds; `%ile` is the quantile of the header line
+//!   `percentile=`; half of a round trip unless the header says `reporting: RTT` or `--rtt` was given
+
+mod header;
+
+use super::{ImportError, LatencyTest, LogFormat, Origin, ParsedTest};
+use crate::import::line::fingerprint;
+use header::Header;
+use linerate_model::ByteCount;
+use linerate_model::run::{Delay, DelayOf, Tool, Trial};
+use linerate_model::spec::{Direction, Transport};
+
+/// sfnt-pingpong's table.
+#[derive(Debug)]
+pub(super) struct SfntPingpong;
+
+const ID: &str = "sfnt-pingpong";
+const COLUMNS: [&str; 8] = [
+    "size", "mean", "min", "median", "max", "%ile", "stddev", "iter",
+];
+
+impl LogFormat for SfntPingpong {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn summary(&self) -> &'static str {
+        "sfnt-pingpong's table of delays by message size, with its header"
+    }
+
+    fn recognise(&self, text: &str) -> usize {
+        text.lines()
+            .filter(|line| is_heading(line) || line.contains("sfnt-pingpong"))
+            .count()
+    }
+
+    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
+        let mut reader = Reader {
+            file: name,
+            header: Header::default(),
+            table: None,
+            tests: Vec::new(),
+        };
+        for (index, line) in text.lines().enumerate() {
+            reader.line(index + 1, line)?;
+        }
+        reader.close()?;
+        if !reader.header.is_empty() {
+            return Err(reader.cut(reader.header.line, "its table is not there"));
+        }
+        if reader.tests.is_empty() {
+            return Err(ImportError::NoTest {
+                file: name.to_owned(),
+                format: ID,
+            });
+        }
+        Ok(reader.tests)
+    }
+}
+
+fn is_heading(line: &str) -> bool {
+    line.strip_prefix('#')
+        .is_some_and(|rest| rest.split_whitespace().eq(COLUMNS))
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    header: Header<'a>,
+    table: Option<Vec<Sizes>>,
+    tests: Vec<ParsedTest>,
+}
+
+/// One line of the table, in the order of [`COLUMNS`].
+type Sizes = [u64; 8];
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        if is_heading(line) {
+            self.close()?;
+            self.table = Some(Vec::new());
+            return Ok(());
+        }
+        if let Some(table) = &mut self.table {
+            let mut words = line.split_whitespace();
+            if words.next().is_some_and(|word| word.parse::<u64>().is_ok()) {
+                let numbers = line.split_whitespace().map(str::parse);
+                let row: Vec<u64> = numbers.collect::<Result<_, _>>().unwrap_or_default();
+                let row = row
+                    .try_into()
+                    .map_err(|_| ImportError::line(self.file, number, "eight whole numbers", line));
+                table.push(row?);
+                return Ok(());
+            }
+            if line.starts_with('#') {
+                self.close()?;
+            }
+        }
+        if self.table.is_none() {
+            self.header.line(number, line);
+        }
+        Ok(())
+    }
+
+    /// Ends the table that is being read.
+    fn close(&mut self) -> Result<(), ImportError> {
+        let Some(table) = self.table.take() else {
+            return Ok(());
+        };
+        let header = std::mem::take(&mut self.header);
+        let last = table.last().map(|row| row[0]);
+        match (last, header.last_size()) {
+            (None, _) => return Err(self.cut(header.line, "its table has no line")),
+            (Some(last), Some(wanted)) if last < wanted => {
+                let missing = format!("its table ends at size {last}, not at {wanted}");
+                return Err(self.cut(header.line, &missing));
+            }
+            _ => {}
+        }
+        let test =
+            test(self.file, header, &table).map_err(|missing| self.cut(missing.0, missing.1))?;
+        self.tests.push(ParsedTest::Latency(Box::new(test)));
+        Ok(())
+    }
+
+    fn cut(&self, line: usize, missing: &str) -> ImportError {
+        ImportError::Cut {
+            file: self.file.to_owned(),
+            line: line.max(1),
+            missing: missing.to_owned(),
+        }
+    }
+}
+
+fn test(
+    file: &str,
+    header: Header<'_>,
+    table: &[Sizes],
+) -> Result<LatencyTest, (usize, &'static str)> {
+    let transport = header.transport().ok_or((
+        header.line,
+        "its line \"# cmdline:\" with tcp or udp is not there",
+    ))?;
+    let mut notes = Vec::new();
+    let quantile = header.value("percentile").unwrap_or("99").to_owned();
+    if !matches!(quantile.as_str(), "50" | "90" | "99" | "99.9") {
+        notes.push(format!(
+            "the column %ile is the {quantile} % quantile, which has no key of its own and is left out"
+        ));
+    }
+    let of = header.delay_of();
+    let trials = (0..)
+        .zip(table)
+        .map(|(index, row)| trial(index, transport, of, &quantile, row))
+        .collect();
+    Ok(LatencyTest {
+        origin: Origin {
+            file: file.to_owned(),
+            line: header.line.max(1),
+        },
+        format: ID,
+        tool: Tool {
+            name: ID.to_owned(),
+            version: header.value("version").map(str::to_owned),
+        },
+        transport,
+        started: header.started(),
+        command: header.value("cmdline").map(str::to_owned),
+        hosts: header.hosts(),
+        trials,
+        notes,
+        fingerprint: fingerprint(header.lines.iter().copied())
+            ^ fingerprint(
+                table
+                    .iter()
+                    .map(|row| format!("{row:?}"))
+                    .collect::<Vec<_>>()
+                    .iter()
+                    .map(String::as_str),
+            ),
+    })
+}
+
+fn trial(index: u32, transport: Transport, of: DelayOf, quantile: &str, row: &Sizes) -> Trial {
+    let [size, mean, min, median, max, percentile, stdev, count] = *row;
+    let mut trial = Trial::new(index, transport, Direction::Forward);
+    let at = |wanted: &str| (quantile == wanted).then_some(percentile);
+    trial.label = Some(format!("{size} B"));
+    trial.streams = Some(1);
+    trial.payload_bytes = Some(ByteCount::new(size));
+    trial.delay = Some(Delay {
+        of,
+        min_ns: Some(min),
+        mean_ns: Some(super::exact(mean)),
+        p50_ns: Some(median),
+        p90_ns: at("90"),
+        p99_ns: at("99"),
+        p999_ns: at("99.9"),
+        max_ns: Some(max),
+        stdev_ns: Some(super::exact(stdev)),
+        count: Some(count),
+        histogram: None,
+    });
+    trial
+}
