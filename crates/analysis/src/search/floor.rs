@@ -3,14 +3,14 @@
 
 use super::config::SearchGoal;
 use super::history::History;
-use linerate_model::BitRate;
+use linerate_model::{BitRate, Ratio};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// What the trials below saturation say of the loss there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Floor {
-    /// Loss does not depend on the load, and is not below the goal.
-    AboveGoal,
+    /// Loss does not depend on the load, and is not below the goal: its ratio.
+    AboveGoal(Ratio),
     /// There is none, or it falls with the load, or it is below the goal.
     Absent,
     /// Too few packets at low load to tell.
@@ -56,7 +56,7 @@ pub(super) fn examine(history: &History, goal: &SearchGoal, upper: BitRate) -> F
     if too_few || at_most < goal.loss_goal.get() {
         Floor::Absent
     } else {
-        Floor::AboveGoal
+        Floor::AboveGoal(Ratio::clamped(all.lost / all.sent))
     }
 }
 

@@ -43,6 +43,11 @@ pub trait Search: Send {
     fn curve(&self) -> CurveFacts;
     /// How far the search is (never goes back) and what it is doing.
     fn progress(&self) -> (Ratio, String);
+    /// What the user should know of the search, one sentence each: goals out of reach and why,
+    /// loads that could not be measured.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A way to search.

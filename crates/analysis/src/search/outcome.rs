@@ -89,9 +89,11 @@ pub const GROWTH_FLOOR: Duration = Duration::from_micros(500);
 const GROWTH_SHARE_OF_WIDTH: f64 = 0.2;
 
 impl TrialOutcome {
-    /// Whether the sender could not offer the intended load.
+    /// Whether the sender could not offer the intended load: it offered less by more than
+    /// [`SENDER_TOLERANCE`] and by more than the two packets that the ends of a trial can hide.
     pub fn is_sender_limited(&self) -> bool {
-        self.offered_load.as_f64() < self.intended_load.as_f64() * (1.0 - SENDER_TOLERANCE)
+        let missing = 1.0 - self.offered_load.as_f64() / self.intended_load.as_f64();
+        missing > SENDER_TOLERANCE && missing * (self.sent.as_f64() + 2.0) >= 2.0
     }
 
     /// Datagrams lost.
