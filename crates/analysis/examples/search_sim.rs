@@ -43,7 +43,10 @@ fn search_all(algorithm: &str, seeds: u64) -> Result<(), Box<dyn Error>> {
                 config.time_budget = Duration::from_secs(3600);
             }
             let (trials, time, search) = run(kind.start(config)?, &mut device);
-            println!("{}", describe(&device, seed, (trials, time), search.as_ref()));
+            println!(
+                "{}",
+                describe(&device, seed, (trials, time), search.as_ref())
+            );
         }
     }
     Ok(())
@@ -76,7 +79,6 @@ fn describe(device: &Device, seed: u64, cost: (u32, Duration), search: &dyn Sear
         "notes": search.notes(),
     })
 }
-
 
 fn serve(id: &str, seed: u64) -> Result<(), Box<dyn Error>> {
     let mut devices = Device::all(CAPACITY, seed).into_iter();

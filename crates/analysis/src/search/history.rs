@@ -24,7 +24,7 @@ pub(super) struct History {
     trials: u32,
     time: Duration,
     max_offered: Option<BitRate>,
-    last: Option<BitRate>,
+    last: Option<TrialOutcome>,
 }
 
 /// The bounds of a goal as they stand.
@@ -60,7 +60,7 @@ impl History {
         } else {
             outcome.duration
         };
-        self.last = Some(outcome.intended_load);
+        self.last = Some(outcome.clone());
         self.max_offered = self.max_offered.max(Some(outcome.offered_load));
         self.loads
             .entry(outcome.intended_load)
@@ -78,9 +78,9 @@ impl History {
         self.time
     }
 
-    /// Intended load of the latest valid trial.
-    pub(super) fn last_load(&self) -> Option<BitRate> {
-        self.last
+    /// The latest valid trial.
+    pub(super) fn last(&self) -> Option<&TrialOutcome> {
+        self.last.as_ref()
     }
 
     /// Highest load the sender ever offered.

@@ -109,7 +109,8 @@ impl fmt::Display for GiveUp {
 }
 
 /// Invalid trials at one load before that load counts as not measurable.
-const INVALID_LIMIT: u32 = 3;
+/// With one trial in ten invalid by chance, one load in ten thousand is wrongly taken for such.
+const INVALID_LIMIT: u32 = 4;
 /// Predictions per goal: the first hits on a steady device, the others follow a device whose
 /// forwarding depends on the overload.
 const JUMP_LIMIT: u32 = 8;
@@ -168,6 +169,8 @@ impl Controller {
             }
             None => outcome.duration,
         };
+        // A trial without a duration has no rate, whatever it says of itself.
+        outcome.valid &= !outcome.duration.is_zero();
         let valid = outcome.valid;
         self.history.add(outcome, asked);
         if valid {
@@ -332,11 +335,15 @@ impl Controller {
     }
 
     fn next_on_ramp(&mut self) -> Option<BitRate> {
-        let saturated = |load: BitRate| {
+        let missed = |load: BitRate| {
             let mut goals = self.config.goals.iter();
             goals.all(|goal| self.history.class(goal, load).is_upperish())
         };
-        if self.history.last_load().is_some_and(saturated) {
+        let last = self.history.last();
+        let saturated = last.is_some_and(|outcome| {
+            ramp::is_saturated(outcome, self.history.resolution()) && missed(outcome.intended_load)
+        });
+        if saturated {
             self.ramp.clear();
         }
         self.ramp.pop()
