@@ -40,7 +40,7 @@ fn search_all(algorithm: &str, seeds: u64) -> Result<(), Box<dyn Error>> {
             config.seed = seed;
             if algorithm == "binary" {
                 // It has no ramp and no prediction: let it show what it needs.
-                config.time_budget = Duration::from_secs(3600);
+                config.time_budget = Duration::from_hours(1);
             }
             let (trials, time, search) = run(kind.start(config)?, &mut device);
             println!(

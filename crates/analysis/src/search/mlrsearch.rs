@@ -12,12 +12,12 @@
 use super::classify::Class;
 use super::config::{SearchConfig, SearchError, SearchGoal};
 use super::floor::{self, Floor};
+use super::goal_state::{GiveUp, GoalState};
 use super::history::{Bounds, History};
 use super::outcome::{Step, TrialOutcome};
-use super::{Search, SearchKind, curve, ramp};
+use super::{Search, SearchKind, burst, curve, ramp};
 use linerate_model::run::{BoundedBy, CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};
-use std::fmt;
 use std::time::Duration;
 
 /// The default algorithm.
@@ -61,20 +61,6 @@ struct Trial {
     duration: Duration,
 }
 
-/// How far a goal is.
-#[derive(Debug, Clone, Default)]
-struct GoalState {
-    /// Predicted loads tried; after a few, bisection alone is sure to end.
-    jumps: u32,
-    /// Trials made to learn whether loss depends on load.
-    probes: u32,
-    /// Trial time asked for on behalf of this goal.
-    spent: Duration,
-    given_up: Option<GiveUp>,
-    /// Trials and time when it was found done.
-    done: Option<(u32, Duration)>,
-}
-
 /// What a goal needs next.
 enum Need {
     Trial(Trial),
@@ -82,30 +68,6 @@ enum Need {
     Nothing,
     /// Out of reach; the result says how far it got.
     GiveUp(GiveUp),
-}
-
-/// Why a goal is out of reach.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum GiveUp {
-    /// So much is lost at every load.
-    Floor(Ratio),
-    /// A trial told no delay, but the goal limits it.
-    NoDelay,
-    /// No trial was valid.
-    NoTrial,
-}
-
-impl fmt::Display for GiveUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Floor(loss) => write!(
-                f,
-                "out of reach, as {loss} is lost at every load, also far below saturation"
-            ),
-            Self::NoDelay => f.write_str("not judged, as trials told no delay to compare"),
-            Self::NoTrial => f.write_str("not judged, as no trial was valid"),
-        }
-    }
 }
 
 /// Invalid trials at one load before that load counts as not measurable.
@@ -117,9 +79,9 @@ const JUMP_LIMIT: u32 = 8;
 /// Probes for load-independent loss per goal.
 const PROBE_LIMIT: u32 = 3;
 /// Where to put the bounds about a predicted load, as shares of the goal width: together a
-/// little less than the width, so that rounding to whole bits cannot exceed it.
-const BELOW: f64 = 0.5;
-const SPAN: f64 = 0.96;
+/// little less than the width, as what is offered differs a little from what is intended.
+const BELOW: f64 = 0.45;
+const SPAN: f64 = 0.9;
 /// A miss this many goal widths below what was seen to work is settled before the search goes
 /// down: noise of some percent is no surprise, and settling each miss would cost too many trials.
 const SURPRISE: f64 = 5.0;
@@ -238,6 +200,7 @@ impl Controller {
                 Some(format!("loss goal {}: {why}", goal.loss_goal))
             })
             .collect();
+        notes.extend(burst::note(&self.history, &self.config));
         if let Some(wall) = self.wall {
             notes.push(format!(
                 "no valid trial at {wall} in {INVALID_LIMIT} attempts; no higher load was tried after that"

@@ -10,10 +10,12 @@
 //! - Bisection: RFC 2544 §26.1
 
 mod binary;
+mod burst;
 mod classify;
 mod config;
 mod curve;
 mod floor;
+mod goal_state;
 mod history;
 mod mlrsearch;
 mod outcome;

@@ -337,8 +337,8 @@ fn invalid_trials_are_repeated_and_their_numbers_ignored() {
                 Ratio::clamped(0.9)
             };
             TrialOutcome {
-                valid,
                 loss_ratio,
+                valid,
                 ..outcome
             }
         });
@@ -539,7 +539,7 @@ fn ids_are_unique_and_kebab_case_and_summaries_are_one_line() {
 fn every_algorithm_brackets_a_hard_capacity() {
     for kind in ALL {
         let config = SearchConfig {
-            time_budget: Duration::from_secs(600),
+            time_budget: Duration::from_mins(10),
             ..config(1)
         };
         let mut device = device("hard", 1);
@@ -575,14 +575,16 @@ fn every_algorithm_ends_on_random_answers() {
     }
 }
 
+type Change = fn(&mut SearchConfig);
+
 #[test]
 fn impossible_configurations_are_refused() {
-    let with = |change: fn(&mut SearchConfig)| {
+    let with = |change: Change| {
         let mut config = config(1);
         change(&mut config);
         Controller::new(config).map(|_| ()).unwrap_err().to_string()
     };
-    let cases: [(fn(&mut SearchConfig), &str); 7] = [
+    let cases: [(Change, &str); 7] = [
         (|c| c.min_load = c.max_load, "below the highest load"),
         (|c| c.goals.clear(), "at least one goal"),
         (
@@ -606,5 +608,52 @@ fn impossible_configurations_are_refused() {
     for (change, text) in cases {
         let message = with(change);
         assert!(message.contains(text), "{message}");
+    }
+}
+
+/// What no trial of one second can see, the search says.
+#[test]
+fn a_token_bucket_is_noticed_and_its_error_stated() {
+    for seed in 0..SEEDS {
+        let run = search("token-bucket", seed);
+        let note = run.notes.iter().find(|note| note.contains("burst"));
+        assert!(note.is_some_and(|note| note.contains("64 KiB") || note.contains("KiB")));
+        // 64 KiB in one second of 95.7 Mbit/s are 0.55 %.
+        let most = CAPACITY.as_f64() * 1.0056;
+        assert!(lower(&run.goals[0]).as_f64() <= most, "{:?}", run.goals[0]);
+    }
+    for id in [
+        "hard",
+        "queue",
+        "deep-queue",
+        "falling",
+        "noisy",
+        "sender-limited",
+    ] {
+        for seed in 0..SEEDS {
+            let notes = search(id, seed).notes;
+            assert!(
+                notes.iter().all(|note| !note.contains("burst")),
+                "{id} {seed}: {notes:?}"
+            );
+        }
+    }
+}
+
+/// The sender always offers 0.3 % less than it was asked for, which is within its tolerance.
+#[test]
+fn bounds_are_what_was_offered_not_what_was_intended() {
+    for seed in 0..SEEDS {
+        let mut device = device("queue", seed);
+        let run = run(start(config(seed)), |load, duration| TrialOutcome {
+            intended_load: load,
+            ..device.measure(BitRate::from_f64(load.as_f64() * 0.997), duration)
+        });
+        let goal = &run.goals[0];
+        assert!(
+            goal.reached && lower(goal) <= CAPACITY && CAPACITY <= upper(goal),
+            "{seed}: {goal:?}"
+        );
+        assert!(goal.width.unwrap().get() <= 0.005, "{seed}: {goal:?}");
     }
 }
