@@ -101,10 +101,16 @@ impl Search for Bisection {
             })
     }
 
-    fn record(&mut self, outcome: TrialOutcome) {
+    fn record(&mut self, mut outcome: TrialOutcome) {
+        outcome.valid &= !outcome.duration.is_zero();
         self.invalid = if outcome.valid { 0 } else { self.invalid + 1 };
-        let asked = self.pending.take();
-        let asked = asked.map_or(outcome.duration, |(_, duration)| duration);
+        let asked = match self.pending.take() {
+            Some((load, duration)) => {
+                outcome.intended_load = load;
+                duration
+            }
+            None => outcome.duration,
+        };
         self.history.add(outcome, asked);
     }
 

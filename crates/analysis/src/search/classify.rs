@@ -143,3 +143,96 @@ pub fn conditional_throughput(
     }
     loss.map(|loss| BitRate::from_f64(load.as_f64() * (1.0 - loss.get())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goal(final_s: u64, sum_s: u64, exceed: f64) -> SearchGoal {
+        SearchGoal {
+            final_trial_duration: Duration::from_secs(final_s),
+            duration_sum: Duration::from_secs(sum_s),
+            exceed_ratio: Ratio::clamped(exceed),
+            ..SearchGoal::for_loss(Ratio::ZERO)
+        }
+    }
+
+    fn trials(of: &[(u64, f64)]) -> Vec<Judged> {
+        of.iter()
+            .map(|&(seconds, loss)| Judged {
+                duration: Duration::from_secs(seconds),
+                loss: Ratio::clamped(loss),
+                high: loss > 0.0,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn rfc_2544_needs_one_trial_of_sixty_seconds() {
+        let goal = goal(60, 60, 0.0);
+        assert_eq!(classify(&goal, &trials(&[(60, 0.0)])), Class::Lower);
+        assert_eq!(classify(&goal, &trials(&[(60, 0.1)])), Class::Upper);
+        let class = classify(&goal, &trials(&[]));
+        assert_eq!(class, Class::Undecided(Leaning::Unknown));
+    }
+
+    #[test]
+    fn rfc_2544_lets_a_short_bad_trial_refute_but_no_short_good_one_prove() {
+        let goal = goal(60, 60, 0.0);
+        assert_eq!(classify(&goal, &trials(&[(1, 0.1)])), Class::Upper);
+        let class = classify(&goal, &trials(&[(1, 0.0), (59, 0.0)]));
+        assert_eq!(class, Class::Undecided(Leaning::Lower));
+    }
+
+    #[test]
+    fn tst009_accepts_one_good_trial_of_two() {
+        let goal = goal(60, 120, 0.5);
+        assert_eq!(classify(&goal, &trials(&[(60, 0.0)])), Class::Lower);
+        let once = classify(&goal, &trials(&[(60, 0.1)]));
+        assert_eq!(once, Class::Undecided(Leaning::Upper));
+        let mixed = trials(&[(60, 0.1), (60, 0.0)]);
+        assert_eq!(classify(&goal, &mixed), Class::Lower);
+        let twice = trials(&[(60, 0.1), (60, 0.1)]);
+        assert_eq!(classify(&goal, &twice), Class::Upper);
+    }
+
+    #[test]
+    fn short_good_trials_balance_short_bad_ones_only() {
+        let goal = goal(10, 20, 0.5);
+        // 11 s of short bad trials are more than half of 20 s …
+        let bad = trials(&[(5, 0.1), (6, 0.1)]);
+        assert_eq!(classify(&goal, &bad), Class::Upper);
+        // … unless short good ones stand against them.
+        let balanced = trials(&[(5, 0.1), (6, 0.1), (6, 0.0)]);
+        assert!(matches!(classify(&goal, &balanced), Class::Undecided(_)));
+        // Any number of short good trials proves nothing.
+        let good = trials(&[(9, 0.0); 10]);
+        assert_eq!(classify(&goal, &good), Class::Undecided(Leaning::Lower));
+    }
+
+    #[test]
+    fn the_default_goal_needs_three_of_five_trials() {
+        let goal = SearchGoal::for_loss(Ratio::ZERO);
+        let class = |of: &[(u64, f64)]| classify(&goal, &trials(of));
+        assert_eq!(class(&[(1, 0.0); 3]), Class::Lower);
+        assert_eq!(class(&[(1, 0.1); 3]), Class::Upper);
+        assert!(matches!(class(&[(1, 0.0); 2]), Class::Undecided(_)));
+        let mixed = [(1, 0.1), (1, 0.0), (1, 0.1), (1, 0.0)];
+        assert!(matches!(class(&mixed), Class::Undecided(_)));
+    }
+
+    #[test]
+    fn conditional_throughput_takes_the_loss_at_the_exceed_quantile() {
+        let load = BitRate::from_bps(1000);
+        let half = goal(1, 5, 0.5);
+        let of = trials(&[(1, 0.3), (1, 0.0), (1, 0.1), (1, 0.2)]);
+        // Half of four seconds: the second best trial.
+        let throughput = conditional_throughput(&half, load, &of);
+        assert_eq!(throughput, Some(BitRate::from_bps(900)));
+        let strict = goal(1, 5, 0.0);
+        let throughput = conditional_throughput(&strict, load, &of);
+        assert_eq!(throughput, Some(BitRate::from_bps(700)));
+        let short = goal(2, 5, 0.5);
+        assert_eq!(conditional_throughput(&short, load, &of), None);
+    }
+}

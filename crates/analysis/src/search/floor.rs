@@ -3,14 +3,14 @@
 
 use super::config::SearchGoal;
 use super::history::History;
-use linerate_model::BitRate;
+use linerate_model::{BitRate, Ratio};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// What the trials below saturation say of the loss there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Floor {
-    /// Loss does not depend on the load, and is not below the goal.
-    AboveGoal,
+    /// Loss does not depend on the load, and is not below the goal: its ratio.
+    AboveGoal(Ratio),
     /// There is none, or it falls with the load, or it is below the goal.
     Absent,
     /// Too few packets at low load to tell.
@@ -24,6 +24,8 @@ const LOW_SHARE: f64 = 0.75;
 const PROBE_SHARE: f64 = 0.5;
 /// Fewer expected losses at low load than this cannot show that there are too few.
 const EXPECTED_LEAST: f64 = 5.0;
+/// One lossy trial at low load may be an accident that hit many packets at once.
+const LOSSY_LEAST: u32 = 2;
 /// Chance of taking a loss that does not depend on load for one that does.
 const FALSE_ALARM: f64 = 0.01;
 
@@ -34,10 +36,12 @@ pub(super) fn examine(history: &History, goal: &SearchGoal, upper: BitRate) -> F
         return Floor::Absent;
     }
     let (mut low, mut all) = (Tally::default(), Tally::default());
+    let mut lossy_low = 0;
     for outcome in history.outcomes() {
         let load = outcome.intended_load.as_f64();
         if load <= peak * LOW_SHARE {
             low.add(outcome.lost(), outcome.sent.as_f64());
+            lossy_low += u32::from(outcome.lost() > 0.0);
         }
         if load <= peak {
             all.add(outcome.lost(), outcome.sent.as_f64());
@@ -55,8 +59,10 @@ pub(super) fn examine(history: &History, goal: &SearchGoal, upper: BitRate) -> F
     let at_most = (all.lost + 2.0 * all.lost.sqrt()) / all.sent;
     if too_few || at_most < goal.loss_goal.get() {
         Floor::Absent
+    } else if lossy_low < LOSSY_LEAST {
+        Floor::Unknown
     } else {
-        Floor::AboveGoal
+        Floor::AboveGoal(Ratio::clamped(all.lost / all.sent))
     }
 }
 

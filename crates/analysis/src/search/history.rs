@@ -24,7 +24,7 @@ pub(super) struct History {
     trials: u32,
     time: Duration,
     max_offered: Option<BitRate>,
-    last: Option<BitRate>,
+    last: Option<TrialOutcome>,
 }
 
 /// The bounds of a goal as they stand.
@@ -60,7 +60,7 @@ impl History {
         } else {
             outcome.duration
         };
-        self.last = Some(outcome.intended_load);
+        self.last = Some(outcome.clone());
         self.max_offered = self.max_offered.max(Some(outcome.offered_load));
         self.loads
             .entry(outcome.intended_load)
@@ -78,9 +78,9 @@ impl History {
         self.time
     }
 
-    /// Intended load of the latest valid trial.
-    pub(super) fn last_load(&self) -> Option<BitRate> {
-        self.last
+    /// The latest valid trial.
+    pub(super) fn last(&self) -> Option<&TrialOutcome> {
+        self.last.as_ref()
     }
 
     /// Highest load the sender ever offered.
@@ -212,7 +212,13 @@ impl History {
         let predict = |outcome: &TrialOutcome| match outcome.judge(goal, resolution)?.miss? {
             BoundedBy::Loss => {
                 let rate = outcome.forwarding_rate(resolution.for_width(goal.width));
-                Some(rate / (1.0 - goal.loss_goal.get()))
+                // A sender that offers a little less than intended will do so next time, too.
+                let shortfall = if outcome.is_sender_limited() {
+                    1.0
+                } else {
+                    outcome.intended_load.as_f64() / outcome.offered_load.as_f64()
+                };
+                Some(rate * shortfall / (1.0 - goal.loss_goal.get()))
             }
             BoundedBy::Sender => Some(outcome.offered_load.as_f64()),
             // Delay rises at or before the capacity that the peak shows.
@@ -251,15 +257,16 @@ impl History {
             time: self.time,
         };
         if let Some(lower) = bounds.lower {
+            let offered = self.offered_at(lower);
             result.conditional_throughput =
-                conditional_throughput(goal, lower, &self.judged(goal, lower));
+                conditional_throughput(goal, offered, &self.judged(goal, lower));
         }
         if bounds.lower == Some(max) {
             result.upper_bound = Some(max);
             result.bounded_by = Some(BoundedBy::Limit);
         }
         result.reached = self.is_settled(goal, &result);
-        self.cap_by_sender(&mut result);
+        self.as_offered(&mut result);
         let shown = Bounds {
             lower: result.lower_bound,
             upper: result.upper_bound,
@@ -283,15 +290,40 @@ impl History {
                 .is_some_and(|width| width <= goal.width.get())
     }
 
-    /// What the sender never offered cannot bound anything: a search that ends at the sender's
-    /// limit reports what was offered.
-    fn cap_by_sender(&self, result: &mut GoalResult) {
-        if result.bounded_by != Some(BoundedBy::Sender) {
-            return;
+    /// Turns the loads asked for into the loads that were there: a bound is never higher than what
+    /// was offered at it, and at the sender's limit it is the most that was ever offered.
+    fn as_offered(&self, result: &mut GoalResult) {
+        result.lower_bound = result.lower_bound.map(|load| self.offered_at(load));
+        result.upper_bound = if result.bounded_by == Some(BoundedBy::Sender) {
+            self.max_offered
+        } else {
+            result.upper_bound.map(|load| self.offered_at(load))
+        };
+        if result.upper_bound.is_some() {
+            result.upper_bound = result.upper_bound.max(result.lower_bound);
         }
-        let cap = |load: Option<BitRate>| load.min(self.max_offered.or(load));
-        result.lower_bound = cap(result.lower_bound);
-        result.upper_bound = cap(result.upper_bound).max(result.lower_bound);
-        result.conditional_throughput = cap(result.conditional_throughput);
+    }
+
+    /// Median offered load of the trials at `load`, at most `load` itself.
+    fn offered_at(&self, load: BitRate) -> BitRate {
+        let entries = self.loads.get(&load).map_or(&[][..], Vec::as_slice);
+        let mut offered: Vec<_> = entries
+            .iter()
+            .map(|entry| entry.outcome.offered_load)
+            .collect();
+        offered.sort_unstable();
+        offered
+            .get(offered.len() / 2)
+            .map_or(load, |offered| load.min(*offered))
+    }
+
+    /// Forwarding rates of the trials that overloaded the path, by trial length: each with the
+    /// time the sender sent. Loss above `least` is overload.
+    pub(super) fn overloads(&self, least: f64) -> Vec<(Duration, f64)> {
+        let resolution = self.resolution();
+        self.outcomes()
+            .filter(|outcome| outcome.sustained_loss(resolution).get() > least)
+            .map(|outcome| (outcome.duration, outcome.forwarding_rate(resolution)))
+            .collect()
     }
 }

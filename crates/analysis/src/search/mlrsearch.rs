@@ -12,9 +12,10 @@
 use super::classify::Class;
 use super::config::{SearchConfig, SearchError, SearchGoal};
 use super::floor::{self, Floor};
+use super::goal_state::{GiveUp, GoalState};
 use super::history::{Bounds, History};
 use super::outcome::{Step, TrialOutcome};
-use super::{Search, SearchKind, curve, ramp};
+use super::{Search, SearchKind, burst, curve, ramp};
 use linerate_model::run::{BoundedBy, CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};
 use std::time::Duration;
@@ -60,38 +61,30 @@ struct Trial {
     duration: Duration,
 }
 
-/// How far a goal is.
-#[derive(Debug, Clone, Default)]
-struct GoalState {
-    /// Predicted loads tried; after a few, bisection alone is sure to end.
-    jumps: u32,
-    /// Trials made to learn whether loss depends on load.
-    probes: u32,
-    given_up: bool,
-    /// Trials and time when it was found done.
-    done: Option<(u32, Duration)>,
-}
-
 /// What a goal needs next.
 enum Need {
     Trial(Trial),
     /// Both bounds are classified and near enough, or there is nothing more to find.
     Nothing,
     /// Out of reach; the result says how far it got.
-    GiveUp,
+    GiveUp(GiveUp),
 }
 
 /// Invalid trials at one load before that load counts as not measurable.
-const INVALID_LIMIT: u32 = 3;
+/// With one trial in ten invalid by chance, one load in ten thousand is wrongly taken for such.
+const INVALID_LIMIT: u32 = 4;
 /// Predictions per goal: the first hits on a steady device, the others follow a device whose
 /// forwarding depends on the overload.
 const JUMP_LIMIT: u32 = 8;
 /// Probes for load-independent loss per goal.
 const PROBE_LIMIT: u32 = 3;
 /// Where to put the bounds about a predicted load, as shares of the goal width: together a
-/// little less than the width, so that rounding to whole bits cannot exceed it.
-const BELOW: f64 = 0.5;
-const SPAN: f64 = 0.96;
+/// little less than the width, as what is offered differs a little from what is intended.
+const BELOW: f64 = 0.45;
+const SPAN: f64 = 0.9;
+/// A miss this many goal widths below what was seen to work is settled before the search goes
+/// down: noise of some percent is no surprise, and settling each miss would cost too many trials.
+const SURPRISE: f64 = 5.0;
 /// An interval wider than this many goal widths is halved by short trials.
 const COARSE: f64 = 8.0;
 
@@ -128,12 +121,18 @@ impl Controller {
         }
     }
 
-    /// Takes the outcome of the trial that [`next_step`](Self::next_step) asked for. An outcome
-    /// at another load is used as well.
-    pub fn record(&mut self, outcome: TrialOutcome) {
-        let asked = self
-            .pending
-            .map_or(outcome.duration, |trial| trial.duration);
+    /// Takes the outcome of the trial that [`next_step`](Self::next_step) asked for.
+    pub fn record(&mut self, mut outcome: TrialOutcome) {
+        let asked = match self.pending {
+            Some(trial) => {
+                // A measurer may round the load to whole packet gaps; the load asked for names it.
+                outcome.intended_load = trial.load;
+                trial.duration
+            }
+            None => outcome.duration,
+        };
+        // A trial without a duration has no rate, whatever it says of itself.
+        outcome.valid &= !outcome.duration.is_zero();
         let valid = outcome.valid;
         self.history.add(outcome, asked);
         if valid {
@@ -192,6 +191,24 @@ impl Controller {
         (Ratio::clamped(self.share), text)
     }
 
+    /// What the user should know of the search, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let goals = self.config.goals.iter().zip(&self.states);
+        let mut notes: Vec<String> = goals
+            .filter_map(|(goal, state)| {
+                let why = state.given_up?;
+                Some(format!("loss goal {}: {why}", goal.loss_goal))
+            })
+            .collect();
+        notes.extend(burst::note(&self.history, &self.config));
+        if let Some(wall) = self.wall {
+            notes.push(format!(
+                "no valid trial at {wall} in {INVALID_LIMIT} attempts; no higher load was tried after that"
+            ));
+        }
+        notes
+    }
+
     fn describe(&self, index: usize) -> String {
         let goal = &self.config.goals[index];
         let what = format!("loss ≤ {}", goal.loss_goal);
@@ -214,7 +231,7 @@ impl Controller {
     fn focus(&self) -> Option<usize> {
         self.states
             .iter()
-            .position(|state| state.done.is_none() && !state.given_up)
+            .position(|state| state.done.is_none() && state.given_up.is_none())
     }
 
     fn end(&mut self) {
@@ -245,23 +262,35 @@ impl Controller {
                 duration: self.config.initial_trial_duration,
             });
         }
-        // A trial for one goal can undo another's bound, so every goal is looked at each time.
+        // A goal that is hard to settle leaves the others their part of the budget.
+        let goals = u32::try_from(self.states.len()).unwrap_or(u32::MAX);
+        let fair = self.config.time_budget / goals;
+        self.trial_for_goal(fair)
+            .or_else(|| self.trial_for_goal(Duration::MAX))
+    }
+
+    /// The next trial of the first goal that needs one and has not spent `limit` yet. A trial for
+    /// one goal can undo another's bound, so every goal is looked at each time.
+    fn trial_for_goal(&mut self, limit: Duration) -> Option<Trial> {
         for index in 0..self.states.len() {
-            if self.states[index].given_up {
+            let state = &self.states[index];
+            if state.given_up.is_some() || state.spent >= limit {
                 continue;
             }
             match self.need(index) {
                 Need::Trial(trial) => {
                     self.states[index].done = None;
+                    self.states[index].spent += trial.duration;
                     return Some(trial);
                 }
-                need => self.finish(index, matches!(need, Need::GiveUp)),
+                Need::GiveUp(why) => self.finish(index, Some(why)),
+                Need::Nothing => self.finish(index, None),
             }
         }
         None
     }
 
-    fn finish(&mut self, index: usize, given_up: bool) {
+    fn finish(&mut self, index: usize, given_up: Option<GiveUp>) {
         let now = (self.history.trials(), self.history.time());
         let state = &mut self.states[index];
         state.given_up = given_up;
@@ -269,11 +298,15 @@ impl Controller {
     }
 
     fn next_on_ramp(&mut self) -> Option<BitRate> {
-        let saturated = |load: BitRate| {
+        let missed = |load: BitRate| {
             let mut goals = self.config.goals.iter();
             goals.all(|goal| self.history.class(goal, load).is_upperish())
         };
-        if self.history.last_load().is_some_and(saturated) {
+        let last = self.history.last();
+        let saturated = last.is_some_and(|outcome| {
+            ramp::is_saturated(outcome, self.history.resolution()) && missed(outcome.intended_load)
+        });
+        if saturated {
             self.ramp.clear();
         }
         self.ramp.pop()
@@ -282,25 +315,20 @@ impl Controller {
     fn need(&mut self, index: usize) -> Need {
         let goal = &self.config.goals[index];
         if !self.history.can_judge(goal) {
-            return Need::GiveUp;
+            return Need::GiveUp(GiveUp::NoDelay);
         }
         let Bounds { lower, upper } = self.history.tentative(goal);
-        // Nothing can be measured from the wall on; it is an upper limit of what can be known.
+        // From the wall on nothing can be measured, so nothing above it is looked for.
         let walled = self
             .wall
-            .filter(|wall| upper.is_none_or(|upper| *wall < upper));
+            .is_some_and(|wall| upper.is_none_or(|upper| wall < upper));
         match (lower, upper) {
-            (None, None) => Need::GiveUp,
-            (Some(lower), _) if walled.is_some() => self.approach_wall(index, lower, walled),
+            (None, None) => Need::GiveUp(GiveUp::NoTrial),
+            (Some(lower), _) if walled => self.confirm(index, lower),
             (Some(lower), None) => self.rise(index, lower),
             (None, Some(upper)) => self.confirm(index, upper),
             (Some(lower), Some(upper)) => self.close_in(index, lower, upper),
         }
-    }
-
-    /// Below a load that cannot be measured: confirms what is known, does not push on.
-    fn approach_wall(&self, index: usize, lower: BitRate, _wall: Option<BitRate>) -> Need {
-        self.confirm(index, lower)
     }
 
     /// No load misses the goal yet.
@@ -360,26 +388,37 @@ impl Controller {
         Need::Trial(self.full(&goal, load))
     }
 
-    /// A miss below what the path has been seen to forward is either noise or loss that has
-    /// nothing to do with load. Looks closer before the search goes down.
+    /// A miss at a load that the path has been seen to forward, or the sender to offer, is either
+    /// chance or has nothing to do with load. Looks closer before the search goes down.
     fn doubt(&mut self, index: usize, goal: &SearchGoal, upper: BitRate) -> Option<Need> {
-        let unexpected = upper.as_f64() <= self.history.peak_forwarding()
-            && self.history.reason(goal, upper) == Some(BoundedBy::Loss);
-        if !unexpected {
+        let reason = self.history.reason(goal, upper)?;
+        let seen = match reason {
+            BoundedBy::Loss => self.history.peak_forwarding(),
+            BoundedBy::Sender => self.history.max_offered()?.as_f64(),
+            BoundedBy::Delay | BoundedBy::Limit => return None,
+        };
+        if upper.as_f64() > seen {
             return None;
         }
         if self.history.time_at(upper) < goal.final_trial_duration {
             return Some(Need::Trial(self.full(goal, upper)));
         }
-        match floor::examine(&self.history, goal, upper) {
-            Floor::AboveGoal => Some(Need::GiveUp),
-            Floor::Unknown if self.states[index].probes < PROBE_LIMIT => {
-                self.states[index].probes += 1;
-                // One load for all probes, so that every goal profits from each.
-                let load = floor::probe_load(&self.history).max(self.config.min_load);
-                Some(Need::Trial(self.full(goal, load)))
+        if reason == BoundedBy::Loss {
+            match floor::examine(&self.history, goal, upper) {
+                Floor::AboveGoal(loss) => return Some(Need::GiveUp(GiveUp::Floor(loss))),
+                Floor::Unknown if self.states[index].probes < PROBE_LIMIT => {
+                    self.states[index].probes += 1;
+                    // One load for all probes, so that every goal profits from each.
+                    let load = floor::probe_load(&self.history).max(self.config.min_load);
+                    return Some(Need::Trial(self.full(goal, load)));
+                }
+                Floor::Absent | Floor::Unknown => {}
             }
-            Floor::Absent | Floor::Unknown => None,
+        }
+        let surprising = upper.as_f64() < seen * (1.0 - SURPRISE * goal.width.get());
+        match self.confirm(index, upper) {
+            Need::Trial(trial) if surprising => Some(Need::Trial(trial)),
+            _ => None,
         }
     }
 
@@ -432,7 +471,7 @@ impl Controller {
     }
 
     fn goal_share(&self, goal: &SearchGoal, state: &GoalState) -> f64 {
-        if state.done.is_some() || state.given_up {
+        if state.done.is_some() || state.given_up.is_some() {
             return 1.0;
         }
         let bounds = self.history.tentative(goal);
@@ -465,5 +504,9 @@ impl Search for Controller {
 
     fn progress(&self) -> (Ratio, String) {
         Self::progress(self)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Self::notes(self)
     }
 }

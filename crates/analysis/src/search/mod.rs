@@ -3,6 +3,23 @@
 //! A search is a pure value: [`Search::next_step`] says which trial to make, [`Search::record`]
 //! takes its outcome. It does no I/O, reads no clock and knows nothing of sockets.
 //!
+//! # Bounds
+//!
+//! A load is a lower or upper bound of a goal by the draft's load classification, over all valid
+//! trials at that load. A trial is high-loss if its *sustained loss* is above the goal: the loss
+//! ratio it would have if it went on for ever, so a queue that was still filling at the end counts
+//! (see [`TrialOutcome::sustained_loss`]). A sender that could not offer the load is a reason of
+//! its own and never loss. Bounds are reported as the load that was offered.
+//!
+//! # Default durations
+//!
+//! Full-length trials of 1 s, duration sum 5 s, exceed ratio ½: three agreeing trials settle a
+//! load, and two of five may be spoilt by an accident. An overload of share `e` for time `T` either
+//! overflows a queue (loss) or adds a delay of `e × T`; at the upper load of a 0.5 % interval about
+//! the capacity, `e` is 0.25 % and `T` 1 s give 2.5 ms, five times what scheduling does to single
+//! packets. Half a second would leave a factor of two, two seconds would double the time.
+//! Initial trials of 0.2 s need only find the neighbourhood.
+//!
 //! # References
 //! - Goals, load classification, conditional throughput: draft-ietf-bmwg-mlrsearch-15
 //! - Ramp: in the manner of RFC 9097 §8.1 (fast increase from the lowest load until the path shows
@@ -10,10 +27,13 @@
 //! - Bisection: RFC 2544 §26.1
 
 mod binary;
+mod burst;
 mod classify;
 mod config;
 mod curve;
 mod floor;
+mod from_trial;
+mod goal_state;
 mod history;
 mod mlrsearch;
 mod outcome;
@@ -43,6 +63,11 @@ pub trait Search: Send {
     fn curve(&self) -> CurveFacts;
     /// How far the search is (never goes back) and what it is doing.
     fn progress(&self) -> (Ratio, String);
+    /// What the user should know of the search, one sentence each: goals out of reach and why,
+    /// loads that could not be measured.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A way to search.

@@ -89,9 +89,11 @@ pub const GROWTH_FLOOR: Duration = Duration::from_micros(500);
 const GROWTH_SHARE_OF_WIDTH: f64 = 0.2;
 
 impl TrialOutcome {
-    /// Whether the sender could not offer the intended load.
+    /// Whether the sender could not offer the intended load: it offered less by more than
+    /// [`SENDER_TOLERANCE`] and by more than the two packets that the ends of a trial can hide.
     pub fn is_sender_limited(&self) -> bool {
-        self.offered_load.as_f64() < self.intended_load.as_f64() * (1.0 - SENDER_TOLERANCE)
+        let missing = 1.0 - self.offered_load.as_f64() / self.intended_load.as_f64();
+        missing > SENDER_TOLERANCE && missing * (self.sent.as_f64() + 2.0) >= 2.0
     }
 
     /// Datagrams lost.
@@ -207,5 +209,98 @@ impl Resolution {
 
     fn growth(self, duration: Duration) -> Duration {
         self.jitter.max(duration.mul_f64(self.share))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One second at 100 Mbit/s whose delay rose by `growth_us` as each sign tells it.
+    fn trial(receiver_us: u64, median_us: Option<u64>, growth_us: Option<u64>) -> TrialOutcome {
+        let median = |micros| {
+            let half = Quantile(Ratio::clamped(0.5));
+            DelayQuantiles::new(vec![(half, Duration::from_micros(micros))])
+        };
+        TrialOutcome {
+            intended_load: BitRate::from_bps(100_000_000),
+            offered_load: BitRate::from_bps(100_000_000),
+            received_rate: BitRate::from_bps(100_000_000),
+            loss_ratio: Ratio::ZERO,
+            sent: PacketCount::new(8632),
+            duration: Duration::from_secs(1),
+            receiver_duration: Some(Duration::from_secs(1) + Duration::from_micros(receiver_us)),
+            delay: median_us.map(median),
+            delay_growth: growth_us.map(Duration::from_micros),
+            valid: true,
+        }
+    }
+
+    fn sustained(outcome: &TrialOutcome) -> f64 {
+        let resolution = Resolution::new(Duration::ZERO).for_width(Ratio::clamped(0.005));
+        outcome.sustained_loss(resolution).get()
+    }
+
+    #[test]
+    fn a_queue_that_fills_counts_as_the_loss_it_would_become() {
+        // 0.25 % above capacity.
+        let outcome = trial(2500, Some(1250), None);
+        assert!((sustained(&outcome) - 0.0025 / 1.0025).abs() < 1e-9);
+    }
+
+    #[test]
+    fn loss_and_queue_add_up_to_what_was_not_forwarded_in_time() {
+        let outcome = TrialOutcome {
+            loss_ratio: Ratio::clamped(0.1),
+            ..trial(5000, Some(5000), None)
+        };
+        assert!((sustained(&outcome) - (1.0 - 0.9 / 1.005)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_straggler_at_the_end_is_no_queue() {
+        assert!(sustained(&trial(9000, Some(40), None)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn steady_jitter_is_no_queue() {
+        assert!(sustained(&trial(300, Some(5000), None)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn growth_told_by_the_engine_is_believed_over_the_other_signs() {
+        assert!(sustained(&trial(9000, Some(9000), Some(0))).abs() < 1e-12);
+        assert!(sustained(&trial(0, Some(0), Some(2500))) > 0.002);
+    }
+
+    #[test]
+    fn a_rise_below_the_resolution_is_ignored() {
+        assert!(sustained(&trial(900, Some(900), None)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_sender_is_limited_beyond_tolerance_and_two_packets() {
+        let with = |offered, sent| TrialOutcome {
+            offered_load: BitRate::from_bps(offered),
+            sent: PacketCount::new(sent),
+            ..trial(0, None, None)
+        };
+        assert!(!with(99_600_000, 8600).is_sender_limited());
+        assert!(with(99_400_000, 8580).is_sender_limited());
+        // One packet of twenty is missing: the ends of the trial.
+        assert!(!with(95_000_000, 19).is_sender_limited());
+        assert!(with(0, 0).is_sender_limited());
+    }
+
+    #[test]
+    fn a_missing_quantile_is_judged_by_the_next_higher_one() {
+        let q = |ratio| Quantile(Ratio::clamped(ratio));
+        let delays = DelayQuantiles::new(vec![
+            (q(0.999), Duration::from_millis(9)),
+            (q(0.5), Duration::from_millis(1)),
+        ]);
+        assert_eq!(delays.at(q(0.99)), Some(Duration::from_millis(9)));
+        assert_eq!(delays.at(q(1.0)), None);
+        assert_eq!(delays.median(), Some(Duration::from_millis(1)));
     }
 }

@@ -26,6 +26,8 @@ pub struct Device {
     pub noise: Ratio,
     /// Bytes that wait before the server; what does not fit is lost.
     pub queue: ByteCount,
+    /// Bytes of each trial that pass above the capacity without delay (a full token bucket).
+    pub bucket: ByteCount,
     /// Chance of each packet to be lost at any load.
     pub loss: Ratio,
     /// Share of the overload by which capacity falls, down to half: 0 keeps it.
@@ -44,6 +46,10 @@ pub struct Device {
 /// Payload of each datagram.
 const PAYLOAD: ByteCount = ByteCount::new(1448);
 
+fn bits(bytes: ByteCount) -> f64 {
+    BitRate::from_bps(bytes.get() * 8).as_f64()
+}
+
 impl Device {
     /// A path that forwards `capacity` and loses the rest at once.
     pub fn hard(capacity: BitRate, seed: u64) -> Self {
@@ -53,6 +59,7 @@ impl Device {
             capacity,
             noise: Ratio::ZERO,
             queue: ByteCount::new(0),
+            bucket: ByteCount::new(0),
             loss: Ratio::ZERO,
             overload_fall: 0.0,
             sender_limit: None,
@@ -113,6 +120,12 @@ impl Device {
                 queue: ByteCount::new(1024 * 1024),
                 jitter: Duration::from_millis(2),
                 tells_growth: true,
+                ..hard.clone()
+            },
+            Self {
+                id: "token-bucket",
+                summary: "policer: 64 KiB of each trial pass above the capacity, without delay",
+                bucket: ByteCount::new(64 * 1024),
                 ..hard
             },
         ]
@@ -122,13 +135,13 @@ impl Device {
     pub fn measure(&mut self, intended_load: BitRate, duration: Duration) -> TrialOutcome {
         let offered = self.offer(intended_load.as_f64());
         let seconds = duration.as_secs_f64();
-        let packet_bits = BitRate::from_bps(PAYLOAD.get() * 8).as_f64();
+        let packet_bits = bits(PAYLOAD);
         let sent = (offered * seconds / packet_bits).round().max(1.0);
         let lost_at_random = self.random_losses(sent);
         let arriving = offered * (1.0 - lost_at_random / sent);
         let server = self.server(arriving);
-        let excess = (arriving - server).max(0.0);
-        let queue_bits = BitRate::from_bps(self.queue.get() * 8).as_f64();
+        let queue_bits = bits(self.queue);
+        let excess = ((arriving - server) - bits(self.bucket) / seconds).max(0.0);
         let queued = (excess * seconds).min(queue_bits);
         let lost_in_queue = ((excess * seconds - queued) / packet_bits).floor();
         let lost = (lost_at_random + lost_in_queue).min(sent);
