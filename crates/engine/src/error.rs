@@ -65,7 +65,7 @@ pub enum EngineError {
 
 impl EngineError {
     /// An I/O error of `operation` on `object`.
-    pub(crate) fn io(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
+    pub(crate) fn io(operation: &'static str, object: &dyn ToString, source: io::Error) -> Self {
         Self::Io {
             operation,
             object: object.to_string(),
@@ -74,7 +74,7 @@ impl EngineError {
     }
 
     /// A value of the test specification that cannot be.
-    pub(crate) fn plan(key: &'static str, value: impl ToString, why: impl Into<String>) -> Self {
+    pub(crate) fn plan(key: &'static str, value: &dyn ToString, why: impl Into<String>) -> Self {
         Self::Plan {
             key,
             value: value.to_string(),

@@ -98,23 +98,27 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 pub fn check(spec: &TestSpec) -> Result<(), EngineError> {
     if !(1..=MAX_STREAMS).contains(&spec.streams) {
         let why = format!("it takes 1 to {MAX_STREAMS}");
-        return Err(EngineError::plan("streams", spec.streams, why));
+        return Err(EngineError::plan("streams", &spec.streams, why));
     }
     if spec.interval < MIN_INTERVAL {
         let value = format!("{:?}", spec.interval);
-        return Err(EngineError::plan("interval", value, "the shortest is 1 ms"));
+        return Err(EngineError::plan(
+            "interval",
+            &value,
+            "the shortest is 1 ms",
+        ));
     }
     if spec.payload_bytes.get() > MAX_PAYLOAD {
         return Err(EngineError::plan(
             "payload",
-            spec.payload_bytes,
+            &spec.payload_bytes,
             "the largest is 16 MiB",
         ));
     }
     if spec.pace == Pace::At(BitRate::from_bps(0)) {
         return Err(EngineError::plan(
             "rate",
-            "0",
+            &"0",
             "leave it out for an unpaced sender",
         ));
     }
@@ -122,7 +126,7 @@ pub fn check(spec: &TestSpec) -> Result<(), EngineError> {
         let value = format!("{:?}", spec.receiver_pause.unwrap_or_default());
         return Err(EngineError::plan(
             "receiver_pause",
-            value,
+            &value,
             "the longest is 1 s",
         ));
     }
@@ -190,24 +194,23 @@ mod tests {
         }
     }
 
+    const LONG: Duration = Duration::from_secs(2);
+
     #[test]
     fn a_test_that_cannot_be_names_its_key() {
         let good = TestSpec::udp_datagrams(Pace::Unpaced);
         check(&good).unwrap();
-        let bad: &[(&str, fn(&mut TestSpec))] = &[
-            ("streams", |spec| spec.streams = 0),
-            ("interval", |spec| spec.interval = Duration::ZERO),
-            ("payload", |spec| spec.payload_bytes = ByteCount::new(17)),
-            ("payload", |spec| {
-                spec.payload_bytes = ByteCount::new(70_000)
-            }),
-            ("rate", |spec| spec.pace = Pace::At(BitRate::from_bps(0))),
-            ("workload", |spec| spec.workload = "nonsense".to_owned()),
-            ("workload", |spec| spec.workload = "bulk".to_owned()),
-            ("datapath", |spec| spec.datapath.id = "pigeons".to_owned()),
-            ("receiver_pause", |spec| {
-                spec.receiver_pause = Some(Duration::MAX)
-            }),
+        type Spoil = fn(&mut TestSpec);
+        let bad: &[(&str, Spoil)] = &[
+            ("streams", |s| s.streams = 0),
+            ("interval", |s| s.interval = Duration::ZERO),
+            ("payload", |s| s.payload_bytes = ByteCount::new(17)),
+            ("payload", |s| s.payload_bytes = ByteCount::new(70_000)),
+            ("rate", |s| s.pace = Pace::At(BitRate::from_bps(0))),
+            ("workload", |s| s.workload = "nonsense".to_owned()),
+            ("workload", |s| s.workload = "bulk".to_owned()),
+            ("datapath", |s| s.datapath.id = "pigeons".to_owned()),
+            ("receiver_pause", |s| s.receiver_pause = Some(LONG)),
         ];
         for (key, spoil) in bad {
             let mut spec = good.clone();

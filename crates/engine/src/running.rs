@@ -164,7 +164,7 @@ fn spawn(
         })
     };
     let spawned = thread.spawn(body);
-    spawned.map_err(|error| EngineError::io("start thread", name, error))
+    spawned.map_err(|error| EngineError::io("start thread", &name, error))
 }
 
 fn prepare_thread(core: Option<u32>) -> Result<(), EngineError> {
@@ -226,7 +226,7 @@ impl Waiter {
                 return;
             }
             if left > self.lead + Duration::from_micros(5) {
-                self.sleep(now.after((left - self.lead).min(MAX_SLEEP)));
+                self.sleep(now.after(left.saturating_sub(self.lead).min(MAX_SLEEP)));
             } else {
                 std::hint::spin_loop();
             }

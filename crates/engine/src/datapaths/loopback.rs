@@ -102,7 +102,7 @@ impl Ends {
         peer: io::Result<SocketAddr>,
     ) -> Result<Self, EngineError> {
         let named = local.and_then(|local| Ok(Self { local, peer: peer? }));
-        named.map_err(|e| EngineError::io("name the ends of", "a data socket", e))
+        named.map_err(|e| EngineError::io("name the ends of", &"a data socket", e))
     }
 
     const fn outgoing(&self) -> Direction {

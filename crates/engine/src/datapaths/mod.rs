@@ -19,7 +19,7 @@ pub fn find(id: &str) -> Result<&'static dyn DatapathKind, EngineError> {
     let known = ALL.iter().copied().find(|kind| kind.id() == id);
     known.ok_or_else(|| {
         let ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
-        EngineError::plan("datapath", id, format!("known are {}", ids.join(", ")))
+        EngineError::plan("datapath", &id, format!("known are {}", ids.join(", ")))
     })
 }
 
@@ -167,7 +167,7 @@ fn refuse_unknown(kind: &dyn DatapathKind, spec: &TestSpec) -> Result<(), Engine
         if !kind.params().iter().any(|param| param.name == key) {
             let known: Vec<_> = kind.params().iter().map(|param| param.name).collect();
             let why = format!("{} knows {}", kind.id(), known.join(", "));
-            return Err(EngineError::plan("datapath parameter", key, why));
+            return Err(EngineError::plan("datapath parameter", &key, why));
         }
     }
     Ok(())

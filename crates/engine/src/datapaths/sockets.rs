@@ -61,7 +61,7 @@ impl Params {
                 None | Some("false") => false,
                 Some("true") => true,
                 Some(other) => {
-                    return Err(EngineError::plan("gro", other, "it takes true or false"));
+                    return Err(EngineError::plan("gro", &other, "it takes true or false"));
                 }
             },
             batch: match text("batch") {
@@ -80,7 +80,8 @@ impl Params {
 
 fn number(key: &'static str, text: &str, most: usize) -> Result<usize, EngineError> {
     let value = text.parse().ok().filter(|n| (1..=most).contains(n));
-    value.ok_or_else(|| EngineError::plan(key, text, format!("it takes a number from 1 to {most}")))
+    value
+        .ok_or_else(|| EngineError::plan(key, &text, format!("it takes a number from 1 to {most}")))
 }
 
 impl DatapathKind for Sockets {
@@ -177,7 +178,7 @@ const MIN_SLOT: usize = 64;
 fn prepare<S: AsFd>(socket: &S, wait: WaitMode) -> Result<Blocking, EngineError> {
     let timeouts = sockopt::set_send_timeout(socket, CALL_LIMIT)
         .and_then(|()| sockopt::set_receive_timeout(socket, CALL_LIMIT));
-    timeouts.map_err(|e| EngineError::io("set timeouts of", "a data socket", e))?;
+    timeouts.map_err(|e| EngineError::io("set timeouts of", &"a data socket", e))?;
     if wait == WaitMode::BusyPoll {
         let remedy = "run as root or give CAP_NET_ADMIN, or use wait mode spin";
         sockopt::set_busy_poll(socket, BUSY_POLL).map_err(host("SO_BUSY_POLL", remedy))?;

@@ -38,7 +38,7 @@ pub(super) fn listen(
 ) -> Result<Vec<TcpListener>, EngineError> {
     let listener = |_| tcp::listen(local, &plan.spec.socket);
     let all: Result<_, _> = (0..plan.spec.streams).map(listener).collect();
-    all.map_err(|error| EngineError::io("listen for data on", local.ip(), error))
+    all.map_err(|error| EngineError::io("listen for data on", &local.ip(), error))
 }
 
 pub(super) fn connect(
@@ -61,7 +61,7 @@ pub(super) fn connect(
                 socket.write_all(&opening.to_bytes())?;
                 Ok(socket)
             });
-            open.map_err(|error| EngineError::io("connect data to", remote, error))
+            open.map_err(|error| EngineError::io("connect data to", &remote, error))
         })
         .collect()
 }
@@ -78,7 +78,7 @@ pub(super) fn accept(
             token: plan.token,
             stream,
         };
-        accept_one(listener, opening, from, deadline)?.ok_or(EngineError::NoPeer {
+        accept_one(listener, opening, from, deadline)?.ok_or_else(|| EngineError::NoPeer {
             stream: usize::from(stream),
             what: "data connection",
             from,
@@ -95,7 +95,7 @@ fn accept_one(
     from: IpAddr,
     deadline: MonoInstant,
 ) -> Result<Option<TcpStream>, EngineError> {
-    let failed = |error| EngineError::io("accept a data connection on", "a data port", error);
+    let failed = |error| EngineError::io("accept a data connection on", &"a data port", error);
     loop {
         let left = deadline.saturating_since(MonoClock.now());
         if left.is_zero() {

@@ -31,7 +31,7 @@ const SETTLED: Duration = Duration::from_millis(250);
 pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<UdpSocket>, EngineError> {
     let open = |_| open(plan, local);
     let all: Result<_, _> = (0..plan.spec.streams).map(open).collect();
-    all.map_err(|error| EngineError::io("bind data ports on", local.ip(), error))
+    all.map_err(|error| EngineError::io("bind data ports on", &local.ip(), error))
 }
 
 fn open(plan: &EndpointPlan, local: SocketAddr) -> io::Result<UdpSocket> {
@@ -69,7 +69,7 @@ pub(super) fn connect(
     (0..)
         .zip(remotes)
         .map(|(stream, remote)| {
-            let failed = |error| EngineError::io("open a data socket to", remote, error);
+            let failed = |error| EngineError::io("open a data socket to", &remote, error);
             let any = match remote {
                 SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
                 SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
@@ -148,7 +148,7 @@ pub(super) fn welcome(
     timeout: Duration,
 ) -> Result<(), EngineError> {
     let deadline = MonoClock.now().after(timeout);
-    let failed = |error| EngineError::io("take UDP hellos on", "a data port", error);
+    let failed = |error| EngineError::io("take UDP hellos on", &"a data port", error);
     let mut guests = vec![Guest::Awaited; sockets.len()];
     let fds: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
     loop {

@@ -67,7 +67,9 @@ proptest! {
     #[test]
     fn agrees_with_the_oracle_under_loss_duplication_and_reordering(sequences in disturbed()) {
         let mut oracle = Oracle::default();
-        sequences.iter().for_each(|sequence| oracle.record(*sequence));
+        for sequence in &sequences {
+            oracle.record(*sequence);
+        }
         prop_assert_eq!(counted(sequences), oracle.counts);
     }
 
@@ -76,7 +78,9 @@ proptest! {
         sequences in prop::collection::vec(prop_oneof![0_u64..100, 0..300_000_u64], 0..500),
     ) {
         let mut oracle = Oracle::default();
-        sequences.iter().for_each(|sequence| oracle.record(*sequence));
+        for sequence in &sequences {
+            oracle.record(*sequence);
+        }
         prop_assert_eq!(counted(sequences), oracle.counts);
     }
 
@@ -112,7 +116,7 @@ fn the_example_of_rfc_4737_has_extent_two() {
 
 #[test]
 fn at_the_edge_of_the_window_a_late_one_is_still_known() {
-    let counts = counted((1..=WINDOW - 1).chain([0, 0]));
+    let counts = counted((1..WINDOW).chain([0, 0]));
     assert_eq!(counts.reordered.get(), 1);
     assert_eq!(counts.duplicated.get(), 1);
     assert_eq!(counts.reorder_extent_max.get(), WINDOW - 1);

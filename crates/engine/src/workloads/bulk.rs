@@ -42,18 +42,18 @@ impl WorkloadKind for Bulk {
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
         if spec.transport != Transport::Tcp {
             let why = "it needs TCP; UDP carries datagrams and ping-pong";
-            return Err(EngineError::plan("workload", self.id(), why));
+            return Err(EngineError::plan("workload", &self.id(), why));
         }
         if spec.payload_bytes.get() == 0 {
             return Err(EngineError::plan(
                 "payload",
-                0,
+                &0,
                 "a write takes at least 1 byte",
             ));
         }
         if let Stop::Transactions(count) = spec.stop {
             let why = "a byte stream has no transactions; stop after a time or bytes";
-            return Err(EngineError::plan("transactions", count, why));
+            return Err(EngineError::plan("transactions", &count, why));
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ pub fn find(id: &str) -> Result<&'static dyn WorkloadKind, EngineError> {
     let known = ALL.iter().copied().find(|kind| kind.id() == id);
     known.ok_or_else(|| {
         let ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
-        EngineError::plan("workload", id, format!("known are {}", ids.join(", ")))
+        EngineError::plan("workload", &id, format!("known are {}", ids.join(", ")))
     })
 }
 

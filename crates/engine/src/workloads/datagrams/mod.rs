@@ -38,12 +38,12 @@ impl WorkloadKind for Datagrams {
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
         if spec.transport != Transport::Udp {
             let why = "it needs UDP; TCP carries bulk and ping-pong";
-            return Err(EngineError::plan("workload", self.id(), why));
+            return Err(EngineError::plan("workload", &self.id(), why));
         }
         let payload = spec.payload_bytes;
         if !(HEADER_LEN as u64..=MAX_DATAGRAM).contains(&payload.get()) {
             let why = format!("datagrams take {HEADER_LEN} (their header) to {MAX_DATAGRAM} bytes");
-            return Err(EngineError::plan("payload", payload, why));
+            return Err(EngineError::plan("payload", &payload, why));
         }
         Ok(())
     }

@@ -37,15 +37,15 @@ impl WorkloadKind for PingPong {
         match spec.transport {
             Transport::Udp if payload.get() > MAX_DATAGRAM => {
                 let why = format!("a datagram takes at most {MAX_DATAGRAM} bytes");
-                Err(EngineError::plan("payload", payload, why))
+                Err(EngineError::plan("payload", &payload, why))
             }
             Transport::Tcp if payload.get() == 0 => {
                 let why = "a message over TCP takes at least 1 byte";
-                Err(EngineError::plan("payload", payload, why))
+                Err(EngineError::plan("payload", &payload, why))
             }
             _ if spec.pace != Pace::Unpaced => {
                 let why = "a closed loop has no intended load";
-                Err(EngineError::plan("rate", "set", why))
+                Err(EngineError::plan("rate", &"set", why))
             }
             _ => Ok(()),
         }
