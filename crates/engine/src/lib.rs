@@ -1,2 +1,33 @@
 //! Moves traffic: workload, arrival, stop, datapath and peer are five values given to one loop.
+//!
+//! ```text
+//!  Opened::listen ── ports ──► Opened::connect        sockets open, nothing runs
+//!         │ await_peer  ◄── token ──  │
+//!       start                       start             one thread per stream and side
+//!         │      progress / stop      │
+//!       finish(sent) ◄─ control ──── join             reports: what each side saw
+//! ```
+//!
+//! Traffic runs on dedicated, pinnable threads with blocking or spinning calls and no runtime.
+//! Sockets are opened on the calling thread, and so in its network namespace.
+//! Errors of opening are [`EngineError`]s; once traffic runs, errors are counted in the reports.
 #![forbid(unsafe_code)]
+
+pub mod datapaths;
+mod endpoint;
+mod error;
+mod orders;
+mod pdv;
+mod plan;
+mod running;
+pub mod schedule;
+pub mod sequence;
+mod tally;
+pub mod wire;
+pub mod workloads;
+
+pub use endpoint::Opened;
+pub use error::EngineError;
+pub use orders::Orders;
+pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan, check};
+pub use running::{Progress, Running};

@@ -1,13 +1,15 @@
 //! TCP sockets whose options are set before they connect or listen.
 
+use crate::failure::Failure;
 use crate::sockopt;
+use crate::udp::Blocking;
 use linerate_model::spec::SocketChoice;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Opens a connection to `to` with `choice` applied before the handshake: the window scale that
@@ -53,6 +55,42 @@ pub fn apply_buffers<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<
         sockopt::set_receive_buffer(&socket, bytes.as_usize())?;
     }
     Ok(())
+}
+
+/// Gives bytes to a connected TCP socket; returns how many it accepted.
+pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<usize, Failure> {
+    let flags = match blocking {
+        Blocking::No => SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+        Blocking::Yes => SendFlags::NOSIGNAL,
+    };
+    net::send(socket, bytes, flags).map_err(|errno| Failure::new("send", errno))
+}
+
+/// Takes bytes from a connected TCP socket; zero at the end of the stream.
+pub fn receive<Fd: AsFd>(
+    socket: Fd,
+    room: &mut [u8],
+    blocking: Blocking,
+) -> Result<usize, Failure> {
+    let flags = match blocking {
+        Blocking::No => RecvFlags::DONTWAIT,
+        Blocking::Yes => RecvFlags::empty(),
+    };
+    let (length, _) = net::recv(socket, room, flags).map_err(|e| Failure::new("recv", e))?;
+    Ok(length)
+}
+
+/// Waits until one of `sockets` can be read or accepted from, at most `limit`. Says which.
+pub fn wait_readable(sockets: &[BorrowedFd<'_>], limit: Duration) -> io::Result<Vec<bool>> {
+    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+    let mut fds: Vec<_> = sockets
+        .iter()
+        .map(|socket| PollFd::new(socket, PollFlags::IN))
+        .collect();
+    match poll(&mut fds, Some(&limit)) {
+        Ok(_) | Err(Errno::INTR) => Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect()),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 fn open(address: SocketAddr) -> io::Result<OwnedFd> {

@@ -103,6 +103,9 @@ pub struct Message {
     pub length: usize,
     /// Length of each datagram in it but the last, if the kernel joined several (`UDP_GRO`).
     pub segment: Option<usize>,
+    /// Datagrams dropped at the socket before this one was queued (`SO_RXQ_OVFL`); absent also
+    /// while there were none.
+    pub overflow: Option<u32>,
 }
 
 /// Room for messages received in one call.
@@ -168,6 +171,7 @@ impl RecvBatch {
             offset: index * self.slot,
             length: (header.msg_len as usize).min(self.slot),
             segment: facts.segment,
+            overflow: facts.overflow,
         }
     }
 

@@ -1,0 +1,177 @@
+//! The datapaths this build knows, in the order help and reports list them.
+
+mod loopback;
+mod sockets;
+
+use crate::error::EngineError;
+use linerate_model::sample::TcpSample;
+use linerate_model::spec::{TestSpec, WaitMode};
+use linerate_sys::failure::Failure;
+use std::collections::BTreeMap;
+use std::net::{TcpStream, UdpSocket};
+use std::time::Duration;
+
+/// Every datapath. A new one: its file, its `mod` line above, its entry here.
+pub static ALL: &[&dyn DatapathKind] = &[&sockets::Sockets, &loopback::Loopback];
+
+/// The datapath with this id.
+pub fn find(id: &str) -> Result<&'static dyn DatapathKind, EngineError> {
+    let known = ALL.iter().copied().find(|kind| kind.id() == id);
+    known.ok_or_else(|| {
+        let ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+        EngineError::plan("datapath", &id, format!("known are {}", ids.join(", ")))
+    })
+}
+
+/// Whether this host can run a datapath.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Availability {
+    /// It can.
+    Available,
+    /// It cannot.
+    Missing {
+        /// Why not.
+        why: String,
+        /// What would change that.
+        remedy: String,
+    },
+}
+
+/// A parameter that a datapath understands, for help and the reference table.
+#[derive(Debug, Clone, Copy)]
+pub struct ParamDef {
+    /// Its key.
+    pub name: &'static str,
+    /// What it takes: `true|false`.
+    pub values: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+}
+
+/// One way to move bytes between this process and the network.
+pub trait DatapathKind: Sync {
+    /// The name in plans, on the command line, in the store and in reports.
+    fn id(&self) -> &'static str;
+    /// One sentence for help and the reference table.
+    fn summary(&self) -> &'static str;
+    /// The parameters it understands.
+    fn params(&self) -> &'static [ParamDef];
+    /// Whether this host can run it; if not, why, and what would change that.
+    fn availability(&self) -> Availability;
+    /// Refuses parameters or a test that it cannot carry, before anything is opened.
+    fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
+    /// Takes over a connected UDP socket.
+    fn datagrams(
+        &self,
+        socket: UdpSocket,
+        setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn DatagramPath>, EngineError>;
+    /// Takes over a connected TCP socket.
+    fn stream(
+        &self,
+        socket: TcpStream,
+        setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn StreamPath>, EngineError>;
+}
+
+/// What a datapath needs to know to open one end of one stream.
+#[derive(Debug, Clone, Copy)]
+pub struct PathSetup<'a> {
+    /// Payload bytes of each datagram.
+    pub payload: usize,
+    /// Most datagrams moved by one call.
+    pub batch: usize,
+    /// How calls wait.
+    pub wait: WaitMode,
+    /// The datapath's own parameters.
+    pub params: &'a BTreeMap<String, String>,
+}
+
+/// Sizes that the system really gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Buffers {
+    /// Send buffer.
+    pub send: Option<u64>,
+    /// Receive buffer.
+    pub receive: Option<u64>,
+}
+
+/// Where one received datagram lies in [`Arrivals::bytes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// Offset of its first byte.
+    pub offset: u32,
+    /// Its length.
+    pub length: u32,
+}
+
+/// A batch of received datagrams.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrivals<'a> {
+    /// Memory that all of them lie in.
+    pub bytes: &'a [u8],
+    /// Where each lies, in order of arrival.
+    pub spans: &'a [Span],
+    /// Datagrams dropped at this end before the first of these was queued; `None` if the system
+    /// does not say, or none was.
+    pub overflows: Option<u32>,
+}
+
+impl<'a> Arrivals<'a> {
+    /// Each datagram's payload, in order of arrival.
+    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
+        self.spans.iter().map(move |span| {
+            let start = span.offset as usize;
+            &self.bytes[start..start + span.length as usize]
+        })
+    }
+}
+
+/// Datagrams to and from one peer. One virtual call moves a batch.
+pub trait DatagramPath: Send {
+    /// Most datagrams of one [`send`](Self::send).
+    fn batch(&self) -> usize;
+    /// The payloads to send, [`batch`](Self::batch) of them, back to back.
+    fn slots(&mut self) -> &mut [u8];
+    /// Gives the first `count` slots to the system. Returns how many it accepted, at least one;
+    /// the others were not sent. Waits at most some 20 ms.
+    fn send(&mut self, count: usize) -> Result<usize, Failure>;
+    /// Takes what has arrived. Waits for the first datagram for at most some 20 ms.
+    fn receive(&mut self) -> Result<Arrivals<'_>, Failure>;
+    /// Datagrams dropped at this end because they were not taken in time, since it was opened;
+    /// `None` if the system does not say.
+    fn overflows(&mut self) -> Option<u64>;
+    /// Sizes of the buffers.
+    fn buffers(&self) -> Buffers;
+}
+
+/// A byte stream to and from one peer.
+pub trait StreamPath: Send {
+    /// Gives bytes to the system. Returns how many it accepted. Waits at most some 20 ms.
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure>;
+    /// Takes bytes from the system; zero at the end of the stream. Waits at most some 20 ms.
+    fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure>;
+    /// Waits no longer than `limit` in one write from now on.
+    fn limit_write(&mut self, limit: Duration);
+    /// Says that no more will be written.
+    fn shutdown(&mut self) -> Result<(), Failure>;
+    /// What the transport knows about the connection; `None` if it knows nothing.
+    fn info(&mut self, at_ns: u64) -> Option<TcpSample>;
+    /// Sizes of the buffers.
+    fn buffers(&self) -> Buffers;
+}
+
+/// Refuses parameters that are not in `kind`'s list.
+fn refuse_unknown(kind: &dyn DatapathKind, spec: &TestSpec) -> Result<(), EngineError> {
+    for key in spec.datapath.params.keys() {
+        if !kind.params().iter().any(|param| param.name == key) {
+            let known: Vec<_> = kind.params().iter().map(|param| param.name).collect();
+            let why = format!("{} knows {}", kind.id(), known.join(", "));
+            return Err(EngineError::plan("datapath parameter", &key, why));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,344 @@
+//! The kernel's sockets: `sendmmsg` / `recvmmsg` for datagrams, `send` / `recv` for streams.
+//!
+//! With `gso`, runs of datagrams are given to the kernel as one and cut up below the stack; with
+//! `gro`, the kernel may hand over runs that arrived together as one. Both are off unless asked
+//! for, because they change what is measured: the stack is then passed once per run.
+
+use super::{
+    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, ParamDef, PathSetup, Span,
+    StreamPath, refuse_unknown,
+};
+use crate::error::EngineError;
+use linerate_model::sample::TcpSample;
+use linerate_model::spec::{TestSpec, WaitMode};
+use linerate_sys::failure::Failure;
+use linerate_sys::udp::{Blocking, RecvBatch, SendBatch};
+use linerate_sys::{sockopt, tcp, tcp_info};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// The kernel's sockets.
+pub(super) struct Sockets;
+
+/// How long one call may sleep: bounds how late a thread sees that it should stop. 50 wake-ups per
+/// second of an idle receiver cost nothing that can be measured.
+const CALL_LIMIT: Duration = Duration::from_millis(20);
+
+/// Datagrams per call unless asked otherwise. Above some 16 the cost of the call itself is below
+/// 3 % of the cost of the datagrams; 64 bounds the burst.
+const DEFAULT_BATCH: usize = 64;
+
+/// Most segments the kernel cuts from one message (`UDP_MAX_SEGMENTS`, Linux 4.18).
+const MAX_SEGMENTS: usize = 64;
+
+/// Most payload of one message: 65 535 − 8 (UDP) − 20 (IPv4).
+const MAX_MESSAGE: usize = 65_507;
+
+/// How long busy polling polls the device per call; the value of the kernel's own documentation.
+const BUSY_POLL: Duration = Duration::from_micros(50);
+
+/// The parameters, parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Params {
+    gso: Option<usize>,
+    gro: bool,
+    batch: usize,
+}
+
+impl Params {
+    fn parse(params: &BTreeMap<String, String>) -> Result<Self, EngineError> {
+        let text = |key: &str| params.get(key).map(String::as_str);
+        Ok(Self {
+            gso: match text("gso") {
+                None | Some("false") => None,
+                Some("true") => Some(MAX_SEGMENTS),
+                Some(other) => Some(number("gso", other, MAX_SEGMENTS)?),
+            },
+            gro: match text("gro") {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(other) => {
+                    return Err(EngineError::plan("gro", &other, "it takes true or false"));
+                }
+            },
+            batch: match text("batch") {
+                None => DEFAULT_BATCH,
+                Some(other) => number("batch", other, 1024)?,
+            },
+        })
+    }
+
+    /// Datagrams that share one message.
+    fn group(&self, payload: usize) -> usize {
+        let fit = MAX_MESSAGE / payload.max(1);
+        self.gso.map_or(1, |segments| segments.min(fit).max(1))
+    }
+}
+
+fn number(key: &'static str, text: &str, most: usize) -> Result<usize, EngineError> {
+    let value = text.parse().ok().filter(|n| (1..=most).contains(n));
+    value
+        .ok_or_else(|| EngineError::plan(key, &text, format!("it takes a number from 1 to {most}")))
+}
+
+impl DatapathKind for Sockets {
+    fn id(&self) -> &'static str {
+        "sockets"
+    }
+
+    fn summary(&self) -> &'static str {
+        "The kernel's TCP and UDP sockets, datagrams in batches, segmentation offload on request."
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        &[
+            ParamDef {
+                name: "gso",
+                values: "true|false|N",
+                summary: "Give runs of up to N (64) datagrams to the kernel as one (UDP_SEGMENT).",
+            },
+            ParamDef {
+                name: "gro",
+                values: "true|false",
+                summary: "Take runs of datagrams that arrived together as one (UDP_GRO).",
+            },
+            ParamDef {
+                name: "batch",
+                values: "N",
+                summary: "Most datagrams per system call (64).",
+            },
+        ]
+    }
+
+    fn availability(&self) -> Availability {
+        Availability::Available
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+        refuse_unknown(self, spec)?;
+        Params::parse(&spec.datapath.params).map(drop)
+    }
+
+    fn datagrams(
+        &self,
+        socket: UdpSocket,
+        setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn DatagramPath>, EngineError> {
+        let params = Params::parse(setup.params)?;
+        let batch = params.batch.min(setup.batch);
+        let group = params.group(setup.payload).min(batch);
+        let blocking = prepare(&socket, setup.wait)?;
+        if params.gso.is_some() {
+            let segment = u16::try_from(setup.payload).unwrap_or(u16::MAX);
+            let remedy = "leave gso out, or use Linux 4.18 or later";
+            sockopt::set_udp_segment(&socket, segment).map_err(host("UDP_SEGMENT", remedy))?;
+        }
+        if params.gro {
+            let remedy = "leave gro out, or use Linux 5.0 or later";
+            sockopt::set_udp_gro(&socket).map_err(host("UDP_GRO", remedy))?;
+        }
+        // A system that has no such count reports none, so refusal is no error.
+        drop(sockopt::set_overflow_count(&socket));
+        let (messages, slot) = if params.gro {
+            (batch.min(MAX_GRO_MESSAGES), usize::from(u16::MAX))
+        } else {
+            (batch, setup.payload.max(MIN_SLOT))
+        };
+        let per_message = if params.gro { MAX_SEGMENTS } else { 1 };
+        Ok(Box::new(DatagramSocket {
+            outgoing: SendBatch::new(batch, setup.payload, group),
+            incoming: RecvBatch::new(messages, slot),
+            spans: Vec::with_capacity(messages * per_message),
+            socket,
+            batch,
+            blocking,
+        }))
+    }
+
+    fn stream(
+        &self,
+        socket: TcpStream,
+        setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn StreamPath>, EngineError> {
+        let blocking = prepare(&socket, setup.wait)?;
+        Ok(Box::new(StreamSocket { socket, blocking }))
+    }
+}
+
+/// Messages per receiving call with GRO: 64 KiB each, so 1 MiB, which stays in a level-2 cache.
+const MAX_GRO_MESSAGES: usize = 16;
+
+/// Room per received datagram even if the test's are shorter, so that strangers are not mistaken for them.
+const MIN_SLOT: usize = 64;
+
+/// Sets timeouts and waiting; returns whether calls may sleep.
+fn prepare<S: AsFd>(socket: &S, wait: WaitMode) -> Result<Blocking, EngineError> {
+    let timeouts = sockopt::set_send_timeout(socket, CALL_LIMIT)
+        .and_then(|()| sockopt::set_receive_timeout(socket, CALL_LIMIT));
+    timeouts.map_err(|e| EngineError::io("set timeouts of", &"a data socket", e))?;
+    if wait == WaitMode::BusyPoll {
+        let remedy = "run as root or give CAP_NET_ADMIN, or use wait mode spin";
+        sockopt::set_busy_poll(socket, BUSY_POLL).map_err(host("SO_BUSY_POLL", remedy))?;
+    }
+    Ok(match wait {
+        WaitMode::Block | WaitMode::BusyPoll => Blocking::Yes,
+        WaitMode::Spin => Blocking::No,
+    })
+}
+
+fn host(what: &'static str, remedy: &'static str) -> impl FnOnce(io::Error) -> EngineError {
+    move |error| EngineError::Host {
+        what: what.to_owned(),
+        why: error.to_string(),
+        remedy,
+    }
+}
+
+fn buffers_of<S: AsFd>(socket: S) -> Buffers {
+    let size = |bytes: io::Result<usize>| bytes.ok().and_then(|n| u64::try_from(n).ok());
+    Buffers {
+        send: size(sockopt::send_buffer(&socket)),
+        receive: size(sockopt::receive_buffer(&socket)),
+    }
+}
+
+struct DatagramSocket {
+    socket: UdpSocket,
+    outgoing: SendBatch,
+    incoming: RecvBatch,
+    spans: Vec<Span>,
+    batch: usize,
+    blocking: Blocking,
+}
+
+impl DatagramPath for DatagramSocket {
+    fn batch(&self) -> usize {
+        self.batch
+    }
+
+    fn slots(&mut self) -> &mut [u8] {
+        self.outgoing.bytes_mut()
+    }
+
+    fn send(&mut self, count: usize) -> Result<usize, Failure> {
+        self.outgoing.send(&self.socket, count, self.blocking)
+    }
+
+    fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
+        let count = self.incoming.receive(&self.socket, self.blocking)?;
+        self.spans.clear();
+        let mut overflows = None;
+        for index in 0..count {
+            let message = self.incoming.message(index);
+            split(
+                message.offset,
+                message.length,
+                message.segment,
+                &mut self.spans,
+            );
+            overflows = overflows.or(message.overflow);
+        }
+        Ok(Arrivals {
+            bytes: self.incoming.bytes(),
+            spans: &self.spans,
+            overflows,
+        })
+    }
+
+    fn overflows(&mut self) -> Option<u64> {
+        let now = sockopt::socket_drops(&self.socket).ok();
+        now.or_else(|| self.incoming.overflow()).map(u64::from)
+    }
+
+    fn buffers(&self) -> Buffers {
+        buffers_of(&self.socket)
+    }
+}
+
+/// Appends the datagrams of one message: one, or equal ones and a last shorter one.
+fn split(offset: usize, length: usize, segment: Option<usize>, spans: &mut Vec<Span>) {
+    let step = segment.filter(|s| *s > 0).unwrap_or(length).max(1);
+    let mut at = 0;
+    loop {
+        let part = step.min(length - at);
+        spans.push(Span {
+            offset: u32::try_from(offset + at).expect("invariant: a batch is below 4 GiB"),
+            length: u32::try_from(part).expect("invariant: a datagram is below 64 KiB"),
+        });
+        at += part;
+        if at >= length {
+            break;
+        }
+    }
+}
+
+struct StreamSocket {
+    socket: TcpStream,
+    blocking: Blocking,
+}
+
+impl StreamPath for StreamSocket {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        tcp::send(&self.socket, bytes, self.blocking)
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure> {
+        tcp::receive(&self.socket, room, self.blocking)
+    }
+
+    fn limit_write(&mut self, limit: Duration) {
+        // A refusal leaves the longer limit in place, which is safe.
+        drop(sockopt::set_send_timeout(
+            &self.socket,
+            limit.min(CALL_LIMIT),
+        ));
+    }
+
+    fn shutdown(&mut self) -> Result<(), Failure> {
+        let closed = self.socket.shutdown(Shutdown::Write);
+        closed.map_err(|error| Failure::from_io("shutdown", &error))
+    }
+
+    fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
+        tcp_info::read(&self.socket, at_ns).ok()
+    }
+
+    fn buffers(&self) -> Buffers {
+        buffers_of(&self.socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(text: &[(&str, &str)]) -> Result<Params, EngineError> {
+        let owned = text.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        Params::parse(&owned.collect())
+    }
+
+    #[test]
+    fn parameters_are_read_and_nonsense_is_refused() {
+        let gso = params(&[("gso", "8"), ("gro", "true"), ("batch", "32")]).unwrap();
+        assert_eq!((gso.gso, gso.gro, gso.batch), (Some(8), true, 32));
+        assert_eq!(params(&[("gso", "true")]).unwrap().group(1448), 45);
+        assert_eq!(params(&[]).unwrap().group(1448), 1);
+        for bad in [("gso", "65"), ("gro", "yes"), ("batch", "0")] {
+            assert!(params(&[bad]).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_joined_message_is_split_with_a_short_tail() {
+        let mut spans = Vec::new();
+        split(100, 250, Some(100), &mut spans);
+        let lengths: Vec<_> = spans.iter().map(|s| (s.offset, s.length)).collect();
+        assert_eq!(lengths, [(100, 100), (200, 100), (300, 50)]);
+        spans.clear();
+        split(0, 0, None, &mut spans);
+        assert_eq!(spans, [Span::default()]);
+    }
+}

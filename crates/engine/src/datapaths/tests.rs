@@ -1,0 +1,193 @@
+//! Every datapath does the same things.
+
+use super::*;
+use linerate_model::spec::Pace;
+use std::net::TcpListener;
+
+fn udp_pair() -> (UdpSocket, UdpSocket) {
+    let a = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let b = UdpSocket::bind("127.0.0.1:0").unwrap();
+    a.connect(b.local_addr().unwrap()).unwrap();
+    b.connect(a.local_addr().unwrap()).unwrap();
+    (a, b)
+}
+
+fn tcp_pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let a = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (a, listener.accept().unwrap().0)
+}
+
+/// Each datapath with each set of parameters worth a run.
+fn variants() -> Vec<(&'static dyn DatapathKind, BTreeMap<String, String>)> {
+    let mut all: Vec<_> = ALL.iter().map(|kind| (*kind, BTreeMap::new())).collect();
+    let offload = [("gso", "4"), ("gro", "true")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    all.push((ALL[0], BTreeMap::from(offload)));
+    all
+}
+
+fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
+    PathSetup {
+        payload: 200,
+        batch: 8,
+        wait,
+        params,
+    }
+}
+
+type DatagramPair = (Box<dyn DatagramPath>, Box<dyn DatagramPath>);
+
+fn datagram_paths(
+    kind: &dyn DatapathKind,
+    params: &BTreeMap<String, String>,
+    wait: WaitMode,
+) -> DatagramPair {
+    let (a, b) = udp_pair();
+    let setup = setup(params, wait);
+    (
+        kind.datagrams(a, &setup).unwrap(),
+        kind.datagrams(b, &setup).unwrap(),
+    )
+}
+
+fn receive_all(path: &mut dyn DatagramPath, want: usize) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    while all.len() < want {
+        match path.receive() {
+            Ok(arrivals) => all.extend(arrivals.iter().map(<[u8]>::to_vec)),
+            Err(failure) => assert_eq!(failure.name(), "EAGAIN"),
+        }
+    }
+    all
+}
+
+#[test]
+fn ids_are_unique_and_summaries_are_sentences() {
+    let mut ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), ALL.len());
+    for kind in ALL {
+        let id = kind.id();
+        assert!(
+            id.chars().all(|c| c.is_ascii_lowercase() || c == '-'),
+            "{id}"
+        );
+        assert!(kind.summary().ends_with('.'), "{id}");
+        assert!(find(id).is_ok());
+    }
+}
+
+#[test]
+fn an_unknown_datapath_names_the_known_ones() {
+    let error = find("pigeons").err().unwrap().to_string();
+    assert!(error.contains("sockets, loopback"), "{error}");
+}
+
+#[test]
+fn unknown_parameters_are_refused() {
+    for kind in ALL {
+        let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
+        kind.check(&spec).unwrap();
+        spec.datapath
+            .params
+            .insert("sqpoll".to_owned(), "true".to_owned());
+        let error = kind.check(&spec).unwrap_err().to_string();
+        assert!(error.contains("sqpoll"), "{error}");
+    }
+}
+
+#[test]
+fn datagrams_keep_their_borders_order_and_bytes() {
+    for (kind, params) in variants() {
+        let (mut a, mut b) = datagram_paths(kind, &params, WaitMode::Block);
+        for (slot, number) in a.slots().chunks_mut(200).zip(1_u8..) {
+            slot.fill(number);
+        }
+        assert_eq!(a.send(8), Ok(8), "{}", kind.id());
+        let got = receive_all(b.as_mut(), 8);
+        let want: Vec<_> = (1_u8..=8).map(|number| vec![number; 200]).collect();
+        assert_eq!(got, want, "{}", kind.id());
+    }
+}
+
+#[test]
+fn nothing_to_receive_is_said_in_bounded_time() {
+    for wait in [WaitMode::Block, WaitMode::Spin] {
+        for (kind, params) in variants() {
+            let (_a, mut b) = datagram_paths(kind, &params, wait);
+            let failure = b
+                .receive()
+                .map(|arrivals| arrivals.spans.len())
+                .unwrap_err();
+            assert_eq!(failure.name(), "EAGAIN", "{}", kind.id());
+        }
+    }
+}
+
+#[test]
+fn a_closed_far_end_is_noticed_by_the_sender() {
+    for (kind, params) in variants() {
+        let (mut a, b) = datagram_paths(kind, &params, WaitMode::Block);
+        drop(b);
+        let noticed = (0..10).any(|_| a.send(1).is_err());
+        assert!(noticed, "{}", kind.id());
+    }
+}
+
+#[test]
+fn no_overflow_is_counted_where_none_was() {
+    for (kind, params) in variants() {
+        let (mut a, mut b) = datagram_paths(kind, &params, WaitMode::Block);
+        a.send(3).unwrap();
+        receive_all(b.as_mut(), 3);
+        assert_eq!(b.overflows(), Some(0), "{}", kind.id());
+    }
+}
+
+#[test]
+fn streams_carry_bytes_and_their_end() {
+    for (kind, params) in variants() {
+        let (a, b) = tcp_pair();
+        let setup = setup(&params, WaitMode::Block);
+        let mut a = kind.stream(a, &setup).unwrap();
+        let mut b = kind.stream(b, &setup).unwrap();
+        let sent: Vec<_> = (0..=255_u8).cycle().take(5000).collect();
+        assert_eq!(a.write(&sent), Ok(5000), "{}", kind.id());
+        a.shutdown().unwrap();
+        let (mut got, mut room) = (Vec::new(), [0; 999]);
+        loop {
+            match b.read(&mut room) {
+                Ok(0) => break,
+                Ok(length) => got.extend_from_slice(&room[..length]),
+                Err(failure) => assert_eq!(failure.name(), "EAGAIN"),
+            }
+        }
+        assert_eq!(got, sent, "{}", kind.id());
+    }
+}
+
+#[test]
+fn a_full_stream_says_so_and_goes_on_when_read() {
+    for wait in [WaitMode::Block, WaitMode::Spin] {
+        for (kind, params) in variants() {
+            let (a, b) = tcp_pair();
+            let setup = setup(&params, wait);
+            let mut a = kind.stream(a, &setup).unwrap();
+            let mut b = kind.stream(b, &setup).unwrap();
+            a.limit_write(Duration::from_millis(4));
+            let block = vec![0; 1 << 20];
+            let mut written = 0;
+            while let Ok(length) = a.write(&block) {
+                written += length;
+            }
+            let (mut read, mut room) = (0, vec![0; 1 << 20]);
+            while read < written {
+                read += b.read(&mut room).unwrap_or(0);
+            }
+            assert_eq!(read, written, "{}", kind.id());
+            let more = (0..1000).find_map(|_| a.write(&block).ok());
+            assert!(more.is_some_and(|length| length > 0), "{}", kind.id());
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Opening the sockets of one direction of a test, and making sure who is at the other end.
+//!
+//! The client connects to one port per stream. TCP: the connection starts with [`tcp::Opening`],
+//! which is not counted. UDP: hello datagrams, see [`udp`]. In both the server takes only the
+//! address that asked for the test, with the token agreed over the control connection.
+
+mod tcp;
+mod udp;
+
+use crate::datapaths::{self, DatapathKind, PathSetup};
+use crate::error::EngineError;
+use crate::plan::{EndpointPlan, check};
+use crate::running::Lane;
+use crate::workloads::{self, Kit, Path, WorkloadKind};
+use linerate_model::spec::Transport;
+use linerate_sys::clock::MonoClock;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One side of one direction: sockets are open, nothing runs. Holds all handles.
+pub struct Opened {
+    plan: EndpointPlan,
+    sockets: Sockets,
+}
+
+/// The data sockets, by stream.
+enum Sockets {
+    Listening(Vec<TcpListener>),
+    Tcp(Vec<TcpStream>),
+    /// Bound, and connected once the handshake is over.
+    Udp(Vec<UdpSocket>),
+}
+
+static CLOCK: MonoClock = MonoClock;
+
+impl Opened {
+    /// The server's end: binds one ephemeral port per stream on `local` (its port is ignored, its
+    /// scope is not).
+    pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
+        check(&plan.spec)?;
+        let local = canonical(local, 0);
+        let sockets = match plan.spec.transport {
+            Transport::Tcp => Sockets::Listening(tcp::listen(&plan, local)?),
+            Transport::Udp => Sockets::Udp(udp::bind(&plan, local)?),
+        };
+        Ok(Self { plan, sockets })
+    }
+
+    /// The ports bound by [`listen`](Self::listen), by stream.
+    pub fn ports(&self) -> Vec<u16> {
+        let port = |address: std::io::Result<SocketAddr>| address.map_or(0, |a| a.port());
+        match &self.sockets {
+            Sockets::Listening(all) => all.iter().map(|s| port(s.local_addr())).collect(),
+            Sockets::Tcp(all) => all.iter().map(|s| port(s.local_addr())).collect(),
+            Sockets::Udp(all) => all.iter().map(|s| port(s.local_addr())).collect(),
+        }
+    }
+
+    /// The client's end: connects to `ports` of `remote` (whose own port is ignored), and shows
+    /// the token. Returns when the server has taken all UDP streams; TCP streams may still wait to
+    /// be accepted.
+    pub fn connect(
+        plan: EndpointPlan,
+        remote: SocketAddr,
+        ports: &[u16],
+        timeout: Duration,
+    ) -> Result<Self, EngineError> {
+        check(&plan.spec)?;
+        if ports.len() != usize::from(plan.spec.streams) {
+            return Err(EngineError::PortCount {
+                ports: ports.len(),
+                streams: usize::from(plan.spec.streams),
+            });
+        }
+        let remotes: Vec<_> = ports.iter().map(|port| canonical(remote, *port)).collect();
+        let sockets = match plan.spec.transport {
+            Transport::Tcp => Sockets::Tcp(tcp::connect(&plan, &remotes, timeout)?),
+            Transport::Udp => Sockets::Udp(udp::connect(&plan, &remotes, timeout)?),
+        };
+        Ok(Self { plan, sockets })
+    }
+
+    /// The server's end: takes the client's data connections or hellos, only from address `from`
+    /// and only with the token. Does nothing on the client's end.
+    pub fn await_peer(&mut self, from: IpAddr, timeout: Duration) -> Result<(), EngineError> {
+        let from = from.to_canonical();
+        match &self.sockets {
+            Sockets::Listening(listeners) => {
+                let streams = tcp::accept(&self.plan, listeners, from, timeout)?;
+                self.sockets = Sockets::Tcp(streams);
+                Ok(())
+            }
+            Sockets::Udp(sockets) => udp::welcome(&self.plan, sockets, from, timeout),
+            Sockets::Tcp(_) => Ok(()),
+        }
+    }
+
+    pub(crate) const fn plan(&self) -> &EndpointPlan {
+        &self.plan
+    }
+
+    /// Gives the sockets to the datapath and the paths to the workload.
+    pub(crate) fn into_lanes(self) -> Result<Vec<Lane>, EngineError> {
+        let datapath = datapaths::find(&self.plan.spec.datapath.id)?;
+        let workload = workloads::find(&self.plan.spec.workload)?;
+        let plan = &self.plan;
+        let lane = |(index, open): (u8, OpenSocket)| lane(plan, index, open, (datapath, workload));
+        let sockets: Vec<_> = match self.sockets {
+            Sockets::Listening(_) => {
+                let from = IpAddr::from([0, 0, 0, 0]);
+                return Err(EngineError::NoPeer {
+                    stream: 0,
+                    what: "data connection",
+                    from,
+                    waited: Duration::ZERO,
+                });
+            }
+            Sockets::Tcp(all) => all.into_iter().map(OpenSocket::Tcp).collect(),
+            Sockets::Udp(all) => all.into_iter().map(OpenSocket::Udp).collect(),
+        };
+        (0..).zip(sockets).map(lane).collect()
+    }
+}
+
+enum OpenSocket {
+    Tcp(TcpStream),
+    Udp(UdpSocket),
+}
+
+/// One stream: its path, its plan and its work.
+fn lane(
+    plan: &EndpointPlan,
+    index: u8,
+    socket: OpenSocket,
+    (datapath, workload): (&dyn DatapathKind, &dyn WorkloadKind),
+) -> Result<Lane, EngineError> {
+    let stream = plan.stream(index);
+    let setup = PathSetup {
+        payload: stream.payload,
+        batch: workload.batch(&stream),
+        wait: stream.wait,
+        params: &plan.spec.datapath.params,
+    };
+    let path = match socket {
+        OpenSocket::Tcp(socket) => Path::Stream(datapath.stream(socket, &setup)?),
+        OpenSocket::Udp(socket) => Path::Datagrams(datapath.datagrams(socket, &setup)?),
+    };
+    let progress = Arc::default();
+    let kit = Kit {
+        path,
+        plan: stream,
+        progress: Arc::clone(&progress),
+        clock: &CLOCK,
+    };
+    Ok(Lane {
+        index,
+        work: workload.work(plan.side, kit),
+        progress,
+    })
+}
+
+/// `address` with `port`, an IPv4 address written as IPv6 made IPv4 again.
+fn canonical(address: SocketAddr, port: u16) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), port),
+        IpAddr::V6(_) => {
+            let mut address = address;
+            address.set_port(port);
+            address
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Data connections over TCP.
+
+use crate::error::EngineError;
+use crate::plan::EndpointPlan;
+use linerate_model::{Clock, MonoInstant};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::{sockopt, tcp};
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// What a data connection starts with, client to server: token (4 bytes) and stream index (2), big-endian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Opening {
+    token: u32,
+    stream: u16,
+}
+
+impl Opening {
+    const LEN: usize = 6;
+
+    fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..4].copy_from_slice(&self.token.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.stream.to_be_bytes());
+        bytes
+    }
+}
+
+/// Longest wait for the opening of an accepted connection: it was sent with the connection, so
+/// more only lets a stranger hold up the test.
+const OPENING_LIMIT: Duration = Duration::from_secs(1);
+
+pub(super) fn listen(
+    plan: &EndpointPlan,
+    local: SocketAddr,
+) -> Result<Vec<TcpListener>, EngineError> {
+    let listener = |_| tcp::listen(local, &plan.spec.socket);
+    let all: Result<_, _> = (0..plan.spec.streams).map(listener).collect();
+    all.map_err(|error| EngineError::io("listen for data on", &local.ip(), error))
+}
+
+pub(super) fn connect(
+    plan: &EndpointPlan,
+    remotes: &[SocketAddr],
+    timeout: Duration,
+) -> Result<Vec<TcpStream>, EngineError> {
+    let deadline = MonoClock.now().after(timeout);
+    (0..)
+        .zip(remotes)
+        .map(|(stream, remote)| {
+            let left = deadline.saturating_since(MonoClock.now());
+            let opening = Opening {
+                token: plan.token,
+                stream,
+            };
+            let open = tcp::connect(*remote, &plan.spec.socket, left).and_then(|mut socket| {
+                sockopt::set_no_delay(&socket)?;
+                socket.set_write_timeout(Some(left.max(Duration::from_millis(1))))?;
+                socket.write_all(&opening.to_bytes())?;
+                Ok(socket)
+            });
+            open.map_err(|error| EngineError::io("connect data to", &remote, error))
+        })
+        .collect()
+}
+
+pub(super) fn accept(
+    plan: &EndpointPlan,
+    listeners: &[TcpListener],
+    from: IpAddr,
+    timeout: Duration,
+) -> Result<Vec<TcpStream>, EngineError> {
+    let deadline = MonoClock.now().after(timeout);
+    let accept = |(stream, listener)| {
+        let opening = Opening {
+            token: plan.token,
+            stream,
+        };
+        accept_one(listener, opening, from, deadline)?.ok_or_else(|| EngineError::NoPeer {
+            stream: usize::from(stream),
+            what: "data connection",
+            from,
+            waited: timeout,
+        })
+    };
+    (0..).zip(listeners).map(accept).collect()
+}
+
+/// The first connection from `from` that starts with `opening`; all others are closed.
+fn accept_one(
+    listener: &TcpListener,
+    opening: Opening,
+    from: IpAddr,
+    deadline: MonoInstant,
+) -> Result<Option<TcpStream>, EngineError> {
+    let failed = |error| EngineError::io("accept a data connection on", &"a data port", error);
+    loop {
+        let left = deadline.saturating_since(MonoClock.now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        let ready = tcp::wait_readable(&[listener.as_fd()], left).map_err(failed)?;
+        if !ready[0] {
+            continue;
+        }
+        let Ok((socket, address)) = listener.accept() else {
+            // The connection was gone before it was taken, or the table is full; try the next.
+            continue;
+        };
+        if address.ip().to_canonical() == from && shows(&socket, opening, left) {
+            return Ok(Some(socket));
+        }
+    }
+}
+
+/// Whether the connection starts with `opening`.
+fn shows(mut socket: &TcpStream, opening: Opening, limit: Duration) -> bool {
+    let mut bytes = [0; Opening::LEN];
+    let read = socket
+        .set_nonblocking(false)
+        .and_then(|()| sockopt::set_no_delay(socket))
+        .and_then(|()| sockopt::set_receive_timeout(socket, limit.min(OPENING_LIMIT)))
+        .and_then(|()| socket.read_exact(&mut bytes));
+    read.is_ok() && bytes == opening.to_bytes()
+}

@@ -1,0 +1,153 @@
+use super::*;
+use linerate_model::spec::{Pace, Side, TestSpec};
+use linerate_model::units::ByteCount;
+use std::io::Write;
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+fn plan(role: crate::Role, spec: &TestSpec) -> EndpointPlan {
+    EndpointPlan {
+        side: match role {
+            crate::Role::Client => Side::Sender,
+            crate::Role::Server => Side::Receiver,
+        },
+        role,
+        spec: spec.clone(),
+        token: 0xfeed_beef,
+    }
+}
+
+fn server(spec: &TestSpec) -> Opened {
+    let local = "127.0.0.1:0".parse().unwrap();
+    Opened::listen(plan(crate::Role::Server, spec), local).unwrap()
+}
+
+#[test]
+fn strangers_on_a_tcp_port_are_sent_away() {
+    let spec = TestSpec::tcp_bulk();
+    let mut server = server(&spec);
+    let ports = server.ports();
+    let mut stranger = TcpStream::connect(("127.0.0.1", ports[0])).unwrap();
+    stranger.write_all(&[0; 6]).unwrap();
+    let remote = "127.0.0.1:0".parse().unwrap();
+    let client = Opened::connect(plan(crate::Role::Client, &spec), remote, &ports, LIMIT).unwrap();
+    server.await_peer([127, 0, 0, 1].into(), LIMIT).unwrap();
+    let (Sockets::Tcp(taken), Sockets::Tcp(own)) = (&server.sockets, &client.sockets) else {
+        unreachable!()
+    };
+    assert_eq!(taken[0].peer_addr().unwrap(), own[0].local_addr().unwrap());
+}
+
+#[test]
+fn another_address_than_the_control_peers_is_not_taken() {
+    let spec = TestSpec::tcp_bulk();
+    let mut server = server(&spec);
+    let remote = "127.0.0.1:0".parse().unwrap();
+    let _client = Opened::connect(
+        plan(crate::Role::Client, &spec),
+        remote,
+        &server.ports(),
+        LIMIT,
+    )
+    .unwrap();
+    let error = server.await_peer([192, 0, 2, 1].into(), Duration::from_millis(50));
+    assert!(
+        matches!(error, Err(EngineError::NoPeer { stream: 0, .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_hello_without_the_token_gets_no_answer() {
+    let spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    let mut server = server(&spec);
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.connect(("127.0.0.1", server.ports()[0])).unwrap();
+    let mut other = plan(crate::Role::Client, &spec);
+    other.token = 1;
+    let mut hello = [0; crate::wire::HEADER_LEN];
+    let header = crate::wire::Header {
+        token: other.token,
+        stream: 0,
+        kind: crate::wire::Kind::Hello,
+        sequence: 0,
+        sent: crate::wire::Stamp::of(linerate_model::MonoInstant::default()),
+    };
+    header.write(&mut hello);
+    stranger.send(&hello).unwrap();
+    let error = server.await_peer([127, 0, 0, 1].into(), Duration::from_millis(50));
+    assert!(
+        matches!(error, Err(EngineError::NoPeer { .. })),
+        "{error:?}"
+    );
+    stranger.set_nonblocking(true).unwrap();
+    assert!(
+        stranger.recv(&mut [0; 64]).is_err(),
+        "a stranger was answered"
+    );
+}
+
+#[test]
+fn every_stream_meets_its_own_port() {
+    let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    spec.streams = 3;
+    spec.payload_bytes = ByteCount::new(100);
+    let mut server = server(&spec);
+    let ports = server.ports();
+    let remote = "127.0.0.1:0".parse().unwrap();
+    let client_plan = plan(crate::Role::Client, &spec);
+    let client = std::thread::spawn(move || {
+        Opened::connect(client_plan, remote, &ports, LIMIT)
+            .unwrap()
+            .ports()
+    });
+    server.await_peer([127, 0, 0, 1].into(), LIMIT).unwrap();
+    let Sockets::Udp(sockets) = &server.sockets else {
+        unreachable!()
+    };
+    let peers: Vec<_> = sockets
+        .iter()
+        .map(|s| s.peer_addr().unwrap().port())
+        .collect();
+    assert_eq!(peers, client.join().unwrap());
+}
+
+#[test]
+fn nobody_there_is_an_error_in_bounded_time() {
+    let spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    let hole = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = hole.local_addr().unwrap().port();
+    let remote = "127.0.0.1:0".parse().unwrap();
+    let limit = Duration::from_millis(120);
+    let error = Opened::connect(plan(crate::Role::Client, &spec), remote, &[port], limit);
+    let text = error.err().unwrap().to_string();
+    assert!(text.contains("firewall"), "{text}");
+}
+
+#[test]
+fn a_wrong_number_of_ports_is_refused() {
+    let remote = "127.0.0.1:0".parse().unwrap();
+    let plan = plan(crate::Role::Client, &TestSpec::tcp_bulk());
+    let error = Opened::connect(plan, remote, &[1, 2], LIMIT);
+    assert!(matches!(
+        error,
+        Err(EngineError::PortCount {
+            ports: 2,
+            streams: 1
+        })
+    ));
+}
+
+#[test]
+fn an_endpoint_without_its_peer_does_not_start() {
+    let server = server(&TestSpec::tcp_bulk());
+    assert!(matches!(server.start(), Err(EngineError::NoPeer { .. })));
+}
+
+#[test]
+fn a_mapped_address_is_ipv4() {
+    let mapped = "[::ffff:10.0.0.1]:7".parse().unwrap();
+    assert_eq!(canonical(mapped, 9), "10.0.0.1:9".parse().unwrap());
+    let scoped: SocketAddr = "[fe80::1%3]:7".parse().unwrap();
+    assert_eq!(canonical(scoped, 9), "[fe80::1%3]:9".parse().unwrap());
+}

@@ -1,0 +1,84 @@
+//! Why traffic could not be opened or started. Once it runs, errors are counted, not thrown.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Why an endpoint could not be opened or started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The plan asks for something that cannot be; kind *plan*.
+    #[error("{key} = {value} cannot be: {why}")]
+    Plan {
+        /// The key of the test specification.
+        key: &'static str,
+        /// What it holds.
+        value: String,
+        /// Why not, and what would be valid.
+        why: String,
+    },
+    /// This host lacks something; kind *host*.
+    #[error("{what}: {why}; {remedy}")]
+    Host {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        why: String,
+        /// What would change that.
+        remedy: &'static str,
+    },
+    /// A system call failed on a socket; kind *host*.
+    #[error("{operation} {object}")]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The system's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// The far end did not open its side of the data path; kind *peer*.
+    #[error(
+        "stream {stream}: no {what} with this test's token from {from} within {waited:?}; check that a firewall lets data ports through"
+    )]
+    NoPeer {
+        /// Index of the stream.
+        stream: usize,
+        /// What was awaited.
+        what: &'static str,
+        /// From where.
+        from: IpAddr,
+        /// For how long.
+        waited: Duration,
+    },
+    /// The far end opened another number of ports than there are streams; kind *peer*.
+    #[error("the far end opened {ports} data ports for {streams} streams")]
+    PortCount {
+        /// Ports it named.
+        ports: usize,
+        /// Streams of the test.
+        streams: usize,
+    },
+}
+
+impl EngineError {
+    /// An I/O error of `operation` on `object`.
+    pub(crate) fn io(operation: &'static str, object: &dyn ToString, source: io::Error) -> Self {
+        Self::Io {
+            operation,
+            object: object.to_string(),
+            source,
+        }
+    }
+
+    /// A value of the test specification that cannot be.
+    pub(crate) fn plan(key: &'static str, value: &dyn ToString, why: impl Into<String>) -> Self {
+        Self::Plan {
+            key,
+            value: value.to_string(),
+            why: why.into(),
+        }
+    }
+}

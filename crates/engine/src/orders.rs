@@ -1,0 +1,106 @@
+//! What the owner of running streams tells their threads, and what these tell back.
+
+use linerate_model::{MonoInstant, PacketCount};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Orders to all threads of one endpoint; cheap to look at in every turn.
+#[derive(Debug, Default)]
+pub struct Orders {
+    stop: AtomicBool,
+    ending: OnceLock<Ending>,
+    start: Mutex<Option<MonoInstant>>,
+    started: Condvar,
+}
+
+/// What the sender says it sent, and how long silence means that no more comes.
+#[derive(Debug, Clone)]
+pub(crate) struct Ending {
+    /// Counted datagrams or transactions of each stream.
+    pub(crate) sent: Vec<PacketCount>,
+    /// Silence after which the rest is lost.
+    pub(crate) quiet: Duration,
+    /// When this was said, on this host's clock.
+    pub(crate) said: MonoInstant,
+}
+
+impl Orders {
+    /// Whether all should end now.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Says what was sent. Only the first word counts.
+    pub(crate) fn end(&self, ending: Ending) {
+        drop(self.ending.set(ending));
+    }
+
+    /// Whether a receiver is done that has `received` of stream `index` (`None`: it cannot tell
+    /// when it has all), the last thing at `last`.
+    pub(crate) fn is_over(
+        &self,
+        index: usize,
+        received: Option<u64>,
+        last: MonoInstant,
+        now: MonoInstant,
+    ) -> bool {
+        let Some(ending) = self.ending.get() else {
+            return false;
+        };
+        let sent = ending.sent.get(index);
+        let all = received
+            .zip(sent)
+            .is_some_and(|(got, sent)| got >= sent.get());
+        all || now.saturating_since(last.max(ending.said)) >= ending.quiet
+    }
+
+    /// Lets the threads go at `instant`.
+    pub(crate) fn go(&self, instant: MonoInstant) {
+        *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(instant);
+        self.started.notify_all();
+    }
+
+    /// Waits for [`go`](Self::go) and returns its instant, or `None` if stopped before.
+    pub(crate) fn wait_for_go(&self) -> Option<MonoInstant> {
+        let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        while start.is_none() && !self.is_stopped() {
+            let waited = self.started.wait_timeout(start, Duration::from_millis(20));
+            (start, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        *start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_is_over_when_all_came_or_silence_lasted() {
+        let at = |millis: u64| MonoInstant::from_nanos(millis * 1_000_000);
+        let orders = Orders::default();
+        assert!(!orders.is_over(0, Some(10), at(0), at(99_999)));
+        orders.end(Ending {
+            sent: vec![PacketCount::new(10)],
+            quiet: Duration::from_millis(100),
+            said: at(1000),
+        });
+        assert!(orders.is_over(0, Some(10), at(990), at(1000)));
+        assert!(!orders.is_over(0, Some(9), at(990), at(1099)));
+        assert!(orders.is_over(0, Some(9), at(990), at(1100)));
+        assert!(!orders.is_over(0, Some(9), at(1050), at(1149)));
+        assert!(!orders.is_over(0, None, at(1050), at(1060)));
+    }
+
+    #[test]
+    fn a_stop_before_the_start_ends_the_waiting() {
+        let orders = Orders::default();
+        orders.stop();
+        assert_eq!(orders.wait_for_go(), None);
+    }
+}

@@ -1,0 +1,222 @@
+//! What one endpoint and each of its streams is to do, derived from the test both ends know.
+
+use crate::error::EngineError;
+use crate::{datapaths, workloads};
+use linerate_model::spec::{Pace, Side, Stop, TestSpec, WaitMode};
+use linerate_model::{BitRate, ByteCount, MonoInstant};
+use std::time::Duration;
+
+/// Who an endpoint is towards the control connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Asked for the test; runs on `pinning.local`.
+    Client,
+    /// Was asked; runs on `pinning.remote`.
+    Server,
+}
+
+/// One direction of a test at one of its ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndpointPlan {
+    /// Whether this end sends or receives (ping-pong: asks or answers).
+    pub side: Side,
+    /// Whether this end is the client or the server.
+    pub role: Role,
+    /// The test, the same value at both ends.
+    pub spec: TestSpec,
+    /// Agreed over the control connection; proves that data belongs to this test.
+    pub token: u32,
+}
+
+impl EndpointPlan {
+    /// The core to pin the traffic threads to.
+    pub(crate) const fn core(&self) -> Option<u32> {
+        match self.role {
+            Role::Client => self.spec.pinning.local,
+            Role::Server => self.spec.pinning.remote,
+        }
+    }
+
+    /// The part of stream `index`.
+    pub(crate) fn stream(&self, index: u8) -> StreamPlan {
+        let spec = &self.spec;
+        let share = |total| share(total, index, spec.streams);
+        StreamPlan {
+            index,
+            token: self.token,
+            payload: spec.payload_bytes.as_usize(),
+            rate: spec
+                .pace
+                .intended_load()
+                .map(|r| BitRate::from_bps(share(r.bps()))),
+            stop: match spec.stop {
+                Stop::After(time) => Stop::After(time),
+                Stop::Bytes(bytes) => Stop::Bytes(ByteCount::new(share(bytes.get()))),
+                Stop::Transactions(count) => Stop::Transactions(share(count)),
+            },
+            warm_up: spec.warm_up,
+            interval: spec.interval,
+            receiver_pause: spec.receiver_pause,
+            wait: spec.wait,
+        }
+    }
+}
+
+/// The share of stream `index` of `streams`; shares sum up to `total`.
+fn share(total: u64, index: u8, streams: u16) -> u64 {
+    let streams = u64::from(streams.max(1));
+    total / streams + u64::from(u64::from(index) < total % streams)
+}
+
+/// What one stream is to do.
+#[derive(Debug, Clone)]
+pub struct StreamPlan {
+    pub(crate) index: u8,
+    pub(crate) token: u32,
+    pub(crate) payload: usize,
+    pub(crate) rate: Option<BitRate>,
+    pub(crate) stop: Stop,
+    pub(crate) warm_up: Duration,
+    pub(crate) interval: Duration,
+    pub(crate) receiver_pause: Option<Duration>,
+    pub(crate) wait: WaitMode,
+}
+
+/// Most streams of one direction: each is a thread and a socket, and the header numbers them in a byte.
+pub const MAX_STREAMS: u16 = 128;
+
+/// Shortest reporting interval.
+const MIN_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Largest TCP write or message: memory per stream stays bounded.
+const MAX_PAYLOAD: u64 = 16 << 20;
+
+/// Most time that a reading may be delayed.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+/// Refuses a test that this build cannot run, naming the key and what would be valid.
+pub fn check(spec: &TestSpec) -> Result<(), EngineError> {
+    if !(1..=MAX_STREAMS).contains(&spec.streams) {
+        let why = format!("it takes 1 to {MAX_STREAMS}");
+        return Err(EngineError::plan("streams", &spec.streams, why));
+    }
+    if spec.interval < MIN_INTERVAL {
+        let value = format!("{:?}", spec.interval);
+        return Err(EngineError::plan(
+            "interval",
+            &value,
+            "the shortest is 1 ms",
+        ));
+    }
+    if spec.payload_bytes.get() > MAX_PAYLOAD {
+        return Err(EngineError::plan(
+            "payload",
+            &spec.payload_bytes,
+            "the largest is 16 MiB",
+        ));
+    }
+    if spec.pace == Pace::At(BitRate::from_bps(0)) {
+        return Err(EngineError::plan(
+            "rate",
+            &"0",
+            "leave it out for an unpaced sender",
+        ));
+    }
+    if spec.receiver_pause.is_some_and(|pause| pause > MAX_PAUSE) {
+        let value = format!("{:?}", spec.receiver_pause.unwrap_or_default());
+        return Err(EngineError::plan(
+            "receiver_pause",
+            &value,
+            "the longest is 1 s",
+        ));
+    }
+    workloads::find(&spec.workload)?.check(spec)?;
+    datapaths::find(&spec.datapath.id)?.check(spec)
+}
+
+/// When a stream is to stop, as it runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    end: Option<MonoInstant>,
+    left: u64,
+}
+
+impl Limit {
+    /// The limit of `stop` for units of `unit` bytes, with counted time from `counted`.
+    pub(crate) fn new(stop: Stop, unit: usize, counted: MonoInstant) -> Self {
+        let unit = u64::try_from(unit.max(1)).unwrap_or(u64::MAX);
+        match stop {
+            Stop::After(time) => Self {
+                end: Some(counted.after(time)),
+                left: u64::MAX,
+            },
+            Stop::Bytes(bytes) => Self {
+                end: None,
+                left: bytes.get().div_ceil(unit),
+            },
+            Stop::Transactions(count) => Self {
+                end: None,
+                left: count,
+            },
+        }
+    }
+
+    /// When the time is over, if time is what ends it.
+    pub(crate) const fn end(&self) -> Option<MonoInstant> {
+        self.end
+    }
+
+    /// Whether the end has come.
+    pub(crate) fn is_over(&self, now: MonoInstant) -> bool {
+        self.left == 0 || self.end.is_some_and(|end| now >= end)
+    }
+
+    /// Units left.
+    pub(crate) const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// `units` were done.
+    pub(crate) const fn spend(&mut self, units: u64) {
+        self.left = self.left.saturating_sub(units);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_streams_sum_up_to_the_whole() {
+        for total in [0, 1, 7, 1_000_000_007] {
+            let sum: u64 = (0..3).map(|index| share(total, index, 3)).sum();
+            assert_eq!(sum, total);
+        }
+    }
+
+    const LONG: Duration = Duration::from_secs(2);
+
+    #[test]
+    fn a_test_that_cannot_be_names_its_key() {
+        let good = TestSpec::udp_datagrams(Pace::Unpaced);
+        check(&good).unwrap();
+        type Spoil = fn(&mut TestSpec);
+        let bad: &[(&str, Spoil)] = &[
+            ("streams", |s| s.streams = 0),
+            ("interval", |s| s.interval = Duration::ZERO),
+            ("payload", |s| s.payload_bytes = ByteCount::new(17)),
+            ("payload", |s| s.payload_bytes = ByteCount::new(70_000)),
+            ("rate", |s| s.pace = Pace::At(BitRate::from_bps(0))),
+            ("workload", |s| s.workload = "nonsense".to_owned()),
+            ("workload", |s| s.workload = "bulk".to_owned()),
+            ("datapath", |s| s.datapath.id = "pigeons".to_owned()),
+            ("receiver_pause", |s| s.receiver_pause = Some(LONG)),
+        ];
+        for (key, spoil) in bad {
+            let mut spec = good.clone();
+            spoil(&mut spec);
+            let error = check(&spec).unwrap_err();
+            assert!(error.to_string().starts_with(key), "{key}: {error}");
+        }
+    }
+}

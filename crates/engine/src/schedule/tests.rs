@@ -1,0 +1,126 @@
+use super::*;
+use proptest::prelude::*;
+
+const START: MonoInstant = MonoInstant::from_nanos(1_000_000);
+
+fn at(nanos: u64) -> MonoInstant {
+    START.after(Duration::from_nanos(nanos))
+}
+
+/// 1000 bytes at 8 Mbit/s: one slot per millisecond.
+fn millisecond_slots() -> Schedule {
+    let rate = BitRate::from_bps(8_000_000);
+    Schedule::new(START, rate, 1000, Duration::from_micros(100), 64).unwrap()
+}
+
+#[test]
+fn slots_are_due_at_their_time_and_not_before() {
+    let mut schedule = millisecond_slots();
+    let late = Duration::ZERO;
+    assert_eq!(schedule.due(START), Due::Now { count: 1, late });
+    schedule.served(START, 1);
+    assert_eq!(schedule.due(at(999_999)), Due::Wait(at(1_000_000)));
+    assert_eq!(schedule.due(at(1_000_000)), Due::Now { count: 1, late });
+}
+
+#[test]
+fn deadlines_do_not_drift() {
+    let rate = BitRate::from_bps(999_999_937);
+    let schedule = Schedule::new(START, rate, 1448, Duration::from_micros(100), 64).unwrap();
+    let day = 86_400 * 999_999_937_u128 / (1448 * 8);
+    let deadline = schedule.deadline(u64::try_from(day).unwrap());
+    let error = deadline
+        .saturating_since(START)
+        .as_nanos()
+        .abs_diff(86_400_000_000_000);
+    assert!(error < 12_000, "{error} ns after a day");
+}
+
+#[test]
+fn a_batch_covers_at_most_its_window_and_capacity() {
+    let batch = |mbps: u64, capacity| {
+        let rate = BitRate::from_bps(mbps * 1_000_000);
+        let window = Duration::from_micros(100);
+        let mut schedule = Schedule::new(START, rate, 1250, window, capacity).unwrap();
+        match schedule.due(START) {
+            Due::Now { count, .. } => count,
+            Due::Wait(_) => unreachable!(),
+        }
+    };
+    assert_eq!(batch(1, 64), 1);
+    assert_eq!(batch(1000, 64), 10);
+    assert_eq!(batch(10_000, 64), 64);
+    assert_eq!(batch(10_000, 8), 8);
+}
+
+#[test]
+fn a_short_delay_is_made_up_slot_by_slot() {
+    let mut schedule = millisecond_slots();
+    schedule.served(START, 1);
+    let now = at(4_500_000);
+    let late = Duration::from_micros(3500);
+    assert_eq!(schedule.due(now), Due::Now { count: 1, late });
+    schedule.served(now, 1);
+    assert_eq!(schedule.due(now), Due::Wait(at(5_300_000)), "no burst");
+    assert_eq!(schedule.skipped(), 0);
+}
+
+#[test]
+fn a_stall_is_skipped_and_counted() {
+    let mut schedule = millisecond_slots();
+    schedule.served(START, 1);
+    let now = at(25_000_000);
+    assert!(matches!(schedule.due(now), Due::Now { count: 1, .. }));
+    assert_eq!(schedule.skipped(), 24);
+    schedule.served(now, 1);
+    assert_eq!(schedule.due(now), Due::Wait(at(26_000_000)));
+}
+
+#[test]
+fn slow_slots_are_not_skipped_for_being_a_little_late() {
+    let rate = BitRate::from_bps(8000);
+    let mut schedule = Schedule::new(START, rate, 1000, Duration::from_micros(100), 64).unwrap();
+    schedule.served(START, 1);
+    assert!(matches!(schedule.due(at(1_020_000_000)), Due::Now { .. }));
+    assert_eq!(schedule.skipped(), 0);
+}
+
+#[test]
+fn no_rate_is_no_schedule() {
+    let window = Duration::from_micros(100);
+    assert!(Schedule::new(START, BitRate::from_bps(0), 1000, window, 1).is_none());
+    assert!(Schedule::new(START, BitRate::from_bps(1), 0, window, 1).is_none());
+}
+
+proptest! {
+    #[test]
+    fn every_slot_is_served_or_skipped_once(
+        delays in prop::collection::vec(0_u64..30_000_000, 1..200),
+        mbps in 1_u64..2000,
+    ) {
+        let rate = BitRate::from_bps(mbps * 1_000_000);
+        let mut schedule = Schedule::new(START, rate, 1448, Duration::from_micros(100), 64).unwrap();
+        let (mut now, mut served) = (START, 0);
+        for delay in delays {
+            match schedule.due(now) {
+                Due::Wait(until) => now = until,
+                Due::Now { count, .. } => {
+                    served += count;
+                    schedule.served(now, count);
+                }
+            }
+            prop_assert_eq!(schedule.next_slot(), served + schedule.skipped());
+            now = now.after(Duration::from_nanos(delay % 50_000 * u64::from(delay % 7 == 0)));
+        }
+        prop_assert!(schedule.deadline(schedule.next_slot().saturating_sub(65)) <= now);
+    }
+
+    #[test]
+    fn counting_slots_inverts_the_deadline(slot in 0_u64..1_000_000_000, bps in 1000_u64..400_000_000_000) {
+        let schedule = Schedule::new(START, BitRate::from_bps(bps), 64, Duration::ZERO, 1).unwrap();
+        let deadline = schedule.deadline(slot);
+        prop_assume!(deadline < MonoInstant::from_nanos(u64::MAX / 2));
+        prop_assert!(schedule.slots_before(deadline) <= slot);
+        prop_assert!(schedule.slots_before(deadline.after(Duration::from_nanos(1))) > slot);
+    }
+}

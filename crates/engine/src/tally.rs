@@ -1,0 +1,270 @@
+//! What one stream counts while it runs: totals, intervals, errors, and the progress others see.
+
+use linerate_model::sample::{ErrorCount, IntervalCount};
+use linerate_model::{ByteCount, MonoInstant, PacketCount};
+use linerate_sys::failure::{Failure, FailureClass};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Totals of one stream for other threads to look at. Its own cache lines: only its thread writes.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct StreamProgress {
+    pub(crate) bytes: AtomicU64,
+    pub(crate) packets: AtomicU64,
+    pub(crate) finished: AtomicBool,
+}
+
+/// Most interval records one stream keeps: three hours at ten per second.
+const MAX_INTERVALS: usize = 108_000;
+
+/// Totals and intervals of one stream, by the time they were seen.
+pub(crate) struct Tally {
+    start: MonoInstant,
+    interval: Duration,
+    bytes: u64,
+    packets: u64,
+    current: IntervalCount,
+    current_end: MonoInstant,
+    last: MonoInstant,
+    intervals: Vec<IntervalCount>,
+    progress: Arc<StreamProgress>,
+}
+
+impl Tally {
+    /// Counts from `start`, in intervals of `interval`.
+    pub(crate) fn new(
+        start: MonoInstant,
+        interval: Duration,
+        progress: Arc<StreamProgress>,
+    ) -> Self {
+        Self {
+            start,
+            interval,
+            bytes: 0,
+            packets: 0,
+            current: IntervalCount {
+                end: interval,
+                ..IntervalCount::default()
+            },
+            current_end: start.after(interval),
+            last: start,
+            intervals: Vec::with_capacity(1024),
+            progress,
+        }
+    }
+
+    /// When counting started.
+    pub(crate) const fn start(&self) -> MonoInstant {
+        self.start
+    }
+
+    /// Bytes so far.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Packets so far.
+    pub(crate) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Counts what was moved at `now`. Returns whether an interval ended before it.
+    pub(crate) fn count(&mut self, now: MonoInstant, bytes: u64, packets: u64) -> bool {
+        let rolled = self.roll(now);
+        self.bytes += bytes;
+        self.packets += packets;
+        self.current.bytes = ByteCount::new(self.current.bytes.get() + bytes);
+        self.current.packets = PacketCount::new(self.current.packets.get() + packets);
+        self.last = self.last.max(now);
+        self.progress.bytes.store(self.bytes, Ordering::Relaxed);
+        self.progress.packets.store(self.packets, Ordering::Relaxed);
+        rolled
+    }
+
+    /// Closes the intervals that ended before `now`. Returns whether there was one.
+    pub(crate) fn roll(&mut self, now: MonoInstant) -> bool {
+        let rolled = now >= self.current_end;
+        while now >= self.current_end && self.intervals.len() < MAX_INTERVALS {
+            self.intervals.push(self.current);
+            let start = self.current.end;
+            self.current = IntervalCount {
+                start,
+                end: start + self.interval,
+                ..IntervalCount::default()
+            };
+            self.current_end = self.start.after(self.current.end);
+        }
+        rolled
+    }
+
+    /// The time of the last count, from the start.
+    pub(crate) const fn active(&self) -> Duration {
+        self.last.saturating_since(self.start)
+    }
+
+    /// All intervals; the last one, if it holds anything or lasted, ends at `duration`.
+    pub(crate) fn into_intervals(mut self, duration: Duration) -> Vec<IntervalCount> {
+        self.roll(self.start.after(duration));
+        let open = self.current.bytes.get() > 0 || self.current.packets.get() > 0;
+        if open {
+            self.current.end = duration.max(self.current.start);
+            self.intervals.push(self.current);
+        }
+        self.intervals
+    }
+}
+
+/// What to do after a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// Try again at once.
+    Retry,
+    /// Try again, not before this time.
+    RetryAt(MonoInstant),
+    /// This stream is over.
+    GiveUp,
+}
+
+/// Errors of one stream, counted, and when they are too many.
+#[derive(Debug, Default)]
+pub(crate) struct Troubles {
+    counts: Vec<(Failure, u64)>,
+    refusals: u32,
+    failing_since: Option<MonoInstant>,
+}
+
+/// "Port unreachable" answers after which the far socket is gone for good: ports do not come back,
+/// and routers limit such answers to a few per second.
+const MAX_REFUSALS: u32 = 8;
+
+/// How long other errors may last without one success in between: routes and neighbours settle
+/// within a second.
+const MAX_FAILING: Duration = Duration::from_secs(2);
+
+/// Pause after such an error, so that an error costs no storm of system calls.
+const BACK_OFF: Duration = Duration::from_millis(1);
+
+impl Troubles {
+    /// Counts `failure` at `now` and says how to go on.
+    pub(crate) fn count(&mut self, failure: Failure, now: MonoInstant) -> Remedy {
+        match self.counts.iter_mut().find(|(known, _)| *known == failure) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((failure, 1)),
+        }
+        match failure.class() {
+            FailureClass::WouldBlock | FailureClass::Interrupted => Remedy::Retry,
+            FailureClass::Impossible => Remedy::GiveUp,
+            FailureClass::PeerGone => {
+                self.refusals += 1;
+                if self.refusals < MAX_REFUSALS {
+                    Remedy::RetryAt(now.after(BACK_OFF))
+                } else {
+                    Remedy::GiveUp
+                }
+            }
+            FailureClass::NoBuffers | FailureClass::Other => {
+                let since = *self.failing_since.get_or_insert(now);
+                if now.saturating_since(since) > MAX_FAILING {
+                    Remedy::GiveUp
+                } else {
+                    Remedy::RetryAt(now.after(BACK_OFF))
+                }
+            }
+        }
+    }
+
+    /// A call succeeded.
+    pub(crate) const fn success(&mut self) {
+        self.failing_since = None;
+    }
+
+    /// The counts by call and symbol.
+    pub(crate) fn into_counts(self) -> Vec<ErrorCount> {
+        let mut sums = BTreeMap::new();
+        for (failure, count) in self.counts {
+            *sums
+                .entry((failure.operation(), failure.name()))
+                .or_default() += count;
+        }
+        let error = |((operation, errno), count): ((&str, String), u64)| ErrorCount {
+            operation: operation.to_owned(),
+            errno,
+            count,
+        };
+        sums.into_iter().map(error).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally() -> Tally {
+        let start = MonoInstant::from_nanos(5_000_000_000);
+        Tally::new(start, Duration::from_secs(1), Arc::default())
+    }
+
+    fn after_start(tally: &Tally, millis: u64) -> MonoInstant {
+        tally.start().after(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn intervals_sum_up_to_the_total_and_have_no_holes() {
+        let mut tally = tally();
+        for (millis, bytes) in [(0, 10), (999, 20), (3500, 30)] {
+            tally.count(after_start(&tally, millis), bytes, 1);
+        }
+        let total = tally.bytes();
+        let intervals = tally.into_intervals(Duration::from_millis(3600));
+        let bytes: Vec<_> = intervals.iter().map(|i| i.bytes.get()).collect();
+        assert_eq!(bytes, [30, 0, 0, 30]);
+        assert_eq!(bytes.iter().sum::<u64>(), total);
+        assert!(
+            intervals
+                .windows(2)
+                .all(|pair| pair[0].end == pair[1].start)
+        );
+        assert_eq!(intervals[3].end, Duration::from_millis(3600));
+    }
+
+    #[test]
+    fn a_count_says_when_an_interval_ended() {
+        let mut tally = tally();
+        assert!(!tally.count(after_start(&tally, 10), 1, 1));
+        assert!(tally.count(after_start(&tally, 1000), 1, 1));
+    }
+
+    #[test]
+    fn refusals_end_a_stream_soon_and_full_buffers_never() {
+        let now = MonoInstant::from_nanos(0);
+        let mut troubles = Troubles::default();
+        for _ in 0..10_000 {
+            let failure = Failure::would_block("sendmmsg");
+            assert_eq!(troubles.count(failure, now), Remedy::Retry);
+        }
+        let gone = Failure::peer_gone("sendmmsg");
+        let remedies: Vec<_> = (0..8).map(|_| troubles.count(gone, now)).collect();
+        assert!(matches!(remedies[6], Remedy::RetryAt(_)));
+        assert_eq!(remedies[7], Remedy::GiveUp);
+        let counts = troubles.into_counts();
+        assert_eq!(counts[0].errno, "EAGAIN");
+        assert_eq!(counts[0].count, 10_000);
+        assert_eq!(counts[1].count, 8);
+    }
+
+    #[test]
+    fn lasting_trouble_ends_a_stream_and_passing_trouble_does_not() {
+        let late = MonoInstant::from_nanos(0).after(MAX_FAILING + BACK_OFF);
+        let failure = Failure::timed_out("sendmmsg");
+        let mut troubles = Troubles::default();
+        troubles.count(failure, MonoInstant::from_nanos(0));
+        troubles.success();
+        assert!(matches!(troubles.count(failure, late), Remedy::RetryAt(_)));
+        let mut troubles = Troubles::default();
+        troubles.count(failure, MonoInstant::from_nanos(0));
+        assert_eq!(troubles.count(failure, late), Remedy::GiveUp);
+    }
+}

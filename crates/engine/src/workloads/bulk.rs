@@ -1,0 +1,355 @@
+//! Bulk transfer: a TCP byte stream, one way, as fast as it goes or at an intended load.
+//!
+//! Sender: bytes count when the system takes them. Receiver: bytes count when the application
+//! reads them (goodput); every byte is copied to it, as to any application. Both drop the first
+//! `warm_up` of their own time. `TCP_INFO` is read at the start, the end, and at each interval.
+
+use super::datagrams::ABANDONED;
+use super::{Kit, Path, Step, StreamPath, Work, WorkloadKind};
+use crate::error::EngineError;
+use crate::orders::Orders;
+use crate::plan::{Limit, StreamPlan};
+use crate::schedule::{Due, Schedule};
+use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use linerate_model::sample::{StreamReport, TcpSample};
+use linerate_model::spec::{Side, Stop, TestSpec, Transport};
+use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
+use linerate_sys::failure::{Failure, FailureClass};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The bulk transfer.
+pub(super) struct Bulk;
+
+/// Bytes of one read: enough that the call's own cost vanishes, small enough for a level-2 cache.
+const READ: usize = 256 << 10;
+
+/// Most time of the intended load that one paced write covers.
+const WRITE_WINDOW: Duration = Duration::from_millis(1);
+
+/// Least bytes of one paced write.
+const MIN_WRITE: usize = 1024;
+
+impl WorkloadKind for Bulk {
+    fn id(&self) -> &'static str {
+        "bulk"
+    }
+
+    fn summary(&self) -> &'static str {
+        "A TCP byte stream, one way, as fast as it goes or at an intended load."
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+        if spec.transport != Transport::Tcp {
+            let why = "it needs TCP; UDP carries datagrams and ping-pong";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        }
+        if spec.payload_bytes.get() == 0 {
+            return Err(EngineError::plan(
+                "payload",
+                &0,
+                "a write takes at least 1 byte",
+            ));
+        }
+        if let Stop::Transactions(count) = spec.stop {
+            let why = "a byte stream has no transactions; stop after a time or bytes";
+            return Err(EngineError::plan("transactions", &count, why));
+        }
+        Ok(())
+    }
+
+    fn batch(&self, _plan: &StreamPlan) -> usize {
+        1
+    }
+
+    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+        let stream = Stream::new(kit);
+        match side {
+            Side::Sender => Box::new(Sender::new(stream)),
+            Side::Receiver => Box::new(Receiver::new(stream)),
+        }
+    }
+}
+
+/// What both sides have.
+struct Stream {
+    path: Box<dyn StreamPath>,
+    plan: StreamPlan,
+    progress: Arc<StreamProgress>,
+    clock: &'static dyn Clock,
+    tally: Option<Tally>,
+    troubles: Troubles,
+    samples: Vec<TcpSample>,
+    start: MonoInstant,
+    /// When bytes last moved.
+    last: MonoInstant,
+}
+
+impl Stream {
+    fn new(kit: Kit) -> Self {
+        let Path::Stream(path) = kit.path else {
+            unreachable!("invariant: `check` refused bulk over UDP")
+        };
+        Self {
+            path,
+            plan: kit.plan,
+            progress: kit.progress,
+            clock: kit.clock,
+            tally: None,
+            troubles: Troubles::default(),
+            samples: Vec::with_capacity(1024),
+            start: MonoInstant::default(),
+            last: MonoInstant::default(),
+        }
+    }
+
+    fn begin(&mut self, start: MonoInstant) {
+        (self.start, self.last) = (start, start);
+        self.sample(start);
+    }
+
+    fn sample(&mut self, now: MonoInstant) {
+        let at = now.saturating_since(self.start).as_nanos();
+        let sample = self.path.info(u64::try_from(at).unwrap_or(u64::MAX));
+        self.samples.extend(sample);
+    }
+
+    /// Starts the counting at `instant`.
+    fn count_from(&mut self, instant: MonoInstant) {
+        let progress = Arc::clone(&self.progress);
+        self.tally = Some(Tally::new(instant, self.plan.interval, progress));
+    }
+
+    /// `bytes` moved at `now`; zero: none did, but time passed.
+    fn moved(&mut self, now: MonoInstant, bytes: usize) {
+        if bytes > 0 {
+            self.last = now;
+            self.troubles.success();
+        }
+        let Some(tally) = &mut self.tally else { return };
+        let rolled = if now >= tally.start() {
+            tally.count(now, bytes as u64, 0)
+        } else {
+            false
+        };
+        if rolled {
+            self.sample(now);
+        }
+    }
+
+    /// What to do after a call failed.
+    fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
+        self.moved(now, 0);
+        if failure.class() == FailureClass::WouldBlock {
+            if now.saturating_since(self.last) <= ABANDONED {
+                return Step::Again;
+            }
+            self.troubles
+                .count(Failure::timed_out(failure.operation()), now);
+            return Step::Done;
+        }
+        match self.troubles.count(failure, now) {
+            // A reset connection does not come back.
+            _ if failure.class() == FailureClass::PeerGone => Step::Done,
+            Remedy::Retry => Step::Again,
+            Remedy::RetryAt(at) => Step::Until(at),
+            Remedy::GiveUp => Step::Done,
+        }
+    }
+
+    fn report(mut self, now: MonoInstant, duration: Duration) -> StreamReport {
+        self.sample(now);
+        let buffers = self.path.buffers();
+        let mut report = StreamReport {
+            index: u16::from(self.plan.index),
+            duration,
+            tcp: self.samples,
+            errors: self.troubles.into_counts(),
+            send_buffer_bytes: buffers.send.map(ByteCount::new),
+            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            ..StreamReport::default()
+        };
+        if let Some(tally) = self.tally {
+            report.bytes = ByteCount::new(tally.bytes());
+            report.intervals = tally.into_intervals(duration);
+        }
+        report
+    }
+}
+
+struct Sender {
+    stream: Stream,
+    limit: Limit,
+    schedule: Option<Schedule>,
+    lateness: Option<Histogram>,
+    data: Vec<u8>,
+    /// Bytes of one write.
+    chunk: usize,
+    /// Bytes of the present chunk that the system has not taken yet.
+    pending: usize,
+}
+
+impl Sender {
+    fn new(stream: Stream) -> Self {
+        let plan = &stream.plan;
+        let chunk = plan
+            .rate
+            .map_or(plan.payload, |rate| paced_write(rate, plan.payload));
+        Self {
+            limit: Limit::new(plan.stop, 1, MonoInstant::default()),
+            schedule: None,
+            lateness: plan.rate.map(|_| Histogram::new()),
+            data: vec![0x5a; chunk],
+            chunk,
+            pending: 0,
+            stream,
+        }
+    }
+
+    /// How many bytes to write now, or when to come back.
+    fn due(&mut self, now: MonoInstant) -> Result<usize, Step> {
+        let left = usize::try_from(self.limit.left()).unwrap_or(usize::MAX);
+        if self.pending > 0 {
+            return Ok(self.pending.min(left));
+        }
+        let Some(schedule) = &mut self.schedule else {
+            return Ok(self.chunk.min(left));
+        };
+        match schedule.due(now) {
+            Due::Wait(until) => Err(Step::Until(
+                self.limit.end().map_or(until, |e| e.min(until)),
+            )),
+            Due::Now { late, .. } => {
+                if let Some(lateness) = &mut self.lateness {
+                    lateness.record_duration(late);
+                }
+                schedule.served(now, 1);
+                Ok(self.chunk.min(left))
+            }
+        }
+    }
+
+    /// Near the end a blocked write must not outlast it.
+    fn mind_the_end(&mut self, now: MonoInstant) {
+        if let Some(end) = self.limit.end() {
+            let left = end.saturating_since(now);
+            if left < Duration::from_millis(20) {
+                self.stream.path.limit_write(left);
+            }
+        }
+    }
+}
+
+/// Bytes of one write at an intended load.
+fn paced_write(rate: BitRate, payload: usize) -> usize {
+    let window = rate.bytes_in(WRITE_WINDOW).as_usize();
+    window.max(MIN_WRITE).min(payload)
+}
+
+impl Work for Sender {
+    fn begin(&mut self, start: MonoInstant) {
+        let counted = start.after(self.stream.plan.warm_up);
+        self.stream.begin(start);
+        self.stream.count_from(counted);
+        self.limit = Limit::new(self.stream.plan.stop, 1, counted);
+        self.schedule = self
+            .stream
+            .plan
+            .rate
+            .and_then(|rate| Schedule::new(start, rate, self.chunk, Duration::ZERO, 1));
+    }
+
+    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+        if self.limit.is_over(now) {
+            return Step::Done;
+        }
+        let length = match self.due(now) {
+            Ok(length) => length,
+            Err(step) => {
+                self.stream.moved(now, 0);
+                return step;
+            }
+        };
+        self.mind_the_end(now);
+        match self.stream.path.write(&self.data[..length]) {
+            Ok(written) => {
+                self.pending = length - written;
+                let after = self.stream.clock.now();
+                self.stream.moved(after, written);
+                if after >= self.stream.start.after(self.stream.plan.warm_up) {
+                    self.limit.spend(written as u64);
+                }
+                Step::Again
+            }
+            Err(failure) => {
+                self.pending = length;
+                self.stream.failed(failure, self.stream.clock.now())
+            }
+        }
+    }
+
+    fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
+        if let Err(failure) = self.stream.path.shutdown() {
+            self.stream.troubles.count(failure, now);
+        }
+        let counted = self.stream.start.after(self.stream.plan.warm_up);
+        let mut report = self.stream.report(now, now.saturating_since(counted));
+        report.lateness = self.lateness;
+        report
+    }
+}
+
+struct Receiver {
+    stream: Stream,
+    room: Vec<u8>,
+    ended: bool,
+}
+
+impl Receiver {
+    fn new(stream: Stream) -> Self {
+        let plan = &stream.plan;
+        // A slow application is told by its pause per read, so the read must be of a known size.
+        let size = plan.receiver_pause.map_or(READ, |_| plan.payload);
+        Self {
+            room: vec![0; size],
+            ended: false,
+            stream,
+        }
+    }
+}
+
+impl Work for Receiver {
+    fn begin(&mut self, start: MonoInstant) {
+        self.stream.begin(start);
+    }
+
+    fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
+        let read = self.stream.path.read(&mut self.room);
+        let now = self.stream.clock.now();
+        let step = match read {
+            Ok(0) => {
+                self.ended = true;
+                Step::Done
+            }
+            Ok(length) => {
+                if self.stream.tally.is_none() {
+                    self.stream.count_from(now.after(self.stream.plan.warm_up));
+                }
+                self.stream.moved(now, length);
+                let pause = self.stream.plan.receiver_pause;
+                pause.map_or(Step::Again, |pause| Step::Until(now.after(pause)))
+            }
+            Err(failure) => self.stream.failed(failure, now),
+        };
+        let index = usize::from(self.stream.plan.index);
+        if orders.is_over(index, None, self.stream.last, now) {
+            return Step::Done;
+        }
+        step
+    }
+
+    fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport {
+        let active = self.stream.tally.as_ref().map(Tally::active);
+        self.stream.report(now, active.unwrap_or_default())
+    }
+}

@@ -1,0 +1,74 @@
+//! Datagram stream: numbered datagrams of one length, one way, at an intended load or unpaced.
+//!
+//! Does not judge loss (see `analysis`). Invariant: the sequence numbers of counted datagrams are
+//! dense per stream and count only what the system accepted, so loss is the sender's count minus
+//! the receiver's distinct ones. Warm-up datagrams are marked in their header and not counted at
+//! either end.
+
+mod receiver;
+mod sender;
+
+pub(super) use receiver::ABANDONED;
+
+use super::{Kit, Path, Work, WorkloadKind};
+use crate::datapaths::DatagramPath;
+use crate::error::EngineError;
+use crate::plan::StreamPlan;
+use crate::wire::HEADER_LEN;
+use linerate_model::spec::{Side, TestSpec, Transport};
+
+/// The datagram stream.
+pub(super) struct Datagrams;
+
+/// Most UDP payload in one IPv4 packet.
+pub(super) const MAX_DATAGRAM: u64 = 65_507;
+
+/// Most datagrams of one call: bounds the burst.
+const BATCH: usize = 64;
+
+impl WorkloadKind for Datagrams {
+    fn id(&self) -> &'static str {
+        "datagrams"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Numbered UDP datagrams of one length, one way, at an intended load or as fast as possible."
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+        if spec.transport != Transport::Udp {
+            let why = "it needs UDP; TCP carries bulk and ping-pong";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        }
+        let payload = spec.payload_bytes;
+        if !(HEADER_LEN as u64..=MAX_DATAGRAM).contains(&payload.get()) {
+            let why = format!("datagrams take {HEADER_LEN} (their header) to {MAX_DATAGRAM} bytes");
+            return Err(EngineError::plan("payload", &payload, why));
+        }
+        Ok(())
+    }
+
+    fn batch(&self, plan: &StreamPlan) -> usize {
+        // A slow application takes one datagram per read.
+        if plan.receiver_pause.is_some() {
+            1
+        } else {
+            BATCH
+        }
+    }
+
+    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+        match side {
+            Side::Sender => Box::new(sender::Sender::new(kit)),
+            Side::Receiver => Box::new(receiver::Receiver::new(kit)),
+        }
+    }
+}
+
+/// The datagram path of a kit whose transport `check` has seen to be UDP.
+fn datagram_path(path: Path) -> Box<dyn DatagramPath> {
+    match path {
+        Path::Datagrams(path) => path,
+        Path::Stream(_) => unreachable!("invariant: `check` refused datagrams over TCP"),
+    }
+}

@@ -1,0 +1,180 @@
+//! The receiving side of a datagram stream.
+
+use super::datagram_path;
+use crate::datapaths::{Arrivals, DatagramPath};
+use crate::orders::Orders;
+use crate::pdv::DelayVariation;
+use crate::plan::StreamPlan;
+use crate::sequence::{Arrival, Tracker};
+use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::wire::{Header, Kind};
+use crate::workloads::{Kit, Step, Work};
+use linerate_model::sample::StreamReport;
+use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
+use linerate_sys::failure::{Failure, FailureClass};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Silence after which a receiver that nobody ends gives up: its sender is gone.
+pub(crate) const ABANDONED: Duration = Duration::from_secs(30);
+
+pub(super) struct Receiver {
+    path: Box<dyn DatagramPath>,
+    counts: Counts,
+    clock: &'static dyn Clock,
+    troubles: Troubles,
+    /// When the last datagram came, or traffic started.
+    last: MonoInstant,
+    overflows_before: Option<u64>,
+}
+
+/// What a batch was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Batch {
+    /// The first with counted datagrams.
+    FirstCounted,
+    Other,
+}
+
+/// What arrivals change; apart from the path whose memory they lie in.
+struct Counts {
+    plan: StreamPlan,
+    progress: Arc<StreamProgress>,
+    /// Starts with the first counted datagram.
+    tally: Option<Tally>,
+    tracker: Tracker,
+    pdv: DelayVariation,
+    foreign: u64,
+}
+
+impl Receiver {
+    pub(super) fn new(kit: Kit) -> Self {
+        let mut path = datagram_path(kit.path);
+        Self {
+            overflows_before: path.overflows(),
+            path,
+            counts: Counts {
+                plan: kit.plan,
+                progress: kit.progress,
+                tally: None,
+                tracker: Tracker::default(),
+                pdv: DelayVariation::default(),
+                foreign: 0,
+            },
+            clock: kit.clock,
+            troubles: Troubles::default(),
+            last: MonoInstant::default(),
+        }
+    }
+
+    /// Nothing came: is it over?
+    fn idle(&mut self, failure: Failure, now: MonoInstant) -> Step {
+        match failure.class() {
+            FailureClass::WouldBlock | FailureClass::Interrupted => {}
+            _ => match self.troubles.count(failure, now) {
+                Remedy::Retry => {}
+                Remedy::RetryAt(at) => return Step::Until(at),
+                Remedy::GiveUp => return Step::Done,
+            },
+        }
+        if now.saturating_since(self.last) > ABANDONED {
+            self.troubles.count(Failure::timed_out("recvmmsg"), now);
+            return Step::Done;
+        }
+        Step::Again
+    }
+}
+
+impl Counts {
+    /// Counts one batch, taken at `now`. All of it has that one time: it is when the application
+    /// could have used it.
+    fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
+        let (mut bytes, mut packets, mut counted) = (0, 0, false);
+        for datagram in arrivals.iter() {
+            let header = Header::read(datagram)
+                .filter(|h| h.token == self.plan.token && h.stream == self.plan.index);
+            match header {
+                Some(header) if header.kind == Kind::Counted => {
+                    counted = true;
+                    self.pdv.record(header.sent.transit_to(now));
+                    if self.tracker.record(header.sequence) == Arrival::Distinct {
+                        bytes += datagram.len() as u64;
+                        packets += 1;
+                    }
+                }
+                Some(_) => {}
+                None => self.foreign += 1,
+            }
+        }
+        let first = self.tally.is_none();
+        if counted {
+            let fresh = || Tally::new(now, self.plan.interval, Arc::clone(&self.progress));
+            self.tally
+                .get_or_insert_with(fresh)
+                .count(now, bytes, packets);
+        }
+        if counted && first {
+            Batch::FirstCounted
+        } else {
+            Batch::Other
+        }
+    }
+}
+
+impl Work for Receiver {
+    fn begin(&mut self, start: MonoInstant) {
+        self.last = start;
+    }
+
+    fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
+        let received = self.path.receive();
+        let now = self.clock.now();
+        let step = match received {
+            Ok(arrivals) => {
+                self.last = now;
+                if self.counts.take(arrivals, now) == Batch::FirstCounted
+                    && !self.counts.plan.warm_up.is_zero()
+                {
+                    // Drops before this batch was queued are the warm-up's.
+                    let drops = arrivals.overflows.map(u64::from);
+                    self.overflows_before = drops.or(self.overflows_before);
+                }
+                let pause = self.counts.plan.receiver_pause;
+                pause.map_or(Step::Again, |pause| Step::Until(now.after(pause)))
+            }
+            Err(failure) => self.idle(failure, now),
+        };
+        let index = usize::from(self.counts.plan.index);
+        let received = self.counts.tracker.received();
+        if orders.is_over(index, Some(received), self.last, now) {
+            return Step::Done;
+        }
+        step
+    }
+
+    fn finish(mut self: Box<Self>, _now: MonoInstant) -> StreamReport {
+        let overflows = self.path.overflows();
+        let socket_overflows = overflows
+            .zip(self.overflows_before)
+            .map(|(after, before)| PacketCount::new(after.saturating_sub(before)));
+        let buffers = self.path.buffers();
+        let counts = self.counts;
+        let mut report = StreamReport {
+            index: u16::from(counts.plan.index),
+            sequence: Some(counts.tracker.counts(PacketCount::new(counts.foreign))),
+            socket_overflows,
+            pdv: counts.pdv.finish(),
+            errors: self.troubles.into_counts(),
+            send_buffer_bytes: buffers.send.map(ByteCount::new),
+            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            ..StreamReport::default()
+        };
+        if let Some(tally) = counts.tally {
+            report.bytes = ByteCount::new(tally.bytes());
+            report.packets = PacketCount::new(tally.packets());
+            report.duration = tally.active();
+            report.intervals = tally.into_intervals(report.duration);
+        }
+        report
+    }
+}

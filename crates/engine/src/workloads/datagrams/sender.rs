@@ -1,0 +1,276 @@
+//! The sending side of a datagram stream.
+
+use super::datagram_path;
+use crate::datapaths::DatagramPath;
+use crate::orders::Orders;
+use crate::plan::{Limit, StreamPlan};
+use crate::schedule::{Due, Schedule};
+use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::wire::{Header, Kind, Stamp};
+use crate::workloads::{Kit, Step, Work};
+use linerate_model::sample::StreamReport;
+use linerate_model::spec::WaitMode;
+use linerate_model::{ByteCount, Histogram, MonoInstant, PacketCount};
+use linerate_sys::failure::{Failure, FailureClass};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most time of the intended load that one batch covers while waiting sleeps: a timer wakes a
+/// thread not much better than this on a virtual machine, so shorter gaps would be burnt CPU.
+const BLOCK_WINDOW: Duration = Duration::from_micros(100);
+
+/// The same while waiting spins: one call costs 1 to 3 µs, so up to some 200 000 packets/s each
+/// packet has its own time.
+const SPIN_WINDOW: Duration = Duration::from_micros(5);
+
+/// `sendmmsg` that fails after its first datagram says how many went and forgets the error, and an
+/// asynchronous one ("port unreachable") is then gone. So after a batch that was cut short, this
+/// many datagrams go one by one: an error that lasts is seen, often enough to end the stream.
+const CAUTIOUS: u64 = 32;
+
+pub(super) struct Sender {
+    path: Box<dyn DatagramPath>,
+    plan: StreamPlan,
+    progress: Arc<StreamProgress>,
+    template: Header,
+    phase: Phase,
+    schedule: Option<Schedule>,
+    limit: Limit,
+    tally: Tally,
+    troubles: Troubles,
+    lateness: Option<Histogram>,
+    refused: u64,
+    burst_max: u64,
+    /// Datagrams still to be sent one by one, to see an error that a batch hides.
+    cautious: u64,
+    /// When the last sending call was seen to have returned.
+    sent_by: MonoInstant,
+    ended: Option<MonoInstant>,
+    sending: bool,
+}
+
+/// Whether what is sent counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    WarmUp { until: MonoInstant },
+    Counted,
+}
+
+impl Sender {
+    pub(super) fn new(kit: Kit) -> Self {
+        let start = MonoInstant::default();
+        let template = Header {
+            token: kit.plan.token,
+            stream: kit.plan.index,
+            kind: Kind::WarmUp,
+            sequence: 0,
+            sent: Stamp::of(start),
+        };
+        Self {
+            path: datagram_path(kit.path),
+            template,
+            phase: Phase::WarmUp { until: start },
+            schedule: None,
+            limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
+            tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
+            troubles: Troubles::default(),
+            lateness: kit.plan.rate.map(|_| Histogram::new()),
+            refused: 0,
+            burst_max: 0,
+            cautious: 0,
+            sent_by: start,
+            ended: None,
+            sending: false,
+            plan: kit.plan,
+            progress: kit.progress,
+        }
+    }
+
+    fn schedule_from(&self, start: MonoInstant) -> Option<Schedule> {
+        let window = match self.plan.wait {
+            WaitMode::Block | WaitMode::BusyPoll => BLOCK_WINDOW,
+            WaitMode::Spin => SPIN_WINDOW,
+        };
+        let batch = self.path.batch();
+        Schedule::new(start, self.plan.rate?, self.plan.payload, window, batch)
+    }
+
+    /// Ends the warm-up when its time has come: numbers, schedule and counts start afresh.
+    fn enter_counted(&mut self, now: MonoInstant) {
+        if let Phase::WarmUp { until } = self.phase
+            && now >= until
+        {
+            self.phase = Phase::Counted;
+            self.template.kind = Kind::Counted;
+            self.template.sequence = 0;
+            self.schedule = self
+                .schedule
+                .as_ref()
+                .map(|schedule| schedule.restarted(until));
+        }
+    }
+
+    /// How many datagrams to send now, or when to come back.
+    fn due(&mut self, now: MonoInstant) -> Result<u64, Step> {
+        let most = self.limit.left().min(self.path.batch() as u64);
+        let Some(schedule) = &mut self.schedule else {
+            return Ok(most);
+        };
+        let mut most = most;
+        if let Some(end) = self.limit.end() {
+            let slots = schedule
+                .slots_before(end)
+                .saturating_sub(schedule.next_slot());
+            if slots == 0 && self.phase == Phase::Counted {
+                return Err(Step::Until(end));
+            }
+            most = most.min(slots.max(1));
+        }
+        match schedule.due(now) {
+            Due::Wait(until) => Err(Step::Until(until)),
+            Due::Now { count, late } => {
+                if let (Phase::Counted, Some(lateness)) = (self.phase, &mut self.lateness) {
+                    lateness.record_duration(late);
+                }
+                Ok(count.min(most))
+            }
+        }
+    }
+
+    /// Writes the headers of the next `count` datagrams.
+    fn fill(&mut self, count: u64, now: MonoInstant) {
+        self.template.sent = Stamp::of(now);
+        let mut header = self.template;
+        let slots = self.path.slots().chunks_exact_mut(self.plan.payload);
+        for (slot, offset) in slots.zip(0..count) {
+            header.sequence = self.template.sequence + offset;
+            header.write(slot);
+        }
+    }
+
+    fn accepted(&mut self, now: MonoInstant, wanted: u64, count: u64) {
+        self.troubles.success();
+        self.cautious = if count < wanted {
+            CAUTIOUS
+        } else {
+            self.cautious.saturating_sub(1)
+        };
+        self.template.sequence += count;
+        self.burst_max = self.burst_max.max(count);
+        if let Some(schedule) = &mut self.schedule {
+            schedule.served(now, count);
+        }
+        if self.phase == Phase::Counted {
+            self.limit.spend(count);
+            self.tally
+                .count(now, count * self.plan.payload as u64, count);
+        }
+    }
+
+    fn failed(&mut self, now: MonoInstant, failure: Failure) -> Step {
+        if failure.class() == FailureClass::WouldBlock {
+            self.cautious = 0;
+        }
+        if failure.class() == FailureClass::NoBuffers {
+            // The datagram is given up: its slot passes, its number goes to the next one.
+            if self.phase == Phase::Counted {
+                self.refused += 1;
+                self.limit.spend(1);
+            }
+            if let Some(schedule) = &mut self.schedule {
+                schedule.served(now, 1);
+            }
+        }
+        match self.troubles.count(failure, now) {
+            Remedy::Retry => Step::Again,
+            Remedy::RetryAt(at) => Step::Until(at),
+            Remedy::GiveUp => Step::Done,
+        }
+    }
+
+    /// Slots of the schedule that passed unused up to `end`.
+    fn unsent(&self, end: MonoInstant) -> Option<u64> {
+        let schedule = self
+            .schedule
+            .as_ref()
+            .filter(|_| self.phase == Phase::Counted)?;
+        let due = match self.limit.end() {
+            Some(limit) => schedule.slots_before(limit.min(end)),
+            None => 0,
+        };
+        Some(schedule.skipped() + due.saturating_sub(schedule.next_slot()))
+    }
+
+    /// The end of the counted time: the time limit or the end of the last slot, or when the last
+    /// call returned if that was later.
+    fn counted_end(&self, now: MonoInstant) -> MonoInstant {
+        let Some(ended) = self.ended else {
+            return now;
+        };
+        let planned = self.limit.end().or_else(|| {
+            let schedule = self.schedule.as_ref()?;
+            Some(schedule.deadline(schedule.next_slot()))
+        });
+        planned.map_or(ended, |planned| planned.max(self.sent_by))
+    }
+}
+
+impl Work for Sender {
+    fn begin(&mut self, start: MonoInstant) {
+        let counted = start.after(self.plan.warm_up);
+        self.phase = Phase::WarmUp { until: counted };
+        self.schedule = self.schedule_from(start);
+        self.limit = Limit::new(self.plan.stop, self.plan.payload, counted);
+        self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
+        self.sent_by = start;
+    }
+
+    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+        if self.sending {
+            self.sent_by = now;
+            self.sending = false;
+        }
+        self.enter_counted(now);
+        if self.limit.is_over(now) {
+            self.ended = Some(now);
+            return Step::Done;
+        }
+        let count = match self.due(now) {
+            Ok(count) if self.cautious > 0 => count.min(1),
+            Ok(count) => count,
+            Err(step) => return step,
+        };
+        self.fill(count, now);
+        let want = usize::try_from(count).unwrap_or(usize::MAX);
+        self.sending = true;
+        match self.path.send(want) {
+            Ok(accepted) => {
+                self.accepted(now, count, accepted as u64);
+                Step::Again
+            }
+            Err(failure) => self.failed(now, failure),
+        }
+    }
+
+    fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport {
+        let end = self.counted_end(now);
+        let unsent = self.unsent(end);
+        let duration = end.saturating_since(self.tally.start());
+        let buffers = self.path.buffers();
+        StreamReport {
+            index: u16::from(self.plan.index),
+            bytes: ByteCount::new(self.tally.bytes()),
+            packets: PacketCount::new(self.tally.packets()),
+            duration,
+            intervals: self.tally.into_intervals(duration),
+            refused: Some(PacketCount::new(self.refused)),
+            unsent: unsent.map(PacketCount::new),
+            lateness: self.lateness,
+            errors: self.troubles.into_counts(),
+            send_buffer_bytes: buffers.send.map(ByteCount::new),
+            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            burst_max: Some(PacketCount::new(self.burst_max)),
+            ..StreamReport::default()
+        }
+    }
+}

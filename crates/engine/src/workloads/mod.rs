@@ -1,0 +1,81 @@
+//! The workloads this build knows, in the order help and reports list them.
+
+mod bulk;
+mod datagrams;
+mod ping_pong;
+
+use crate::datapaths::{DatagramPath, StreamPath};
+use crate::error::EngineError;
+use crate::orders::Orders;
+use crate::plan::StreamPlan;
+use crate::tally::StreamProgress;
+use linerate_model::sample::StreamReport;
+use linerate_model::spec::{Side, TestSpec};
+use linerate_model::{Clock, MonoInstant};
+use std::sync::Arc;
+
+/// Every workload. A new one: its file, its `mod` line above, its entry here.
+pub static ALL: &[&dyn WorkloadKind] = &[&bulk::Bulk, &datagrams::Datagrams, &ping_pong::PingPong];
+
+/// The workload with this id.
+pub fn find(id: &str) -> Result<&'static dyn WorkloadKind, EngineError> {
+    let known = ALL.iter().copied().find(|kind| kind.id() == id);
+    known.ok_or_else(|| {
+        let ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+        EngineError::plan("workload", &id, format!("known are {}", ids.join(", ")))
+    })
+}
+
+/// What is exchanged between two ends.
+pub trait WorkloadKind: Sync {
+    /// The name in plans, on the command line, in the store and in reports.
+    fn id(&self) -> &'static str;
+    /// One sentence for help and the reference table.
+    fn summary(&self) -> &'static str;
+    /// Refuses a test that this workload cannot be, before anything is opened.
+    fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
+    /// Most datagrams that one call should move.
+    fn batch(&self, plan: &StreamPlan) -> usize;
+    /// One side of one stream.
+    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work>;
+}
+
+/// The open path of one stream.
+pub enum Path {
+    /// Datagrams.
+    Datagrams(Box<dyn DatagramPath>),
+    /// A byte stream.
+    Stream(Box<dyn StreamPath>),
+}
+
+/// Everything one side of one stream works with.
+pub struct Kit {
+    pub(crate) path: Path,
+    pub(crate) plan: StreamPlan,
+    pub(crate) progress: Arc<StreamProgress>,
+    pub(crate) clock: &'static dyn Clock,
+}
+
+/// What the loop does after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Another turn at once.
+    Again,
+    /// The stream came to its end.
+    Done,
+    /// Another turn at this time.
+    Until(MonoInstant),
+}
+
+/// One side of one stream at work. One turn moves one batch.
+pub trait Work: Send {
+    /// Traffic starts at `start`.
+    fn begin(&mut self, start: MonoInstant);
+    /// Moves what is due at `now`. Returns within some 20 ms, or soon after `orders` say stop.
+    fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step;
+    /// Ends the stream, at `now`, and says what was seen.
+    fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Whole messages over datagrams or a byte stream.
+
+use crate::datapaths::{Buffers, DatagramPath, StreamPath};
+use crate::plan::StreamPlan;
+use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
+use crate::workloads::Path;
+use linerate_model::MonoInstant;
+use linerate_model::sample::TcpSample;
+use linerate_sys::failure::Failure;
+
+/// One end of an exchange of messages of one length.
+pub(super) struct Messenger {
+    carrier: Carrier,
+    token: u32,
+    stream: u8,
+}
+
+enum Carrier {
+    Datagrams(Box<dyn DatagramPath>),
+    Stream(Box<dyn StreamPath>, Buffer),
+}
+
+/// A message in pieces: a byte stream does not keep its borders.
+struct Buffer {
+    message: Vec<u8>,
+    received: usize,
+    sent: usize,
+}
+
+/// What a receiving call brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Incoming {
+    /// The far end closed.
+    End,
+    /// A whole message with this number, as far as its length carries one.
+    Message(Number),
+    /// Nothing whole yet, or something that is not of this exchange.
+    Nothing,
+}
+
+/// A transaction's number cut to what a message of some length carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Number(u64);
+
+impl Messenger {
+    pub(super) fn new(path: Path, plan: &StreamPlan) -> Self {
+        let carrier = match path {
+            Path::Datagrams(path) => Carrier::Datagrams(path),
+            Path::Stream(path) => {
+                let buffer = Buffer {
+                    message: vec![0; plan.payload],
+                    received: 0,
+                    sent: 0,
+                };
+                Carrier::Stream(path, buffer)
+            }
+        };
+        Self {
+            carrier,
+            token: plan.token,
+            stream: plan.index,
+        }
+    }
+
+    /// Whether a message can be lost.
+    pub(super) const fn is_lossy(&self) -> bool {
+        matches!(self.carrier, Carrier::Datagrams(_))
+    }
+
+    /// Prepares message `number` for [`send`](Self::send); returns the number as it will come back.
+    pub(super) fn write(&mut self, number: u64, now: MonoInstant) -> Number {
+        let header = Header {
+            token: self.token,
+            stream: self.stream,
+            kind: Kind::Counted,
+            sequence: number & ((1 << 48) - 1),
+            sent: Stamp::of(now),
+        };
+        let bytes = match &mut self.carrier {
+            Carrier::Datagrams(path) => path.slots(),
+            Carrier::Stream(_, buffer) => {
+                (buffer.received, buffer.sent) = (0, 0);
+                buffer.message.as_mut_slice()
+            }
+        };
+        if bytes.len() >= HEADER_LEN {
+            header.write(bytes);
+        } else {
+            let part = bytes.len().min(8);
+            bytes[..part].copy_from_slice(&number.to_le_bytes()[..part]);
+        }
+        number_of(bytes, self.token, self.stream).unwrap_or(Number(0))
+    }
+
+    /// Sends the prepared message, or the rest of it. Returns whether all of it is out.
+    pub(super) fn send(&mut self) -> Result<bool, Failure> {
+        match &mut self.carrier {
+            Carrier::Datagrams(path) => path.send(1).map(|sent| sent == 1),
+            Carrier::Stream(path, buffer) => {
+                buffer.sent += path.write(&buffer.message[buffer.sent..])?;
+                Ok(buffer.sent == buffer.message.len())
+            }
+        }
+    }
+
+    /// Takes what has come.
+    pub(super) fn receive(&mut self) -> Result<Incoming, Failure> {
+        match &mut self.carrier {
+            Carrier::Datagrams(path) => {
+                let length = path.slots().len();
+                let arrivals = path.receive()?;
+                let datagram = arrivals.iter().next().filter(|d| d.len() == length);
+                let number = datagram.and_then(|d| number_of(d, self.token, self.stream));
+                Ok(number.map_or(Incoming::Nothing, Incoming::Message))
+            }
+            Carrier::Stream(path, buffer) => {
+                let got = path.read(&mut buffer.message[buffer.received..])?;
+                buffer.received += got;
+                if got == 0 {
+                    return Ok(Incoming::End);
+                }
+                if buffer.received < buffer.message.len() {
+                    return Ok(Incoming::Nothing);
+                }
+                let number = number_of(&buffer.message, self.token, self.stream);
+                Ok(number.map_or(Incoming::Nothing, Incoming::Message))
+            }
+        }
+    }
+
+    /// Prepares the message that just came to go back as it is.
+    pub(super) fn echo(&mut self, number: Number, now: MonoInstant) {
+        match &mut self.carrier {
+            Carrier::Datagrams(_) => drop(self.write(number.0, now)),
+            Carrier::Stream(_, buffer) => (buffer.received, buffer.sent) = (0, 0),
+        }
+    }
+
+    /// Says that no more will be sent.
+    pub(super) fn shutdown(&mut self) -> Result<(), Failure> {
+        match &mut self.carrier {
+            Carrier::Datagrams(_) => Ok(()),
+            Carrier::Stream(path, _) => path.shutdown(),
+        }
+    }
+
+    pub(super) fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
+        match &mut self.carrier {
+            Carrier::Datagrams(_) => None,
+            Carrier::Stream(path, _) => path.info(at_ns),
+        }
+    }
+
+    pub(super) fn buffers(&self) -> Buffers {
+        match &self.carrier {
+            Carrier::Datagrams(path) => path.buffers(),
+            Carrier::Stream(path, _) => path.buffers(),
+        }
+    }
+}
+
+/// The number that a message carries; `None` if it has a header that is not of this stream.
+fn number_of(message: &[u8], token: u32, stream: u8) -> Option<Number> {
+    if message.len() >= HEADER_LEN {
+        let header = Header::read(message)?;
+        let ours = header.token == token && header.stream == stream;
+        return (ours && header.kind == Kind::Counted).then_some(Number(header.sequence));
+    }
+    let mut bytes = [0; 8];
+    let part = message.len().min(8);
+    bytes[..part].copy_from_slice(&message[..part]);
+    Some(Number(u64::from_le_bytes(bytes)))
+}

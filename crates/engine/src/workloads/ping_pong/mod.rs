@@ -1,0 +1,64 @@
+//! Ping-pong: one message goes, the same comes back, then the next goes (closed loop).
+//!
+//! The sender's side asks and measures the round trip on its own clock, from just before the
+//! sending call to just after the receiving one. The receiver's side answers.
+//!
+//! Messages of a header's length or more carry the header with the transaction's number. Shorter
+//! datagrams carry as much of the number as fits, down to none: an empty datagram is matched by
+//! order alone. In a byte stream order is enough for any length.
+//!
+//! A closed loop does not see what happens while it waits (coordinated omission): it is the delay
+//! of an idle path, not of a path at a given load.
+
+mod messenger;
+mod requester;
+mod responder;
+
+use super::datagrams::MAX_DATAGRAM;
+use super::{Kit, Work, WorkloadKind};
+use crate::error::EngineError;
+use crate::plan::StreamPlan;
+use linerate_model::spec::{Pace, Side, TestSpec, Transport};
+
+/// The closed loop.
+pub(super) struct PingPong;
+
+impl WorkloadKind for PingPong {
+    fn id(&self) -> &'static str {
+        "ping-pong"
+    }
+
+    fn summary(&self) -> &'static str {
+        "One message at a time to the far end and back, over UDP or TCP: round-trip times."
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+        let payload = spec.payload_bytes;
+        match spec.transport {
+            Transport::Udp if payload.get() > MAX_DATAGRAM => {
+                let why = format!("a datagram takes at most {MAX_DATAGRAM} bytes");
+                Err(EngineError::plan("payload", &payload, why))
+            }
+            Transport::Tcp if payload.get() == 0 => {
+                let why = "a message over TCP takes at least 1 byte";
+                Err(EngineError::plan("payload", &payload, why))
+            }
+            _ if spec.pace != Pace::Unpaced => {
+                let why = "a closed loop has no intended load";
+                Err(EngineError::plan("rate", &"set", why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn batch(&self, _plan: &StreamPlan) -> usize {
+        1
+    }
+
+    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+        match side {
+            Side::Sender => Box::new(requester::Requester::new(kit)),
+            Side::Receiver => Box::new(responder::Responder::new(kit)),
+        }
+    }
+}

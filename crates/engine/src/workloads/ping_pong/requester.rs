@@ -1,0 +1,204 @@
+//! The asking side of a ping-pong.
+
+use super::messenger::{Incoming, Messenger, Number};
+use crate::orders::Orders;
+use crate::plan::{Limit, StreamPlan};
+use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::workloads::{Kit, Step, Work};
+use linerate_model::sample::StreamReport;
+use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
+use linerate_sys::failure::{Failure, FailureClass};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an answer over UDP is waited for while the path's round trip is not known; longer than
+/// any but an interplanetary one.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The least wait once it is known; then three times the longest round trip so far.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// How long TCP may keep an answer back before the far end counts as gone.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
+
+pub(super) struct Requester {
+    messenger: Messenger,
+    plan: StreamPlan,
+    progress: Arc<StreamProgress>,
+    clock: &'static dyn Clock,
+    limit: Limit,
+    tally: Tally,
+    troubles: Troubles,
+    rtt: Histogram,
+    longest: Option<Duration>,
+    timeouts: u64,
+    next: u64,
+}
+
+/// How one transaction ended.
+enum Outcome {
+    Answered { at: MonoInstant },
+    Failed(Failure, MonoInstant),
+    Stopped,
+    Timeout,
+}
+
+impl Requester {
+    pub(super) fn new(kit: Kit) -> Self {
+        let start = MonoInstant::default();
+        Self {
+            messenger: Messenger::new(kit.path, &kit.plan),
+            limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
+            tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
+            plan: kit.plan,
+            progress: kit.progress,
+            clock: kit.clock,
+            troubles: Troubles::default(),
+            rtt: Histogram::new(),
+            longest: None,
+            timeouts: 0,
+            next: 0,
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        if !self.messenger.is_lossy() {
+            return STREAM_TIMEOUT;
+        }
+        self.longest.map_or(FIRST_TIMEOUT, |longest| {
+            (longest * 3).clamp(LEAST_TIMEOUT, FIRST_TIMEOUT.max(longest * 3))
+        })
+    }
+
+    /// One message there and back, sent at `sent`.
+    fn transact(&mut self, sent: MonoInstant, orders: &Orders) -> Outcome {
+        let number = self.messenger.write(self.next, sent);
+        self.next += 1;
+        let deadline = sent.after(self.timeout());
+        loop {
+            match self.messenger.send() {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(failure) => {
+                    if let Some(outcome) = self.waiting(failure, deadline, orders) {
+                        return outcome;
+                    }
+                }
+            }
+        }
+        self.await_answer(number, deadline, orders)
+    }
+
+    fn await_answer(&mut self, number: Number, deadline: MonoInstant, orders: &Orders) -> Outcome {
+        loop {
+            let failure = match self.messenger.receive() {
+                Ok(Incoming::Message(answer)) if answer == number => {
+                    return Outcome::Answered {
+                        at: self.clock.now(),
+                    };
+                }
+                Ok(Incoming::End) => {
+                    return Outcome::Failed(Failure::peer_gone("recv"), self.clock.now());
+                }
+                Ok(Incoming::Message(_) | Incoming::Nothing) => continue,
+                Err(failure) => failure,
+            };
+            if let Some(outcome) = self.waiting(failure, deadline, orders) {
+                return outcome;
+            }
+        }
+    }
+
+    /// A call failed: how the transaction ends because of it, if it does.
+    fn waiting(&self, failure: Failure, deadline: MonoInstant, orders: &Orders) -> Option<Outcome> {
+        let now = self.clock.now();
+        if orders.is_stopped() {
+            return Some(Outcome::Stopped);
+        }
+        match failure.class() {
+            FailureClass::WouldBlock | FailureClass::Interrupted => {
+                (now >= deadline).then_some(Outcome::Timeout)
+            }
+            _ => Some(Outcome::Failed(failure, now)),
+        }
+    }
+
+    fn answered(&mut self, sent: MonoInstant, at: MonoInstant) {
+        let rtt = at.saturating_since(sent);
+        self.troubles.success();
+        self.longest = Some(self.longest.map_or(rtt, |longest| longest.max(rtt)));
+        if sent >= self.tally.start() {
+            self.rtt.record_duration(rtt);
+            self.limit.spend(1);
+            self.tally.count(at, self.plan.payload as u64, 1);
+        }
+    }
+
+    fn timed_out(&mut self, sent: MonoInstant) -> Step {
+        if !self.messenger.is_lossy() {
+            self.troubles.count(Failure::timed_out("recv"), sent);
+            return Step::Done;
+        }
+        if sent >= self.tally.start() {
+            self.timeouts += 1;
+            self.limit.spend(1);
+        }
+        Step::Again
+    }
+
+    fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
+        let lasting = failure.class() == FailureClass::PeerGone && !self.messenger.is_lossy();
+        match self.troubles.count(failure, now) {
+            _ if lasting => Step::Done,
+            Remedy::Retry => Step::Again,
+            Remedy::RetryAt(at) => Step::Until(at),
+            Remedy::GiveUp => Step::Done,
+        }
+    }
+}
+
+impl Work for Requester {
+    fn begin(&mut self, start: MonoInstant) {
+        let counted = start.after(self.plan.warm_up);
+        self.limit = Limit::new(self.plan.stop, self.plan.payload, counted);
+        self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
+    }
+
+    fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
+        if self.limit.is_over(now) {
+            return Step::Done;
+        }
+        match self.transact(now, orders) {
+            Outcome::Answered { at } => {
+                self.answered(now, at);
+                Step::Again
+            }
+            Outcome::Failed(failure, at) => self.failed(failure, at),
+            Outcome::Stopped => Step::Done,
+            Outcome::Timeout => self.timed_out(now),
+        }
+    }
+
+    fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
+        if let Err(failure) = self.messenger.shutdown() {
+            self.troubles.count(failure, now);
+        }
+        let active = now.saturating_since(self.tally.start());
+        let at = u64::try_from(active.as_nanos()).unwrap_or(u64::MAX);
+        let buffers = self.messenger.buffers();
+        StreamReport {
+            index: u16::from(self.plan.index),
+            bytes: ByteCount::new(self.tally.bytes()),
+            packets: PacketCount::new(self.tally.packets()),
+            duration: active,
+            intervals: self.tally.into_intervals(active),
+            rtt: Some(self.rtt),
+            timeouts: Some(PacketCount::new(self.timeouts)),
+            tcp: self.messenger.info(at).into_iter().collect(),
+            errors: self.troubles.into_counts(),
+            send_buffer_bytes: buffers.send.map(ByteCount::new),
+            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            ..StreamReport::default()
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Every workload runs over every datapath, and both ends agree on what happened.
+
+use super::*;
+use crate::{EndpointPlan, Opened, Role, Running, check, datapaths};
+use linerate_model::spec::{DatapathChoice, Pace, Stop, Transport, WaitMode};
+use linerate_model::{BitRate, ByteCount, PacketCount};
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn plan(spec: &TestSpec, role: Role, side: Side) -> EndpointPlan {
+    EndpointPlan {
+        side,
+        role,
+        spec: spec.clone(),
+        token: 77,
+    }
+}
+
+/// Client and server of `spec` at work, connected over `address`; the client is `side`.
+fn started(spec: &TestSpec, side: Side, address: &str) -> (Running, Running) {
+    let local = address.parse().unwrap();
+    let mut server = Opened::listen(plan(spec, Role::Server, side.other()), local).unwrap();
+    let (ports, client) = (server.ports(), plan(spec, Role::Client, side));
+    let client = std::thread::spawn(move || Opened::connect(client, local, &ports, LIMIT).unwrap());
+    server.await_peer(local.ip(), LIMIT).unwrap();
+    let client = client.join().unwrap();
+    // Receivers first.
+    match side {
+        Side::Sender => {
+            let server = server.start().unwrap();
+            (client.start().unwrap(), server)
+        }
+        Side::Receiver => {
+            let client = client.start().unwrap();
+            (client, server.start().unwrap())
+        }
+    }
+}
+
+/// Runs `spec` to its end: reports of the sender and of the receiver.
+fn exchange(
+    spec: &TestSpec,
+    client: Side,
+    address: &str,
+) -> (Vec<StreamReport>, Vec<StreamReport>) {
+    let (client_end, server_end) = started(spec, client, address);
+    let (sender, receiver) = match client {
+        Side::Sender => (client_end, server_end),
+        Side::Receiver => (server_end, client_end),
+    };
+    let sent = sender.join();
+    if spec.transport == Transport::Udp {
+        let counts: Vec<_> = sent.iter().map(|report| report.packets).collect();
+        receiver.finish(&counts, Duration::from_millis(300));
+    }
+    (sent, receiver.join())
+}
+
+fn over(id: &str, spec: TestSpec) -> TestSpec {
+    TestSpec {
+        datapath: DatapathChoice {
+            id: id.to_owned(),
+            ..DatapathChoice::default()
+        },
+        ..spec
+    }
+}
+
+fn datagrams(count: u64) -> TestSpec {
+    TestSpec {
+        stop: Stop::Transactions(count),
+        payload_bytes: ByteCount::new(200),
+        // Slow enough that no buffer overflows, so that "all arrived" can be asserted.
+        pace: Pace::At(BitRate::from_bps(8_000_000)),
+        ..TestSpec::udp_datagrams(Pace::Unpaced)
+    }
+}
+
+fn bulk(bytes: u64) -> TestSpec {
+    TestSpec {
+        stop: Stop::Bytes(ByteCount::new(bytes)),
+        ..TestSpec::tcp_bulk()
+    }
+}
+
+fn ping_pong(transport: Transport, payload: u64, count: u64) -> TestSpec {
+    TestSpec {
+        stop: Stop::Transactions(count),
+        payload_bytes: ByteCount::new(payload),
+        ..TestSpec::ping_pong(transport)
+    }
+}
+
+fn total_bytes(reports: &[StreamReport]) -> u64 {
+    reports.iter().map(|report| report.bytes.get()).sum()
+}
+
+fn total_packets(reports: &[StreamReport]) -> u64 {
+    reports.iter().map(|report| report.packets.get()).sum()
+}
+
+#[test]
+fn ids_are_unique_and_summaries_are_sentences() {
+    let mut ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), ALL.len());
+    for kind in ALL {
+        assert!(kind.summary().ends_with('.'), "{}", kind.id());
+        assert!(find(kind.id()).is_ok());
+    }
+}
+
+#[test]
+fn datagrams_all_arrive_and_are_counted_alike() {
+    for kind in datapaths::ALL {
+        for client in [Side::Sender, Side::Receiver] {
+            let spec = over(kind.id(), datagrams(500));
+            let (sent, received) = exchange(&spec, client, "127.0.0.1:0");
+            assert_eq!(total_packets(&sent), 500, "{}", kind.id());
+            assert_eq!(total_packets(&received), 500, "{}", kind.id());
+            assert_eq!(total_bytes(&received), 100_000);
+            let sequence = received[0].sequence.unwrap();
+            assert_eq!(sequence.next_expected, 500);
+            assert_eq!(sequence.foreign, PacketCount::new(0));
+            assert_eq!(received[0].socket_overflows, Some(PacketCount::new(0)));
+            assert_eq!(received[0].pdv.as_ref().unwrap().len(), 500);
+            assert_eq!(sent[0].lateness.as_ref().unwrap().len(), 500);
+        }
+    }
+}
+
+#[test]
+fn bulk_bytes_all_arrive() {
+    for kind in datapaths::ALL {
+        for client in [Side::Sender, Side::Receiver] {
+            let spec = over(kind.id(), bulk(3_000_001));
+            let (sent, received) = exchange(&spec, client, "127.0.0.1:0");
+            assert_eq!(total_bytes(&sent), 3_000_001, "{}", kind.id());
+            assert_eq!(total_bytes(&received), 3_000_001, "{}", kind.id());
+            let intervals = &received[0].intervals;
+            let sum: u64 = intervals.iter().map(|i| i.bytes.get()).sum();
+            assert_eq!(sum, 3_000_001);
+        }
+    }
+}
+
+#[test]
+fn ping_pong_completes_every_transaction_at_every_size() {
+    for kind in datapaths::ALL {
+        for wait in [WaitMode::Block, WaitMode::Spin] {
+            let udp = [0, 1, 8, 17, 18, 1400].map(|size| (Transport::Udp, size));
+            let tcp = [1, 17, 18, 70_000].map(|size| (Transport::Tcp, size));
+            for (transport, size) in udp.into_iter().chain(tcp) {
+                let mut spec = over(kind.id(), ping_pong(transport, size, 20));
+                spec.wait = wait;
+                let (asked, answered) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+                let what = format!("{} {transport:?} {size} {wait:?}", kind.id());
+                let timeouts = asked[0].timeouts.unwrap().get();
+                assert_eq!(total_packets(&asked) + timeouts, 20, "{what}");
+                assert_eq!(timeouts, 0, "{what}");
+                assert_eq!(total_packets(&answered), 20, "{what}");
+                assert_eq!(asked[0].rtt.as_ref().unwrap().len(), 20, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn streams_share_the_whole() {
+    let mut spec = datagrams(100);
+    spec.streams = 3;
+    let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+    let each: Vec<_> = sent.iter().map(|report| report.packets.get()).collect();
+    assert_eq!(each, [34, 33, 33]);
+    assert_eq!(total_packets(&received), 100);
+    assert_eq!(received[2].index, 2);
+}
+
+#[test]
+fn ipv6_carries_all_workloads() {
+    let specs = [
+        datagrams(50),
+        bulk(100_000),
+        ping_pong(Transport::Udp, 32, 5),
+        ping_pong(Transport::Tcp, 32, 5),
+    ];
+    for spec in specs {
+        let (sent, received) = exchange(&spec, Side::Sender, "[::1]:0");
+        assert_eq!(
+            total_bytes(&sent),
+            total_bytes(&received),
+            "{}",
+            spec.workload
+        );
+        assert!(total_bytes(&received) > 0);
+    }
+}
+
+#[test]
+fn segmentation_offload_delivers_the_same_datagrams() {
+    let mut spec = datagrams(400);
+    spec.pace = Pace::At(BitRate::from_bps(400_000_000));
+    for (key, value) in [("gso", "8"), ("gro", "true")] {
+        spec.datapath
+            .params
+            .insert(key.to_owned(), value.to_owned());
+    }
+    spec.socket.receive_buffer_bytes = Some(ByteCount::new(2 << 20));
+    let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+    assert_eq!(total_packets(&sent), 400);
+    assert_eq!(total_packets(&received), 400);
+    assert!(sent[0].burst_max.unwrap().get() > 1);
+}
+
+#[test]
+fn warm_up_is_sent_and_not_counted() {
+    let mut spec = datagrams(50);
+    spec.warm_up = Duration::from_millis(50);
+    let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+    assert_eq!(total_packets(&sent), 50);
+    assert_eq!(total_packets(&received), 50);
+    assert_eq!(received[0].sequence.unwrap().next_expected, 50);
+}
+
+#[test]
+fn a_slow_reader_loses_exactly_what_its_socket_dropped() {
+    let spec = TestSpec {
+        stop: Stop::Transactions(2000),
+        pace: Pace::At(BitRate::from_bps(80_000_000)),
+        payload_bytes: ByteCount::new(1000),
+        receiver_pause: Some(Duration::from_millis(1)),
+        socket: linerate_model::spec::SocketChoice {
+            receive_buffer_bytes: Some(ByteCount::new(8192)),
+            ..Default::default()
+        },
+        ..datagrams(0)
+    };
+    let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+    let lost = total_packets(&sent) - total_packets(&received);
+    assert!(lost > 0, "nothing was lost");
+    assert_eq!(received[0].socket_overflows, Some(PacketCount::new(lost)));
+}
+
+#[test]
+fn a_sender_whose_peer_closed_ends_with_an_error_count() {
+    let mut spec = datagrams(1_000_000);
+    spec.pace = Pace::Unpaced;
+    let (sender, receiver) = started(&spec, Side::Sender, "127.0.0.1:0");
+    receiver.stop();
+    receiver.join();
+    let reports = sender.join();
+    let errors = &reports[0].errors;
+    assert!(
+        errors.iter().any(|error| error.errno == "ECONNREFUSED"),
+        "{errors:?}"
+    );
+    let spec = bulk(1 << 40);
+    let (sender, receiver) = started(&spec, Side::Sender, "127.0.0.1:0");
+    receiver.stop();
+    receiver.join();
+    let reports = sender.join();
+    let gone = ["ECONNRESET", "EPIPE"];
+    let errors = &reports[0].errors;
+    assert!(
+        errors
+            .iter()
+            .any(|error| gone.contains(&error.errno.as_str())),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn stopping_ends_both_ends() {
+    for kind in datapaths::ALL {
+        for spec in [
+            datagrams(1 << 40),
+            bulk(1 << 50),
+            ping_pong(Transport::Udp, 32, 1 << 40),
+        ] {
+            let spec = over(kind.id(), spec);
+            let (sender, receiver) = started(&spec, Side::Sender, "127.0.0.1:0");
+            sender.stop();
+            sender.join();
+            receiver.stop();
+            let progress = receiver.progress();
+            let reports = receiver.join();
+            assert!(total_bytes(&reports) >= progress.bytes);
+        }
+    }
+}
+
+#[test]
+fn a_time_limit_ends_a_paced_sender_with_every_slot_accounted_for() {
+    let mut spec = datagrams(0);
+    spec.stop = Stop::After(Duration::from_millis(100));
+    let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+    // 8 Mbit/s of 200 bytes: 5000 per second.
+    let slots = sent[0].packets.get() + sent[0].unsent.unwrap().get();
+    assert_eq!(slots, 500);
+    assert!(sent[0].duration >= Duration::from_millis(100));
+    assert_eq!(total_packets(&received), total_packets(&sent));
+}
+
+#[test]
+fn tcp_reports_what_the_kernel_knows() {
+    let mut spec = bulk(1_000_000);
+    spec.socket.congestion_control = Some("reno".to_owned());
+    spec.socket.send_buffer_bytes = Some(ByteCount::new(65_536));
+    let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+    let last = sent[0].tcp.last().unwrap();
+    assert!(last.cwnd_bytes.unwrap() > 0);
+    assert!(last.bytes_sent.unwrap() >= 1_000_000);
+    assert_eq!(sent[0].send_buffer_bytes, Some(ByteCount::new(131_072)));
+    assert!(received[0].tcp.last().unwrap().bytes_received.unwrap() >= 1_000_000);
+}
+
+#[test]
+fn a_missing_core_is_an_error_that_names_it() {
+    let mut spec = datagrams(1);
+    spec.pinning.local = Some(1000);
+    let local = "127.0.0.1:0".parse().unwrap();
+    let mut server = Opened::listen(plan(&spec, Role::Server, Side::Receiver), local).unwrap();
+    let (ports, client) = (server.ports(), plan(&spec, Role::Client, Side::Sender));
+    let client = std::thread::spawn(move || Opened::connect(client, local, &ports, LIMIT).unwrap());
+    server.await_peer(local.ip(), LIMIT).unwrap();
+    let error = client.join().unwrap().start().err().unwrap().to_string();
+    assert!(error.contains("core 1000"), "{error}");
+}
+
+#[test]
+fn too_small_a_datagram_names_the_least_size() {
+    let mut spec = datagrams(1);
+    spec.payload_bytes = ByteCount::new(17);
+    let error = check(&spec).unwrap_err().to_string();
+    assert!(error.contains("18"), "{error}");
+}
