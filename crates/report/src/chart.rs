@@ -1,4 +1,4 @@
-//! A chart as data. The page's script turns it into ECharts options; nothing here knows ECharts.
+//! A chart as data. The page's script turns it into options of the drawing library.
 
 use crate::table::Table;
 use serde::{Serialize, Serializer};

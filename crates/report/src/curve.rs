@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 /// A received rate this close to the intended load follows it.
 ///
-/// Above the steps that iperf's datagram pacing makes at low rates (5 %: 1.05 Mbit/s for 1 Mbit/s
-/// is more, never less), below every loss or shortfall worth a sentence.
-const FOLLOWS: f64 = 0.98;
+/// The width to which a search brings its bounds (0.5 %): finer than that, the words would
+/// contradict the bounds; coarser, the ends of a trial's time scale would count as a shortfall.
+const FOLLOWS: f64 = 0.995;
 
 /// Fewer loads than this are single tests, not a curve.
 const MIN_LOADS: usize = 3;
@@ -99,7 +99,7 @@ fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
 }
 
 fn load_point(intended: f64, trials: Vec<&Trial>) -> LoadPoint<'_> {
-    let seen = |get: fn(&Trial) -> Option<(f64, Option<Interval>)>| {
+    let seen = |get: fn(&Trial) -> Option<Seen>| {
         let all: Vec<_> = trials.iter().filter_map(|trial| get(trial)).collect();
         Value::of(&all)
     };
@@ -112,20 +112,23 @@ fn load_point(intended: f64, trials: Vec<&Trial>) -> LoadPoint<'_> {
     }
 }
 
+/// A value in the base unit with its rounding.
+type Seen = (f64, Option<Interval>);
+
 /// A trial's offered load in bit/s with its rounding.
-pub(crate) fn offered(trial: &Trial) -> Option<(f64, Option<Interval>)> {
+pub(crate) fn offered(trial: &Trial) -> Option<Seen> {
     let rate = trial.offered_load?;
     Some((rate.as_f64(), rounding(trial, "offered_bps")))
 }
 
 /// A trial's received rate in bit/s with its rounding.
-pub(crate) fn received(trial: &Trial) -> Option<(f64, Option<Interval>)> {
+pub(crate) fn received(trial: &Trial) -> Option<Seen> {
     let rate = trial.received_rate?;
     Some((rate.as_f64(), rounding(trial, "received_bps")))
 }
 
 /// A trial's loss ratio with its rounding.
-pub(crate) fn loss(trial: &Trial) -> Option<(f64, Option<Interval>)> {
+pub(crate) fn loss(trial: &Trial) -> Option<Seen> {
     let ratio = trial.loss_ratio()?;
     Some((ratio.get(), rounding(trial, "loss_ratio")))
 }

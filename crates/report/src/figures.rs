@@ -135,12 +135,18 @@ pub fn percent(ratio: Ratio) -> String {
     let value = ratio.get() * 100.0;
     let text = match value {
         0.0 => "0".to_owned(),
-        v if v >= 99.95 || v < 0.001 => digits(v),
+        v if !(0.001..99.95).contains(&v) => digits(v),
         v if v >= 10.0 => digits((v * 10.0).round() / 10.0),
         v if v >= 1.0 => digits((v * 100.0).round() / 100.0),
         v => digits((v * 1e4).round() / 1e4),
     };
     format!("{text} %")
+}
+
+/// A size in bytes, in the IEC unit that suits it.
+pub(crate) fn bytes(size: linerate_model::ByteCount) -> String {
+    let base = float(size.get());
+    Unit::for_bytes(base).show(base)
 }
 
 /// A share that may be unknown.
@@ -249,7 +255,7 @@ fn mean(values: &[f64]) -> Estimate {
 pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
-            '\n' | '\t' => ' ',
+            '\n' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
             c if c.is_control() => '\u{fffd}',
             '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 '\u{fffd}'

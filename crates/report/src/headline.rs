@@ -2,7 +2,7 @@
 
 use crate::charts::{bounds, goal_name};
 use crate::curve::load_curves;
-use crate::figures::{UNKNOWN, Value, nanos, percent, rate};
+use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
 use linerate_model::BitRate;
 use linerate_model::run::{Run, RunKind, Trial};
@@ -22,25 +22,13 @@ pub(crate) fn headlines(run: &Run) -> Vec<Headline> {
         RunKind::Demo => Vec::new(),
         RunKind::Latency => latency(run),
         RunKind::Saturate if !run.goals.is_empty() => goals(run),
-        RunKind::Saturate | RunKind::Tcp | RunKind::Udp => match load_curves(run).is_empty() {
-            true => rates(run),
-            false => peaks(run),
-        },
+        _ if load_curves(run).is_empty() => rates(run),
+        RunKind::Saturate | RunKind::Tcp | RunKind::Udp => peaks(run),
     }
 }
 
-/// All results on one line.
-pub(crate) fn line(run: &Run) -> String {
-    let all = headlines(run);
-    let each: Vec<_> = all
-        .iter()
-        .map(|h| format!("{} {}", h.figure, h.about))
-        .collect();
-    if each.is_empty() {
-        return UNKNOWN.to_owned();
-    }
-    each.join("; ")
-}
+/// What the bounds of a search are bounds of.
+const LOAD: &str = "(intended load, L4 payload)";
 
 fn goals(run: &Run) -> Vec<Headline> {
     let several = run
@@ -56,7 +44,7 @@ fn goals(run: &Run) -> Vec<Headline> {
                 words::direction(goal.direction)
             )
         } else {
-            format!("with {}", goal_name(goal))
+            format!("{LOAD} with {}", goal_name(goal))
         },
     });
     each.collect()
@@ -70,7 +58,7 @@ fn peaks(run: &Run) -> Vec<Headline> {
         Some(Headline {
             figure: rate_of(peak.received.as_ref()?.point()),
             about: format!(
-                "received at most, at {} intended{}",
+                "received at most, L4 payload, at {} intended{}",
                 rate_of(peak.intended),
                 curve.suffix(run)
             ),
@@ -113,7 +101,7 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
     let loss = trials
         .iter()
         .filter_map(|t| t.loss_ratio())
-        .map(|r| r.get());
+        .map(linerate_model::Ratio::get);
     let worst = loss
         .max_by(f64::total_cmp)
         .map_or_else(String::new, |ratio| {
@@ -122,7 +110,7 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
     let unit = crate::figures::Unit::for_rate(value.point() * 2.0);
     Some(Headline {
         figure: value.show(unit),
-        about: format!("{side}{worst}{suffix}"),
+        about: format!("{side}, {}{worst}{suffix}", trials.first()?.layer),
     })
 }
 

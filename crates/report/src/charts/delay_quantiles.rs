@@ -111,13 +111,13 @@ fn caption(run: &Run, timed: &[Timed<'_>], by_size: bool, of: &str) -> String {
         return "No median was recorded.".to_owned();
     };
     let name = |t: &Timed<'_>| match t.trial.payload_bytes {
-        Some(size) if by_size => size.to_string(),
+        Some(size) if by_size => crate::figures::bytes(size),
         _ => trial_name(run, t.trial),
     };
     if known.len() == 1 {
         return format!("Median {of}: {}.", nanos(*a));
     }
-    let times = if *a > 0.0 && b / a >= 1.1 {
+    let longer = if *a > 0.0 && b / a >= 1.1 {
         let ratio = b / a;
         let rounded = if ratio >= 10.0 {
             ratio.round()
@@ -129,7 +129,7 @@ fn caption(run: &Run, timed: &[Timed<'_>], by_size: bool, of: &str) -> String {
         String::new()
     };
     format!(
-        "Median {of}: {} for {} and {} for {}{times}.",
+        "Median {of}: {} for {} and {} for {}{longer}.",
         nanos(*a),
         name(first),
         nanos(*b),

@@ -3,9 +3,10 @@
 use super::{ChartKind, Drawn};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
-use crate::figures::{Unit, Value, digits};
+use crate::figures::{Unit, Value, digits, percent};
 use crate::table::{Cell, Table};
 use crate::words;
+use linerate_model::Ratio;
 use linerate_model::run::Run;
 
 pub(super) struct LoadLoss;
@@ -43,10 +44,10 @@ struct Shares {
 
 fn shares(point: &LoadPoint<'_>) -> Option<Shares> {
     let received = point.received.as_ref()?.point();
-    let loss = point.loss.as_ref()?.point();
+    let ratio = point.loss.as_ref()?.point();
     let lost = match &point.offered {
-        Some(offered) => offered.point() * loss,
-        None if loss < 1.0 => received * loss / (1.0 - loss),
+        Some(offered) => offered.point() * ratio,
+        None if ratio < 1.0 => received * ratio / (1.0 - ratio),
         None => point.intended,
     };
     Some(Shares {
@@ -104,7 +105,7 @@ fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
     match worst {
         Some(point) if point.loss_or_zero() > 0.0 => format!(
             "At worst, {} of the packets are lost: {} is received of {} intended.",
-            Unit::PERCENT.show(point.loss_or_zero()),
+            percent(Ratio::clamped(point.loss_or_zero())),
             unit.show(point.received.as_ref().map_or(0.0, Value::point)),
             unit.number(point.intended),
         ),

@@ -3,11 +3,11 @@
 use super::{ChartKind, Drawn};
 use crate::chart::{Axis, Band, Chart, Point, Role, Scale, Series, Shape};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
-use crate::figures::{Unit, Value, range, rate};
+use crate::figures::{Unit, Value, percent, range, rate};
 use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::run::{GoalResult, Run};
-use linerate_model::{BitRate, Interval};
+use linerate_model::{BitRate, Interval, Ratio};
 
 pub(super) struct LoadRate;
 
@@ -117,7 +117,7 @@ pub(super) fn band(goal: &GoalResult, unit: Unit) -> Option<Band> {
 
 /// `loss ≤ 0.1 %, p99<2ms`.
 pub(crate) fn goal_name(goal: &GoalResult) -> String {
-    let loss = format!("loss ≤ {}", crate::figures::percent(goal.loss_goal));
+    let loss = format!("loss ≤ {}", percent(goal.loss_goal));
     match &goal.delay_goal {
         Some(delay) => format!("{loss}, {delay}"),
         None => loss,
@@ -187,7 +187,7 @@ fn loss_caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
         .iter()
         .filter(|p| p.loss_or_zero() > 0.0)
         .collect();
-    let percent = |p: &LoadPoint<'_>| Unit::PERCENT.show(p.loss_or_zero());
+    let percent = |p: &LoadPoint<'_>| percent(Ratio::clamped(p.loss_or_zero()));
     match lossy.as_slice() {
         [] if curve.points.iter().all(|p| p.loss.is_none()) => "Loss was not recorded.".to_owned(),
         [] => shortfall(curve, unit),

@@ -78,18 +78,15 @@ fn around_bounds(curve: &LoadCurve<'_>) -> Option<(f64, f64, String)> {
         .goals
         .iter()
         .flat_map(|g| [g.lower_bound, g.upper_bound]);
-    let bounds: Vec<f64> = all.flatten().map(|rate| rate.as_f64()).collect();
+    let bounds: Vec<f64> = all.flatten().map(linerate_model::BitRate::as_f64).collect();
     let low = bounds.iter().copied().min_by(f64::total_cmp)?;
     let high = bounds.iter().copied().max_by(f64::total_cmp)?;
     let goals = curve.goals.iter().map(|goal| {
-        format!(
-            "{}: {}",
-            super::load_rate::goal_name(goal),
-            super::load_rate::bounds(goal)
-        )
+        let name = super::load_rate::goal_name(goal);
+        format!("with {name}, at {}", super::load_rate::bounds(goal))
     });
     let names: Vec<_> = goals.collect();
-    let caption = format!("Saturation lies between the bounds. {}.", names.join("; "));
+    let caption = format!("Saturation: {}.", names.join("; "));
     Some((low * 0.95, high * 1.05, caption))
 }
 
@@ -104,7 +101,7 @@ fn around_knee(curve: &LoadCurve<'_>) -> Option<(f64, f64, String)> {
     let high = loads[(first_below + 1).min(loads.len() - 1)];
     let unit = Unit::for_rate(high);
     let (good, bad) = (first_below.checked_sub(1), &curve.points[first_below]);
-    let got = bad.received.as_ref()?.show(unit);
+    let got = unit.show(bad.received.as_ref()?.point());
     let caption = match good {
         Some(good) => format!(
             "Saturation lies between {} and {} intended: the latter is received as {got}.",

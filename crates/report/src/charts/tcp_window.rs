@@ -23,7 +23,11 @@ impl ChartKind for TcpWindow {
         if run.kind != RunKind::Tcp || run.trials.is_empty() {
             return Drawn::NotApplicable;
         }
-        let (lines, total) = lines(run, |s| s.cwnd_bytes, |i| i.cwnd_bytes.map(|b| b.get()));
+        let (lines, total) = lines(
+            run,
+            |s| s.cwnd_bytes,
+            |i| i.cwnd_bytes.map(linerate_model::ByteCount::get),
+        );
         if lines.is_empty() {
             return Drawn::Missing("congestion window");
         }

@@ -56,7 +56,7 @@ fn shown(key: &str, value: &Value) -> String {
         Value::Null => UNKNOWN.to_owned(),
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
         Value::Number(number) => match number.as_u64() {
-            Some(bytes) if key.ends_with("_bytes") => ByteCount::new(bytes).to_string(),
+            Some(bytes) if key.ends_with("_bytes") => crate::figures::bytes(ByteCount::new(bytes)),
             Some(bps) if key.ends_with("_bps") => rate(BitRate::from_bps(bps)),
             _ => number.to_string(),
         },

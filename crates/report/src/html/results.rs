@@ -155,7 +155,7 @@ fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
                 .packets
                 .as_ref()
                 .and_then(get)
-                .map(|count| count.get()),
+                .map(linerate_model::PacketCount::get),
         )
     };
     let cells = [
@@ -163,7 +163,7 @@ fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
         Cell::text(trial_name(run, trial)),
         Cell::text(words::transport(trial.transport)),
         Cell::text(trial.layer.to_string()),
-        Cell::count(trial.payload_bytes.map(|bytes| bytes.get())),
+        Cell::count(trial.payload_bytes.map(linerate_model::ByteCount::get)),
         trial.intended_load.map_or_else(
             || Cell::text("not set or not recorded"),
             |load| Cell::number(Some(load.as_f64()), unit),
@@ -196,7 +196,10 @@ fn ledger(run: &Run, level: u8) -> Markup {
         "Source",
     ]);
     for trial in &run.trials {
-        let lost = trial.packets.and_then(|p| p.lost).map(|lost| lost.get());
+        let lost = trial
+            .packets
+            .and_then(|p| p.lost)
+            .map(linerate_model::PacketCount::get);
         for entry in &trial.ledger {
             let share = lost.filter(|lost| *lost > 0);
             let share = share.map(|lost| float(entry.packets.get()) / float(lost));

@@ -64,11 +64,13 @@ const COLUMNS: &[Column] = &[
         text(t.payload_bytes.map(ByteCount::get))
     }),
     ("intended_bps", |_, t| {
-        text(t.intended_load.map(|r| r.bps()))
+        text(t.intended_load.map(linerate_model::BitRate::bps))
     }),
-    ("offered_bps", |_, t| text(t.offered_load.map(|r| r.bps()))),
+    ("offered_bps", |_, t| {
+        text(t.offered_load.map(linerate_model::BitRate::bps))
+    }),
     ("received_bps", |_, t| {
-        text(t.received_rate.map(|r| r.bps()))
+        text(t.received_rate.map(linerate_model::BitRate::bps))
     }),
     ("received_bps_low", |_, t| {
         text(t.rounding.get("received_bps").map(|i| i.low))

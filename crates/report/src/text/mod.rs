@@ -4,7 +4,7 @@ mod paper;
 mod parts;
 
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
-use crate::headline::{headlines, line};
+use crate::headline::headlines;
 use crate::words;
 use linerate_model::run::{CpuSide, Delay, Run, RunStatus, Trial};
 use paper::Paper;
@@ -118,13 +118,11 @@ fn verdict(paper: &mut Paper, run: &Run) {
 
 fn curve(paper: &mut Paper, run: &Run) {
     let Some(facts) = run.curve else { return };
-    let mut said = vec![format!(
-        "peak {} received",
-        rate_or_unknown(facts.peak_received)
-    )];
-    if let Some(at) = facts.peak_intended {
-        said[0] += &format!(" at {} intended", crate::figures::rate(at));
-    }
+    let at = facts.peak_intended.map_or_else(String::new, |load| {
+        format!(" at {} intended", crate::figures::rate(load))
+    });
+    let peak = rate_or_unknown(facts.peak_received);
+    let mut said = vec![format!("peak {peak} received{at}")];
     if let Some(left) = facts.overload_received {
         said.push(format!("{} under overload", crate::figures::rate(left)));
     }
@@ -135,34 +133,29 @@ fn curve(paper: &mut Paper, run: &Run) {
 }
 
 fn delays(paper: &mut Paper, run: &Run) {
-    let timed: Vec<_> = run
+    let mut timed: Vec<_> = run
         .trials
         .iter()
         .filter(|trial| trial.valid)
         .filter_map(|trial| Some((trial, trial.delay.as_ref()?)))
         .collect();
-    if timed.is_empty() {
+    timed.sort_by_key(|(trial, _)| (trial.direction, trial.intended_load));
+    let Some((_, first)) = timed.first() else {
         return;
-    }
-    let mut rows = vec![["delay", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)];
+    };
+    paper.row("delay", words::delay_of(first.of));
+    let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)];
     for index in spread(timed.len(), MAX_ROWS) {
         let (trial, delay) = timed[index];
         rows.push(delay_row(run, trial, delay));
     }
-    paper.columns(
-        "",
-        &rows.iter().map(<[String; 6]>::as_slice).collect::<Vec<_>>(),
-    );
+    paper.columns(&rows);
 }
 
 fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 6] {
     let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), |ns| nanos(float(ns)));
     [
-        format!(
-            "{} ({})",
-            crate::charts::trial_name(run, trial),
-            words::delay_of(delay.of)
-        ),
+        crate::charts::trial_name(run, trial),
         time(delay.p50_ns),
         time(delay.p90_ns),
         time(delay.p99_ns),
@@ -212,11 +205,13 @@ fn trials(paper: &mut Paper, run: &Run) {
         .filter_map(|trial| trial.duration)
         .map(|duration| duration.as_secs_f64())
         .sum();
-    let counted = crate::figures::digits((time * 10.0).round() / 10.0);
-    paper.row(
-        "trials",
-        &format!("{all}, {} invalid, {counted} s counted", bad.len()),
-    );
+    let counted = if time > 0.0 {
+        let seconds = crate::figures::digits((time * 10.0).round() / 10.0);
+        format!(", {seconds} s counted")
+    } else {
+        String::new()
+    };
+    paper.row("trials", &format!("{all}, {} invalid{counted}", bad.len()));
     for trial in bad.iter().take(2) {
         let why = trial.reasons.join("; ");
         paper.alarm(
@@ -224,9 +219,4 @@ fn trials(paper: &mut Paper, run: &Run) {
             &format!("trial {} invalid: {}", trial.index, clean(&why)),
         );
     }
-}
-
-/// A run's result and limit for one line of a table.
-pub(crate) fn result_of(run: &Run) -> String {
-    line(run)
 }

@@ -4,7 +4,7 @@ use super::Style;
 use crate::figures::clean;
 
 /// Columns that labels take.
-const LABEL: usize = 15;
+const LABEL: usize = 17;
 /// Narrower than this, nothing can be aligned.
 const MIN_WIDTH: usize = 40;
 
@@ -56,22 +56,36 @@ impl Paper {
     }
 
     /// Rows of columns: the first left-aligned, the others right-aligned.
-    pub(super) fn columns(&mut self, label: &str, rows: &[&[String]]) {
-        let count = rows.iter().map(|row| row.len()).max().unwrap_or(0);
-        let cleaned: Vec<Vec<String>> = rows
+    pub(super) fn columns<const N: usize>(&mut self, rows: &[[String; N]]) {
+        let cleaned: Vec<_> = rows
             .iter()
-            .map(|row| row.iter().map(|cell| clean(cell)).collect())
+            .map(|row| row.each_ref().map(|cell| clean(cell)))
             .collect();
-        let mut widths: Vec<usize> = (0..count).map(|column| widest(&cleaned, column)).collect();
+        let mut widths: [usize; N] = std::array::from_fn(|column| widest(&cleaned, column));
         let others: usize = widths.iter().skip(1).map(|width| width + 2).sum();
         let room = self.width.saturating_sub(LABEL + others).max(8);
         if let Some(first) = widths.first_mut() {
             *first = (*first).min(room);
         }
         for row in &cleaned {
-            let line = aligned(row, &widths);
-            self.line(label, line.trim_end(), None);
+            self.line("", aligned(row, &widths).trim_end(), None);
         }
+    }
+
+    /// A line with a name column of `indent` characters in place of the label.
+    pub(super) fn item(&mut self, name: &str, indent: usize, text: &str) {
+        let name = cut(&clean(name), indent - 2);
+        let room = self.width.saturating_sub(indent + 2).max(20);
+        for (index, part) in wrap(&clean(text), room, 2).iter().enumerate() {
+            let name = if index == 0 { name.as_str() } else { "" };
+            let name = self.paint("1", &format!("  {name:<indent$}"));
+            self.push(&format!("{name}{part}"));
+        }
+    }
+
+    /// The columns that the text may take.
+    pub(super) const fn width(&self) -> usize {
+        self.width
     }
 
     fn lines(&mut self, label: &str, text: &str, most: usize, color: Option<&str>) {
@@ -102,9 +116,9 @@ impl Paper {
     }
 }
 
-fn widest(rows: &[Vec<String>], column: usize) -> usize {
-    let cells = rows.iter().filter_map(|row| row.get(column));
-    cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+fn widest<const N: usize>(rows: &[[String; N]], column: usize) -> usize {
+    let lengths = rows.iter().map(|row| row[column].chars().count());
+    lengths.max().unwrap_or(0)
 }
 
 fn aligned(row: &[String], widths: &[usize]) -> String {
@@ -134,14 +148,14 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 /// Lines of at most `width` characters broken at spaces, at most `most` of them.
 fn wrap(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let line = lines.last_mut().expect("invariant: never empty");
         let gap = usize::from(!line.is_empty());
         if line.chars().count() + gap + word.chars().count() <= width || line.is_empty() {
             line.push_str(&" ".repeat(gap));
-            line.push_str(&cut(word, width));
+            line.push_str(&cut(&word, width));
         } else {
-            lines.push(cut(word, width));
+            lines.push(cut(&word, width));
         }
     }
     if lines.len() > most {
@@ -149,4 +163,31 @@ fn wrap(text: &str, width: usize, most: usize) -> Vec<String> {
         lines.push(cut(&rest, width));
     }
     lines
+}
+
+/// The words of a text; a number stays with its unit.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let digit = |c: char| c.is_ascii_digit();
+        match words.last_mut() {
+            Some(last)
+                if last.ends_with(['≤', '·']) || (last.ends_with(digit) && is_unit(word)) =>
+            {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// Whether a word reads as a unit after a number.
+fn is_unit(word: &str) -> bool {
+    let bare = word.trim_end_matches([',', ';', '.', ')', ':']);
+    matches!(
+        bare,
+        "%" | "ns" | "µs" | "ms" | "s" | "B" | "KiB" | "MiB" | "GiB"
+    ) || bare.ends_with("bit/s")
 }

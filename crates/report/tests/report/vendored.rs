@@ -3,8 +3,8 @@
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
-const SUMS: &str = include_str!("../vendor/echarts-6.1.0/SHA256SUMS");
-const ECHARTS: &[u8] = include_bytes!("../vendor/echarts-6.1.0/echarts.common.min.js");
+const SUMS: &str = include_str!("../../vendor/echarts-6.1.0/SHA256SUMS");
+const ECHARTS: &[u8] = include_bytes!("../../vendor/echarts-6.1.0/echarts.common.min.js");
 
 #[test]
 fn the_vendored_library_has_its_checksum() {

@@ -1,5 +1,4 @@
 //! Made-up runs, and one made of the figures of a published study.
-#![allow(dead_code, reason = "each test file uses some of these")]
 
 use linerate_model::run::{
     BoundedBy, Confidence, Config, CpuSide, CpuSummary, CurveFacts, Delay, DelayOf, Experiment,
@@ -290,47 +289,39 @@ fn cpu(sender: f64, receiver: f64) -> CpuSummary {
     }
 }
 
-/// A search on a link that carries 93.3 Mbit/s of payload.
-pub(crate) fn search(direction: Direction) -> Run {
-    let loads = [
-        20.0, 50.0, 100.0, 150.0, 80.0, 90.0, 95.0, 92.0, 94.0, 93.0, 93.5, 93.2, 93.2, 93.2, 93.4,
-        93.4,
-    ];
-    let mut noise = Noise(7);
-    let mut run = bare(RunKind::Saturate);
-    for (index, load) in (0..).zip(loads) {
-        let mut trial = Trial::new(index, Transport::Udp, direction);
-        let capacity = 93.3 + 0.02 * noise.next();
-        let received: f64 = f64::min(load, capacity);
-        let sent = BitRate::from_f64(load * 1e6 / 8.0 / 1448.0).bps();
-        let lost = BitRate::from_f64((load - received) * 1e6 / 8.0 / 1448.0).bps();
-        trial.intended_load = Some(mbit(load));
-        trial.offered_load = Some(mbit(load));
-        trial.received_rate = Some(mbit(received));
-        trial.packets = Some(packets(sent, lost));
-        trial.duration = Some(Duration::from_secs(1));
-        trial.payload_bytes = Some(ByteCount::new(1448));
-        let queue = if load > 93.0 { 14e6 } else { 60e3 + 4e3 * load };
-        trial.delay = Delay::from_histogram(DelayOf::Pdv, histogram(queue, 0.2, index.into()));
-        trial.cpu = Some(cpu(load / 300.0, load / 200.0));
-        trial.ledger = vec![LedgerEntry {
-            place: Place::Network,
-            packets: PacketCount::new(lost),
-            source: "link element's queue".to_owned(),
-        }];
-        trial.intervals = (0..10_u64)
-            .map(|tenth| TrialInterval {
-                start: Duration::from_millis(tenth * 100),
-                end: Duration::from_millis(tenth * 100 + 100),
-                received_rate: Some(mbit(received * (1.0 + 0.01 * noise.next()))),
-                ..TrialInterval::default()
-            })
-            .collect();
-        run.trials.push(trial);
-    }
-    run.trials[3].valid = false;
-    run.trials[3].reasons = vec!["the sender was 40 ms late against its schedule".to_owned()];
-    run.goals = [(0.0, 93.2, 93.5), (0.005, 93.5, 93.9)]
+fn load_trial(index: u32, load: f64, direction: Direction, noise: &mut Noise) -> Trial {
+    let mut trial = Trial::new(index, Transport::Udp, direction);
+    let capacity = 93.3 + 0.02 * noise.next();
+    let received: f64 = f64::min(load, capacity);
+    let sent = BitRate::from_f64(load * 1e6 / 8.0 / 1448.0).bps();
+    let lost = BitRate::from_f64((load - received) * 1e6 / 8.0 / 1448.0).bps();
+    trial.intended_load = Some(mbit(load));
+    trial.offered_load = Some(mbit(load));
+    trial.received_rate = Some(mbit(received));
+    trial.packets = Some(packets(sent, lost));
+    trial.duration = Some(Duration::from_secs(1));
+    trial.payload_bytes = Some(ByteCount::new(1448));
+    let queue = if load > 93.0 { 14e6 } else { 60e3 + 4e3 * load };
+    trial.delay = Delay::from_histogram(DelayOf::Pdv, histogram(queue, 0.2, index.into()));
+    trial.cpu = Some(cpu(load / 300.0, load / 200.0));
+    trial.ledger = vec![LedgerEntry {
+        place: Place::Network,
+        packets: PacketCount::new(lost),
+        source: "link element's queue".to_owned(),
+    }];
+    trial.intervals = (0..10_u64)
+        .map(|tenth| TrialInterval {
+            start: Duration::from_millis(tenth * 100),
+            end: Duration::from_millis(tenth * 100 + 100),
+            received_rate: Some(mbit(received * (1.0 + 0.01 * noise.next()))),
+            ..TrialInterval::default()
+        })
+        .collect();
+    trial
+}
+
+fn goals(direction: Direction) -> Vec<GoalResult> {
+    [(0.0, 93.2, 93.5), (0.005, 93.5, 93.9)]
         .map(|(loss, low, high)| GoalResult {
             direction,
             loss_goal: Ratio::clamped(loss),
@@ -344,7 +335,24 @@ pub(crate) fn search(direction: Direction) -> Run {
             trials: 12,
             time: Duration::from_secs(12),
         })
-        .into();
+        .into()
+}
+
+/// A search on a link that carries 93.3 Mbit/s of payload.
+pub(crate) fn search(direction: Direction) -> Run {
+    let loads = [
+        20.0, 50.0, 100.0, 150.0, 80.0, 90.0, 95.0, 92.0, 94.0, 93.0, 93.5, 93.2, 93.2, 93.2, 93.4,
+        93.4,
+    ];
+    let mut noise = Noise(7);
+    let mut run = bare(RunKind::Saturate);
+    for (index, load) in (0..).zip(loads) {
+        run.trials
+            .push(load_trial(index, load, direction, &mut noise));
+    }
+    run.trials[3].valid = false;
+    run.trials[3].reasons = vec!["the sender was 40 ms late against its schedule".to_owned()];
+    run.goals = goals(direction);
     run.curve = Some(CurveFacts {
         peak_received: Some(mbit(93.3)),
         peak_intended: Some(mbit(150.0)),

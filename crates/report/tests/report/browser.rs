@@ -1,0 +1,162 @@
+//! The report in a real browser: every chart is drawn, nothing is logged, nothing is requested.
+
+use crate::poison;
+use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, report, sweep};
+use linerate_model::run::Run;
+use linerate_report::renderers;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Chromium without anything that talks to a network or keeps a profile.
+const QUIET: &[&str] = &[
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--v=0",
+    "--hide-scrollbars",
+    "--virtual-time-budget=20000",
+];
+
+struct Page {
+    home: tempfile::TempDir,
+    file: PathBuf,
+}
+
+impl Page {
+    fn new(runs: &[Run]) -> Self {
+        let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("report.html");
+        std::fs::write(&file, html.render(&report(runs)).unwrap()).unwrap();
+        Self { home, file }
+    }
+
+    /// Runs Chromium on the page with its own empty profile.
+    fn open(&self, options: &[&str]) -> Output {
+        let profile = tempfile::tempdir_in(self.home.path()).unwrap();
+        Command::new("chromium")
+            .args(QUIET)
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .args(options)
+            .arg(format!("file://{}", self.file.display()))
+            .output()
+            .expect("chromium starts (Debian package: chromium)")
+    }
+}
+
+fn assert_quiet(output: &Output) {
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    assert!(!log.contains("CONSOLE"), "{log}");
+    assert!(!log.contains("Refused"), "{log}");
+}
+
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}
+
+/// Opens the page and returns its document after all scripts ran.
+fn dom(page: &Page, options: &[&str]) -> String {
+    let options: Vec<_> = options.iter().copied().chain(["--dump-dom"]).collect();
+    let output = page.open(&options);
+    assert_quiet(&output);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn assert_all_drawn(dom: &str, at_least: usize) {
+    let figures = count(dom, "<figure class=\"chart\"");
+    assert!(figures >= at_least, "{figures} charts");
+    assert_eq!(count(dom, "data-rendered=\"true\""), figures);
+    assert_eq!(count(dom, "data-ready=\"true\""), 1);
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_demo_s_charts_are_drawn_without_error_and_without_request() {
+    let page = Page::new(&[demo()]);
+    assert_all_drawn(&dom(&page, &["--window-size=1280,900"]), 20);
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_published_study_s_figures_are_drawn() {
+    let page = Page::new(&[board_sends(), board_receives(), board_sends_tcp(), sweep()]);
+    assert_all_drawn(&dom(&page, &["--window-size=390,844"]), 10);
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn every_chart_can_be_saved_as_png_svg_and_csv_and_switched() {
+    let runs = [demo(), board_receives(), sweep()];
+    let page = Page::new(&runs);
+    let html = std::fs::read_to_string(&page.file).unwrap();
+    let probe = include_str!("probe.js");
+    let (before, after) = html.rsplit_once("</body>").unwrap();
+    let with_probe = format!("{before}<script>{probe}</script></body>{after}");
+    std::fs::write(&page.file, with_probe).unwrap();
+    let dom = dom(&page, &["--window-size=1280,900"]);
+    let said = dom.split("data-probe=\"").nth(1).unwrap();
+    let said = said.split('"').next().unwrap();
+    let figures = count(&dom, "<figure class=\"chart\"");
+    assert_eq!(
+        said,
+        format!("png {figures} svg {figures} csv {figures} tables {figures}")
+    );
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn hostile_text_stays_text_in_the_browser() {
+    let page = Page::new(&[poison::demo()]);
+    let dom = dom(&page, &[]);
+    assert!(count(&dom, "data-rendered=\"true\"") >= 10);
+    assert!(
+        !dom.contains("data-owned"),
+        "a script from a run was executed"
+    );
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn pages_without_charts_are_quiet_too() {
+    for runs in [vec![], vec![bare(linerate_model::run::RunKind::Udp)]] {
+        dom(&Page::new(&runs), &[]);
+    }
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn desktop_phone_dark_and_print_can_be_pictured() {
+    let page = Page::new(&[demo(), board_sends(), board_receives(), sweep()]);
+    let kept = std::option_env!("LINERATE_PICTURES").map(Path::new);
+    let folder = kept.unwrap_or_else(|| page.home.path());
+    for (name, options) in [
+        ("desktop.png", vec!["--window-size=1280,6000"]),
+        ("phone.png", vec!["--window-size=500,6000"]),
+        (
+            "dark.png",
+            vec![
+                "--window-size=1280,6000",
+                "--blink-settings=preferredColorScheme=0",
+            ],
+        ),
+    ] {
+        let file = folder.join(name);
+        let shot = format!("--screenshot={}", file.display());
+        let options: Vec<_> = options.into_iter().chain([shot.as_str()]).collect();
+        assert_quiet(&page.open(&options));
+        assert!(std::fs::metadata(&file).unwrap().len() > 50_000, "{name}");
+    }
+    let file = folder.join("print.pdf");
+    let print = format!("--print-to-pdf={}", file.display());
+    assert_quiet(&page.open(&[&print]));
+    assert!(std::fs::metadata(&file).unwrap().len() > 50_000);
+}

@@ -1,0 +1,15 @@
+//! The report as its readers get it: golden texts and data, hostile strings, a real browser.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod browser;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod poison;
+#[cfg(test)]
+mod runs;
+#[cfg(test)]
+mod vendored;
