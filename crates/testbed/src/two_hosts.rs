@@ -9,6 +9,8 @@
 use crate::host::{host_interface, ipv4, ipv6, mac};
 use crate::link::{ConfigError, ETHERNET_HEADER, LinkConfig, LinkHandle, Port};
 use crate::{Host, HostId, TeardownError, TestbedError};
+use linerate_model::Clock;
+use linerate_sys::clock::MonoClock;
 use linerate_sys::ethtool::{Ethtool, Offload};
 use linerate_sys::netlink::{
     Aggregation, InterfaceIndex, InterfaceName, MacAddress, Netlink, VethEnd,
@@ -20,6 +22,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::thread::Builder;
+use std::time::Duration;
 
 /// What joins two hosts.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,9 +83,10 @@ impl TwoHosts {
     pub fn create(link: Link, seed: u64) -> Result<Self, TestbedError> {
         link.check()?;
         let [a, b] = [new_namespace("host A")?, new_namespace("host B")?];
-        let element = match link {
+        let link = match link {
             Link::Direct { mtu } => {
                 join_directly(&a, &b, mtu)?;
+                bring_up(&a, &b, Frames::Aggregated)?;
                 None
             }
             Link::Element {
@@ -91,17 +95,12 @@ impl TwoHosts {
                 mtu,
             } => {
                 let ports = join_by_ports(&a, &b, mtu)?;
+                bring_up(&a, &b, Frames::Wire)?;
                 Some(LinkHandle::start(ports, [*a_to_b, *b_to_a], mtu, seed)?)
             }
         };
-        let frames = element
-            .as_ref()
-            .map_or(Frames::Aggregated, |_| Frames::Wire);
-        for (id, namespace) in [(HostId::A, &a), (HostId::B, &b)] {
-            within(namespace, "host setup", move || set_up_host(id, frames))?;
-        }
         Ok(Self {
-            link: element,
+            link,
             a: Host::new(HostId::A, a),
             b: Host::new(HostId::B, b),
         })
@@ -207,6 +206,29 @@ fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Po
     )))?;
     set_up(&mut netlink, index, &near)?;
     Ok(port)
+}
+
+/// Brings both hosts up; when it returns, frames that they send are carried.
+fn bring_up(
+    a: &Arc<NetNamespace>,
+    b: &Arc<NetNamespace>,
+    frames: Frames,
+) -> Result<(), TestbedError> {
+    within(a, "host A", move || set_up_host(HostId::A, frames))?;
+    within(b, "host B", move || set_up_host(HostId::B, frames))?;
+    within(a, "host A", wait_for_host)?;
+    within(b, "host B", wait_for_host)
+}
+
+fn wait_for_host() -> Result<(), TestbedError> {
+    let name = host_interface();
+    let mut netlink = netlink()?;
+    let index = index_of(&mut netlink, &name)?;
+    netlink
+        .wait_operational(index, MonoClock.now().after(COMING_UP))
+        .map_err(TestbedError::step(format!(
+            "waiting for {name} to carry frames"
+        )))
 }
 
 fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> {
@@ -327,6 +349,9 @@ fn on_own_thread<T: Send + 'static>(
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
+
+/// The kernel takes milliseconds, and at worst the second in which it joins link events.
+const COMING_UP: Duration = Duration::from_secs(10);
 
 /// IPv6 needs 1280; a frame must fit into a ring slot of 16 KiB.
 const MTUS: RangeInclusive<u32> = 1280..=16_000;

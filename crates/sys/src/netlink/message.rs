@@ -138,6 +138,21 @@ pub(super) fn link_index(answer: &[u8]) -> Option<u32> {
     (half(answer, 4)? == libc::RTM_NEWLINK).then(|| word(answer, HEADER + 4))?
 }
 
+/// The RFC 2863 state in an `RTM_NEWLINK` answer.
+pub(super) fn operational_state(answer: &[u8]) -> Option<u8> {
+    const IFINFOMSG: usize = 16;
+    const IFLA_OPERSTATE: u16 = 16;
+    link_index(answer)?;
+    let mut at = HEADER + IFINFOMSG;
+    loop {
+        let length = usize::from(half(answer, at)?);
+        if half(answer, at + 2)? == IFLA_OPERSTATE {
+            return answer.get(at + 4).copied();
+        }
+        at += length.max(4).next_multiple_of(4);
+    }
+}
+
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
@@ -180,6 +195,18 @@ mod tests {
         assert_eq!(check(&answer, 9).unwrap_err().raw_os_error(), Some(17));
         assert!(check(&answer, 8).is_err());
         assert!(check(&answer[..12], 9).is_err());
+    }
+
+    #[test]
+    fn the_operational_state_is_found_among_the_attributes() {
+        let mut message = Message::query(libc::RTM_NEWLINK);
+        message.link_header(InterfaceIndex(3), 0);
+        message.text(libc::IFLA_IFNAME, "to-a");
+        message.bytes(16, &[6]);
+        let bytes = message.finish(1);
+        assert_eq!(link_index(&bytes), Some(3));
+        assert_eq!(operational_state(&bytes), Some(6));
+        assert_eq!(operational_state(&bytes[..bytes.len() - 8]), None);
     }
 
     #[test]

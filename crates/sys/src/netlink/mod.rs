@@ -7,18 +7,21 @@
 
 mod message;
 
+use crate::clock::MonoClock;
 use crate::netns::NetNamespace;
+use crate::wake::wait;
+use linerate_model::{Clock, MonoInstant};
 use message::Message;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto,
     socket_with,
 };
 use std::ffi::c_char;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// A name that an interface can have: 1 to 15 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,14 +94,8 @@ pub struct Netlink {
 impl Netlink {
     /// For the calling thread's network namespace.
     pub fn new() -> io::Result<Self> {
-        let socket = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            NETLINK_ROUTE,
-        )?;
         Ok(Self {
-            socket,
+            socket: open(0)?,
             sequence: 0,
         })
     }
@@ -157,6 +154,15 @@ impl Netlink {
         self.request(message)
     }
 
+    /// Whether the interface carries frames: it and its far end are up, and the kernel, which
+    /// notices that some time after, has noticed.
+    pub fn is_operational(&mut self, index: InterfaceIndex) -> io::Result<bool> {
+        let mut message = Message::query(libc::RTM_GETLINK);
+        message.link_header(index, 0);
+        let answer = self.exchange(message)?;
+        Ok(message::operational_state(&answer) == Some(IF_OPER_UP))
+    }
+
     /// Gives the interface an address, at once usable (no duplicate address detection).
     pub fn add_address(
         &mut self,
@@ -186,6 +192,26 @@ impl Netlink {
         self.request(message)
     }
 
+    /// Blocks until [`Netlink::is_operational`], or `deadline`.
+    pub fn wait_operational(
+        &mut self,
+        index: InterfaceIndex,
+        deadline: MonoInstant,
+    ) -> io::Result<()> {
+        // Listens before it looks, so that no change is missed.
+        let changes = open(RTMGRP_LINK)?;
+        let mut change = vec![0_u8; ANSWER];
+        while !self.is_operational(index)? {
+            if MonoClock.now() >= deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            wait([changes.as_fd()], Some(deadline))?;
+            // Nothing to read after a time-out or signal; what changed is looked up anew.
+            let _ = recv(&changes, change.as_mut_slice(), RecvFlags::DONTWAIT);
+        }
+        Ok(())
+    }
+
     fn request(&mut self, message: Message) -> io::Result<()> {
         self.exchange(message).map(drop)
     }
@@ -196,12 +222,24 @@ impl Netlink {
         let bytes = message.finish(self.sequence);
         let kernel = SocketAddrNetlink::new(0, 0);
         sendto(&self.socket, &bytes, SendFlags::empty(), &kernel)?;
-        let mut answer = vec![0_u8; 32 * 1024];
+        let mut answer = vec![0_u8; ANSWER];
         let (length, _) = recv(&self.socket, answer.as_mut_slice(), RecvFlags::empty())?;
         answer.truncate(length);
         message::check(&answer, self.sequence)?;
         Ok(answer)
     }
+}
+
+/// A route-netlink socket that hears of changes in `groups`.
+fn open(groups: u32) -> io::Result<OwnedFd> {
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        NETLINK_ROUTE,
+    )?;
+    bind(&socket, &SocketAddrNetlink::new(0, groups))?;
+    Ok(socket)
 }
 
 fn put_end(message: &mut Message, end: &VethEnd<'_>, mtu: u32, aggregation: Aggregation) {
@@ -230,6 +268,12 @@ const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 /// As an attribute number.
 const AF_INET6: u16 = 10;
+/// `linux/if.h`, RFC 2863.
+const IF_OPER_UP: u8 = 6;
+/// `linux/rtnetlink.h`.
+const RTMGRP_LINK: u32 = 1;
+/// What the kernel's largest message needs (`NLMSG_GOODSIZE`), with room.
+const ANSWER: usize = 32 * 1024;
 /// `linux/if.h`.
 const IFF_UP: u32 = 1;
 /// `linux/netlink.h`: protocol 0, which the socket call writes as none.
