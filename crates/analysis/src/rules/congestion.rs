@@ -47,7 +47,7 @@ impl Rule for Congestion {
             .collect();
         if windows.is_empty() {
             return not_evaluated(format!(
-                "not recorded: {}",
+                "Not recorded: {}",
                 Need::CongestionWindow.describe()
             ));
         }
@@ -121,7 +121,7 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
         ));
     }
     let Some(delays) = Delays::of(evidence) else {
-        return not_evaluated(format!("not recorded: {}", Need::Delay.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
     if delays.queue_stands() {
         return clear(format!(
@@ -149,7 +149,7 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
 fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     let (Some(first), fastest) = (windows.first(), fastest(windows)) else {
         return not_evaluated(format!(
-            "not recorded: {}",
+            "Not recorded: {}",
             Need::CongestionWindow.describe()
         ));
     };
@@ -183,7 +183,7 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
         Need::ReceiverCpu,
         Need::LinkSpeed,
     ];
-    figures.extend(Need::missing(&missing, evidence).map(|text| format!("Was {text}.")));
+    figures.extend(Need::missing(&missing, evidence).map(|text| format!("{text}.")));
     let growing = keeps_growing(evidence);
     if growing {
         figures.push("The window kept growing while nothing was retransmitted, which Linux allows only while the window limits.".to_owned());

@@ -35,7 +35,7 @@ impl Rule for PathLoss {
             return tcp(evidence);
         }
         if !Need::Loss.is_met(evidence) {
-            return not_evaluated(format!("not recorded: {}", Need::Loss.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
         }
         let all = Loss::of(evidence.trials().iter().copied());
         if all.lost == 0 {
@@ -109,7 +109,7 @@ const FEWEST_LOST: u64 = 10;
 fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let rates = evidence.trials().iter().filter_map(|t| t.received_rate);
     let Some(best) = rates.max().map(linerate_model::BitRate::as_f64) else {
-        return not_evaluated(format!("not recorded: {}", Need::ReceivedRate.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::ReceivedRate.describe()));
     };
     // At half of what is known to get through, load does not make loss.
     let pooled = |light: bool| {
@@ -159,7 +159,7 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
 fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let Some(delays) = Delays::of(evidence) else {
         return not_evaluated(format!(
-            "not recorded: {}; {}",
+            "Not recorded: {}; {}",
             Need::SeveralLoads.describe(),
             Need::Delay.describe()
         ));
@@ -200,13 +200,13 @@ fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
         .filter_map(retransmitted)
         .collect();
     let Some(again) = known.into_iter().reduce(u64::saturating_add) else {
-        return not_evaluated(format!("not recorded: {}", Need::Loss.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
     };
     if again == 0 {
         return clear("no segment was retransmitted");
     }
     let Some(delays) = Delays::of(evidence) else {
-        return not_evaluated(format!("not recorded: {}", Need::Delay.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
     let again = words::count(again);
     if delays.queue_stands() {
@@ -217,7 +217,7 @@ fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
         ));
     }
     let Some(share) = window_share(evidence) else {
-        return not_evaluated(format!("not recorded: {}", Need::Chronographs.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
     };
     if share < 0.2 {
         return clear(format!(
