@@ -1,4 +1,5 @@
 use super::*;
+use linerate_model::Ratio;
 use linerate_model::run::Packets;
 use linerate_model::sample::SequenceCount;
 use linerate_model::spec::Pace;
@@ -78,7 +79,7 @@ fn tail_loss_is_seen_and_duplicates_cancel_nothing() {
     assert_eq!(counts(&trial), (1000, 950, 50));
     let packets = trial.packets.unwrap();
     assert_eq!(packets.duplicated, Some(PacketCount::new(50)));
-    assert_eq!(packets.loss_ratio.unwrap().get(), 0.05);
+    assert_eq!(packets.loss_ratio, Some(Ratio::clamped(0.05)));
 }
 
 #[test]
@@ -157,12 +158,12 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
     sender.streams[0].run_delay = Some(Duration::from_millis(50));
     let trial = udp(Some(sender), Some(report(Side::Receiver, 1000, 1000)));
     let cpu = trial.cpu.unwrap().sender.unwrap();
-    assert_eq!(cpu.host_ratio.unwrap().get(), 0.4);
-    assert_eq!(cpu.softirq_ratio.unwrap().get(), 0.1);
-    assert_eq!(cpu.busiest_core_ratio.unwrap().get(), 0.75);
+    assert_eq!(cpu.host_ratio, Some(Ratio::clamped(0.4)));
+    assert_eq!(cpu.softirq_ratio, Some(Ratio::clamped(0.1)));
+    assert_eq!(cpu.busiest_core_ratio, Some(Ratio::clamped(0.75)));
     assert_eq!(cpu.cores.len(), 2);
-    assert_eq!(cpu.thread_ratio.unwrap().get(), 0.4);
-    assert_eq!(cpu.run_delay_ratio.unwrap().get(), 0.05);
+    assert_eq!(cpu.thread_ratio, Some(Ratio::clamped(0.4)));
+    assert_eq!(cpu.run_delay_ratio, Some(Ratio::clamped(0.05)));
     assert_eq!(cpu.host_ns_per_byte, Some(0.0004));
     assert_eq!(trial.counters[&Side::Sender]["cpu.user_ns"], 100);
     assert!(!trial.counters[&Side::Sender].contains_key("cpu.0.user_ns"));
@@ -195,8 +196,8 @@ fn chronograph_shares_are_of_the_time_between_readings() {
     spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
     let trial = trial(0, &spec, Direction::Reverse, Some(sender), None);
     let tcp = trial.tcp.unwrap();
-    assert_eq!(tcp.busy_ratio.unwrap().get(), 0.9);
-    assert_eq!(tcp.rwnd_limited_ratio.unwrap().get(), 0.5);
+    assert_eq!(tcp.busy_ratio, Some(Ratio::clamped(0.9)));
+    assert_eq!(tcp.rwnd_limited_ratio, Some(Ratio::clamped(0.5)));
     assert_eq!(tcp.sndbuf_limited_ratio, None);
     assert_eq!(tcp.retransmitted_segments, Some(2));
     assert_eq!(tcp.cwnd_mean_bytes, Some(ByteCount::new(2000)));

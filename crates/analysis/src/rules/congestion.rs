@@ -4,6 +4,7 @@ use super::evidence::{Delays, Evidence, Need, Regime};
 use super::path_loss::window_share;
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use linerate_model::ByteCount;
 use linerate_model::run::{Confidence, Limit, Trial};
 use linerate_model::spec::Side;
 
@@ -46,7 +47,7 @@ impl Rule for Congestion {
             .collect();
         if windows.is_empty() {
             return not_evaluated(format!(
-                "not recorded: {}",
+                "Not recorded: {}",
                 Need::CongestionWindow.describe()
             ));
         }
@@ -120,7 +121,7 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
         ));
     }
     let Some(delays) = Delays::of(evidence) else {
-        return not_evaluated(format!("not recorded: {}", Need::Delay.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
     if delays.queue_stands() {
         return clear(format!(
@@ -148,7 +149,7 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
 fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     let (Some(first), fastest) = (windows.first(), fastest(windows)) else {
         return not_evaluated(format!(
-            "not recorded: {}",
+            "Not recorded: {}",
             Need::CongestionWindow.describe()
         ));
     };
@@ -182,8 +183,13 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
         Need::ReceiverCpu,
         Need::LinkSpeed,
     ];
-    figures.extend(Need::missing(&missing, evidence).map(|text| format!("Was {text}.")));
-    let supported = of_link.is_some_and(|share| share < 0.5) && rises_with_window(windows);
+    figures.extend(Need::missing(&missing, evidence).map(|text| format!("{text}.")));
+    let growing = keeps_growing(evidence);
+    if growing {
+        figures.push("The window kept growing while nothing was retransmitted, which Linux allows only while the window limits.".to_owned());
+    }
+    let supported =
+        of_link.is_some_and(|share| share < 0.5) && (growing || rises_with_window(windows));
     let confidence = if supported {
         Confidence::Supported
     } else {
@@ -198,22 +204,15 @@ fn fastest(windows: &[Window]) -> f64 {
 
 /// What the RTT must be if the window limits.
 fn implied_rtt(windows: &[Window]) -> Option<String> {
-    let rtt = |window: &Window| (window.rate > 0.0).then(|| window.mean * 8e9 / window.rate);
-    let all: Vec<f64> = windows.iter().filter_map(rtt).collect();
-    let low = all.iter().copied().min_by(f64::total_cmp)?;
-    let high = all.iter().copied().max_by(f64::total_cmp)?;
-    Some(if high < low * 1.05 {
-        format!(
-            "Window / rate = {}: the RTT that makes the window the limit.",
-            words::time(low)
-        )
-    } else {
-        format!(
-            "Window / rate = {} to {}: the RTT that makes the window the limit.",
-            words::time(low),
-            words::time(high)
-        )
-    })
+    let carrying = || windows.iter().filter(|window| window.rate > 0.0);
+    let rtt = |bytes: f64, window: &Window| bytes * 8e9 / window.rate;
+    let low = carrying().map(|w| rtt(w.low, w)).min_by(f64::total_cmp)?;
+    let high = carrying().map(|w| rtt(w.high, w)).max_by(f64::total_cmp)?;
+    Some(format!(
+        "Window / rate = {} to {}: the RTT that makes the window the limit; what makes it so long is not recorded.",
+        words::time(low),
+        words::time(high)
+    ))
 }
 
 /// Whether of any two trials the one with the larger window is the faster, and windows do differ.
@@ -225,6 +224,27 @@ fn rises_with_window(windows: &[Window]) -> bool {
         .all(|pair| pair[0].rate <= pair[1].rate * 1.01);
     let differ = matches!(sorted.as_slice(), [least, .., most] if most.mean > least.mean * 1.2);
     rises && differ
+}
+
+/// Whether the window grew during most trials although nothing was lost: Linux lets it grow only
+/// while it is what limits (`tcp_is_cwnd_limited`).
+fn keeps_growing(evidence: &Evidence<'_>) -> bool {
+    let grew = |trial: &&Trial| {
+        let readings: Vec<_> = trial
+            .intervals
+            .iter()
+            .filter_map(|interval| Some((interval.cwnd_bytes?, interval.retransmitted_segments)))
+            .collect();
+        let quiet = |pair: &&[(ByteCount, Option<u64>)]| pair[1].1 == Some(0);
+        let pairs: Vec<_> = readings.windows(2).filter(quiet).collect();
+        let up = pairs.iter().filter(|pair| pair[1].0 > pair[0].0).count();
+        let down = pairs.iter().filter(|pair| pair[1].0 < pair[0].0).count();
+        // A window that is not the limit stands still; three steps up are not a start only.
+        up >= 3 && down == 0
+    };
+    let subject = evidence.subject();
+    let known = subject.iter().filter(|trial| grew(trial)).count();
+    known > 0 && known * 2 > subject.len()
 }
 
 fn case(

@@ -79,8 +79,8 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
     };
     let intended = highest.intended_load.map_or(0.0, BitRate::as_f64);
     let mut figures = vec![format!(
-        "{} were made up to an intended load of {}; the highest was offered at {} and received at {}.",
-        words::trials(evidence.trials().len()),
+        "{} made up to an intended load of {}; the highest was offered at {} and received at {}.",
+        words::trials_were(evidence.trials().len()),
         words::rate(intended),
         words::rate(highest.offered_load.map_or(0.0, BitRate::as_f64)),
         words::rate(highest.received_rate.map_or(0.0, BitRate::as_f64)),
@@ -138,7 +138,7 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
         .filter(|e| median(e).is_some())
         .max_by_key(median);
     let (Some(fastest), Some(slowest)) = (fastest, slowest) else {
-        return not_evaluated("not recorded: a delay distribution (trials.delay)");
+        return not_evaluated("Not recorded: a delay distribution (trials.delay)");
     };
     let mut claim = format!(
         "Nothing saturated: the median delay was {}",

@@ -44,7 +44,7 @@ impl Rule for Link {
             return clear("request/response keeps one message in flight and does not fill a link");
         }
         if !Need::ReceivedRate.is_met(evidence) && !Need::OfferedLoad.is_met(evidence) {
-            return not_evaluated(format!("not recorded: {}", Need::ReceivedRate.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::ReceivedRate.describe()));
         }
         let regime = evidence.regime();
         if regime == Regime::Nothing {
@@ -154,7 +154,7 @@ impl<'a> View<'a> {
                 words::rate(self.carried),
                 words::rate(speed)
             )),
-            None => not_evaluated(format!("not recorded: {}", Need::LinkSpeed.describe())),
+            None => not_evaluated(format!("Not recorded: {}", Need::LinkSpeed.describe())),
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> View<'a> {
             (Some(true), Some(false)) => Confidence::Weak,
             (None, None) => {
                 return not_evaluated(format!(
-                    "not recorded: {}; {}",
+                    "Not recorded: {}; {}",
                     Need::SeveralLoads.describe(),
                     Need::Delay.describe()
                 ));
@@ -199,7 +199,7 @@ impl<'a> View<'a> {
         let standard = self.on_the_wire().and_then(nominal);
         let Some(speed) = standard.filter(|_| flat == Some(true)) else {
             return not_evaluated(format!(
-                "not recorded: {}; {}",
+                "Not recorded: {}; {}",
                 Need::Ledger.describe(),
                 Need::LinkSpeed.describe()
             ));
@@ -214,7 +214,7 @@ impl<'a> View<'a> {
 
     fn tcp(&self) -> RuleOutcome {
         let Some(delays) = self.delays else {
-            return not_evaluated(format!("not recorded: {}", Need::Delay.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
         };
         if !delays.queue_stands() {
             return clear(format!(
@@ -295,11 +295,9 @@ impl<'a> View<'a> {
         }
         if let Some(plateau) = self.plateau {
             figures.push(format!(
-                "From {} to {} intended, {} to {} arrived.",
-                words::rate(plateau.from),
-                words::rate(plateau.to),
-                words::rate(plateau.lowest),
-                words::rate(plateau.peak)
+                "At {} intended, {} arrived.",
+                words::rates(plateau.from, plateau.to),
+                words::rates(plateau.lowest, plateau.peak)
             ));
         }
         if let Some(placed) = &self.placed {

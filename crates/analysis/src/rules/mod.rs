@@ -17,10 +17,12 @@ mod intended_load;
 mod link;
 mod path_loss;
 mod place;
+mod policer;
 mod receiver_backlog;
 mod receiver_cpu;
 mod receiver_socket;
 mod receiver_window;
+mod sender_app;
 mod sender_buffer;
 mod sender_cpu;
 mod tool;
@@ -47,6 +49,8 @@ pub static ALL: &[&dyn Rule] = &[
     &receiver_socket::ReceiverSocket,
     &receiver_window::ReceiverWindow,
     &sender_buffer::SenderBuffer,
+    &sender_app::SenderApp,
+    &policer::Policer,
     &link::Link,
     &path_loss::PathLoss,
     &congestion::Congestion,

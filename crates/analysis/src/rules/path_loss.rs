@@ -22,7 +22,12 @@ impl Rule for PathLoss {
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[Need::Loss, Need::SeveralLoads, Need::Delay]
+        &[
+            Need::Loss,
+            Need::ReceivedRate,
+            Need::SeveralLoads,
+            Need::Delay,
+        ]
     }
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
@@ -30,7 +35,7 @@ impl Rule for PathLoss {
             return tcp(evidence);
         }
         if !Need::Loss.is_met(evidence) {
-            return not_evaluated(format!("not recorded: {}", Need::Loss.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
         }
         let all = Loss::of(evidence.trials().iter().copied());
         if all.lost == 0 {
@@ -102,19 +107,18 @@ fn elsewhere(evidence: &Evidence<'_>) -> Option<Placed> {
 const FEWEST_LOST: u64 = 10;
 
 fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
-    let highest = evidence
-        .trials()
-        .iter()
-        .filter_map(|t| load(t))
-        .max_by(f64::total_cmp)
-        .unwrap_or(0.0);
-    let half = |low: bool| {
-        let trials = evidence.trials().iter().copied();
-        Loss::of(trials.filter(move |t| load(t).is_some_and(|l| (l <= highest / 2.0) == low)))
+    let rates = evidence.trials().iter().filter_map(|t| t.received_rate);
+    let Some(best) = rates.max().map(linerate_model::BitRate::as_f64) else {
+        return not_evaluated(format!("Not recorded: {}", Need::ReceivedRate.describe()));
     };
-    let (low, high) = (half(true), half(false));
+    // At half of what is known to get through, load does not make loss.
+    let pooled = |light: bool| {
+        let trials = evidence.trials().iter().copied();
+        Loss::of(trials.filter(move |t| load(t).is_some_and(|l| (l <= best / 2.0) == light)))
+    };
+    let (low, high) = (pooled(true), pooled(false));
     if low.sent == 0 {
-        return not_evaluated("a trial at no more than half of the highest load");
+        return not_evaluated("a trial at no more than half of the best received rate");
     }
     if all.lost < FEWEST_LOST {
         return not_evaluated(format!(
@@ -123,7 +127,8 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
         ));
     }
     let told = format!(
-        "up to half of the highest load {} of {} packets were lost ({}), above it {} of {} ({})",
+        "at loads up to {}, {} of {} packets were lost ({}), above it {} of {} ({})",
+        words::rate(best / 2.0),
         words::count(low.lost),
         words::count(low.sent),
         words::percent(low.ratio()),
@@ -154,7 +159,7 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
 fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let Some(delays) = Delays::of(evidence) else {
         return not_evaluated(format!(
-            "not recorded: {}; {}",
+            "Not recorded: {}; {}",
             Need::SeveralLoads.describe(),
             Need::Delay.describe()
         ));
@@ -195,13 +200,13 @@ fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
         .filter_map(retransmitted)
         .collect();
     let Some(again) = known.into_iter().reduce(u64::saturating_add) else {
-        return not_evaluated(format!("not recorded: {}", Need::Loss.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
     };
     if again == 0 {
         return clear("no segment was retransmitted");
     }
     let Some(delays) = Delays::of(evidence) else {
-        return not_evaluated(format!("not recorded: {}", Need::Delay.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
     let again = words::count(again);
     if delays.queue_stands() {
@@ -212,7 +217,7 @@ fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
         ));
     }
     let Some(share) = window_share(evidence) else {
-        return not_evaluated(format!("not recorded: {}", Need::Chronographs.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
     };
     if share < 0.2 {
         return clear(format!(

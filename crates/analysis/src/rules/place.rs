@@ -17,7 +17,7 @@ pub(super) fn examine(
         return clear("no stream of datagrams was sent, so none was dropped there");
     }
     if !Need::Loss.is_met(evidence) {
-        return not_evaluated(format!("not recorded: {}", Need::Loss.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
     }
     if evidence.regime() == Regime::Sender {
         return clear("the sender offered less than intended before anything was lost");
@@ -26,7 +26,7 @@ pub(super) fn examine(
         return clear("no more packets were lost than the goal tolerates");
     }
     let Some(placed) = Placed::of(evidence) else {
-        return not_evaluated(format!("not recorded: {}", Need::Ledger.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Ledger.describe()));
     };
     let share = placed.share(&[place]);
     let unknown = placed.share(&[Place::Unknown]);

@@ -47,14 +47,14 @@ impl Rule for ReceiverCpu {
             Regime::Loss | Regime::Unpaced => {}
         }
         let Some(cpu) = Cpu::of_side(evidence, Side::Receiver) else {
-            return not_evaluated(format!("not recorded: {}", Need::ReceiverCpu.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::ReceiverCpu.describe()));
         };
         if !cpu.is_hot() {
             return if cpu.is_idle() {
                 clear(cpu.figures().join(" "))
             } else {
                 not_evaluated(
-                    "not recorded: CPU time of the receiver's traffic thread (trials.cpu.receiver.thread_ratio)",
+                    "Not recorded: CPU time of the receiver's traffic thread (trials.cpu.receiver.thread_ratio)",
                 )
             };
         }
@@ -68,7 +68,7 @@ impl Rule for ReceiverCpu {
 
 fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     let Some(placed) = Placed::of(evidence) else {
-        return not_evaluated(format!("not recorded: {}", Need::Ledger.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Ledger.describe()));
     };
     let share = placed.share(WAITING);
     if share < 0.1 {
@@ -78,11 +78,9 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         ));
     }
     let claim = format!(
-        "The receiver's CPU limits: {} were lost waiting for it, and {}",
+        "The receiver's CPU limits: {} were lost waiting for it, and {}.",
         placed.figure(WAITING),
-        cpu.figures()
-            .first()
-            .map_or_else(String::new, |figure| lowered(figure))
+        cpu.reason()
     );
     found(share, claim, cpu)
 }
@@ -93,24 +91,15 @@ fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         .mean(|trial| Some(trial.received_rate?.as_f64()))
         .unwrap_or(0.0);
     let claim = format!(
-        "The receiver's CPU limits at {} of L4 payload: {}",
+        "The receiver's CPU limits at {} of L4 payload: {}.",
         words::rate(rate),
-        cpu.figures()
-            .first()
-            .map_or_else(String::new, |figure| lowered(figure))
+        cpu.reason()
     );
     // A busy receiver that never closes its window only just keeps up: it may or may not be the limit.
     match window {
         Some(window) if window >= 0.2 => found(window, claim, cpu),
         _ => found(0.5, claim, cpu),
     }
-}
-
-fn lowered(figure: &str) -> String {
-    let mut letters = figure.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(letters).collect()
-    })
 }
 
 fn found(share: f64, claim: String, cpu: &Cpu) -> RuleOutcome {

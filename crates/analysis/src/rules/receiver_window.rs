@@ -36,7 +36,7 @@ impl Rule for ReceiverWindow {
             return clear("everything that was intended was carried");
         }
         let Some(share) = evidence.tcp(|tcp| Some(tcp.rwnd_limited_ratio?.get())) else {
-            return not_evaluated(format!("not recorded: {}", Need::Chronographs.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
         };
         if share < LEAST_SHARE {
             return clear(format!(

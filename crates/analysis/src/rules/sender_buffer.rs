@@ -43,7 +43,7 @@ impl Rule for SenderBuffer {
 
 fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
     let Some(share) = evidence.tcp(|tcp| Some(tcp.sndbuf_limited_ratio?.get())) else {
-        return not_evaluated(format!("not recorded: {}", Need::Chronographs.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
     };
     if share < LEAST_SHARE {
         return clear(format!(
@@ -87,7 +87,7 @@ fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
     }
     if !known {
         return not_evaluated(
-            "not recorded: datagrams that the sender's system refused (trials.raw.streams.refused)",
+            "Not recorded: datagrams that the sender's system refused (trials.raw.streams.refused)",
         );
     }
     let share = linerate_model::Ratio::of(refused, refused.saturating_add(sent)).get();

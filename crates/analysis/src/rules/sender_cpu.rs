@@ -30,7 +30,7 @@ impl Rule for SenderCpu {
             return clear("request/response at rest does not load a CPU");
         }
         if !Need::OfferedLoad.is_met(evidence) {
-            return not_evaluated(format!("not recorded: {}", Need::OfferedLoad.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::OfferedLoad.describe()));
         }
         match evidence.regime() {
             Regime::Nothing => clear("the sender offered every load that was intended"),
@@ -96,10 +96,41 @@ impl Cpu {
 
     /// Whether CPU time was what was missing.
     pub(super) fn is_hot(&self) -> bool {
-        self.thread.is_some_and(|thread| thread >= HOT)
+        self.pressure() >= HOT
             || self.throttled >= THROTTLED
-            || self.steal >= STOLEN
             || self.softirq_cores.is_some_and(|cores| cores >= HOT)
+    }
+
+    /// Share of the time that the thread could do nothing else: it ran, waited, or had no host.
+    fn pressure(&self) -> f64 {
+        let stolen = if self.steal >= STOLEN {
+            self.steal
+        } else {
+            0.0
+        };
+        (self.thread.unwrap_or(0.0) + stolen).min(1.0)
+    }
+
+    /// What took the CPU time, to follow "because" or "and".
+    pub(super) fn reason(&self) -> String {
+        let side = self.name();
+        if self.throttled >= THROTTLED {
+            let stopped = words::percent(self.throttled);
+            return format!("its CPU quota stopped the {side} {stopped} of the time");
+        }
+        if self.pressure() >= HOT {
+            let share = words::percent(self.pressure());
+            return format!("the {side}'s thread ran, or waited for a core, {share} of the time");
+        }
+        let cores = self.softirq_cores.unwrap_or(0.0);
+        format!("soft interrupts took {cores:.2} cores of the {side}")
+    }
+
+    fn name(&self) -> &'static str {
+        match self.side {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        }
     }
 
     /// Whether there was clearly CPU time left.
@@ -109,10 +140,7 @@ impl Cpu {
 
     /// One sentence per figure.
     pub(super) fn figures(&self) -> Vec<String> {
-        let side = match self.side {
-            Side::Sender => "sender",
-            Side::Receiver => "receiver",
-        };
+        let side = self.name();
         let mut figures = Vec::new();
         if let Some(thread) = self.thread {
             figures.push(format!(
@@ -156,43 +184,32 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
             clear(cpu.figures().join(" "))
         } else {
             not_evaluated(
-                "not recorded: CPU time of the sender's traffic thread (trials.cpu.sender.thread_ratio)",
+                "Not recorded: CPU time of the sender's traffic thread (trials.cpu.sender.thread_ratio)",
             )
         };
     }
     let offered = evidence
         .mean(|trial| Some(trial.offered_load?.as_f64()))
         .unwrap_or(0.0);
-    let pressure = cpu.thread.unwrap_or(0.0).max(cpu.throttled).max(cpu.steal);
     let share = if evidence.regime() == Regime::Unpaced {
         let window = evidence
             .tcp(|tcp| Some(tcp.rwnd_limited_ratio?.get()))
             .unwrap_or(0.0);
-        pressure.min(1.0 - window)
+        cpu.pressure().max(cpu.throttled).min(1.0 - window)
     } else {
         Gap::of(&evidence.stressed()).short_share().max(0.5)
     };
     let mut figures = shortfall(evidence);
     figures.extend(cpu.figures());
-    let because = if cpu.throttled >= THROTTLED {
-        format!(
-            "its CPU quota stopped it {} of the time",
-            words::percent(cpu.throttled)
-        )
-    } else {
-        format!(
-            "its thread ran, or waited for a core, {} of the time",
-            words::percent(pressure)
-        )
-    };
     Case {
         limit: Limit::SenderCpu,
         side: Some(Side::Sender),
         share: Some(share),
         confidence: Confidence::Supported,
         claim: format!(
-            "The sender's CPU limits: it offered {} of L4 payload on average, and {because}.",
-            words::rate(offered)
+            "The sender's CPU limits: it offered {} of L4 payload on average, and {}.",
+            words::rate(offered),
+            cpu.reason()
         ),
         evidence: figures,
         change: CHANGE,
@@ -204,7 +221,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
 /// A sender that falls short without loss is limited in itself; that its CPU is why, is likely only.
 fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence.regime() != Regime::Sender {
-        return not_evaluated(format!("not recorded: {}", Need::SenderCpu.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::SenderCpu.describe()));
     }
     let offered = |trial: &&linerate_model::run::Trial| trial.offered_load;
     let best = evidence.trials().iter().filter_map(offered).max();
@@ -230,10 +247,12 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
             "A rate that falls when more is asked for points to work done per attempt, not to a link.".to_owned(),
         );
     }
-    figures.push(
+    figures.push(if Need::SenderCpu.is_met(evidence) {
+        "The sender's thread polls, so its CPU time shows nothing.".to_owned()
+    } else {
         "CPU use was not recorded, so that the sender's CPU is the cause is likely, not shown."
-            .to_owned(),
-    );
+            .to_owned()
+    });
     Case {
         limit: Limit::SenderCpu,
         side: Some(Side::Sender),

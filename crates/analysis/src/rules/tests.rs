@@ -1,1 +1,339 @@
+//! Conformance: every rule in [`ALL`] has case files of all three outcomes, and they hold.
 
+use super::*;
+use crate::assemble::{self, tests::any_report};
+use linerate_model::BitRate;
+use linerate_model::run::{Confidence, Run, RunKind};
+use linerate_model::spec::{Direction, Pace, TestSpec};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A run, in short, and what must be said of it.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseFile {
+    about: String,
+    run: Map<String, Value>,
+    expect: Expect,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expect {
+    outcome: String,
+    confidence: Option<Confidence>,
+    side: Option<Side>,
+    share_at_least: Option<f64>,
+    /// Part of the claim.
+    claim: Option<String>,
+    /// Part of one sentence of evidence.
+    evidence: Option<String>,
+    /// Part of what clears it.
+    because: Option<String>,
+    /// Part of what is missing.
+    missing: Option<String>,
+    /// What the whole run's verdict must be.
+    verdict: Option<Limit>,
+}
+
+fn cases(rule: &str) -> Vec<(String, CaseFile)> {
+    let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "cases", rule].iter().collect();
+    let entries = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("rule {rule} needs case files in {folder:?}: {error}"));
+    let mut cases: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let case = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+            (path.file_stem().unwrap().to_str().unwrap().to_owned(), case)
+        })
+        .collect();
+    cases.sort_by(|a, b| a.0.cmp(&b.0));
+    cases
+}
+
+/// Fills in what every run document has, so that a case shows only what matters.
+fn run(short: &Map<String, Value>) -> Run {
+    let mut whole = json!({
+        "schema": linerate_model::run::SCHEMA, "id": "case", "status": "complete",
+        "tool": {"name": "linerate"}, "config": {}, "trials": [], "goals": [],
+    });
+    let transport = if short["kind"] == "tcp" { "tcp" } else { "udp" };
+    for (key, value) in short {
+        whole[key] = value.clone();
+    }
+    let trials = whole["trials"].as_array_mut().into_iter().flatten();
+    for (index, trial) in trials.enumerate() {
+        let given = [
+            ("index", json!(index)),
+            ("transport", json!(transport)),
+            ("direction", json!("forward")),
+            ("valid", json!(true)),
+            ("duration_s", Value::Null),
+        ];
+        fill(trial, given);
+    }
+    for goal in whole["goals"].as_array_mut().into_iter().flatten() {
+        let given = [
+            ("direction", json!("forward")),
+            ("reached", json!(true)),
+            ("width_ratio", Value::Null),
+            ("trials", json!(10)),
+            ("time_s", json!(10.0)),
+        ];
+        fill(goal, given);
+    }
+    serde_json::from_value(whole).unwrap()
+}
+
+fn fill<const N: usize>(object: &mut Value, defaults: [(&str, Value); N]) {
+    let object = object.as_object_mut().unwrap();
+    for (key, value) in defaults {
+        object.entry(key).or_insert(value);
+    }
+}
+
+/// Everything that does not hold, one line each.
+fn complaints(
+    rule: &str,
+    expect: &Expect,
+    verdict: &Verdict,
+    outcome: &RuleOutcome,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut check = |holds: bool, what: &str| {
+        if !holds {
+            wrong.push(format!("{what}: {outcome:?}"));
+        }
+    };
+    let part = |want: &Option<String>, text: &str| {
+        want.as_ref()
+            .is_none_or(|want| text.contains(want.as_str()))
+    };
+    match outcome {
+        RuleOutcome::Found { verdict } => {
+            check(expect.outcome == "found", "outcome");
+            check(
+                expect.confidence.is_none_or(|c| c == verdict.confidence),
+                "confidence",
+            );
+            check(
+                expect.side.is_none_or(|side| Some(side) == verdict.side),
+                "side",
+            );
+            let share = verdict.share_ratio.map(Ratio::get);
+            check(
+                expect
+                    .share_at_least
+                    .is_none_or(|least| share >= Some(least)),
+                "share",
+            );
+            check(part(&expect.claim, &verdict.claim), "claim");
+            check(
+                part(&expect.evidence, &verdict.evidence.join("\n")),
+                "evidence",
+            );
+        }
+        RuleOutcome::Clear { because } => {
+            check(expect.outcome == "clear", "outcome");
+            check(part(&expect.because, because), "because");
+        }
+        RuleOutcome::NotEvaluated { missing } => {
+            check(expect.outcome == "not-evaluated", "outcome");
+            check(part(&expect.missing, missing), "missing");
+        }
+    }
+    if expect.verdict.is_some_and(|limit| limit != verdict.limit) {
+        wrong.push(format!("the run's verdict: {verdict:?}"));
+    }
+    wrong
+        .into_iter()
+        .map(|text| format!("{rule}: {text}"))
+        .collect()
+}
+
+#[test]
+fn every_rule_has_cases_of_all_three_outcomes_and_they_hold() {
+    let mut wrong = Vec::new();
+    for rule in ALL {
+        let mut outcomes = BTreeSet::new();
+        for (name, case) in cases(rule.id()) {
+            let (verdict, findings) = diagnose(&run(&case.run));
+            let finding = findings
+                .iter()
+                .find(|finding| finding.rule == rule.id())
+                .unwrap();
+            let id = format!("{}/{name} ({})", rule.id(), case.about);
+            wrong.extend(complaints(&id, &case.expect, &verdict, &finding.outcome));
+            outcomes.insert(case.expect.outcome.clone());
+        }
+        for outcome in ["found", "clear", "not-evaluated"] {
+            if !outcomes.contains(outcome) {
+                wrong.push(format!("{} has no case that is {outcome}", rule.id()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_case_folder_belongs_to_a_rule() {
+    let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "cases"].iter().collect();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name();
+        assert!(
+            ALL.iter().any(|rule| rule.id() == name.to_str().unwrap()),
+            "{name:?}"
+        );
+    }
+}
+
+#[test]
+fn the_registry_is_in_order() {
+    let ids: BTreeSet<_> = ALL.iter().map(|rule| rule.id()).collect();
+    assert_eq!(ids.len(), ALL.len(), "ids must be unique");
+    for rule in ALL {
+        let id = rule.id();
+        assert!(
+            id.chars().all(|c| c.is_ascii_lowercase() || c == '-'),
+            "{id}"
+        );
+        assert_eq!(id, rule.limit().as_str());
+        let summary = rule.summary();
+        assert!(
+            summary.ends_with('.') && summary.matches(". ").count() == 0,
+            "{id}: {summary}"
+        );
+        assert!(!rule.needs().is_empty(), "{id}");
+    }
+    assert_eq!(ALL.last().map(|rule| rule.id()), Some("unknown"));
+}
+
+#[test]
+fn every_claim_is_a_sentence_and_every_finding_proposes_an_experiment() {
+    for rule in ALL {
+        for (name, case) in cases(rule.id()) {
+            let (_, findings) = diagnose(&run(&case.run));
+            for finding in findings {
+                let RuleOutcome::Found { verdict } = finding.outcome else {
+                    continue;
+                };
+                let id = format!("{}/{name}: {}", rule.id(), finding.rule);
+                assert!(verdict.claim.ends_with('.'), "{id}: {}", verdict.claim);
+                assert!(!verdict.claim.contains(".."), "{id}: {}", verdict.claim);
+                assert!(verdict.experiment.is_some(), "{id}");
+                for sentence in &verdict.evidence {
+                    assert!(sentence.ends_with('.'), "{id}: {sentence}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_direction_that_is_limited_speaks_for_a_run_both_ways() {
+    let mut both = run(&cases("intended-load")
+        .into_iter()
+        .find(|(name, _)| name == "udp-carried")
+        .unwrap()
+        .1
+        .run);
+    let other = run(&cases("receiver-socket")
+        .into_iter()
+        .find(|(name, _)| name == "slow-reader")
+        .unwrap()
+        .1
+        .run);
+    both.trials
+        .extend(other.trials.into_iter().map(|mut trial| {
+            trial.direction = Direction::Reverse;
+            trial
+        }));
+    let (verdict, _) = diagnose(&both);
+    assert_eq!(verdict.limit, Limit::ReceiverSocket);
+    assert!(verdict.claim.starts_with("Reverse: "), "{}", verdict.claim);
+}
+
+#[test]
+fn a_run_of_parts_takes_the_verdict_of_the_limited_part() {
+    let part = |rule: &str, name: &str| {
+        let case = cases(rule)
+            .into_iter()
+            .find(|case| case.0 == name)
+            .unwrap()
+            .1;
+        run(&case.run)
+    };
+    let mut demo = part("unknown", "no-trial");
+    demo.kind = RunKind::Demo;
+    demo.parts = vec![
+        part("intended-load", "latency"),
+        part("link", "shaped-search"),
+        part("unknown", "only-rates"),
+    ];
+    let (verdict, _) = diagnose(&demo);
+    assert_eq!(verdict.limit, Limit::Link);
+    assert!(verdict.claim.starts_with("saturate: "), "{}", verdict.claim);
+}
+
+fn any_run() -> impl Strategy<Value = Run> {
+    let rate = || proptest::option::of(prop_oneof![0..2_000_000_000_u64, any::<u64>()]);
+    let side = |side| proptest::option::of(any_report(side));
+    let trial = (
+        rate(),
+        any::<bool>(),
+        side(Side::Sender),
+        side(Side::Receiver),
+        rate(),
+    )
+        .prop_map(|(load, tcp, sender, receiver, other)| {
+            let pace = load.map_or(Pace::Unpaced, |bps| Pace::At(BitRate::from_bps(bps)));
+            let mut spec = TestSpec::udp_datagrams(pace);
+            if tcp {
+                spec.transport = linerate_model::spec::Transport::Tcp;
+            }
+            let mut trial = assemble::trial(0, &spec, Direction::Forward, sender, receiver);
+            trial.received_rate = other.map(BitRate::from_bps).or(trial.received_rate);
+            trial
+        });
+    let kind = proptest::sample::select(vec![
+        RunKind::Latency,
+        RunKind::Saturate,
+        RunKind::Tcp,
+        RunKind::Udp,
+    ]);
+    let bound = proptest::sample::select(vec!["limit", "loss", "delay", "sender"]);
+    let goals = proptest::option::of((rate(), rate(), bound));
+    (kind, proptest::collection::vec(trial, 0..4), goals).prop_map(|(kind, trials, goal)| {
+        let mut short = Map::new();
+        short.insert("kind".to_owned(), json!(kind.as_str()));
+        if let Some((low, high, by)) = goal {
+            short.insert(
+                "goals".to_owned(),
+                json!([{"loss_goal_ratio": 0.0, "lower_bound_bps": low, "upper_bound_bps": high,
+                        "conditional_throughput_bps": low, "bounded_by": by}]),
+            );
+        }
+        Run {
+            trials,
+            ..run(&short)
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_run_makes_a_rule_panic_or_a_verdict_certain(run in any_run()) {
+        let (verdict, findings) = diagnose(&run);
+        prop_assert_ne!(verdict.confidence, Confidence::Confirmed);
+        prop_assert_eq!(findings.len(), ALL.len());
+        for finding in findings {
+            if let RuleOutcome::Found { verdict } = finding.outcome {
+                prop_assert_ne!(verdict.confidence, Confidence::Confirmed);
+                prop_assert!(!verdict.claim.is_empty());
+            }
+        }
+    }
+}

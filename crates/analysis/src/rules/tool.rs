@@ -40,7 +40,7 @@ impl Rule for Tool {
             .filter_map(|trial| trial.offered_load)
             .max();
         let Some(offered) = offered.map(BitRate::as_f64) else {
-            return not_evaluated(format!("not recorded: {}", Need::OfferedLoad.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::OfferedLoad.describe()));
         };
         let regime = evidence.regime();
         if regime == Regime::Nothing {
@@ -83,11 +83,11 @@ fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) ->
         )
     });
     if evidence.regime() != Regime::Sender {
-        let missing = || not_evaluated(format!("not recorded: {}", Need::Ceiling.describe()));
+        let missing = || not_evaluated(format!("Not recorded: {}", Need::Ceiling.describe()));
         return below.map_or_else(missing, clear);
     }
     let Some(cpu) = Cpu::of_side(evidence, Side::Sender) else {
-        return not_evaluated(format!("not recorded: {}", Need::SenderCpu.describe()));
+        return not_evaluated(format!("Not recorded: {}", Need::SenderCpu.describe()));
     };
     if cpu.is_hot() {
         return clear(format!(
@@ -97,7 +97,7 @@ fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) ->
     }
     if !cpu.is_idle() {
         return not_evaluated(
-            "not recorded: CPU time of the sender's traffic thread (trials.cpu.sender.thread_ratio)",
+            "Not recorded: CPU time of the sender's traffic thread (trials.cpu.sender.thread_ratio)",
         );
     }
     let mut figures = cpu.figures();

@@ -37,7 +37,7 @@ impl Rule for Unknown {
             return not_evaluated("the run has no trial");
         }
         if !Need::ReceivedRate.is_met(evidence) && !Need::OfferedLoad.is_met(evidence) {
-            return not_evaluated(format!("not recorded: {}", Need::ReceivedRate.describe()));
+            return not_evaluated(format!("Not recorded: {}", Need::ReceivedRate.describe()));
         }
         match evidence.regime() {
             Regime::Loss => loss(evidence),
@@ -61,6 +61,18 @@ fn best(evidence: &Evidence<'_>) -> f64 {
     let rate = |trial: &&linerate_model::run::Trial| trial.received_rate.or(trial.offered_load);
     let best = evidence.trials().iter().filter_map(rate).max();
     best.map_or(0.0, linerate_model::BitRate::as_f64)
+}
+
+/// More lines than these repeat themselves.
+const MOST_LINES: usize = 4;
+
+fn told(trial: &linerate_model::run::Trial) -> Option<String> {
+    Some(format!(
+        "Of {} intended, {} arrived with {} lost.",
+        trial.intended_load?,
+        trial.received_rate?,
+        trial.loss_ratio()?
+    ))
 }
 
 /// The shape of the curve tells the receiver from the path where counters do not.
@@ -91,17 +103,26 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
             evidence,
         );
     };
+    let carried = evidence
+        .relaxed()
+        .iter()
+        .filter_map(|t| t.intended_load)
+        .max();
+    let fine = carried.map_or_else(String::new, |load| format!("{load} arrives whole, but "));
     let claim = format!(
-        "The receiver limits: {} arrive at best, and only {} when {} is intended, with {} of the packets lost; its CPU or its socket, the log does not tell.",
+        "The receiver limits: {fine}at most {} arrives, and only {} when {} is intended, with {} of the packets lost; its CPU or its socket, the log does not tell.",
         words::rate(falling.peak),
         words::rate(falling.last),
         words::rate(falling.to),
         words::percent(highest)
     );
-    let figures = vec![
-        format!("Loss begins between the loads that were carried and {}.", words::rate(falling.from)),
-        "A rate that falls as more is offered shows a host that spends its time on packets it then drops; a link keeps its rate.".to_owned(),
-    ];
+    let mut figures: Vec<String> = evidence
+        .stressed()
+        .iter()
+        .filter_map(|t| told(t))
+        .take(MOST_LINES)
+        .collect();
+    figures.push("A rate that falls as more is offered shows a host that spends its time on packets it then drops; a link keeps its rate.".to_owned());
     case(Some(Side::Receiver), claim, figures, evidence)
 }
 
@@ -122,7 +143,7 @@ fn case(
     } else {
         Need::Ledger
     });
-    figures.extend(Need::missing(&wanted, evidence).map(|text| format!("Was {text}.")));
+    figures.extend(Need::missing(&wanted, evidence).map(|text| format!("{text}.")));
     Case {
         limit: Limit::Unknown,
         side,

@@ -41,8 +41,21 @@ pub(super) fn nanos(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64() * 1e9
 }
 
-/// `1 trial`, `2 trials`.
-pub(super) fn trials(n: usize) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{n} trial{plural}")
+/// `1 trial was`, `2 trials were`.
+pub(super) fn trials_were(n: usize) -> String {
+    if n == 1 {
+        "1 trial was".to_owned()
+    } else {
+        format!("{n} trials were")
+    }
+}
+
+/// `95.64 Mbit/s`, or `64.30 Mbit/s to 89.10 Mbit/s`.
+pub(super) fn rates(from: f64, to: f64) -> String {
+    let (from, to) = (rate(from), rate(to));
+    if from == to {
+        from
+    } else {
+        format!("{from} to {to}")
+    }
 }

@@ -192,8 +192,11 @@ impl Placed {
         named.map_or("", |source| &source.1)
     }
 
-    /// `12 of 34 lost packets (35.3 %)`.
+    /// `12 of 34 lost packets (35.3 %)`, or `all 34 lost packets`.
     pub(in crate::rules) fn figure(&self, places: &[Place]) -> String {
+        if self.at(places) == self.lost {
+            return format!("all {} lost packets", words::count(self.lost));
+        }
         format!(
             "{} of {} lost packets ({})",
             words::count(self.at(places)),

@@ -104,6 +104,7 @@ impl<'a> Evidence<'a> {
         let above = |trial: &Trial| floor.is_none_or(|floor| trial.intended_load > Some(floor));
         let gave_way = |trial: &Trial| {
             is_short(trial)
+                || is_behind(trial)
                 || trial
                     .loss_ratio()
                     .is_some_and(|loss| loss.get() > tolerated)
@@ -237,6 +238,17 @@ pub(super) fn is_short(trial: &Trial) -> bool {
         .and_then(|(bytes, time)| linerate_model::BitRate::of(bytes, time))
         .map_or(0.0, linerate_model::BitRate::as_f64);
     intended.as_f64() - offered.as_f64() > intended.as_f64() * SHORT_RATIO + 2.0 * packet
+}
+
+/// Whether a paced load arrived more slowly than it was offered: a queue filled during the trial.
+fn is_behind(trial: &Trial) -> bool {
+    // Twice what three digits of a log and a path's own delay can hide.
+    const BEHIND_RATIO: f64 = 0.02;
+    let rates = trial.offered_load.zip(trial.received_rate);
+    trial.intended_load.is_some()
+        && rates.is_some_and(|(offered, received)| {
+            received.as_f64() < offered.as_f64() * (1.0 - BEHIND_RATIO)
+        })
 }
 
 fn cpu(trial: &Trial, side: Side) -> Option<&CpuSide> {

@@ -100,7 +100,7 @@ impl Need {
             .filter(|need| !need.is_met(evidence))
             .map(|need| need.describe())
             .collect();
-        (!missing.is_empty()).then(|| format!("not recorded: {}", missing.join("; ")))
+        (!missing.is_empty()).then(|| format!("Not recorded: {}", missing.join("; ")))
     }
 }
 

@@ -1,0 +1,113 @@
+//! A policer: packets above a rate are dropped at once, without waiting in a queue.
+
+use super::evidence::{Delays, Evidence, Need, Placed, Plateau, Regime};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use linerate_model::ByteCount;
+use linerate_model::run::{Confidence, Limit, Place};
+
+/// Something in the path drops what exceeds a rate.
+pub(super) struct Policer;
+
+/// A queue of fewer packets than these is none that a link would have.
+const SHORTEST_QUEUE: f64 = 4.0;
+
+impl Rule for Policer {
+    fn id(&self) -> &'static str {
+        "policer"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::Policer
+    }
+
+    fn summary(&self) -> &'static str {
+        "The path passes the same rate at every load and drops the rest at once: no queue stands."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Ledger, Need::SeveralLoads, Need::Delay]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if evidence.is_latency() || evidence.is_tcp() {
+            return not_evaluated("datagrams at two or more loads");
+        }
+        if evidence.regime() != Regime::Loss {
+            return clear("nothing that was offered was lost first");
+        }
+        let Some(plateau) = Plateau::of(evidence) else {
+            return clear("no load lost more than the goal tolerates");
+        };
+        match plateau.is_flat() {
+            Some(true) => {}
+            Some(false) => {
+                return clear(format!(
+                    "no plateau: {} arrived at {} intended",
+                    words::rates(plateau.lowest, plateau.peak),
+                    words::rates(plateau.from, plateau.to)
+                ));
+            }
+            None => {
+                return not_evaluated(format!("Not recorded: {}", Need::SeveralLoads.describe()));
+            }
+        }
+        let (Some(placed), Some(delays)) = (Placed::of(evidence), Delays::of(evidence)) else {
+            let missing = Need::missing(&[Need::Ledger, Need::Delay], evidence);
+            return not_evaluated(missing.unwrap_or_default());
+        };
+        decide(evidence, plateau, &placed, delays)
+    }
+}
+
+fn decide(
+    evidence: &Evidence<'_>,
+    plateau: Plateau,
+    placed: &Placed,
+    delays: Delays,
+) -> RuleOutcome {
+    let share = placed.share(&[Place::Network]);
+    if placed.share(&[Place::Unknown]) >= 0.5 {
+        return not_evaluated(format!("Not recorded: {}", Need::Ledger.describe()));
+    }
+    if share < 0.5 {
+        let network = placed.figure(&[Place::Network]);
+        return clear(format!("{network} were lost in the network"));
+    }
+    if delays.queue_stands() {
+        return clear(format!(
+            "a queue stands under load (median delay variation {})",
+            words::time(delays.loaded)
+        ));
+    }
+    let packet = evidence
+        .mean(|trial| trial.payload_bytes.map(ByteCount::get).map(words::nanos))
+        .map(|bytes| bytes * 8e9 / plateau.peak.max(1.0));
+    let queued = packet.map(|packet| (delays.loaded - delays.base).max(0.0) / packet);
+    let mut figures = vec![format!(
+        "Median delay variation was {} under load and {} without.",
+        words::time(delays.loaded),
+        words::time(delays.base)
+    )];
+    if let Some(queued) = queued {
+        figures.push(format!(
+            "At this rate that is a queue of {queued:.1} packets."
+        ));
+    }
+    let none = queued.is_some_and(|queued| queued < SHORTEST_QUEUE);
+    Case {
+        limit: Limit::Policer,
+        side: None,
+        share: Some(share),
+        confidence: if none { Confidence::Supported } else { Confidence::Weak },
+        claim: format!(
+            "A policer limits: {} of L4 payload passed at {} intended, and {} were dropped in the network without queueing.",
+            words::rate(plateau.peak),
+            words::rates(plateau.from, plateau.to),
+            placed.figure(&[Place::Network])
+        ),
+        evidence: figures,
+        change: "send the same load in bursts of 64 packets with pauses between",
+        expect: "a policer passes bursts that fit its bucket at the speed of the line; a link spreads them",
+    }
+    .found()
+}

@@ -1,0 +1,77 @@
+//! The sending application: TCP had nothing to send.
+
+use super::evidence::{Evidence, Need, Regime};
+use super::sender_cpu::Cpu;
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use linerate_model::run::{Confidence, Limit};
+use linerate_model::spec::Side;
+
+/// The application did not give TCP enough data.
+pub(super) struct SenderApp;
+
+/// A sender that is idle for less than this share of the time is not starved.
+const LEAST_IDLE: f64 = 0.2;
+
+impl Rule for SenderApp {
+    fn id(&self) -> &'static str {
+        "sender-app"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::SenderApp
+    }
+
+    fn summary(&self) -> &'static str {
+        "TCP was idle because the sending application gave it no data, with CPU time to spare."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Chronographs, Need::SenderCpu]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if !evidence.is_tcp() {
+            return clear("a load of datagrams is what the sender was told to offer");
+        }
+        if evidence.regime() == Regime::Nothing {
+            return clear("the application offered what was intended");
+        }
+        let Some(busy) = evidence.tcp(|tcp| Some(tcp.busy_ratio?.get())) else {
+            return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
+        };
+        if busy > 1.0 - LEAST_IDLE {
+            return clear(format!(
+                "TCP had data to send {} of the time",
+                words::percent(busy)
+            ));
+        }
+        let cpu = Cpu::of_side(evidence, Side::Sender);
+        if let Some(hot) = cpu.as_ref().filter(|cpu| cpu.is_hot()) {
+            return clear(format!("the application had no CPU time: {}", hot.reason()));
+        }
+        let idle = words::percent(1.0 - busy);
+        let mut figures = vec![format!(
+            "TCP had data to send {} of the trial (chronograph of the sending side).",
+            words::percent(busy)
+        )];
+        figures.extend(cpu.iter().flat_map(Cpu::figures));
+        let known = cpu.is_some_and(|cpu| cpu.is_idle());
+        Case {
+            limit: Limit::SenderApp,
+            side: Some(Side::Sender),
+            share: Some(1.0 - busy),
+            confidence: if known {
+                Confidence::Supported
+            } else {
+                Confidence::Weak
+            },
+            claim: format!(
+                "The sending application limits: {idle} of the time TCP had nothing to send."
+            ),
+            evidence: figures,
+            change: "send without pauses, in larger writes",
+            expect: "the rate grows until something else limits",
+        }
+        .found()
+    }
+}
