@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum ProtocolError {
     /// A message's body is not what its kind says.
     #[error(
-        "the far end sent a {message} message that cannot be read (state {state}, offset {offset}, body {bytes}): {cause}"
+        "the far end sent a message {message} that cannot be read (state {state}, offset {offset}, body {bytes}): {cause}"
     )]
     Body {
         /// This end's state.
@@ -50,7 +50,7 @@ pub enum ProtocolError {
     },
     /// A message's length is none, or more than its kind may have.
     #[error(
-        "the far end announced a {message} message of {length} bytes (state {state}, offset {offset}, bytes {bytes}): 1 to {most} are valid"
+        "the far end announced {length} bytes for message {message} (state {state}, offset {offset}, bytes {bytes}): 1 to {most} are valid"
     )]
     Length {
         /// This end's state.

@@ -20,9 +20,11 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
         let mut core = Core::new(Role::Client, config.timeout, now);
-        let version = clean(&config.version, super::MAX_NAME);
-        core.link
-            .send_short(now, &Message::Hello(Hello { version }));
+        let hello = Message::Hello(Hello {
+            tool: "linerate".to_owned(),
+            version: clean(&config.version, super::MAX_NAME),
+        });
+        core.link.send_short(now, &hello);
         Self {
             core,
             limits: Limits::default(),

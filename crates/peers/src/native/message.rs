@@ -123,9 +123,12 @@ pub enum Message {
     Aborted(TestNumber),
 }
 
-/// Body of `Hello`.
+/// Body of `Hello`. With the preamble it is longer than the 37 bytes an iperf3 server waits for, so that
+/// such a server answers at once and is recognised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
+    /// The tool's name: `linerate`.
+    pub tool: String,
     /// The tool's version.
     pub version: String,
 }

@@ -1,6 +1,8 @@
 //! What every protocol must do, walked over the registry: being listed is being tested.
 
 mod harness;
+mod native;
+mod transcripts;
 
 use harness::{End, later, session, specs};
 use linerate_peers::{ALL, Action, Input, PeerKind, ProtocolError};

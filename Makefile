@@ -1,0 +1,46 @@
+# linerate: what a person or a machine does with this repository.
+# The work itself is in cargo and in ci/; this file says what is missing before it starts.
+
+CARGO ?= cargo
+.DEFAULT_GOAL := all
+.PHONY: all build demo test bench lint fmt docs clean help
+
+all: build ## build, the same as `make build`
+
+build: ## build target/release/linerate
+	@ci/need cargo
+	$(CARGO) build --release --locked
+
+demo: ## measure between two hosts made of this one, without privileges; writes report.html
+	@ci/need cargo namespaces
+	$(CARGO) build --release --locked
+	target/release/linerate demo -o report.html
+
+test: ## everything: lints, unit, conformance, simulation, namespace and browser tests
+	@ci/need cargo namespaces packages-test
+	@ci/test
+
+bench: ## compare with iperf3 and sockperf on this machine; prints ratios with intervals
+	@ci/need cargo namespaces packages-bench
+	$(CARGO) bench --workspace --locked
+
+lint: ## formatting, workspace checks, clippy
+	@ci/need cargo
+	$(CARGO) fmt --all --check
+	$(CARGO) xtask check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fmt: ## format the sources
+	@ci/need cargo
+	$(CARGO) fmt --all
+
+docs: ## API documentation of every room, in target/doc
+	@ci/need cargo
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+clean: ## remove what was built
+	$(CARGO) clean
+	rm -f report.html
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16

@@ -1,0 +1,129 @@
+//! Recorded conversations, replayed against one end: the bytes on the wire are a contract.
+//!
+//! A transcript is a text file in `tests/transcripts/<protocol>/`:
+//!
+//! ```text
+//! # what it shows
+//! end client            which end is under test
+//! test {…}              client: a test it will ask for, as JSON
+//! < …                   bytes of the far end, escaped
+//! > …                   bytes this end sends after them
+//! = …                   what its driver is told after them, by the action's name
+//! ! …                   the error that ended the session
+//! ```
+//!
+//! The driver is the harness's, which answers at once. Bytes may be recorded from other implementations.
+
+use crate::harness::{End, Role, START, client_config, server_config};
+use linerate_peers::{ALL, Action, Input, PeerKind};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+fn folder(kind: &dyn PeerKind) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/transcripts")
+        .join(kind.id())
+}
+
+fn unescape(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match (byte, byte == b'\\') {
+            (byte, false) => byte,
+            (_, true) => match rest.next().expect("an escape has a second character") {
+                b'x' => {
+                    let digits = [rest.next(), rest.next()].map(|d| d.expect("two hex digits"));
+                    let digits = String::from_utf8(digits.to_vec()).expect("ASCII");
+                    u8::from_str_radix(&digits, 16).expect("hex digits")
+                }
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                plain => plain,
+            },
+        });
+    }
+    bytes
+}
+
+fn end_for(kind: &dyn PeerKind, text: &str) -> End {
+    let tests: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("test "))
+        .map(|json| serde_json::from_str(json).expect("a TestSpec"))
+        .collect();
+    if text.contains("\nend client\n") {
+        End::new(Role::Client, kind.client(client_config(), START), &tests)
+    } else {
+        assert!(text.contains("\nend server\n"), "which end?");
+        End::new(Role::Server, kind.server(server_config(), START), &tests)
+    }
+}
+
+fn name(action: &Action) -> String {
+    let whole = format!("{action:?}");
+    whole
+        .split(|c: char| !c.is_alphanumeric())
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// What the transcript should say, given the far end's bytes in it.
+fn replay(kind: &dyn PeerKind, text: &str) -> String {
+    let mut end = end_for(kind, text);
+    let mut said = String::new();
+    let mut told = 0;
+    let opening = [String::new()];
+    let inputs: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("< "))
+        .map(str::to_owned)
+        .collect();
+    for line in text
+        .lines()
+        .take_while(|line| !line.starts_with(['<', '>', '=', '!']))
+    {
+        writeln!(said, "{line}").expect("memory");
+    }
+    for input in opening.iter().chain(&inputs) {
+        if !input.is_empty() {
+            writeln!(said, "< {input}").expect("memory");
+        }
+        let (sent, outcome) = end.give(Input::Bytes(&unescape(input)));
+        if !sent.is_empty() {
+            writeln!(said, "> {}", sent.escape_ascii()).expect("memory");
+        }
+        for action in &end.actions[told..] {
+            writeln!(said, "= {}", name(action)).expect("memory");
+        }
+        told = end.actions.len();
+        if let Err(error) = outcome {
+            writeln!(said, "! {error}").expect("memory");
+        }
+    }
+    said
+}
+
+#[test]
+fn every_transcript_of_every_protocol_is_replayed_to_the_byte() {
+    for kind in ALL {
+        let mut ends = BTreeSet::new();
+        let entries = std::fs::read_dir(folder(*kind));
+        for entry in entries.expect("a protocol has transcripts") {
+            let path = entry.expect("a readable folder").path();
+            let text = std::fs::read_to_string(&path).expect("a readable transcript");
+            assert_eq!(replay(*kind, &text), text, "{}", path.display());
+            ends.insert(text.contains("\nend client\n"));
+        }
+        assert_eq!(ends.len(), 2, "{}: a transcript of each end", kind.id());
+    }
+}
+
+#[test]
+fn escapes_are_undone() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    assert_eq!(unescape(&bytes.escape_ascii().to_string()), bytes);
+}
