@@ -7,7 +7,7 @@ use crate::run::measure;
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
-    DelayGoal, DelayQuantiles, MlrSearch, Search, SearchConfig, SearchGoal, SearchKind as _, Step,
+    DelayGoal, DelayQuantiles, MlrSearch, SearchConfig, SearchGoal, SearchKind as _, Step,
     TrialOutcome,
 };
 use linerate_model::exit::{ExitCode, Failure};
