@@ -11,7 +11,7 @@ use linerate_model::run::Host;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
-use linerate_peers::{ClientConfig, PeerHello, PeerKind as _, RefusalCode};
+use linerate_peers::{ClientConfig, PeerHello, PeerKind as _, Progress, RefusalCode};
 use linerate_sys::clock::MonoClock;
 use std::net::TcpStream;
 use std::time::Duration;
@@ -48,6 +48,8 @@ pub struct Pulse {
     pub elapsed: Duration,
     /// L4 payload bytes so far, this end's view.
     pub bytes: u64,
+    /// What the far end has received so far, and in which time, as it last said.
+    pub received: Option<Progress>,
 }
 
 /// Both ends' reports of one direction of a test.
@@ -146,6 +148,7 @@ impl Client {
             .map_err(|error| self.failed(&error))?;
         let (mut own, mut theirs) = (Vec::new(), Vec::new());
         let mut stopping = false;
+        let mut received = None;
         loop {
             match self.driver.turn().map_err(|error| self.failed(&error))? {
                 None => {}
@@ -170,12 +173,16 @@ impl Client {
                     );
                     return Err(peer_failure(message).into());
                 }
-                Some(News::Hello(_) | News::TestBegan | News::PeerProgress(_)) => {}
+                Some(News::PeerProgress(progress)) => {
+                    received = (spec.direction == Direction::Forward).then_some(progress);
+                }
+                Some(News::Hello(_) | News::TestBegan) => {}
             }
             let progress = self.driver.progress();
             let go_on = pulse(&Pulse {
                 elapsed: progress.elapsed,
                 bytes: progress.bytes.get(),
+                received,
             });
             if !go_on && !stopping {
                 stopping = true;

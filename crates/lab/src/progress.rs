@@ -15,7 +15,11 @@ pub(crate) fn tell(
     let share = planned
         .filter(|time| !time.is_zero())
         .map_or(0.0, |time| pulse.elapsed.as_secs_f64() / time.as_secs_f64());
-    let rate = BitRate::of(ByteCount::new(pulse.bytes), pulse.elapsed).unwrap_or_default();
+    let (bytes, time) = match pulse.received {
+        Some(far) => (far.bytes, far.elapsed),
+        None => (ByteCount::new(pulse.bytes), pulse.elapsed),
+    };
+    let rate = BitRate::of(bytes, time).unwrap_or_default();
     let text = match label {
         Some(label) => format!("{label}: {rate}"),
         None => rate.to_string(),
