@@ -135,7 +135,7 @@ def bound_text(runs, goal, capacity):
         known = [100 * (value / capacity - 1) for value in values if value is not None]
         if not known:
             return "none"
-        text = f"{min(known):+.2f}" if max(known) - min(known) < 0.005 else f"{min(known):+.2f}…{max(known):+.2f}"
+        text = f"{min(known):+.2f}" if max(known) - min(known) < 0.015 else f"{min(known):+.2f}…{max(known):+.2f}"
         missing = len(values) - len(known)
         return f"{text} %" + (f" (none in {missing})" if missing else "")
 

@@ -15,9 +15,10 @@
 //!
 //! Full-length trials of 1 s, duration sum 5 s, exceed ratio ½: three agreeing trials settle a
 //! load, and two of five may be spoilt by an accident. An overload of share `e` for time `T` either
-//! overflows a queue (loss) or adds a delay of `e × T`; at the upper load of a 0.5 % interval about
-//! the capacity, `e` is 0.25 % and `T` 1 s give 2.5 ms, five times what scheduling does to single
-//! packets. Half a second would leave a factor of two, two seconds would double the time.
+//! overflows a queue (loss) or adds a delay of `e × T`. At the upper load of a 0.5 % interval about
+//! the capacity `e` is some 0.23 %, so 1 s adds 2.3 ms: four times what scheduling does to single
+//! packets ([`GROWTH_FLOOR`]). Half a second would leave a factor of two; two seconds would double
+//! the time.
 //! Initial trials of 0.2 s need only find the neighbourhood.
 //!
 //! # References
