@@ -90,7 +90,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         caption: caption(curve, unit),
         x: Axis::categories("Intended load, L4 payload", unit.symbol(), names.collect()),
         y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::Linear),
-        y2: Some(Axis::new("Loss", "%", Scale::Linear).within(0.0, 100.0)),
+        y2: Some(Axis::new("Loss", "%", Scale::Linear)),
         series,
         bands: Vec::new(),
         table: table(&known, unit),

@@ -56,20 +56,7 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
         };
         Series::new(&line.name, line.role, shape, points)
     });
-    let mut table = Table::new([
-        "Line".to_owned(),
-        "Time (s)".to_owned(),
-        format!("{} ({})", about.quantity, unit.symbol()),
-    ]);
-    for line in lines {
-        for (at, value) in &line.points {
-            table.push(vec![
-                Cell::text(&line.name),
-                Cell::number(Some(*at), Unit::SECONDS),
-                Cell::number(Some(*value), unit),
-            ]);
-        }
-    }
+    let table = table(&about, lines);
     Chart {
         id: about.id.to_owned(),
         title: about.title,
@@ -81,6 +68,28 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
         bands: Vec::new(),
         table,
     }
+}
+
+/// One row for each point; the line is named where there are several.
+fn table(about: &About, lines: &[Line]) -> Table {
+    let several = lines.len() > 1;
+    let name = several.then(|| "Line".to_owned());
+    let figures = [
+        "Time (s)".to_owned(),
+        format!("{} ({})", about.quantity, about.unit.symbol()),
+    ];
+    let mut table = Table::new(name.into_iter().chain(figures));
+    for line in lines {
+        for (at, value) in &line.points {
+            let name = several.then(|| Cell::text(&line.name));
+            let figures = [
+                Cell::number(Some(*at), Unit::SECONDS),
+                Cell::number(Some(*value), about.unit),
+            ];
+            table.push(name.into_iter().chain(figures).collect());
+        }
+    }
+    table
 }
 
 /// The largest value of all lines, zero if there is none.

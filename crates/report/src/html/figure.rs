@@ -8,7 +8,7 @@ use linerate_model::run::Run;
 use maud::{Markup, html};
 
 /// Tables longer than this are left out in print.
-const LONG: usize = 60;
+const LONG: usize = 30;
 
 /// All charts of a run, and what could not be drawn.
 pub(super) fn charts(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings) -> Markup {
