@@ -83,7 +83,7 @@
       showSymbol: series.shape !== "plain",
       symbol: role.mark || "circle",
       symbolSize: role.size || 7,
-      itemStyle: { color: ink },
+      itemStyle: { color: ink, opacity: bar ? 0.6 : 1 },
       lineStyle: { color: ink, width: role.width || 2, type: role.dash || "solid" },
       emphasis: { disabled: true },
       barMaxWidth: 40,

@@ -88,6 +88,15 @@ pub(crate) const fn limit(limit: Limit) -> &'static str {
     }
 }
 
+/// What limits, as a heading.
+pub(crate) fn limited(by: Limit) -> String {
+    match by {
+        Limit::IntendedLoad => "Not saturated: all that was asked for was carried".to_owned(),
+        Limit::Unknown => "What limits is not known".to_owned(),
+        by => format!("Limited by {}", limit(by)),
+    }
+}
+
 pub(crate) const fn place(place: Place) -> &'static str {
     match place {
         Place::SenderSocket => "sender's socket",

@@ -44,12 +44,23 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         id: format!("load-rate-{}", words::direction_id(curve.direction)),
         title: format!("Rate against intended load{}", curve.suffix(run)),
         caption: caption(curve, unit),
-        x: Axis::new("Intended load, L4 payload", unit.symbol(), Scale::Linear).switchable(),
-        y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::Linear).switchable(),
+        x: Axis::new("Intended load, L4 payload", unit.symbol(), scale(curve)).switchable(),
+        y: Axis::new("Rate, L4 payload", unit.symbol(), scale(curve)).switchable(),
         y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear)),
         series,
         bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
         table: table(curve, unit),
+    }
+}
+
+/// Loads that span more than this are drawn in equal ratios at first.
+const WIDE: f64 = 50.0;
+
+fn scale(curve: &LoadCurve<'_>) -> Scale {
+    let ends = curve.points.first().zip(curve.points.last());
+    match ends {
+        Some((first, last)) if last.intended > WIDE * first.intended => Scale::Log,
+        _ => Scale::Linear,
     }
 }
 

@@ -92,8 +92,8 @@ fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
     ];
     html! {
         tr.invalid[!trial.valid] {
-            @for cell in &cells { td.number[cell.value.is_some()] { (cell.text) } }
-            td {
+            @for cell in &cells { td.number[cell.value.is_some()].short[cell.text.chars().count() <= figure::SHORT] { (cell.text) } }
+            td.why {
                 @if trial.valid { "yes" } @else { strong { "no" } }
                 @for reason in &trial.reasons { br; (reason) }
             }
