@@ -21,6 +21,9 @@
     "received": { dash: "solid", mark: "circle", size: 7 },
   };
 
+  // What fits the width of A4 within margins; the style sheet gives the same size to the place.
+  const PRINTED = { width: 660, height: 280 };
+
   const say = (text) => { byId("status").textContent = text; };
   const unitOf = (axis) => (axis.unit ? `${axis.name} (${axis.unit})` : axis.name);
   const element = (tag, name, text) => {
@@ -51,6 +54,7 @@
     nameGap: vertical ? 14 : 30,
     nameTextStyle: { color: color("muted"), fontSize: 12, align: vertical || "center" },
     scale: axis.scale === "linear-fit",
+    alignTicks: vertical === "right",
     min: isLog(axis, log) ? undefined : axis.min,
     max: isLog(axis, log) ? undefined : axis.max,
     axisLine: { show: !vertical, lineStyle: { color: color("rule") } },
@@ -79,7 +83,7 @@
       showSymbol: series.shape !== "plain",
       symbol: role.mark || "circle",
       symbolSize: role.size || 7,
-      itemStyle: { color: ink },
+      itemStyle: { color: ink, opacity: bar ? 0.6 : 1 },
       lineStyle: { color: ink, width: role.width || 2, type: role.dash || "solid" },
       emphasis: { disabled: true },
       barMaxWidth: 40,
@@ -139,9 +143,13 @@
       } : undefined,
       legend: { show: forExport, bottom: 10, left: 12, textStyle: text },
       grid: {
-        left: 4, right: 12, top: forExport ? 130 : 34, bottom: forExport ? 70 : 4,
+        left: 4, right: 12, top: forExport ? 110 : 4, bottom: forExport ? 70 : 4,
         outerBoundsMode: "same", outerBoundsContain: "all",
       },
+      dataZoom: chart.x.scale === "category" ? [] : [{
+        type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl",
+        moveOnMouseMove: false, preventDefaultMouseMove: false,
+      }],
       tooltip: {
         show: !forExport, trigger: "axis", confine: true, formatter: tooltipOf(chart),
         backgroundColor: color("paper"), borderColor: color("rule"), textStyle: { color: color("ink"), fontSize: 13 },
@@ -157,7 +165,8 @@
     const { chart, plot } = figure;
     if (figure.instance) figure.instance.dispose();
     delete plot.dataset.rendered;
-    figure.instance = echarts.init(plot, null, { renderer: "svg" });
+    const size = root.classList.contains("printing") ? PRINTED : {};
+    figure.instance = echarts.init(plot, null, { renderer: "svg", ...size });
     figure.instance.on("finished", () => { plot.dataset.rendered = "true"; });
     figure.instance.setOption(optionOf(chart, figure.log, false));
     for (const name of figure.hidden) figure.instance.dispatchAction({ type: "legendUnSelect", name });

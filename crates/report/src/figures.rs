@@ -15,14 +15,17 @@ pub(crate) const fn float(count: u64) -> f64 {
 
 /// Four significant digits, no trailing zeros after the point, no exponent.
 pub fn digits(value: f64) -> String {
+    significant(value, SIGNIFICANT)
+}
+
+/// As many significant digits as asked for, all digits before the point.
+fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return UNKNOWN.to_owned();
     }
     let magnitude = value.abs().max(1e-9).log10().floor();
-    let decimals = (0..=12)
-        .find(|decimals| magnitude + f64::from(*decimals) >= f64::from(SIGNIFICANT - 1))
-        .unwrap_or(12);
-    let text = format!("{value:.*}", usize::try_from(decimals).unwrap_or(0));
+    let decimals = (0..=12_u8).find(|d| magnitude + f64::from(*d) >= f64::from(digits - 1));
+    let text = format!("{value:.*}", usize::from(decimals.unwrap_or(12)));
     if text.contains('.') {
         let short = text.trim_end_matches('0').trim_end_matches('.');
         return if short == "-0" { "0" } else { short }.to_owned();
@@ -60,6 +63,12 @@ const SIZES: &[Unit] = &[
 impl Unit {
     /// Percent of a ratio.
     pub const PERCENT: Self = Self::new(0.01, "%");
+    /// KiB of bytes.
+    pub(crate) const KIB: Self = Self::new(1024.0, "KiB");
+    /// Milliseconds of nanoseconds.
+    pub(crate) const MILLIS: Self = Self::new(1e6, "ms");
+    /// Nanoseconds of nanoseconds.
+    pub(crate) const NANOS: Self = Self::new(1.0, "ns");
     /// Seconds of seconds.
     pub const SECONDS: Self = Self::new(1.0, "s");
 
@@ -121,26 +130,12 @@ pub(crate) fn rate_or_unknown(value: Option<BitRate>) -> String {
 /// A time in nanoseconds, in the unit that suits it, three significant digits.
 pub fn nanos(nanos: f64) -> String {
     let unit = Unit::for_nanos(nanos);
-    let value = unit.of(nanos);
-    let rounded = match value.abs() {
-        v if v >= 100.0 => value.round(),
-        v if v >= 10.0 => (value * 10.0).round() / 10.0,
-        _ => (value * 100.0).round() / 100.0,
-    };
-    format!("{} {}", digits(rounded), unit.symbol)
+    format!("{} {}", significant(unit.of(nanos), 3), unit.symbol)
 }
 
 /// A share in percent, three significant digits.
 pub fn percent(ratio: Ratio) -> String {
-    let value = ratio.get() * 100.0;
-    let text = match value {
-        0.0 => "0".to_owned(),
-        v if !(0.001..99.95).contains(&v) => digits(v),
-        v if v >= 10.0 => digits((v * 10.0).round() / 10.0),
-        v if v >= 1.0 => digits((v * 100.0).round() / 100.0),
-        v => digits((v * 1e4).round() / 1e4),
-    };
-    format!("{text} %")
+    format!("{} %", significant(ratio.get() * 100.0, 3))
 }
 
 /// A size in bytes, in the IEC unit that suits it.
@@ -295,7 +290,7 @@ mod tests {
         assert_eq!(nanos(1_234.0), "1.23 µs");
         assert_eq!(nanos(45_678_000.0), "45.7 ms");
         assert_eq!(percent(Ratio::clamped(0.283_31)), "28.3 %");
-        assert_eq!(percent(Ratio::clamped(0.000_012_3)), "0.0012 %");
+        assert_eq!(percent(Ratio::clamped(0.000_012_3)), "0.00123 %");
         assert_eq!(percent(Ratio::ZERO), "0 %");
         assert_eq!(Unit::for_rate(1e9).symbol(), "Mbit/s");
         assert_eq!(Unit::for_rate(10e9).symbol(), "Gbit/s");

@@ -1,7 +1,7 @@
 //! A run's result in one line or two: the figure that people ask for first.
 
 use crate::charts::{bounds, goal_name};
-use crate::curve::load_curves;
+use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
 use linerate_model::BitRate;
@@ -52,19 +52,46 @@ fn goals(run: &Run) -> Vec<Headline> {
 
 fn peaks(run: &Run) -> Vec<Headline> {
     let curves = load_curves(run);
-    let each = curves.iter().filter_map(|curve| {
-        let peak = curve.peak()?;
-        let rate_of = |value: f64| rate(BitRate::from_f64(value));
-        Some(Headline {
-            figure: rate_of(peak.received.as_ref()?.point()),
+    curves
+        .iter()
+        .flat_map(|curve| notable(run, curve))
+        .collect()
+}
+
+/// The peak of a curve, where it leaves the diagonal, and what is left under overload.
+fn notable(run: &Run, curve: &LoadCurve<'_>) -> Vec<Headline> {
+    let Some(peak) = curve.peak() else {
+        return Vec::new();
+    };
+    let way = curve.suffix(run);
+    let rate_of = |value: f64| rate(BitRate::from_f64(value));
+    let received = |point: &LoadPoint<'_>| point.received.as_ref().map_or(0.0, Value::point);
+    let mut all = vec![Headline {
+        figure: rate_of(received(peak)),
+        about: format!(
+            "received at most, L4 payload, at {} intended{way}",
+            rate_of(peak.intended)
+        ),
+    }];
+    if let Some(last) = curve.follows_up_to() {
+        all.push(Headline {
+            figure: rate_of(last.intended),
+            about: format!("intended, L4 payload: the highest load received in full{way}"),
+        });
+    }
+    if let Some(end) = curve
+        .last()
+        .filter(|end| received(end) < 0.97 * received(peak))
+    {
+        all.push(Headline {
+            figure: rate_of(received(end)),
             about: format!(
-                "received at most, L4 payload, at {} intended{}",
-                rate_of(peak.intended),
-                curve.suffix(run)
+                "received under overload, L4 payload, at {} intended{way}",
+                rate_of(end.intended)
             ),
-        })
-    });
-    each.collect()
+        });
+    }
+    all
 }
 
 fn rates(run: &Run) -> Vec<Headline> {
@@ -108,9 +135,10 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
             format!(", loss {}", percent(linerate_model::Ratio::clamped(ratio)))
         });
     let unit = crate::figures::Unit::for_rate(value.point() * 2.0);
+    let alone = if value.estimate.n == 1 { ", n = 1" } else { "" };
     Some(Headline {
         figure: value.show(unit),
-        about: format!("{side}, {}{worst}{suffix}", trials.first()?.layer),
+        about: format!("{side}, {}{worst}{alone}{suffix}", trials.first()?.layer),
     })
 }
 

@@ -88,6 +88,15 @@ pub(crate) const fn limit(limit: Limit) -> &'static str {
     }
 }
 
+/// What limits, as a heading.
+pub(crate) fn limited(by: Limit) -> String {
+    match by {
+        Limit::IntendedLoad => "Not saturated: all that was asked for was carried".to_owned(),
+        Limit::Unknown => "What limits is not known".to_owned(),
+        by => format!("Limited by {}", limit(by)),
+    }
+}
+
 pub(crate) const fn place(place: Place) -> &'static str {
     match place {
         Place::SenderSocket => "sender's socket",
@@ -123,19 +132,27 @@ pub(crate) const fn kind(kind: RunKind) -> &'static str {
 /// A run's own title, else what it is and which way.
 pub(crate) fn title(run: &Run) -> String {
     run.title.clone().unwrap_or_else(|| match directions(run) {
-        Some(way) => format!("{}, {way}", kind(run.kind)),
-        None => kind(run.kind).to_owned(),
+        Some(way) if run.parts.is_empty() => format!("{}, {way}", kind(run.kind)),
+        _ => kind(run.kind).to_owned(),
     })
 }
 
-/// Which way a run's trials went, if it has any.
+/// Which way the trials of a run and of its parts went, if it has any.
 pub(crate) fn directions(run: &Run) -> Option<&'static str> {
-    let mut seen: Vec<_> = run.trials.iter().map(|trial| trial.direction).collect();
+    let mut seen = Vec::new();
+    collect_directions(run, &mut seen);
     seen.sort_unstable();
     seen.dedup();
     match seen.as_slice() {
         [] => None,
         [one] => Some(direction(*one)),
         _ => Some(direction(Direction::Duplex)),
+    }
+}
+
+fn collect_directions(run: &Run, seen: &mut Vec<Direction>) {
+    seen.extend(run.trials.iter().map(|trial| trial.direction));
+    for part in &run.parts {
+        collect_directions(part, seen);
     }
 }

@@ -1,5 +1,6 @@
 //! CPU of both ends against load.
 
+use super::load_rate::band;
 use super::{ChartKind, Drawn};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
@@ -86,7 +87,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
         y: Axis::new("Busy share", "%", Scale::Linear).within(0.0, 100.0),
         y2: None,
         series,
-        bands: Vec::new(),
+        bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
         table: table(curve, unit),
     })
 }

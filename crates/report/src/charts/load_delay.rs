@@ -1,5 +1,6 @@
 //! Delay quantiles against load.
 
+use super::load_rate::band;
 use super::{ChartKind, Drawn};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
@@ -79,7 +80,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
         y: Axis::new(capital(words::delay_of(of)), times.symbol(), Scale::Log).switchable(),
         y2: None,
         series: series.filter(|s| !s.points.is_empty()).collect(),
-        bands: Vec::new(),
+        bands: curve.goals.iter().filter_map(|g| band(g, rates)).collect(),
         table: table(curve, rates, times),
     })
 }

@@ -77,12 +77,16 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         let place = Point::new(x, Unit::PERCENT.of(value.point()))?;
         Some(place.note(value.show(Unit::PERCENT)))
     });
-    let series = vec![
+    let lossy = curve.points.iter().any(|point| point.loss_or_zero() > 0.0);
+    let mut series = vec![
         bars("Received", Role::Received, |s| s.received),
         bars("Lost", Role::Lost, |s| s.lost),
         bars("Never offered", Role::NotOffered, |s| s.not_offered),
-        Series::new("Loss ratio", Role::LossRatio, Shape::Line, loss).on_second_axis(),
     ];
+    if lossy {
+        let loss = Series::new("Loss ratio", Role::LossRatio, Shape::Line, loss);
+        series.push(loss.on_second_axis());
+    }
     let names = known.iter().map(|(p, _)| digits(unit.of(p.intended)));
     Chart {
         id: format!("load-loss-{}", words::direction_id(curve.direction)),
@@ -90,7 +94,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         caption: caption(curve, unit),
         x: Axis::categories("Intended load, L4 payload", unit.symbol(), names.collect()),
         y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::Linear),
-        y2: Some(Axis::new("Loss", "%", Scale::Linear).within(0.0, 100.0)),
+        y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear)),
         series,
         bands: Vec::new(),
         table: table(&known, unit),

@@ -44,20 +44,37 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         id: format!("load-rate-{}", words::direction_id(curve.direction)),
         title: format!("Rate against intended load{}", curve.suffix(run)),
         caption: caption(curve, unit),
-        x: Axis::new("Intended load, L4 payload", unit.symbol(), Scale::Linear).switchable(),
-        y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::Linear).switchable(),
-        y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear).within(0.0, 100.0)),
+        x: Axis::new("Intended load, L4 payload", unit.symbol(), scale(curve)).switchable(),
+        y: Axis::new("Rate, L4 payload", unit.symbol(), scale(curve)).switchable(),
+        y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear)),
         series,
         bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
         table: table(curve, unit),
     }
 }
 
+/// Loads that span more than this are drawn in equal ratios at first.
+const WIDE: f64 = 50.0;
+
+fn scale(curve: &LoadCurve<'_>) -> Scale {
+    let ends = curve.points.first().zip(curve.points.last());
+    match ends {
+        Some((first, last)) if last.intended > WIDE * first.intended => Scale::Log,
+        _ => Scale::Linear,
+    }
+}
+
 /// Ideal, offered, received and invalid against intended load.
 pub(super) fn rate_series(curve: &LoadCurve<'_>, unit: Unit) -> Vec<Series> {
-    let ends = [curve.points.first(), curve.points.last()];
-    let diagonal = ends.into_iter().flatten().filter_map(|point| {
-        let x = unit.of(point.intended);
+    let bad_loads = curve.invalid.iter().filter_map(|t| t.intended_load);
+    let loads = curve.points.iter().map(|point| point.intended);
+    let loads: Vec<f64> = loads.chain(bad_loads.map(BitRate::as_f64)).collect();
+    let ends = [
+        loads.iter().copied().min_by(f64::total_cmp),
+        loads.iter().copied().max_by(f64::total_cmp),
+    ];
+    let diagonal = ends.into_iter().flatten().filter_map(|load| {
+        let x = unit.of(load);
         Point::new(x, x)
     });
     let offered = along(curve, unit, unit, |p| p.offered.as_ref());

@@ -1,6 +1,7 @@
 //! What charts over time share: which trials to draw, how lines become a chart.
 
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
+use crate::curve::load_curves;
 use crate::figures::{Unit, rate};
 use crate::table::{Cell, Table};
 use linerate_model::run::{Run, Trial};
@@ -56,20 +57,7 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
         };
         Series::new(&line.name, line.role, shape, points)
     });
-    let mut table = Table::new([
-        "Line".to_owned(),
-        "Time (s)".to_owned(),
-        format!("{} ({})", about.quantity, unit.symbol()),
-    ]);
-    for line in lines {
-        for (at, value) in &line.points {
-            table.push(vec![
-                Cell::text(&line.name),
-                Cell::number(Some(*at), Unit::SECONDS),
-                Cell::number(Some(*value), unit),
-            ]);
-        }
-    }
+    let table = table(&about, lines);
     Chart {
         id: about.id.to_owned(),
         title: about.title,
@@ -83,6 +71,28 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
     }
 }
 
+/// One row for each point; the line is named where there are several.
+fn table(about: &About, lines: &[Line]) -> Table {
+    let several = lines.len() > 1;
+    let name = several.then(|| "Line".to_owned());
+    let figures = [
+        "Time (s)".to_owned(),
+        format!("{} ({})", about.quantity, about.unit.symbol()),
+    ];
+    let mut table = Table::new(name.into_iter().chain(figures));
+    for line in lines {
+        for (at, value) in &line.points {
+            let name = several.then(|| Cell::text(&line.name));
+            let figures = [
+                Cell::number(Some(*at), Unit::SECONDS),
+                Cell::number(Some(*value), about.unit),
+            ];
+            table.push(name.into_iter().chain(figures).collect());
+        }
+    }
+    table
+}
+
 /// The largest value of all lines, zero if there is none.
 pub(super) fn largest(lines: &[Line]) -> f64 {
     let tops = lines.iter().filter_map(|line| Some(line.extent()?.1));
@@ -94,7 +104,8 @@ pub(super) fn middle(start: Duration, end: Duration) -> f64 {
     f64::midpoint(start.as_secs_f64(), end.as_secs_f64())
 }
 
-/// At most [`MAX_LINES`] of the trials that pass: spread evenly over the intended load, ends included.
+/// At most [`MAX_LINES`] of the trials that pass, spread evenly over the intended load, ends
+/// included; on a load curve from half the load that is still received in full. And how many passed.
 pub(super) fn chosen(run: &Run, draws: impl Fn(&Trial) -> bool) -> (Vec<&Trial>, usize) {
     let mut all: Vec<&Trial> = run.trials.iter().filter(|t| t.valid && draws(t)).collect();
     let total = all.len();
@@ -102,16 +113,34 @@ pub(super) fn chosen(run: &Run, draws: impl Fn(&Trial) -> bool) -> (Vec<&Trial>,
         return (all, total);
     }
     all.sort_by_key(|trial| (trial.direction, trial.intended_load, trial.index));
-    let picks = (0..MAX_LINES).map(|n| all[n * (total - 1) / (MAX_LINES - 1)]);
+    let from = interesting(run);
+    let near: Vec<&Trial> = all
+        .iter()
+        .copied()
+        .filter(|t| t.intended_load.is_some_and(|load| load.as_f64() >= from))
+        .collect();
+    let pool = if near.len() < MAX_LINES { all } else { near };
+    let picks = (0..MAX_LINES).map(|n| pool[n * (pool.len() - 1) / (MAX_LINES - 1)]);
     (picks.collect(), total)
 }
 
-/// ` (6 of 30 trials drawn)` when some were left out.
+/// The load from which a curve is interesting, in bit/s.
+fn interesting(run: &Run) -> f64 {
+    let curves = load_curves(run);
+    let full = curves
+        .iter()
+        .filter_map(|curve| Some(curve.follows_up_to()?.intended));
+    full.min_by(f64::total_cmp).unwrap_or(0.0) / 2.0
+}
+
+/// How many are drawn, when some were left out.
 pub(super) fn left_out(drawn: usize, total: usize) -> String {
     if drawn == total {
         return String::new();
     }
-    format!(" {drawn} of {total} trials are drawn, spread over the loads.")
+    format!(
+        " {drawn} of {total} trials are drawn, spread over the loads around and above saturation."
+    )
 }
 
 /// What tells a trial from the others of its run, in few words.

@@ -7,8 +7,10 @@ use crate::table::Table;
 use linerate_model::run::Run;
 use maud::{Markup, html};
 
+/// Cells up to this long are not broken.
+pub(super) const SHORT: usize = 24;
 /// Tables longer than this are left out in print.
-const LONG: usize = 60;
+const LONG: usize = 30;
 
 /// All charts of a run, and what could not be drawn.
 pub(super) fn charts(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings) -> Markup {
@@ -43,12 +45,14 @@ fn figure(chart: &Chart, id: &str, level: u8) -> Markup {
     let label = format!("{}. {}", chart.title, chart.caption);
     html! {
         figure.chart id=(id) data-chart=(id) {
-            figcaption {
-                (heading(level, None, &chart.title))
-                p { (chart.caption) }
+            div.drawing {
+                figcaption {
+                    (heading(level, None, &chart.title))
+                    p { (chart.caption) }
+                }
+                div.legend {}
+                div.plot role="img" aria-label=(label) {}
             }
-            div.legend {}
-            div.plot role="img" aria-label=(label) {}
             div.tools {
                 @if switch { (button("scale", "Log axes", &chart.title)) }
                 (button("table", "Table", &chart.title))
@@ -90,7 +94,9 @@ pub(super) fn table(table: &Table, title: &str) -> Markup {
                 @for row in &table.rows {
                     tr {
                         @for cell in row {
-                            td.number[cell.value.is_some()] data-value=[cell.value] { (cell.text) }
+                            td.number[cell.value.is_some()].short[cell.text.chars().count() <= SHORT] data-value=[cell.value] {
+                                (cell.text)
+                            }
                         }
                     }
                 }

@@ -5,6 +5,7 @@ mod hosts;
 mod overview;
 mod results;
 mod section;
+mod trials;
 mod verdict;
 
 use crate::chart::Chart;

@@ -35,7 +35,7 @@ pub(super) fn table(runs: &[Run], anchor: &str) -> Markup {
 fn row(run: &Run, href: &str) -> Markup {
     let results = headlines(run);
     let verdict = run.verdict.as_ref();
-    let bad = run.trials.iter().filter(|trial| !trial.valid).count();
+    let (trials, bad) = trials(run);
     html! {
         tr {
             th scope="row" {
@@ -44,8 +44,8 @@ fn row(run: &Run, href: &str) -> Markup {
                     br; span.alarm-text { (words::status(run.status)) }
                 }
             }
-            td { (words::directions(run).unwrap_or(UNKNOWN)) }
-            td {
+            td data-label="Direction" { (words::directions(run).unwrap_or("–")) }
+            td data-label="Result" {
                 @if results.is_empty() {
                     @if run.parts.is_empty() { (UNKNOWN) }
                     @else { (run.parts.len()) " parts" }
@@ -54,12 +54,23 @@ fn row(run: &Run, href: &str) -> Markup {
                     div { strong { (result.figure) } " " (result.about) }
                 }
             }
-            td { (verdict.map_or("no verdict", |v| words::limit(v.limit))) }
-            td { (verdict.map_or("–", |v| words::confidence_id(v.confidence))) }
-            td.number {
-                (run.trials.len())
-                @if bad > 0 { br; span.alarm-text { (bad) " invalid" } }
+            td data-label="Limited by" { (verdict.map_or("no verdict", |v| words::limit(v.limit))) }
+            td data-label="Confidence" { (verdict.map_or("–", |v| words::confidence_id(v.confidence))) }
+            td.number data-label="Trials" {
+                (trials)
+                @if bad > 0 { " " span.alarm-text { (bad) " invalid" } }
             }
         }
     }
+}
+
+/// Trials of a run and its parts, and how many of them do not count.
+fn trials(run: &Run) -> (usize, usize) {
+    let bad = run.trials.iter().filter(|trial| !trial.valid).count();
+    run.parts
+        .iter()
+        .map(trials)
+        .fold((run.trials.len(), bad), |all, part| {
+            (all.0 + part.0, all.1 + part.1)
+        })
 }

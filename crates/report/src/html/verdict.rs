@@ -13,7 +13,7 @@ pub(super) fn card(run: &Run, level: u8) -> Markup {
         div.verdict {
             (figures(run))
             @if let Some(verdict) = &run.verdict {
-                (heading(level, None, &format!("Limited by {}", words::limit(verdict.limit))))
+                (heading(level, None, &words::limited(verdict.limit)))
                 (said(verdict))
             } @else {
                 (heading(level, None, "No verdict"))

@@ -72,6 +72,7 @@ fn body(paper: &mut Paper, run: &Run) {
     }
     verdict(paper, run);
     curve(paper, run);
+    tcp(paper, run);
     delays(paper, run);
     cpu(paper, run);
     trials(paper, run);
@@ -170,6 +171,31 @@ fn spread(len: usize, most: usize) -> Vec<usize> {
         return (0..len).collect();
     }
     (0..most).map(|n| n * (len - 1) / (most - 1)).collect()
+}
+
+fn tcp(paper: &mut Paper, run: &Run) {
+    let known = run.trials.iter().filter(|trial| trial.valid);
+    let known: Vec<_> = known.filter_map(|t| Some((t, t.tcp.as_ref()?))).collect();
+    for (index, (trial, tcp)) in known.iter().take(2).enumerate() {
+        let size = tcp.cwnd_mean_bytes.map(crate::figures::bytes);
+        let rtt = tcp.srtt_mean_ns.map(|ns| nanos(float(ns)));
+        let segments = tcp.retransmitted_segments.map(|n| n.to_string());
+        let name = match known.len() {
+            1 => String::new(),
+            _ => format!("{}: ", crate::charts::trial_name(run, trial)),
+        };
+        let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
+        let label = if index == 0 { "tcp, sender" } else { "" };
+        let said = format!(
+            "{name}cwnd {}, rtt {}, retransmitted {}; limited by receiver's window {}, by send buffer {}",
+            or_unknown(size),
+            or_unknown(rtt),
+            or_unknown(segments),
+            percent_or_unknown(tcp.rwnd_limited_ratio),
+            percent_or_unknown(tcp.sndbuf_limited_ratio)
+        );
+        paper.row(label, &said);
+    }
 }
 
 fn cpu(paper: &mut Paper, run: &Run) {

@@ -39,9 +39,9 @@ fn said(run: &Run) -> Vec<String> {
         });
     }
     if let Some(verdict) = &run.verdict {
-        let limit = words::limit(verdict.limit);
+        let limit = words::limited(verdict.limit);
         let sure = words::confidence_id(verdict.confidence);
-        lines.push(format!("limited by {limit} ({sure})"));
+        lines.push(format!("{limit} ({sure})"));
     }
     if run.status != RunStatus::Complete {
         lines.push(words::status(run.status).to_owned());

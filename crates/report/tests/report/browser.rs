@@ -138,13 +138,14 @@ fn desktop_phone_dark_and_print_can_be_pictured() {
     let page = Page::new(&[demo(), board_sends(), board_receives(), sweep()]);
     let kept = std::option_env!("LINERATE_PICTURES").map(Path::new);
     let folder = kept.unwrap_or_else(|| page.home.path());
+    std::fs::copy(&page.file, folder.join("pictured.html")).unwrap();
     for (name, options) in [
-        ("desktop.png", vec!["--window-size=1280,6000"]),
-        ("phone.png", vec!["--window-size=500,6000"]),
+        ("desktop.png", vec!["--window-size=1280,14000"]),
+        ("phone.png", vec!["--window-size=500,14000"]),
         (
             "dark.png",
             vec![
-                "--window-size=1280,6000",
+                "--window-size=1280,14000",
                 "--blink-settings=preferredColorScheme=0",
             ],
         ),

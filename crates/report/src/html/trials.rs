@@ -1,0 +1,191 @@
+//! Every trial in figures: rates, TCP state, CPU.
+
+use super::{figure, heading};
+use crate::charts::trial_name;
+use crate::curve::{loss, offered, received};
+use crate::figures::{Unit, Value, float};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::run::{CpuSide, Packets, Run, TcpSummary, Trial};
+use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use maud::{Markup, html};
+
+/// Up to this many trials are shown at once; more are behind a click.
+const SHOWN: usize = 3;
+
+/// All tables of trials that say something.
+pub(super) fn all(run: &Run, level: u8) -> Markup {
+    html! {
+        (heading(level, None, "Trials"))
+        @if run.trials.is_empty() {
+            p { "No trial was recorded." }
+        } @else {
+            (folded(&format!("All trials ({})", run.trials.len()), run, &rates(run)))
+            @let tcp = tcp(run);
+            @if !tcp.rows.is_empty() { (folded("TCP state of the sender", run, &figure::table(&tcp, "TCP state of the sender"))) }
+            @let cpu = cpu(run);
+            @if !cpu.rows.is_empty() { (folded("CPU of both ends", run, &figure::table(&cpu, "CPU of both ends"))) }
+        }
+    }
+}
+
+fn folded(name: &str, run: &Run, table: &Markup) -> Markup {
+    html! {
+        details open[run.trials.len() <= SHOWN] {
+            summary { (name) }
+            div.scroll tabindex="0" role="region" aria-label=(name) { (table) }
+        }
+    }
+}
+
+fn largest_rate(run: &Run) -> f64 {
+    let rates = run
+        .trials
+        .iter()
+        .flat_map(|t| [t.intended_load, t.offered_load, t.received_rate]);
+    rates.flatten().map(BitRate::as_f64).fold(0.0, f64::max)
+}
+
+fn trial_columns(unit: Unit) -> Vec<String> {
+    let rate = |name: &str| format!("{name} ({})", unit.symbol());
+    vec![
+        "#".to_owned(),
+        "Trial".to_owned(),
+        "Transport".to_owned(),
+        "Layer".to_owned(),
+        "Payload (B)".to_owned(),
+        rate("Intended"),
+        rate("Offered, sender"),
+        rate("Received, receiver"),
+        "Loss (%)".to_owned(),
+        "Lost".to_owned(),
+        "Duplicated".to_owned(),
+        "Reordered".to_owned(),
+        "Time (s)".to_owned(),
+        "Valid".to_owned(),
+    ]
+}
+
+/// The row of a trial; a bad one is red and says why.
+fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
+    let one = |seen| Value::of(&Option::into_iter(seen).collect::<Vec<_>>());
+    let count = |get: fn(&Packets) -> Option<PacketCount>| {
+        Cell::count(trial.packets.as_ref().and_then(get).map(PacketCount::get))
+    };
+    let cells = [
+        Cell::count(Some(u64::from(trial.index))),
+        Cell::text(trial_name(run, trial)),
+        Cell::text(words::transport(trial.transport)),
+        Cell::text(trial.layer.to_string()),
+        Cell::count(trial.payload_bytes.map(ByteCount::get)),
+        trial.intended_load.map_or_else(
+            || Cell::text("not set or not recorded"),
+            |load| Cell::number(Some(load.as_f64()), unit),
+        ),
+        Cell::value(one(offered(trial)).as_ref(), unit),
+        Cell::value(one(received(trial)).as_ref(), unit),
+        Cell::value(one(loss(trial)).as_ref(), Unit::PERCENT),
+        count(|p| p.lost),
+        count(|p| p.duplicated),
+        count(|p| p.reordered),
+        Cell::number(trial.duration.map(|d| d.as_secs_f64()), Unit::SECONDS),
+    ];
+    html! {
+        tr.invalid[!trial.valid] {
+            @for cell in &cells { td.number[cell.value.is_some()].short[cell.text.chars().count() <= figure::SHORT] { (cell.text) } }
+            td.why {
+                @if trial.valid { "yes" } @else { strong { "no" } }
+                @for reason in &trial.reasons { br; (reason) }
+            }
+        }
+    }
+}
+
+fn rates(run: &Run) -> Markup {
+    let unit = Unit::for_rate(largest_rate(run));
+    html! {
+        table {
+            thead { tr { @for column in trial_columns(unit) { th scope="col" { (column) } } } }
+            tbody { @for trial in &run.trials { (trial_row(run, trial, unit)) } }
+        }
+    }
+}
+
+fn tcp(run: &Run) -> Table {
+    let mut table = Table::new([
+        "Trial",
+        "Congestion control",
+        "Busy (%)",
+        "Limited by receiver's window (%)",
+        "Limited by send buffer (%)",
+        "Retransmitted segments",
+        "Congestion window, mean (KiB)",
+        "Largest (KiB)",
+        "Smoothed RTT, mean (ms)",
+        "Smallest RTT (ms)",
+    ]);
+    for trial in &run.trials {
+        if let Some(tcp) = &trial.tcp {
+            table.push(tcp_row(trial_name(run, trial), tcp));
+        }
+    }
+    table
+}
+
+fn tcp_row(name: String, tcp: &TcpSummary) -> Vec<Cell> {
+    let share = |share: Option<Ratio>| Cell::number(share.map(Ratio::get), Unit::PERCENT);
+    let size = |size: Option<ByteCount>| Cell::number(size.map(|s| float(s.get())), Unit::KIB);
+    let time = |nanos: Option<u64>| Cell::number(nanos.map(float), Unit::MILLIS);
+    vec![
+        Cell::text(name),
+        tcp.congestion_control
+            .as_ref()
+            .map_or_else(Cell::unknown, Cell::text),
+        share(tcp.busy_ratio),
+        share(tcp.rwnd_limited_ratio),
+        share(tcp.sndbuf_limited_ratio),
+        Cell::count(tcp.retransmitted_segments),
+        size(tcp.cwnd_mean_bytes),
+        size(tcp.cwnd_max_bytes),
+        time(tcp.srtt_mean_ns),
+        time(tcp.min_rtt_ns),
+    ]
+}
+
+fn cpu(run: &Run) -> Table {
+    let mut table = Table::new([
+        "Trial",
+        "Side",
+        "Traffic thread (% of one core)",
+        "Busiest core (%)",
+        "All cores (%)",
+        "Soft interrupts (% of all cores)",
+        "Steal (% of all cores)",
+        "Thread waited for a core (%)",
+        "Host CPU per byte (ns)",
+    ]);
+    for trial in &run.trials {
+        let Some(cpu) = &trial.cpu else { continue };
+        for (name, side) in [("sender", &cpu.sender), ("receiver", &cpu.receiver)] {
+            if let Some(side) = side {
+                table.push(cpu_row(trial_name(run, trial), name, side));
+            }
+        }
+    }
+    table
+}
+
+fn cpu_row(trial: String, name: &str, side: &CpuSide) -> Vec<Cell> {
+    let share = |share: Option<Ratio>| Cell::number(share.map(Ratio::get), Unit::PERCENT);
+    vec![
+        Cell::text(trial),
+        Cell::text(name),
+        share(side.thread_ratio),
+        share(side.busiest_core_ratio),
+        share(side.host_ratio),
+        share(side.softirq_ratio),
+        share(side.steal_ratio),
+        share(side.run_delay_ratio),
+        Cell::number(side.host_ns_per_byte, Unit::NANOS),
+    ]
+}
