@@ -7,6 +7,7 @@ use linerate_model::{BitRate, ByteCount, Clock, FrameOverhead, Layer, MonoInstan
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::link::DirectionCounters;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts, enter_user_namespace};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::io::{self, Write};
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const PAYLOAD: u64 = 1448;
+
+/// The same, as bytes to send.
+const DATAGRAM: [u8; 1448] = [0; 1448];
 
 fn main() -> io::Result<()> {
     enter_user_namespace().map_err(io::Error::other)?;
@@ -108,7 +112,12 @@ fn round_trip(hosts: &TwoHosts) -> [Duration; 2] {
 /// What arrives through a link of `mbit` (L1) offered a tenth more.
 fn rate(mbit: u64, time: Duration, out: &mut impl Write) -> io::Result<()> {
     let link = BitRate::from_bps(mbit * 1_000_000);
-    let config = LinkConfig::with_rate(link, ByteCount::new(64 * 1024));
+    // Long enough that the queue never runs empty while the sender waits for its turn.
+    let queue = link
+        .bytes_in(Duration::from_millis(100))
+        .get()
+        .max(16 * 1024);
+    let config = LinkConfig::with_rate(link, ByteCount::new(queue));
     let hosts = TwoHosts::create(Link::symmetric(config), 1).unwrap();
     let offered = BitRate::from_bps(mbit * 1_100_000);
     let seen = stream(&hosts, offered, time);
@@ -150,6 +159,8 @@ fn sockets(hosts: &TwoHosts) -> (UdpSocket, UdpSocket) {
         let bind = move || UdpSocket::bind((address, 5201)).unwrap();
         hosts.host(id).spawn("bind", bind).unwrap().join().unwrap()
     });
+    // As much as the kernel allows, so that a receiver that waits for its turn loses nothing.
+    set_socket_recv_buffer_size(&b, 4 << 20).unwrap();
     a.connect((hosts.host(HostId::B).ipv4(), 5201)).unwrap();
     (a, b)
 }
@@ -171,7 +182,6 @@ fn stream(hosts: &TwoHosts, offered: BitRate, time: Duration) -> Seen {
 }
 
 fn send(socket: &UdpSocket, offered: BitRate, start: MonoInstant, time: Duration) {
-    let payload = [0; PAYLOAD as usize];
     let frame = FrameOverhead::UDP_IPV4.bytes_at(Layer::L1, PAYLOAD);
     let mut sent = 0;
     loop {
@@ -185,7 +195,7 @@ fn send(socket: &UdpSocket, offered: BitRate, start: MonoInstant, time: Duration
             offered.bytes_in(passed).get() / frame
         };
         while sent < due {
-            socket.send(&payload).unwrap();
+            socket.send(&DATAGRAM).unwrap();
             sent += 1;
         }
         if offered.bps() != 0 {

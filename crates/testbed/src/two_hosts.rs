@@ -201,11 +201,10 @@ fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Po
         .map_err(TestbedError::step("making a veth pair"))?;
     let index = index_of(&mut netlink, &near)?;
     quieten(&mut netlink, index, &near, Frames::Wire)?;
-    let port = open_sockets(index, mtu).map_err(TestbedError::step(format!(
-        "opening packet sockets on {near}"
-    )))?;
+    // Up first: a packet socket bound to an interface that is down has an error pending.
     set_up(&mut netlink, index, &near)?;
-    Ok(port)
+    let step = format!("opening packet sockets on {near}");
+    open_sockets(index, mtu).map_err(TestbedError::step(step))
 }
 
 /// Brings both hosts up; when it returns, frames that they send are carried.
