@@ -1,6 +1,6 @@
 //! Measures the link element: how much it carries, what delay it adds, how exact its rate is.
 //!
-//! `cargo run --release -p linerate-testbed --example link_element [seconds per measurement]`
+//! `cargo run --release -p linerate-testbed --example link_element [SECONDS [capacity|delay|rate]]`
 #![expect(clippy::unwrap_used, reason = "an example for developers")]
 
 use linerate_model::{BitRate, ByteCount, Clock, FrameOverhead, Layer, MonoInstant};
@@ -25,12 +25,20 @@ fn main() -> io::Result<()> {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok());
     let time = Duration::from_secs(seconds.unwrap_or(2));
     let mut out = io::stdout();
-    for mbit in [0, 1500, 2000] {
-        capacity(mbit, time, &mut out)?;
+    let part = std::env::args().nth(2);
+    let wants = |name| part.as_deref().is_none_or(|part| part == name);
+    if wants("capacity") {
+        for mbit in [0, 1500, 2000] {
+            capacity(mbit, time, &mut out)?;
+        }
     }
-    delay(&mut out)?;
-    for mbit in [1, 10, 100, 1000] {
-        rate(mbit, time, &mut out)?;
+    if wants("delay") {
+        delay(&mut out)?;
+    }
+    if wants("rate") {
+        for mbit in [1, 10, 100, 1000] {
+            rate(mbit, time, &mut out)?;
+        }
     }
     Ok(())
 }
