@@ -4,6 +4,7 @@ use crate::clock::MonoClock;
 use linerate_model::{Clock, MonoInstant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::socket_error;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -43,7 +44,7 @@ impl AsFd for Waker {
 }
 
 /// Blocks until one of `descriptors` is readable or `deadline` has passed; `None` waits for ever.
-/// A signal ends the wait early.
+/// A signal ends the wait early; a socket's pending error fails it.
 pub fn wait<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
     deadline: Option<MonoInstant>,
@@ -51,9 +52,18 @@ pub fn wait<const N: usize>(
     let mut polled = descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
     let timeout = deadline.map(|at| timespec(at, MonoClock.now()));
     match poll(&mut polled, timeout.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Ok(0) | Err(Errno::INTR) => Ok(()),
+        Ok(_) => polled.iter().try_for_each(check),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// A pending error would end every later wait at once, so it must not go unnoticed.
+fn check(polled: &PollFd<'_>) -> io::Result<()> {
+    if polled.revents().contains(PollFlags::ERR) {
+        socket_error(polled.as_fd())??;
+    }
+    Ok(())
 }
 
 fn timespec(deadline: MonoInstant, now: MonoInstant) -> Timespec {

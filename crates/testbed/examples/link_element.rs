@@ -1,12 +1,13 @@
 //! Measures the link element: how much it carries, what delay it adds, how exact its rate is.
 //!
-//! `cargo run --release -p linerate-testbed --example link_element [seconds per measurement]`
+//! `cargo run --release -p linerate-testbed --example link_element [SECONDS [capacity|delay|rate]]`
 #![expect(clippy::unwrap_used, reason = "an example for developers")]
 
 use linerate_model::{BitRate, ByteCount, Clock, FrameOverhead, Layer, MonoInstant};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::link::DirectionCounters;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts, enter_user_namespace};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::io::{self, Write};
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -16,17 +17,28 @@ use std::time::Duration;
 
 const PAYLOAD: u64 = 1448;
 
+/// The same, as bytes to send.
+const DATAGRAM: [u8; 1448] = [0; 1448];
+
 fn main() -> io::Result<()> {
     enter_user_namespace().map_err(io::Error::other)?;
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok());
     let time = Duration::from_secs(seconds.unwrap_or(2));
     let mut out = io::stdout();
-    for mbit in [0, 1500, 2000] {
-        capacity(mbit, time, &mut out)?;
+    let part = std::env::args().nth(2);
+    let wants = |name| part.as_deref().is_none_or(|part| part == name);
+    if wants("capacity") {
+        for mbit in [0, 1500, 2000] {
+            capacity(mbit, time, &mut out)?;
+        }
     }
-    delay(&mut out)?;
-    for mbit in [1, 10, 100, 1000] {
-        rate(mbit, time, &mut out)?;
+    if wants("delay") {
+        delay(&mut out)?;
+    }
+    if wants("rate") {
+        for mbit in [1, 10, 100, 1000] {
+            rate(mbit, time, &mut out)?;
+        }
     }
     Ok(())
 }
@@ -108,7 +120,12 @@ fn round_trip(hosts: &TwoHosts) -> [Duration; 2] {
 /// What arrives through a link of `mbit` (L1) offered a tenth more.
 fn rate(mbit: u64, time: Duration, out: &mut impl Write) -> io::Result<()> {
     let link = BitRate::from_bps(mbit * 1_000_000);
-    let config = LinkConfig::with_rate(link, ByteCount::new(64 * 1024));
+    // Long enough that the queue never runs empty while the sender waits for its turn.
+    let queue = link
+        .bytes_in(Duration::from_millis(100))
+        .get()
+        .max(16 * 1024);
+    let config = LinkConfig::with_rate(link, ByteCount::new(queue));
     let hosts = TwoHosts::create(Link::symmetric(config), 1).unwrap();
     let offered = BitRate::from_bps(mbit * 1_100_000);
     let seen = stream(&hosts, offered, time);
@@ -150,6 +167,8 @@ fn sockets(hosts: &TwoHosts) -> (UdpSocket, UdpSocket) {
         let bind = move || UdpSocket::bind((address, 5201)).unwrap();
         hosts.host(id).spawn("bind", bind).unwrap().join().unwrap()
     });
+    // As much as the kernel allows, so that a receiver that waits for its turn loses nothing.
+    set_socket_recv_buffer_size(&b, 4 << 20).unwrap();
     a.connect((hosts.host(HostId::B).ipv4(), 5201)).unwrap();
     (a, b)
 }
@@ -171,7 +190,6 @@ fn stream(hosts: &TwoHosts, offered: BitRate, time: Duration) -> Seen {
 }
 
 fn send(socket: &UdpSocket, offered: BitRate, start: MonoInstant, time: Duration) {
-    let payload = [0; PAYLOAD as usize];
     let frame = FrameOverhead::UDP_IPV4.bytes_at(Layer::L1, PAYLOAD);
     let mut sent = 0;
     loop {
@@ -185,7 +203,7 @@ fn send(socket: &UdpSocket, offered: BitRate, start: MonoInstant, time: Duration
             offered.bytes_in(passed).get() / frame
         };
         while sent < due {
-            socket.send(&payload).unwrap();
+            socket.send(&DATAGRAM).unwrap();
             sent += 1;
         }
         if offered.bps() != 0 {

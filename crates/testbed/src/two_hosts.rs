@@ -201,11 +201,10 @@ fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Po
         .map_err(TestbedError::step("making a veth pair"))?;
     let index = index_of(&mut netlink, &near)?;
     quieten(&mut netlink, index, &near, Frames::Wire)?;
-    let port = open_sockets(index, mtu).map_err(TestbedError::step(format!(
-        "opening packet sockets on {near}"
-    )))?;
+    // Up first: a packet socket bound to an interface that is down has an error pending.
     set_up(&mut netlink, index, &near)?;
-    Ok(port)
+    let step = format!("opening packet sockets on {near}");
+    open_sockets(index, mtu).map_err(TestbedError::step(step))
 }
 
 /// Brings both hosts up; when it returns, frames that they send are carried.
@@ -216,19 +215,28 @@ fn bring_up(
 ) -> Result<(), TestbedError> {
     within(a, "host A", move || set_up_host(HostId::A, frames))?;
     within(b, "host B", move || set_up_host(HostId::B, frames))?;
-    within(a, "host A", wait_for_host)?;
-    within(b, "host B", wait_for_host)
+    within(a, "host A", || wait_for_host(HostId::A))?;
+    within(b, "host B", || wait_for_host(HostId::B))
 }
 
-fn wait_for_host() -> Result<(), TestbedError> {
+/// Waits for what the kernel does some time after it was asked.
+fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
     let name = host_interface();
     let mut netlink = netlink()?;
     let index = index_of(&mut netlink, &name)?;
+    let deadline = MonoClock.now().after(COMING_UP);
     netlink
-        .wait_operational(index, MonoClock.now().after(COMING_UP))
+        .wait_until(deadline, |netlink| netlink.is_operational(index))
         .map_err(TestbedError::step(format!(
             "waiting for {name} to carry frames"
-        )))
+        )))?;
+    addresses(id).into_iter().try_for_each(|(address, _)| {
+        netlink
+            .wait_until(deadline, |netlink| netlink.is_local(address))
+            .map_err(TestbedError::step(format!(
+                "waiting for {address} to be usable"
+            )))
+    })
 }
 
 fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> {

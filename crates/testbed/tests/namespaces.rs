@@ -76,7 +76,9 @@ fn ping_pong(hosts: &TwoHosts) {
         let server = socket_on(b, other, PORT);
         client.send_to(&[7; 1000], (other, PORT)).unwrap();
         let mut buffer = [0; 2000];
-        let (length, from) = server.recv_from(&mut buffer).unwrap();
+        let (length, from) = server
+            .recv_from(&mut buffer)
+            .unwrap_or_else(|error| panic!("{own} to {other}: {error}"));
         assert_eq!((length, from), (1000, client.local_addr().unwrap()));
         server.send_to(&buffer[..500], from).unwrap();
         assert_eq!(client.recv(&mut buffer).unwrap(), 500);

@@ -69,6 +69,13 @@ impl Message {
         self.0.extend([0; 2]);
     }
 
+    /// `struct rtmsg` that asks for the route to one address.
+    pub(super) fn route_header(&mut self, address: IpAddr) {
+        let prefix = if address.is_ipv4() { 32 } else { 128 };
+        self.0.extend([family(address), prefix]);
+        self.0.extend([0; 10]);
+    }
+
     /// A number attribute.
     pub(super) fn number(&mut self, kind: u16, value: u32) {
         self.bytes(kind, &value.to_ne_bytes());
@@ -136,6 +143,12 @@ pub(super) fn check(answer: &[u8], sequence: u32) -> io::Result<()> {
 /// The interface number in an `RTM_NEWLINK` answer.
 pub(super) fn link_index(answer: &[u8]) -> Option<u32> {
     (half(answer, 4)? == libc::RTM_NEWLINK).then(|| word(answer, HEADER + 4))?
+}
+
+/// The type in an `RTM_NEWROUTE` answer.
+pub(super) fn route_type(answer: &[u8]) -> Option<u8> {
+    const TYPE_IN_RTMSG: usize = 7;
+    (half(answer, 4)? == libc::RTM_NEWROUTE).then(|| answer.get(HEADER + TYPE_IN_RTMSG).copied())?
 }
 
 /// The RFC 2863 state in an `RTM_NEWLINK` answer.

@@ -192,16 +192,29 @@ impl Netlink {
         self.request(message)
     }
 
-    /// Blocks until [`Netlink::is_operational`], or `deadline`.
-    pub fn wait_operational(
+    /// Whether packets to `address` end here. The kernel sees to that some time after
+    /// [`Netlink::add_address`] for IPv6, even without duplicate address detection.
+    pub fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
+        let mut message = Message::query(libc::RTM_GETROUTE);
+        message.route_header(address);
+        message.address(libc::RTA_DST, address);
+        match self.exchange(message) {
+            Ok(answer) => Ok(message::route_type(&answer) == Some(libc::RTN_LOCAL)),
+            Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Blocks until `holds` is true of this namespace's interfaces or routes, or `deadline`.
+    pub fn wait_until(
         &mut self,
-        index: InterfaceIndex,
         deadline: MonoInstant,
+        mut holds: impl FnMut(&mut Self) -> io::Result<bool>,
     ) -> io::Result<()> {
         // Listens before it looks, so that no change is missed.
-        let changes = open(RTMGRP_LINK)?;
+        let changes = open(RTMGRP_LINK | RTMGRP_IPV6_ROUTE)?;
         let mut change = vec![0_u8; ANSWER];
-        while !self.is_operational(index)? {
+        while !holds(self)? {
             if MonoClock.now() >= deadline {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -272,6 +285,8 @@ const AF_INET6: u16 = 10;
 const IF_OPER_UP: u8 = 6;
 /// `linux/rtnetlink.h`.
 const RTMGRP_LINK: u32 = 1;
+/// `linux/rtnetlink.h`.
+const RTMGRP_IPV6_ROUTE: u32 = 0x400;
 /// What the kernel's largest message needs (`NLMSG_GOODSIZE`), with room.
 const ANSWER: usize = 32 * 1024;
 /// `linux/if.h`.

@@ -53,20 +53,26 @@ impl Element {
         }
     }
 
-    /// Takes what has come and sends what is due; returns how many frames it moved.
-    fn step(&mut self) -> usize {
-        self.lanes.iter_mut().map(Lane::step).sum()
+    /// Takes what has come and sends what is due.
+    fn step(&mut self) -> Moved {
+        let [a, b] = &mut self.lanes;
+        let (a, b) = (a.step(), b.step());
+        Moved {
+            taken: a.taken.max(b.taken),
+            sent: a.sent.max(b.sent),
+        }
     }
 
-    /// Waits until there is something to do. After a pass with several frames it naps without
-    /// listening, so that the next pass has several too: under load a wake-up per frame would
-    /// cost sender and element more than the frame.
-    fn pause(&mut self, moved: usize) -> io::Result<()> {
+    /// Waits until there is something to do. After a pass with several frames of one direction it
+    /// naps without listening, so that the next pass has several too: under load a wake-up per
+    /// frame would cost sender and element more than the frame.
+    fn pause(&mut self, moved: Moved) -> io::Result<()> {
         let now = MonoClock.now();
-        if moved >= BATCH {
+        let most = moved.taken.max(moved.sent);
+        if most >= BATCH {
             return Ok(());
         }
-        if moved > 1 {
+        if most > 1 {
             sleep_until(now.after(NAP));
             return Ok(());
         }
@@ -82,7 +88,7 @@ impl Element {
         while let Ok(command) = self.commands.try_recv() {
             self.waker.clear();
             // Frames that came before the command belong to the time before it.
-            while self.step() > 0 {}
+            while self.step() != Moved::default() {}
             match command {
                 // An asker that has gone away needs no answer.
                 Command::Count(answer) => {
@@ -116,6 +122,13 @@ impl Element {
             b_to_a: b.counters()?,
         })
     }
+}
+
+/// How many frames a pass moved in one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Moved {
+    taken: usize,
+    sent: usize,
 }
 
 /// Whether the element goes on.
@@ -157,14 +170,15 @@ impl Lane {
         self.shaper.next_departure()
     }
 
-    fn step(&mut self) -> usize {
+    fn step(&mut self) -> Moved {
         let (shaper, pool, longest) = (&mut self.shaper, &mut self.pool, self.longest);
         let mut no_memory = 0;
         let taken = self.ring.drain(2 * BATCH, |received| {
             no_memory += u64::from(take(shaper, pool, longest, &received).is_none());
         });
         self.memory_drops += no_memory;
-        taken + self.send_due()
+        let sent = self.send_due();
+        Moved { taken, sent }
     }
 
     /// Sends at most two batches of what is due.
