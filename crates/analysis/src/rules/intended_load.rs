@@ -1,8 +1,8 @@
 //! Nothing saturated: what was asked for was carried.
 
-use super::evidence::{Delays, Evidence, Need, Regime};
+use super::evidence::{Evidence, Need, Regime};
 use super::{Case, Rule, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Delay, Limit, RuleOutcome, Trial};
+use linerate_model::run::{Confidence, Delay, DelayOf, Limit, RuleOutcome, Trial};
 use linerate_model::{BitRate, PacketCount};
 
 /// Everything that was intended was offered and arrived.
@@ -128,33 +128,25 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
         .iter()
         .filter_map(|trial| Some((*trial, trial.delay.as_ref()?)))
         .collect();
-    let median = |entry: &&(&Trial, &Delay)| entry.1.p50_ns;
-    let fastest = timed
-        .iter()
-        .filter(|e| median(e).is_some())
-        .min_by_key(median);
-    let slowest = timed
-        .iter()
-        .filter(|e| median(e).is_some())
-        .max_by_key(median);
+    let known = || timed.iter().filter(|entry| entry.1.p50_ns.is_some());
+    let fastest = known().min_by_key(|entry| entry.1.p50_ns);
+    let slowest = known().max_by_key(|entry| entry.1.p50_ns);
     let (Some(fastest), Some(slowest)) = (fastest, slowest) else {
         return not_evaluated("Not recorded: a delay distribution (trials.delay)");
     };
     let mut claim = format!(
-        "Nothing saturated: the median delay was {}",
+        "Nothing saturated: the median {} was {}",
+        of_what(fastest.1),
         quantiles(fastest.1)
     );
-    let (low, high) = (fastest.1.p50_ns.unwrap_or(0), slowest.1.p50_ns.unwrap_or(0));
-    let delays = Delays {
-        base: words::nanos(low),
-        loaded: words::nanos(high),
-    };
-    if delays.queue_stands() {
-        let rise = format!(
-            ", and up to {} in the slowest trial",
-            words::time(delays.loaded)
+    if fastest.1.p50_ns != slowest.1.p50_ns {
+        let both = format!(
+            " with {} and {} with {}",
+            label(fastest.0),
+            quantiles(slowest.1),
+            label(slowest.0)
         );
-        claim.push_str(&rise);
+        claim.push_str(&both);
     }
     Case {
         limit: Limit::IntendedLoad,
@@ -169,6 +161,20 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
     .found()
 }
 
+fn of_what(delay: &Delay) -> &'static str {
+    match delay.of {
+        DelayOf::HalfRoundTrip => "half round trip",
+        DelayOf::RoundTrip => "round trip",
+        DelayOf::Lateness => "lateness",
+        DelayOf::Pdv => "delay variation",
+    }
+}
+
+fn label(trial: &Trial) -> String {
+    let number = || format!("trial {}", trial.index);
+    trial.label.clone().unwrap_or_else(number)
+}
+
 fn quantiles(delay: &Delay) -> String {
     let time = |nanos: Option<u64>| {
         nanos.map_or_else(|| "unknown".to_owned(), |n| words::time(words::nanos(n)))
@@ -177,12 +183,8 @@ fn quantiles(delay: &Delay) -> String {
 }
 
 fn told(trial: &Trial, delay: &Delay) -> String {
-    let label = trial
-        .label
-        .clone()
-        .unwrap_or_else(|| format!("trial {}", trial.index));
     let count = delay.count.map_or(String::new(), |n| {
         format!(" over {} values", words::count(n))
     });
-    format!("{label}: median {}{count}.", quantiles(delay))
+    format!("{}: median {}{count}.", label(trial), quantiles(delay))
 }

@@ -12,9 +12,9 @@ use linerate_model::run::{
 use linerate_model::signals;
 use linerate_model::spec::{Direction, Side, Transport};
 
-/// An offered load this far below the intended one is short of it (RFC 2285 §3.5). Pacing of a
-/// sender that keeps up is exact to far less; a log's three digits round by up to 0.5 %.
-const SHORT_RATIO: f64 = 0.01;
+/// An offered load this far below the intended one is short of it (RFC 2285 §3.5): five times what
+/// pacing on an absolute schedule leaves, and what the search takes for a sender's limit too.
+const SHORT_RATIO: f64 = 0.005;
 
 /// What stopped the load from growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,13 +97,17 @@ impl<'a> Evidence<'a> {
 
     /// Trials in which something gave way: loss above the strictest goal, or less offered than intended.
     ///
-    /// In a search only loads above the goal's lower bound count: a stray loss below it was weighed there.
+    /// Where delay bounds a search, every load above its lower bound counts. In any search only loads above the goal's lower bound count: a stray loss below it was weighed there.
     pub(super) fn stressed(&self) -> Vec<&'a Trial> {
         let tolerated = self.goal.map_or(0.0, |goal| goal.loss_goal.get());
         let floor = self.goal.and_then(|goal| goal.lower_bound);
+        let by_delay = self
+            .goal
+            .is_some_and(|goal| goal.bounded_by == Some(BoundedBy::Delay));
         let above = |trial: &Trial| floor.is_none_or(|floor| trial.intended_load > Some(floor));
         let gave_way = |trial: &Trial| {
-            is_short(trial)
+            by_delay
+                || is_short(trial)
                 || is_behind(trial)
                 || trial
                     .loss_ratio()
@@ -115,7 +119,7 @@ impl<'a> Evidence<'a> {
     /// Trials that are not stressed.
     pub(super) fn relaxed(&self) -> Vec<&'a Trial> {
         let stressed = self.stressed();
-        self.select(|trial| !stressed.iter().any(|other| other.index == trial.index))
+        self.select(|trial| !stressed.iter().any(|other| std::ptr::eq(*other, trial)))
     }
 
     fn select(&self, keep: impl Fn(&Trial) -> bool) -> Vec<&'a Trial> {
@@ -232,12 +236,17 @@ pub(super) fn is_short(trial: &Trial) -> bool {
     let (Some(intended), Some(offered)) = (trial.intended_load, trial.offered_load) else {
         return false;
     };
+    // A rounded figure is short only if all that it may stand for is.
+    let offered = trial
+        .rounding
+        .get("offered_bps")
+        .map_or(offered.as_f64(), |rounding| rounding.high);
     let packet = trial
         .payload_bytes
         .zip(trial.duration)
         .and_then(|(bytes, time)| linerate_model::BitRate::of(bytes, time))
         .map_or(0.0, linerate_model::BitRate::as_f64);
-    intended.as_f64() - offered.as_f64() > intended.as_f64() * SHORT_RATIO + 2.0 * packet
+    intended.as_f64() - offered > intended.as_f64() * SHORT_RATIO + 2.0 * packet
 }
 
 /// Whether a paced load arrived more slowly than it was offered: a queue filled during the trial.
