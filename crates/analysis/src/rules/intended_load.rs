@@ -1,6 +1,6 @@
 //! Nothing saturated: what was asked for was carried.
 
-use super::evidence::{Evidence, Need, Regime};
+use super::evidence::{Delays, Evidence, Need, Regime};
 use super::{Case, Rule, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Delay, DelayOf, Limit, RuleOutcome, Trial};
 use linerate_model::{BitRate, PacketCount};
@@ -134,26 +134,13 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
     let (Some(fastest), Some(slowest)) = (fastest, slowest) else {
         return not_evaluated("Not recorded: a delay distribution (trials.delay)");
     };
-    let mut claim = format!(
-        "Nothing saturated: the median {} was {}",
-        of_what(fastest.1),
-        quantiles(fastest.1)
-    );
-    if fastest.1.p50_ns != slowest.1.p50_ns {
-        let both = format!(
-            " with {} and {} with {}",
-            label(fastest.0),
-            quantiles(slowest.1),
-            label(slowest.0)
-        );
-        claim.push_str(&both);
-    }
+    let claim = delay_claim(*fastest, *slowest);
     Case {
         limit: Limit::IntendedLoad,
         side: None,
         share: Some(1.0),
         confidence: Confidence::Supported,
-        claim: format!("{claim}."),
+        claim,
         evidence: timed.iter().map(|(trial, delay)| told(trial, delay)).collect(),
         change: "repeat with `--wait spin` and with load from `--load`",
         expect: "spinning lowers the median where waking up dominates; load raises it where a queue is shared",
@@ -170,9 +157,32 @@ fn of_what(delay: &Delay) -> &'static str {
     }
 }
 
+/// The fastest and the slowest trial; a queue is only read out of trials of one message size.
+fn delay_claim(fastest: (&Trial, &Delay), slowest: (&Trial, &Delay)) -> String {
+    let what = of_what(fastest.1);
+    let (low, high) = (quantiles(fastest.1), quantiles(slowest.1));
+    if fastest.1.p50_ns == slowest.1.p50_ns {
+        return format!("Nothing saturated: the median {what} was {low}.");
+    }
+    let (quick, slow) = (label(fastest.0), label(slowest.0));
+    let median = |delay: &Delay| words::nanos(delay.p50_ns.unwrap_or(0));
+    let delays = Delays {
+        base: median(fastest.1),
+        loaded: median(slowest.1),
+    };
+    if delays.queue_stands() && fastest.0.payload_bytes == slowest.0.payload_bytes {
+        return format!(
+            "The messages themselves saturate nothing, but the median {what} rises from {low} in {quick} to {high} in {slow}: a queue stands in their way."
+        );
+    }
+    format!("Nothing saturated: the median {what} was {low} in {quick} and {high} in {slow}.")
+}
+
 fn label(trial: &Trial) -> String {
-    let number = || format!("trial {}", trial.index);
-    trial.label.clone().unwrap_or_else(number)
+    trial.label.as_ref().map_or_else(
+        || format!("trial {}", trial.index),
+        |label| format!("trial “{label}”"),
+    )
 }
 
 fn quantiles(delay: &Delay) -> String {
@@ -186,5 +196,5 @@ fn told(trial: &Trial, delay: &Delay) -> String {
     let count = delay.count.map_or(String::new(), |n| {
         format!(" over {} values", words::count(n))
     });
-    format!("{}: median {}{count}.", label(trial), quantiles(delay))
+    format!("In {}: median {}{count}.", label(trial), quantiles(delay))
 }
