@@ -1,7 +1,6 @@
 //! The link or shaper: what arrives stays the same however much more is offered.
 
-use super::evidence::{Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::sender_cpu::Cpu;
+use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Limit, Place};
 use linerate_model::spec::Side;

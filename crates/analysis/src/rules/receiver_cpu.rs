@@ -1,8 +1,7 @@
 //! The receiver's CPU: the receiving host could not take packets fast enough.
 
-use super::evidence::{Evidence, Need, Placed, Regime};
+use super::evidence::{Cpu, Evidence, Need, Placed, Regime};
 use super::receiver_window::LEAST_SHARE;
-use super::sender_cpu::Cpu;
 use super::{Case, Rule, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Limit, Place, RuleOutcome};
 use linerate_model::spec::Side;

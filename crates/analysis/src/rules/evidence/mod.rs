@@ -1,8 +1,10 @@
 //! What rules read: one direction of one run, with the quantities that several rules share.
 
+mod cpu;
 mod figures;
 mod needs;
 
+pub(super) use cpu::Cpu;
 pub(super) use figures::{Delays, Gap, Placed, Plateau};
 pub use needs::Need;
 
@@ -196,7 +198,7 @@ impl<'a> Evidence<'a> {
             return None;
         }
         self.mean(|trial| {
-            let cpu = cpu(trial, side)?;
+            let cpu = cpu_of(trial, side)?;
             let waited = cpu.run_delay_ratio.map_or(0.0, linerate_model::Ratio::get);
             Some((cpu.thread_ratio?.get() + waited).min(1.0))
         })
@@ -204,7 +206,7 @@ impl<'a> Evidence<'a> {
 
     /// A CPU figure of one side.
     pub(super) fn cpu(&self, side: Side, part: impl Fn(&CpuSide) -> Option<f64>) -> Option<f64> {
-        self.mean(|trial| part(cpu(trial, side)?))
+        self.mean(|trial| part(cpu_of(trial, side)?))
     }
 
     /// Share of the time that `side`'s control group was stopped by its CPU quota.
@@ -260,7 +262,7 @@ fn is_behind(trial: &Trial) -> bool {
         })
 }
 
-fn cpu(trial: &Trial, side: Side) -> Option<&CpuSide> {
+fn cpu_of(trial: &Trial, side: Side) -> Option<&CpuSide> {
     let cpu = trial.cpu.as_ref()?;
     match side {
         Side::Sender => cpu.sender.as_ref(),
