@@ -34,6 +34,11 @@ impl Histogram {
         self.0.saturating_record(nanos);
     }
 
+    /// Counts one value in nanoseconds `count` times.
+    pub fn record_n(&mut self, nanos: u64, count: u64) {
+        self.0.saturating_record_n(nanos, count);
+    }
+
     /// Counts one duration.
     pub fn record_duration(&mut self, duration: Duration) {
         self.record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));

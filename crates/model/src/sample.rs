@@ -2,7 +2,7 @@
 
 use crate::histogram::Histogram;
 use crate::spec::Side;
-use crate::time::as_seconds;
+use crate::time::{as_optional_seconds, as_seconds};
 use crate::units::{ByteCount, PacketCount};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -180,9 +180,15 @@ pub struct StreamReport {
     /// CPU time of the traffic thread, user and system.
     #[serde(rename = "thread_cpu_s", with = "as_seconds", default)]
     pub thread_cpu: Duration,
-    /// Time the traffic thread was runnable but waited for a core (`/proc/thread-self/schedstat`).
-    #[serde(rename = "run_delay_s", with = "as_seconds", default)]
-    pub run_delay: Duration,
+    /// Time the traffic thread was runnable but waited for a core (`/proc/thread-self/schedstat`);
+    /// `None` where the kernel does not account it.
+    #[serde(
+        rename = "run_delay_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub run_delay: Option<Duration>,
     /// Transactions that got no answer in time (requester only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<PacketCount>,
