@@ -37,7 +37,7 @@ fn of_report(report: &EndpointReport) -> CpuSide {
             .copied()
             .max_by(|a, b| a.get().total_cmp(&b.get())),
         thread_ratio: busiest.and_then(|stream| of_trial(stream, stream.thread_cpu)),
-        run_delay_ratio: busiest.and_then(|stream| of_trial(stream, stream.run_delay)),
+        run_delay_ratio: busiest.and_then(|stream| of_trial(stream, stream.run_delay?)),
         cores,
         host_ns_per_byte: host.and_then(|times| times.ns_per_byte(bytes)),
     }

@@ -155,7 +155,7 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
         set(&mut sender, signal, gained);
     }
     sender.streams[0].thread_cpu = Duration::from_millis(400);
-    sender.streams[0].run_delay = Duration::from_millis(50);
+    sender.streams[0].run_delay = Some(Duration::from_millis(50));
     let trial = udp(Some(sender), Some(report(Side::Receiver, 1000, 1000)));
     let cpu = trial.cpu.unwrap().sender.unwrap();
     assert_eq!(cpu.host_ratio, Some(Ratio::clamped(0.4)));
@@ -285,7 +285,7 @@ pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
                     sequence,
                     tcp,
                     thread_cpu: Duration::from_nanos(got),
-                    run_delay: Duration::from_nanos(old),
+                    run_delay: Some(Duration::from_nanos(old)),
                     socket_overflows: own.map(PacketCount::new),
                     refused: own.map(PacketCount::new),
                     intervals: vec![linerate_model::sample::IntervalCount {

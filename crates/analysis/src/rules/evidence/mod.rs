@@ -8,6 +8,7 @@ pub(super) use cpu::Cpu;
 pub(super) use figures::{Delays, Gap, Placed, Plateau};
 pub use needs::Need;
 
+use linerate_model::BitRate;
 use linerate_model::run::{
     BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
 };
@@ -17,6 +18,9 @@ use linerate_model::spec::{Direction, Side, Transport};
 /// An offered load this far below the intended one is short of it (RFC 2285 §3.5): five times what
 /// pacing on an absolute schedule leaves, and what the search takes for a sender's limit too.
 const SHORT_RATIO: f64 = 0.005;
+
+/// A bound is an offered load; what was intended there may lie this little above it.
+const ABOVE_BOUND: f64 = 1.001;
 
 /// What stopped the load from growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +110,10 @@ impl<'a> Evidence<'a> {
         let by_delay = self
             .goal
             .is_some_and(|goal| goal.bounded_by == Some(BoundedBy::Delay));
-        let above = |trial: &Trial| floor.is_none_or(|floor| trial.intended_load > Some(floor));
+        let above = |trial: &Trial| {
+            let intended = trial.intended_load.map_or(0.0, BitRate::as_f64);
+            floor.is_none_or(|floor| intended > floor.as_f64() * ABOVE_BOUND)
+        };
         let gave_way = |trial: &Trial| {
             by_delay
                 || is_short(trial)
@@ -230,7 +237,7 @@ pub(super) fn load(trial: &Trial) -> Option<f64> {
     trial
         .intended_load
         .or(trial.offered_load)
-        .map(linerate_model::BitRate::as_f64)
+        .map(BitRate::as_f64)
 }
 
 /// Whether the sender offered clearly less than intended; one packet more or less is not clear.
@@ -246,8 +253,8 @@ pub(super) fn is_short(trial: &Trial) -> bool {
     let packet = trial
         .payload_bytes
         .zip(trial.duration)
-        .and_then(|(bytes, time)| linerate_model::BitRate::of(bytes, time))
-        .map_or(0.0, linerate_model::BitRate::as_f64);
+        .and_then(|(bytes, time)| BitRate::of(bytes, time))
+        .map_or(0.0, BitRate::as_f64);
     intended.as_f64() - offered > intended.as_f64() * SHORT_RATIO + 2.0 * packet
 }
 
