@@ -243,15 +243,33 @@ fn intervals_of_streams_add_up() {
     assert_eq!(trial.intervals[0].received_rate, None);
 }
 
+fn any_tcp() -> impl Strategy<Value = linerate_model::sample::TcpSample> {
+    let field = || proptest::option::of(prop_oneof![0..5000_u64, any::<u64>()]);
+    (any::<u64>(), field(), field(), field(), field(), field()).prop_map(
+        |(at_ns, cwnd, srtt, busy, rwnd, buffer)| linerate_model::sample::TcpSample {
+            at_ns,
+            cwnd_bytes: cwnd,
+            srtt_ns: srtt,
+            min_rtt_ns: srtt.map(|rtt| rtt / 3),
+            busy_ns: busy,
+            rwnd_limited_ns: rwnd,
+            sndbuf_limited_ns: buffer,
+            retrans_segments: busy,
+            ..Default::default()
+        },
+    )
+}
+
 /// Reports that no honest engine would make.
 pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
     let number = || prop_oneof![0..2000_u64, any::<u64>()];
     let stream = (
         (0..3_u16, number(), number(), number(), number()),
         (number(), number(), number(), proptest::option::of(number())),
+        proptest::collection::vec(any_tcp(), 0..4),
     )
         .prop_map(
-            move |((index, bytes, packets, nanos, got), (dup, old, seen, own))| {
+            move |((index, bytes, packets, nanos, got), (dup, old, seen, own), tcp)| {
                 let sequence = (side == Side::Receiver).then_some(SequenceCount {
                     received: PacketCount::new(got),
                     duplicated: PacketCount::new(dup),
@@ -265,6 +283,9 @@ pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
                     packets: PacketCount::new(packets),
                     duration: Duration::from_nanos(nanos),
                     sequence,
+                    tcp,
+                    thread_cpu: Duration::from_nanos(got),
+                    run_delay: Some(Duration::from_nanos(old)),
                     socket_overflows: own.map(PacketCount::new),
                     refused: own.map(PacketCount::new),
                     intervals: vec![linerate_model::sample::IntervalCount {

@@ -98,8 +98,23 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
             best = Some(verdict);
         }
     }
-    let verdict = best.cloned().unwrap_or_else(|| undecided(&findings));
+    let mut verdict = best.cloned().unwrap_or_else(|| undecided(&findings));
+    distrust(run, direction, &mut verdict);
     (verdict, findings)
+}
+
+/// A verdict from invalid trials alone is weak, and says so.
+fn distrust(run: &Run, direction: Direction, verdict: &mut Verdict) {
+    let here = || run.trials.iter().filter(|t| t.direction == direction);
+    let Some(first) = here().next().filter(|_| here().all(|trial| !trial.valid)) else {
+        return;
+    };
+    verdict.confidence = Confidence::Weak;
+    let why = first
+        .reasons
+        .first()
+        .map_or("no reason given", String::as_str);
+    verdict.evidence.push(format!("No trial is valid: {why}."));
 }
 
 /// When not even `unknown` could be examined.

@@ -2,7 +2,7 @@
 
 use super::evidence::{Delays, Evidence, Need, Regime};
 use super::{Case, Rule, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Delay, Limit, RuleOutcome, Trial};
+use linerate_model::run::{Confidence, Delay, DelayOf, Limit, RuleOutcome, Trial};
 use linerate_model::{BitRate, PacketCount};
 
 /// Everything that was intended was offered and arrived.
@@ -128,45 +128,61 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
         .iter()
         .filter_map(|trial| Some((*trial, trial.delay.as_ref()?)))
         .collect();
-    let median = |entry: &&(&Trial, &Delay)| entry.1.p50_ns;
-    let fastest = timed
-        .iter()
-        .filter(|e| median(e).is_some())
-        .min_by_key(median);
-    let slowest = timed
-        .iter()
-        .filter(|e| median(e).is_some())
-        .max_by_key(median);
+    let known = || timed.iter().filter(|entry| entry.1.p50_ns.is_some());
+    let fastest = known().min_by_key(|entry| entry.1.p50_ns);
+    let slowest = known().max_by_key(|entry| entry.1.p50_ns);
     let (Some(fastest), Some(slowest)) = (fastest, slowest) else {
         return not_evaluated("Not recorded: a delay distribution (trials.delay)");
     };
-    let mut claim = format!(
-        "Nothing saturated: the median delay was {}",
-        quantiles(fastest.1)
-    );
-    let (low, high) = (fastest.1.p50_ns.unwrap_or(0), slowest.1.p50_ns.unwrap_or(0));
-    let delays = Delays {
-        base: words::nanos(low),
-        loaded: words::nanos(high),
-    };
-    if delays.queue_stands() {
-        let rise = format!(
-            ", and up to {} in the slowest trial",
-            words::time(delays.loaded)
-        );
-        claim.push_str(&rise);
-    }
+    let claim = delay_claim(*fastest, *slowest);
     Case {
         limit: Limit::IntendedLoad,
         side: None,
         share: Some(1.0),
         confidence: Confidence::Supported,
-        claim: format!("{claim}."),
+        claim,
         evidence: timed.iter().map(|(trial, delay)| told(trial, delay)).collect(),
         change: "repeat with `--wait spin` and with load from `--load`",
         expect: "spinning lowers the median where waking up dominates; load raises it where a queue is shared",
     }
     .found()
+}
+
+fn of_what(delay: &Delay) -> &'static str {
+    match delay.of {
+        DelayOf::HalfRoundTrip => "half round trip",
+        DelayOf::RoundTrip => "round trip",
+        DelayOf::Lateness => "lateness",
+        DelayOf::Pdv => "delay variation",
+    }
+}
+
+/// The fastest and the slowest trial; a queue is only read out of trials of one message size.
+fn delay_claim(fastest: (&Trial, &Delay), slowest: (&Trial, &Delay)) -> String {
+    let what = of_what(fastest.1);
+    let (low, high) = (quantiles(fastest.1), quantiles(slowest.1));
+    if fastest.1.p50_ns == slowest.1.p50_ns {
+        return format!("Nothing saturated: the median {what} was {low}.");
+    }
+    let (quick, slow) = (label(fastest.0), label(slowest.0));
+    let median = |delay: &Delay| words::nanos(delay.p50_ns.unwrap_or(0));
+    let delays = Delays {
+        base: median(fastest.1),
+        loaded: median(slowest.1),
+    };
+    if delays.queue_stands() && fastest.0.payload_bytes == slowest.0.payload_bytes {
+        return format!(
+            "The messages themselves saturate nothing, but the median {what} rises from {low} in {quick} to {high} in {slow}: a queue stands in their way."
+        );
+    }
+    format!("Nothing saturated: the median {what} was {low} in {quick} and {high} in {slow}.")
+}
+
+fn label(trial: &Trial) -> String {
+    trial.label.as_ref().map_or_else(
+        || format!("trial {}", trial.index),
+        |label| format!("trial “{label}”"),
+    )
 }
 
 fn quantiles(delay: &Delay) -> String {
@@ -177,12 +193,8 @@ fn quantiles(delay: &Delay) -> String {
 }
 
 fn told(trial: &Trial, delay: &Delay) -> String {
-    let label = trial
-        .label
-        .clone()
-        .unwrap_or_else(|| format!("trial {}", trial.index));
     let count = delay.count.map_or(String::new(), |n| {
         format!(" over {} values", words::count(n))
     });
-    format!("{label}: median {}{count}.", quantiles(delay))
+    format!("In {}: median {}{count}.", label(trial), quantiles(delay))
 }

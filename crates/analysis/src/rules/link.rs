@@ -1,7 +1,6 @@
 //! The link or shaper: what arrives stays the same however much more is offered.
 
-use super::evidence::{Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::sender_cpu::Cpu;
+use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Limit, Place};
 use linerate_model::spec::Side;
@@ -160,6 +159,9 @@ impl<'a> View<'a> {
 
     fn datagrams(&self) -> RuleOutcome {
         let flat = self.plateau.and_then(|plateau| plateau.is_flat());
+        if let Some(delays) = self.delays.filter(|d| d.queue_stands() && self.lossless()) {
+            return self.standing(delays);
+        }
         let Some(placed) = &self.placed else {
             return self.unplaced(flat);
         };
@@ -189,6 +191,15 @@ impl<'a> View<'a> {
             whereabouts(placed)
         );
         self.case(Some(share), confidence, claim).found()
+    }
+
+    /// Whether delay alone made the limit.
+    fn lossless(&self) -> bool {
+        let stressed = self.evidence.stressed();
+        !stressed.is_empty()
+            && stressed
+                .iter()
+                .all(|t| t.loss_ratio().is_some_and(|l| l.get() <= 0.0))
     }
 
     /// The figures of the rate alone, when nothing says where packets were lost.
@@ -223,6 +234,11 @@ impl<'a> View<'a> {
                 words::time(delays.base)
             ));
         }
+        self.standing(delays)
+    }
+
+    /// A queue stands; it is the link's unless it stands before a busy CPU.
+    fn standing(&self, delays: Delays) -> RuleOutcome {
         let ends = [Side::Sender, Side::Receiver].map(|side| Cpu::of_side(self.evidence, side));
         if let Some(hot) = ends.iter().flatten().find(|cpu| cpu.is_hot()) {
             return clear(format!(
@@ -237,13 +253,23 @@ impl<'a> View<'a> {
             Confidence::Weak
         };
         let busy = self.evidence.tcp(|tcp| Some(tcp.busy_ratio?.get()));
+        let share = busy.or_else(|| (!self.evidence.is_tcp()).then_some(1.0));
         let claim = format!(
-            "The link limits: {} of L4 payload passed while a queue stood before it (RTT {} under load, {} at best).",
+            "The link limits: {} of L4 payload passed while a queue stood before it ({} {} under load, {} at best).",
             words::rate(self.carried),
+            self.delay_name(),
             words::time(delays.loaded),
             words::time(delays.base)
         );
-        self.case(busy, confidence, claim).found()
+        self.case(share, confidence, claim).found()
+    }
+
+    fn delay_name(&self) -> &'static str {
+        if self.evidence.is_tcp() {
+            "RTT"
+        } else {
+            "median delay variation"
+        }
     }
 
     fn passed(&self, flat: Option<bool>) -> String {

@@ -1,7 +1,7 @@
 //! The receiver's CPU: the receiving host could not take packets fast enough.
 
-use super::evidence::{Evidence, Need, Placed, Regime};
-use super::sender_cpu::Cpu;
+use super::evidence::{Cpu, Evidence, Need, Placed, Regime};
+use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Limit, Place, RuleOutcome};
 use linerate_model::spec::Side;
@@ -82,7 +82,7 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         placed.figure(WAITING),
         cpu.reason()
     );
-    found(share, claim, cpu)
+    found(share, claim, Confidence::Supported, cpu)
 }
 
 fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
@@ -97,17 +97,17 @@ fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     );
     // A busy receiver that never closes its window only just keeps up: it may or may not be the limit.
     match window {
-        Some(window) if window >= 0.2 => found(window, claim, cpu),
-        _ => found(0.5, claim, cpu),
+        Some(window) if window >= LEAST_SHARE => found(window, claim, Confidence::Supported, cpu),
+        _ => found(0.5, claim, Confidence::Weak, cpu),
     }
 }
 
-fn found(share: f64, claim: String, cpu: &Cpu) -> RuleOutcome {
+fn found(share: f64, claim: String, confidence: Confidence, cpu: &Cpu) -> RuleOutcome {
     Case {
         limit: Limit::ReceiverCpu,
         side: Some(Side::Receiver),
         share: Some(share),
-        confidence: Confidence::Supported,
+        confidence,
         claim,
         evidence: cpu.figures(),
         change: "receive with aggregation (`--datapath sockets,gro=true`), or spread the traffic over more flows and cores",

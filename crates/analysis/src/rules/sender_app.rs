@@ -1,7 +1,6 @@
 //! The sending application: TCP had nothing to send.
 
-use super::evidence::{Evidence, Need, Regime};
-use super::sender_cpu::Cpu;
+use super::evidence::{Cpu, Evidence, Need, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Limit};
 use linerate_model::spec::Side;

@@ -337,3 +337,62 @@ proptest! {
         }
     }
 }
+
+/// A device between two hosts, as both ends would report it: `carried` packets of `sent` get to
+/// the receiver's interface, and `taken` of those to its application.
+fn reports(sent: u64, carried: u64, taken: u64) -> [linerate_model::sample::EndpointReport; 2] {
+    use crate::assemble::tests::{report, set};
+    use linerate_model::signals;
+    let (mut sender, mut receiver) = (
+        report(Side::Sender, sent, 1448),
+        report(Side::Receiver, taken, 1448),
+    );
+    set(&mut sender, signals::NIC_TX_PACKETS, sent + 12);
+    set(&mut sender, signals::NIC_TX_BYTES, (sent + 12) * 1490);
+    set(&mut receiver, signals::NIC_RX_PACKETS, carried + 12);
+    set(&mut receiver, signals::NIC_RX_BYTES, (carried + 12) * 1490);
+    set(&mut receiver, signals::NIC_RX_DROPPED, 0);
+    set(&mut receiver, signals::SOFTNET_DROPPED, 0);
+    set(&mut receiver, signals::UDP_RCVBUF_ERRORS, carried - taken);
+    receiver.streams[0].socket_overflows = Some(linerate_model::PacketCount::new(carried - taken));
+    let mut pdv = linerate_model::Histogram::new();
+    for _ in 0..100 {
+        pdv.record(if carried < sent { 9_000_000 } else { 20_000 });
+    }
+    receiver.streams[0].pdv = Some(pdv);
+    [sender, receiver]
+}
+
+fn measured(device: impl Fn(u64) -> [linerate_model::sample::EndpointReport; 2]) -> Verdict {
+    let loads = [1000, 4000, 8000, 9000, 20_000];
+    let trials = loads.map(|packets| {
+        let load = BitRate::from_bps(packets * 1448 * 8);
+        let mut spec = TestSpec::udp_datagrams(Pace::At(load));
+        spec.stop = linerate_model::spec::Stop::After(std::time::Duration::from_secs(1));
+        let [sender, receiver] = device(packets);
+        assemble::trial(0, &spec, Direction::Forward, Some(sender), Some(receiver))
+    });
+    let mut whole = run(&Map::from_iter([("kind".to_owned(), json!("udp"))]));
+    whole.trials = trials.to_vec();
+    diagnose(&whole).0
+}
+
+#[test]
+fn from_raw_reports_a_link_is_told_from_a_slow_reader() {
+    const CAPACITY: u64 = 8256;
+    let link = measured(|sent| reports(sent, sent.min(CAPACITY), sent.min(CAPACITY)));
+    assert_eq!(link.limit, Limit::Link);
+    assert_eq!(link.confidence, Confidence::Supported);
+    assert!(
+        link.claim.contains("all 12 488 lost packets"),
+        "{}",
+        link.claim
+    );
+
+    let reader = measured(|sent| reports(sent, sent, sent.min(CAPACITY)));
+    assert_eq!(reader.limit, Limit::ReceiverSocket);
+    assert_eq!(reader.share_ratio, Some(Ratio::clamped(1.0)));
+
+    let neither = measured(|sent| reports(sent, sent, sent));
+    assert_eq!(neither.limit, Limit::IntendedLoad);
+}

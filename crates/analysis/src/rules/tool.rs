@@ -1,7 +1,6 @@
 //! The measuring tool: the generator's own ceiling, or a schedule it did not keep.
 
-use super::evidence::{Evidence, Gap, Need, Regime};
-use super::sender_cpu::Cpu;
+use super::evidence::{Cpu, Evidence, Gap, Need, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Limit};

@@ -1,20 +1,26 @@
 //! What rules read: one direction of one run, with the quantities that several rules share.
 
+mod cpu;
 mod figures;
 mod needs;
 
+pub(super) use cpu::Cpu;
 pub(super) use figures::{Delays, Gap, Placed, Plateau};
 pub use needs::Need;
 
+use linerate_model::BitRate;
 use linerate_model::run::{
     BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
 };
 use linerate_model::signals;
 use linerate_model::spec::{Direction, Side, Transport};
 
-/// An offered load this far below the intended one is short of it (RFC 2285 §3.5). Pacing of a
-/// sender that keeps up is exact to far less; a log's three digits round by up to 0.5 %.
-const SHORT_RATIO: f64 = 0.01;
+/// An offered load this far below the intended one is short of it (RFC 2285 §3.5): five times what
+/// pacing on an absolute schedule leaves, and what the search takes for a sender's limit too.
+const SHORT_RATIO: f64 = 0.005;
+
+/// A bound is an offered load; what was intended there may lie this little above it.
+const ABOVE_BOUND: f64 = 1.001;
 
 /// What stopped the load from growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,13 +103,20 @@ impl<'a> Evidence<'a> {
 
     /// Trials in which something gave way: loss above the strictest goal, or less offered than intended.
     ///
-    /// In a search only loads above the goal's lower bound count: a stray loss below it was weighed there.
+    /// Where delay bounds a search, every load above its lower bound counts. In any search only loads above the goal's lower bound count: a stray loss below it was weighed there.
     pub(super) fn stressed(&self) -> Vec<&'a Trial> {
         let tolerated = self.goal.map_or(0.0, |goal| goal.loss_goal.get());
         let floor = self.goal.and_then(|goal| goal.lower_bound);
-        let above = |trial: &Trial| floor.is_none_or(|floor| trial.intended_load > Some(floor));
+        let by_delay = self
+            .goal
+            .is_some_and(|goal| goal.bounded_by == Some(BoundedBy::Delay));
+        let above = |trial: &Trial| {
+            let intended = trial.intended_load.map_or(0.0, BitRate::as_f64);
+            floor.is_none_or(|floor| intended > floor.as_f64() * ABOVE_BOUND)
+        };
         let gave_way = |trial: &Trial| {
-            is_short(trial)
+            by_delay
+                || is_short(trial)
                 || is_behind(trial)
                 || trial
                     .loss_ratio()
@@ -115,7 +128,7 @@ impl<'a> Evidence<'a> {
     /// Trials that are not stressed.
     pub(super) fn relaxed(&self) -> Vec<&'a Trial> {
         let stressed = self.stressed();
-        self.select(|trial| !stressed.iter().any(|other| other.index == trial.index))
+        self.select(|trial| !stressed.iter().any(|other| std::ptr::eq(*other, trial)))
     }
 
     fn select(&self, keep: impl Fn(&Trial) -> bool) -> Vec<&'a Trial> {
@@ -192,7 +205,7 @@ impl<'a> Evidence<'a> {
             return None;
         }
         self.mean(|trial| {
-            let cpu = cpu(trial, side)?;
+            let cpu = cpu_of(trial, side)?;
             let waited = cpu.run_delay_ratio.map_or(0.0, linerate_model::Ratio::get);
             Some((cpu.thread_ratio?.get() + waited).min(1.0))
         })
@@ -200,7 +213,7 @@ impl<'a> Evidence<'a> {
 
     /// A CPU figure of one side.
     pub(super) fn cpu(&self, side: Side, part: impl Fn(&CpuSide) -> Option<f64>) -> Option<f64> {
-        self.mean(|trial| part(cpu(trial, side)?))
+        self.mean(|trial| part(cpu_of(trial, side)?))
     }
 
     /// Share of the time that `side`'s control group was stopped by its CPU quota.
@@ -224,7 +237,7 @@ pub(super) fn load(trial: &Trial) -> Option<f64> {
     trial
         .intended_load
         .or(trial.offered_load)
-        .map(linerate_model::BitRate::as_f64)
+        .map(BitRate::as_f64)
 }
 
 /// Whether the sender offered clearly less than intended; one packet more or less is not clear.
@@ -232,12 +245,17 @@ pub(super) fn is_short(trial: &Trial) -> bool {
     let (Some(intended), Some(offered)) = (trial.intended_load, trial.offered_load) else {
         return false;
     };
+    // A rounded figure is short only if all that it may stand for is.
+    let offered = trial
+        .rounding
+        .get("offered_bps")
+        .map_or(offered.as_f64(), |rounding| rounding.high);
     let packet = trial
         .payload_bytes
         .zip(trial.duration)
-        .and_then(|(bytes, time)| linerate_model::BitRate::of(bytes, time))
-        .map_or(0.0, linerate_model::BitRate::as_f64);
-    intended.as_f64() - offered.as_f64() > intended.as_f64() * SHORT_RATIO + 2.0 * packet
+        .and_then(|(bytes, time)| BitRate::of(bytes, time))
+        .map_or(0.0, BitRate::as_f64);
+    intended.as_f64() - offered > intended.as_f64() * SHORT_RATIO + 2.0 * packet
 }
 
 /// Whether a paced load arrived more slowly than it was offered: a queue filled during the trial.
@@ -251,7 +269,7 @@ fn is_behind(trial: &Trial) -> bool {
         })
 }
 
-fn cpu(trial: &Trial, side: Side) -> Option<&CpuSide> {
+fn cpu_of(trial: &Trial, side: Side) -> Option<&CpuSide> {
     let cpu = trial.cpu.as_ref()?;
     match side {
         Side::Sender => cpu.sender.as_ref(),

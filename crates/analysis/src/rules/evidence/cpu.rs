@@ -1,0 +1,134 @@
+//! CPU of one end: what its traffic thread and its host had left.
+
+use super::Evidence;
+use crate::rules::words;
+use linerate_model::spec::Side;
+
+/// The CPU figures of one end.
+pub(in crate::rules) struct Cpu {
+    /// Share of the time that the thread ran or waited for a core.
+    pub(in crate::rules) thread: Option<f64>,
+    /// Share of the time that the CPU quota stopped it.
+    pub(in crate::rules) throttled: f64,
+    /// Share of the host's CPU that the hypervisor took.
+    pub(in crate::rules) steal: f64,
+    side: Side,
+    /// Share of the whole host's CPU that was used.
+    whole_host: Option<f64>,
+    /// Soft interrupts in units of one core.
+    pub(in crate::rules) softirq_cores: Option<f64>,
+}
+
+/// A thread above this has no time left that matters.
+const HOT: f64 = 0.9;
+/// A quota that stops a thread for this share of the time shapes its rate.
+const THROTTLED: f64 = 0.05;
+/// A hypervisor that takes this share is felt.
+const STOLEN: f64 = 0.1;
+
+impl Cpu {
+    /// What is known of `side`; `None` if nothing is.
+    pub(in crate::rules) fn of_side(evidence: &Evidence<'_>, side: Side) -> Option<Self> {
+        let ratio = |part: Option<linerate_model::Ratio>| part.map(linerate_model::Ratio::get);
+        let thread = evidence.thread_load(side);
+        let throttled = evidence.throttled(side);
+        let whole_host = evidence.cpu(side, |cpu| ratio(cpu.host_ratio));
+        if thread.is_none() && whole_host.is_none() && throttled.is_none_or(|t| t == 0.0) {
+            return None;
+        }
+        let cores = evidence.cpu(side, |cpu| {
+            let cores = u32::try_from(cpu.cores.len()).ok().filter(|n| *n > 0)?;
+            Some(ratio(cpu.softirq_ratio)? * f64::from(cores))
+        });
+        Some(Self {
+            thread,
+            throttled: throttled.unwrap_or(0.0),
+            steal: evidence
+                .cpu(side, |cpu| ratio(cpu.steal_ratio))
+                .unwrap_or(0.0),
+            side,
+            whole_host,
+            softirq_cores: cores,
+        })
+    }
+
+    /// Whether CPU time was what was missing.
+    pub(in crate::rules) fn is_hot(&self) -> bool {
+        self.pressure() >= HOT
+            || self.throttled >= THROTTLED
+            || self.softirq_cores.is_some_and(|cores| cores >= HOT)
+    }
+
+    /// Share of the time that the thread could do nothing else: it ran, waited, or had no host.
+    pub(in crate::rules) fn pressure(&self) -> f64 {
+        let stolen = if self.steal >= STOLEN {
+            self.steal
+        } else {
+            0.0
+        };
+        (self.thread.unwrap_or(0.0) + stolen).min(1.0)
+    }
+
+    /// What took the CPU time, to follow "because" or "and".
+    pub(in crate::rules) fn reason(&self) -> String {
+        let side = self.name();
+        if self.throttled >= THROTTLED {
+            let stopped = words::percent(self.throttled);
+            return format!("its CPU quota stopped the {side} {stopped} of the time");
+        }
+        if self.pressure() >= HOT {
+            let share = words::percent(self.pressure());
+            return format!("the {side}'s thread ran, or waited for a core, {share} of the time");
+        }
+        let cores = self.softirq_cores.unwrap_or(0.0);
+        format!("soft interrupts took {cores:.2} cores of the {side}")
+    }
+
+    fn name(&self) -> &'static str {
+        match self.side {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        }
+    }
+
+    /// Whether there was clearly CPU time left.
+    pub(in crate::rules) fn is_idle(&self) -> bool {
+        !self.is_hot() && (self.thread.is_some() || self.whole_host.is_some_and(|h| h < HOT))
+    }
+
+    /// One sentence per figure.
+    pub(in crate::rules) fn figures(&self) -> Vec<String> {
+        let side = self.name();
+        let mut figures = Vec::new();
+        if let Some(thread) = self.thread {
+            figures.push(format!(
+                "The {side}'s traffic thread ran, or waited for a core, {} of the time.",
+                words::percent(thread)
+            ));
+        }
+        if let Some(host) = self.whole_host {
+            figures.push(format!(
+                "The {side}'s host used {} of its CPU.",
+                words::percent(host)
+            ));
+        }
+        if self.throttled > 0.0 {
+            figures.push(format!(
+                "A CPU quota stopped the {side}'s control group {} of the time.",
+                words::percent(self.throttled)
+            ));
+        }
+        if self.steal >= 0.01 {
+            figures.push(format!(
+                "The hypervisor took {} of the {side}'s CPU.",
+                words::percent(self.steal)
+            ));
+        }
+        if let Some(cores) = self.softirq_cores.filter(|cores| *cores >= 0.5) {
+            figures.push(format!(
+                "Soft interrupts took {cores:.2} cores of the {side}."
+            ));
+        }
+        figures
+    }
+}
