@@ -135,7 +135,8 @@ impl Input<'_> {
 /// What the session tells its driver to do, or to know. Carry out in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Either end: write these bytes to the control connection, all of them, after those before.
+    /// Either end: write these bytes to the control connection, all of them, after those before. A driver
+    /// that cannot get rid of them keeps a bounded number and takes the connection for broken beyond it.
     Send(Vec<u8>),
     /// Either end, once: the far end is what it should be. A client may now say [`Input::Begin`].
     PeerHello(Box<PeerHello>),

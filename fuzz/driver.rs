@@ -1,0 +1,162 @@
+//! A driver that answers everything at once, and sometimes lets time pass, says something out of turn, or hangs up.
+
+use linerate_model::MonoInstant;
+use linerate_model::PacketCount;
+use linerate_model::sample::{EndpointReport, Snapshot};
+use linerate_model::spec::{Direction, Pace, Side, TestSpec};
+use linerate_peers::{Action, Input, RefusalCode, Session};
+use std::time::Duration;
+
+pub const START: MonoInstant = MonoInstant::from_nanos(0);
+#[allow(dead_code, reason = "each target uses one of the two")]
+pub const CLIENT: bool = true;
+#[allow(dead_code, reason = "each target uses one of the two")]
+pub const SERVER: bool = false;
+
+struct Driver {
+    is_client: bool,
+    session: Box<dyn Session>,
+    now: MonoInstant,
+    spec: TestSpec,
+    begun: u16,
+}
+
+/// Feeds `data` in pieces: 0xfe, an operation byte and its number stand for something the driver does.
+pub fn feed(is_client: bool, session: Box<dyn Session>, data: &[u8]) {
+    let mut driver = Driver {
+        is_client,
+        session,
+        now: START,
+        spec: TestSpec::tcp_bulk(),
+        begun: 0,
+    };
+    driver.settle();
+    let mut rest = data;
+    while !rest.is_empty() {
+        let cut = rest
+            .iter()
+            .position(|byte| *byte == 0xfe)
+            .unwrap_or(rest.len());
+        let (bytes, tail) = rest.split_at(cut);
+        driver.bytes(bytes);
+        rest = match tail {
+            [0xfe, operation, tail @ ..] => {
+                driver.operate(*operation);
+                tail
+            }
+            _ => &[],
+        };
+    }
+    driver.give(Input::Eof);
+    assert!(
+        driver.session.deadline().is_none(),
+        "a session ends with its connection"
+    );
+}
+
+impl Driver {
+    /// Messages are separated by what the driver answers in between, so bytes come in small pieces.
+    fn bytes(&mut self, bytes: &[u8]) {
+        for piece in bytes.chunks(16) {
+            self.give(Input::Bytes(piece));
+        }
+    }
+
+    fn operate(&mut self, operation: u8) {
+        match operation % 8 {
+            0 => self.give(Input::Timeout),
+            1 => self.now = self.now.after(Duration::from_millis(900)),
+            2 => self.give(Input::Abort {
+                code: RefusalCode::Interrupted,
+                reason: "fuzz".into(),
+            }),
+            3 => self.give(Input::Bye),
+            4 => self.give(Input::Stopped),
+            5 => self.give(Input::Reports(Vec::new())),
+            6 => self.give(Input::Progress(linerate_peers::Progress::default())),
+            _ => self.give(Input::Bytes(&[0xfe])),
+        }
+    }
+
+    fn give(&mut self, input: Input<'_>) {
+        if let Err(error) = self.session.handle(self.now, input) {
+            assert!(error.to_string().len() < 4096, "{error}");
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        while let Some(action) = self.session.poll_action() {
+            for answer in self.answers(action) {
+                if let Err(error) = self.session.handle(self.now, answer) {
+                    assert!(error.to_string().len() < 4096, "{error}");
+                }
+            }
+        }
+    }
+
+    fn sides(&self) -> Vec<Side> {
+        let own = if self.is_client {
+            Side::Sender
+        } else {
+            Side::Receiver
+        };
+        match self.spec.direction {
+            Direction::Forward => vec![own],
+            Direction::Reverse => vec![own.other()],
+            Direction::Duplex => vec![own, own.other()],
+        }
+    }
+
+    fn answers(&mut self, action: Action) -> Vec<Input<'static>> {
+        match action {
+            Action::PeerHello(_)
+            | Action::TestOver
+            | Action::Refused { .. }
+            | Action::TestAborted
+                if self.is_client && self.begun < 4 =>
+            {
+                self.begun += 1;
+                self.spec = if self.begun % 2 == 1 {
+                    TestSpec::udp_datagrams(Pace::Unpaced)
+                } else {
+                    TestSpec::tcp_bulk()
+                };
+                self.spec.direction = [Direction::Duplex, Direction::Reverse, Direction::Forward]
+                    [usize::from(self.begun) % 3];
+                vec![Input::Begin(Box::new(self.spec.clone()))]
+            }
+            Action::Prepare(spec) => {
+                self.spec = *spec;
+                let ports = self
+                    .sides()
+                    .into_iter()
+                    .map(|side| (side, vec![1]))
+                    .collect();
+                vec![Input::Prepared { ports, token: 1 }, Input::Connected]
+            }
+            Action::OpenStreams { .. } => vec![Input::Connected],
+            Action::StartSenders => {
+                let sent = vec![PacketCount::new(1); usize::from(self.spec.streams)];
+                let mut answers = vec![Input::Finished { sent }];
+                if self.sides() == [Side::Sender] {
+                    answers.push(self.reports());
+                }
+                answers
+            }
+            Action::PeerFinished { .. } => vec![self.reports()],
+            Action::Stop { .. } => vec![Input::Stopped],
+            _ => Vec::new(),
+        }
+    }
+
+    fn reports(&self) -> Input<'static> {
+        let report = |side| EndpointReport {
+            side,
+            streams: Vec::new(),
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+        };
+        Input::Reports(self.sides().into_iter().map(report).collect())
+    }
+}

@@ -1,0 +1,19 @@
+//! Every protocol's client against a hostile server.
+#![no_main]
+
+#[path = "../driver.rs"]
+mod driver;
+
+use driver::{CLIENT, START, feed};
+use libfuzzer_sys::fuzz_target;
+use linerate_peers::{ALL, ClientConfig, TIMEOUT};
+
+fuzz_target!(|data: &[u8]| {
+    for kind in ALL {
+        let config = ClientConfig {
+            version: "0.1.0".into(),
+            timeout: TIMEOUT,
+        };
+        feed(CLIENT, kind.client(config, START), data);
+    }
+});
