@@ -1,4 +1,9 @@
 //! Every published log is imported without a warning, and gives the figures its study drew.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+#![expect(clippy::float_cmp, reason = "figures as printed are exact")]
 
 use linerate_model::run::{DelayOf, Run, RunKind, RunStatus, Trial};
 use linerate_model::{BitRate, ByteCount, PacketCount};
@@ -232,7 +237,7 @@ fn rounded_figures_carry_their_rounding() {
     );
     let (low, high) = bounds("duration_s");
     assert!(
-        (low - 10.02).abs() < 1e-9 && (high - 10.04).abs() < 1e-9,
+        (low - 10.02).abs() < 1e-9 && (high - 10.035).abs() < 1e-9,
         "{low} {high}"
     );
     for run in imported("published") {

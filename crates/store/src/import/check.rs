@@ -28,7 +28,11 @@ pub(super) fn test(test: &TrafficTest, warnings: &mut Vec<String>) {
                         row.bps.value
                     )
                 })
-                .chain(totals.iter().flat_map(|totals| side_agrees(totals, rows)));
+                .chain(
+                    totals
+                        .iter()
+                        .flat_map(|totals| side_agrees(totals, rows, test.prints_last_interval)),
+                );
             for problem in found {
                 warnings.push(format!(
                     "{}: test at line {}, {side}: {problem}",
@@ -48,7 +52,7 @@ fn rate_agrees(bytes: Rounded, seconds: Rounded, bps: Rounded) -> bool {
     seconds.low <= 0.0 || bps.times(seconds).agrees(bytes.scaled(8.0))
 }
 
-fn side_agrees(totals: &Totals, rows: &[Row]) -> Vec<String> {
+fn side_agrees(totals: &Totals, rows: &[Row], is_whole: bool) -> Vec<String> {
     let mut problems = Vec::new();
     if let (Some(bytes), Some(bps)) = (totals.bytes, totals.bps)
         && !rate_agrees(bytes, totals.seconds, bps)
@@ -92,7 +96,7 @@ fn side_agrees(totals: &Totals, rows: &[Row]) -> Vec<String> {
         ),
     ] {
         if let (Some(total), Some(of)) = (total, of)
-            && total != of
+            && (of > total || is_whole && of < total)
         {
             problems.push(format!(
                 "the intervals' {of} {what} are not the summary's {total}"

@@ -99,6 +99,9 @@ pub struct TrafficTest {
     pub connections: Vec<Connection>,
     /// One or, for a duplex test, two directions.
     pub flows: Vec<Flow>,
+    /// Whether the last interval is printed, however short it is: only then do the intervals' counts
+    /// sum up to the total.
+    pub prints_last_interval: bool,
     /// Payload of each datagram or size of each write, if the log says it.
     pub payload_bytes: Option<u64>,
     /// Congestion control algorithm of the sender.

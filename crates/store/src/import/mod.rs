@@ -75,8 +75,9 @@ pub fn import(files: &[(String, Vec<u8>)]) -> Result<Imported, ImportError> {
     let mut tests = Vec::new();
     for (name, bytes) in files {
         let text = as_text(name, bytes)?;
-        let format = recognise(name, &text)?;
-        tests.extend(format.parse(name, &text)?);
+        let found = recognise(name, &text)?.parse(name, &text)?;
+        refuse_if_all_failed(&found)?;
+        tests.extend(found);
     }
     let (traffic, latency) = split(tests);
     for test in &traffic {
@@ -90,6 +91,25 @@ pub fn import(files: &[(String, Vec<u8>)]) -> Result<Imported, ImportError> {
         runs: build::runs(merged, latency),
         warnings,
     })
+}
+
+/// One test that failed among others is left out; a file of nothing else is an error.
+fn refuse_if_all_failed(tests: &[ParsedTest]) -> Result<(), ImportError> {
+    let mut failed = None;
+    for test in tests {
+        match test {
+            ParsedTest::Traffic(test) if test.flows.is_empty() => failed = failed.or(Some(test)),
+            _ => return Ok(()),
+        }
+    }
+    match failed {
+        None => Ok(()),
+        Some(test) => Err(ImportError::Failed {
+            file: test.origin.file.clone(),
+            line: test.origin.line,
+            reason: test.interrupted.clone().unwrap_or_default(),
+        }),
+    }
 }
 
 /// The format that knows most lines of `text`.

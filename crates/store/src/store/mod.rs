@@ -132,7 +132,8 @@ impl Store {
     /// of a `run.json`.
     pub fn load(&self, id_or_path: &str) -> Result<Run, StoreError> {
         let path = Path::new(id_or_path);
-        let is_path = path.components().count() > 1 || id_or_path.ends_with(".json");
+        let is_path = path.components().count() > 1
+            || path.extension().is_some_and(|ending| ending == "json");
         if is_path && path.is_file() {
             return read::document(path);
         }

@@ -1,1 +1,314 @@
+//! A run is readable at every moment of its life, and errors say what to do.
 
+use super::*;
+use linerate_model::BitRate;
+use linerate_model::run::{Config, Trial};
+use linerate_model::spec::{Direction, Transport};
+use std::fs;
+use tempfile::TempDir;
+
+fn run(id: &str) -> Run {
+    Run {
+        schema: linerate_model::run::SCHEMA.to_owned(),
+        id: id.to_owned(),
+        kind: RunKind::Udp,
+        title: Some("a test".to_owned()),
+        started: WallTime::from_unix(1_700_000_000),
+        status: RunStatus::Complete,
+        tool: Tool {
+            name: "linerate".to_owned(),
+            version: Some("0.1.0".to_owned()),
+        },
+        source: None,
+        config: Config::default(),
+        hosts: Vec::new(),
+        trials: Vec::new(),
+        goals: Vec::new(),
+        curve: None,
+        verdict: None,
+        findings: Vec::new(),
+        notes: Vec::new(),
+        parts: Vec::new(),
+    }
+}
+
+fn trial(index: u32) -> Trial {
+    let mut trial = Trial::new(index, Transport::Udp, Direction::Forward);
+    trial.intended_load = Some(BitRate::from_bps(1_000_000 * u64::from(index + 1)));
+    trial
+}
+
+fn store() -> (TempDir, Store) {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(&dir.path().join("runs")).unwrap();
+    (dir, store)
+}
+
+#[test]
+fn a_finished_run_is_read_as_it_was_written() {
+    let (_dir, store) = store();
+    let mut whole = run("a");
+    let mut writer = store.create(&whole).unwrap();
+    whole.trials = vec![trial(0), trial(1)];
+    for trial in &whole.trials {
+        writer.trial(trial).unwrap();
+    }
+    let path = writer.path().to_owned();
+    writer.finish(&whole).unwrap();
+    for name in [
+        "a",
+        "last",
+        path.to_str().unwrap(),
+        path.join(RUN).to_str().unwrap(),
+    ] {
+        assert_eq!(store.load(name).unwrap(), whole, "{name}");
+    }
+    let mut left: Vec<_> = fs::read_dir(&path)
+        .unwrap()
+        .map(|f| f.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, [HEADER, RUN]);
+}
+
+#[test]
+fn a_killed_run_has_the_trials_made_so_far_and_says_so() {
+    let (_dir, store) = store();
+    let mut writer = store.create(&run("a")).unwrap();
+    writer.trial(&trial(0)).unwrap();
+    writer.trial(&trial(1)).unwrap();
+    drop(writer);
+    let back = store.load("a").unwrap();
+    assert_eq!(back.status, RunStatus::Incomplete);
+    assert_eq!(back.trials, [trial(0), trial(1)]);
+    assert!(
+        back.notes[0].contains("its first 2 trials"),
+        "{:?}",
+        back.notes
+    );
+    let listed = store.list().unwrap();
+    let Entry::Run(summary) = &listed[0].entry else {
+        panic!("{listed:?}");
+    };
+    assert_eq!((summary.status, summary.trials), (RunStatus::Incomplete, 2));
+}
+
+#[test]
+fn a_torn_last_line_is_dropped_and_noted_wherever_it_is_torn() {
+    let (_dir, store) = store();
+    let mut writer = store.create(&run("a")).unwrap();
+    writer.trial(&trial(0)).unwrap();
+    let path = writer.path().join(TRIALS);
+    drop(writer);
+    let line = fs::read(&path).unwrap();
+    for end in 1..line.len() {
+        fs::write(&path, [&line[..], &line[..end]].concat()).unwrap();
+        let back = store.load("a").unwrap();
+        assert_eq!(back.trials, [trial(0)], "torn at {end}");
+        assert!(
+            back.notes.iter().any(|note| note.contains("being written")),
+            "{:?}",
+            back.notes
+        );
+    }
+}
+
+#[test]
+fn a_run_killed_before_its_first_trial_is_readable() {
+    let (_dir, store) = store();
+    let writer = store.create(&run("a")).unwrap();
+    fs::remove_file(writer.path().join(TRIALS)).unwrap();
+    let back = store.load("a").unwrap();
+    assert_eq!((back.status, back.trials.len()), (RunStatus::Incomplete, 0));
+}
+
+#[test]
+fn a_damaged_line_in_the_middle_is_named() {
+    let (_dir, store) = store();
+    let mut writer = store.create(&run("a")).unwrap();
+    for index in 0..3 {
+        writer.trial(&trial(index)).unwrap();
+    }
+    let path = writer.path().join(TRIALS);
+    let text = fs::read_to_string(&path)
+        .unwrap()
+        .replacen("\"index\":1", "\"index\":?", 1);
+    fs::write(&path, text).unwrap();
+    let error = store.load("a").unwrap_err().to_string();
+    assert!(
+        error.contains("trials.jsonl is damaged at line 2"),
+        "{error}"
+    );
+}
+
+#[test]
+fn broken_entries_are_listed_with_the_reason() {
+    let (_dir, store) = store();
+    store
+        .create(&run("good"))
+        .unwrap()
+        .finish(&run("good"))
+        .unwrap();
+    fs::create_dir(store.dir().join("no-header")).unwrap();
+    for (name, text) in [
+        ("garbage", "{"),
+        ("newer", "{\"schema\":\"linerate/run/2\"}"),
+    ] {
+        fs::create_dir(store.dir().join(name)).unwrap();
+        fs::write(store.dir().join(name).join(RUN), text).unwrap();
+    }
+    fs::write(store.dir().join("a-file"), "").unwrap();
+    let listed = store.list().unwrap();
+    let reason = |id: &str| {
+        let found = listed.iter().find(|listed| listed.id == id).unwrap();
+        match &found.entry {
+            Entry::Broken { reason } => reason.clone(),
+            Entry::Run(_) => String::new(),
+        }
+    };
+    assert_eq!(listed.len(), 4);
+    assert_eq!(reason("good"), "");
+    assert!(reason("no-header").contains("holds no run"));
+    assert!(reason("garbage").contains("damaged at line 1"));
+    assert!(reason("newer").contains("\"linerate/run/2\""));
+    assert!(reason("newer").contains("reads \"linerate/run/1\""));
+    assert!(matches!(
+        store.load("newer"),
+        Err(StoreError::Version { .. })
+    ));
+}
+
+#[test]
+fn runs_are_found_by_a_unique_beginning() {
+    let (_dir, store) = store();
+    for id in ["20261121-a", "20261121-ab", "20261122-c"] {
+        store.create(&run(id)).unwrap().finish(&run(id)).unwrap();
+    }
+    assert_eq!(store.load("20261122").unwrap().id, "20261122-c");
+    assert_eq!(
+        store.load("20261121-a").unwrap().id,
+        "20261121-a",
+        "a whole id is not ambiguous"
+    );
+    let error = store.load("2026").unwrap_err().to_string();
+    assert!(
+        error.contains("3 runs") && error.contains("20261121-ab"),
+        "{error}"
+    );
+    let error = store.load("nix").unwrap_err().to_string();
+    assert!(error.contains("begins with \"nix\""), "{error}");
+    assert!(matches!(store.load(""), Err(StoreError::NotFound { .. })));
+}
+
+#[test]
+fn a_store_that_does_not_exist_yet_is_empty() {
+    let (_dir, store) = store();
+    assert_eq!(store.list().unwrap(), []);
+    assert!(matches!(store.load("last"), Err(StoreError::Empty { .. })));
+    assert!(!store.dir().exists(), "reading creates nothing");
+}
+
+#[test]
+fn the_newest_run_is_last_also_without_a_start_time() {
+    let (_dir, store) = store();
+    for (id, age) in [("b", 1), ("c", 3), ("a", 2)] {
+        let mut unknown = run(id);
+        unknown.started = None;
+        let path = store.create(&unknown).unwrap().path().join(HEADER);
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(time - std::time::Duration::from_secs(age * 60))
+            .unwrap();
+    }
+    let ids: Vec<_> = store
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|listed| listed.id)
+        .collect();
+    assert_eq!(ids, ["c", "a", "b"]);
+    assert_eq!(store.load("last").unwrap().id, "b");
+}
+
+#[test]
+fn an_id_is_taken_once_and_stays_in_the_store() {
+    let (dir, store) = store();
+    drop(store.create(&run("a")).unwrap());
+    assert!(matches!(
+        store.create(&run("a")),
+        Err(StoreError::Exists { .. })
+    ));
+    for id in ["../up", "", ".hidden", "a/b", "a b", &"x".repeat(256)] {
+        assert!(
+            matches!(store.create(&run(id)), Err(StoreError::Id { .. })),
+            "{id}"
+        );
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn unknown_keys_are_tolerated() {
+    let (_dir, store) = store();
+    let path = store.dir().join("a");
+    fs::create_dir_all(&path).unwrap();
+    let mut value = serde_json::to_value(run("a")).unwrap();
+    value["tomorrow"] = serde_json::json!({"a": [1]});
+    value["tool"]["colour"] = "red".into();
+    fs::write(path.join(RUN), value.to_string()).unwrap();
+    assert_eq!(store.load("a").unwrap(), run("a"));
+}
+
+#[test]
+fn what_could_not_be_read_again_is_not_written() {
+    let (_dir, store) = store();
+    let mut writer = store.create(&run("a")).unwrap();
+    let mut broken = trial(0);
+    broken.rounding.insert(
+        "x".to_owned(),
+        linerate_model::Interval {
+            low: f64::NAN,
+            high: 1.0,
+        },
+    );
+    assert!(matches!(
+        writer.trial(&broken),
+        Err(StoreError::Unreadable { .. })
+    ));
+    writer.trial(&trial(1)).unwrap();
+    assert_eq!(store.load("a").unwrap().trials, [trial(1)]);
+}
+
+#[test]
+fn a_place_that_cannot_be_a_store_is_named() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(
+        Store::open(&file),
+        Err(StoreError::NotADirectory { .. })
+    ));
+    let error = Store::open(&file.join("below")).unwrap_err().to_string();
+    assert!(
+        error.contains("file/below") && error.contains("a part of the path is a file"),
+        "{error}"
+    );
+    // Root may write anywhere, but nobody can create a directory in /proc.
+    let store = Store::open(Path::new("/proc/linerate")).unwrap();
+    let error = store.create(&run("a")).unwrap_err().to_string();
+    assert!(error.contains("/proc/linerate"), "{error}");
+}
+
+#[test]
+fn ids_sort_by_time_and_differ_by_salt() {
+    let at = |seconds| WallTime::from_unix(seconds).unwrap();
+    let id = new_id(&at(1_795_251_600), RunKind::Udp, 1);
+    assert!(id.starts_with("20261121-"), "{id}");
+    assert!(id.contains("-udp-"), "{id}");
+    let early = new_id(&at(1_700_000_000), RunKind::Udp, 9);
+    assert!(early < id);
+    let salted: std::collections::BTreeSet<_> = (0..100)
+        .map(|salt| new_id(&at(0), RunKind::Tcp, salt))
+        .collect();
+    assert_eq!(salted.len(), 100);
+}

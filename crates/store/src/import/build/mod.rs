@@ -6,11 +6,12 @@ mod trial;
 
 use super::merge::Merged;
 use super::{LatencyTest, TrafficTest, View};
+use linerate_model::WallTime;
 use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, SCHEMA, Source, Trial};
 use linerate_model::sample::Facts;
 use linerate_model::spec::{Direction, Transport};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Host names by address, as the prompts in the logs tell them.
 type Names = BTreeMap<String, String>;
@@ -131,8 +132,8 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
 }
 
 /// The same log gives the same id, so that a store notices that it has it already.
-fn id(started: Option<&linerate_model::WallTime>, kind: RunKind, fingerprint: u64) -> String {
-    let begin = started.map_or("imported".to_owned(), |at| at.compact());
+fn id(started: Option<&WallTime>, kind: RunKind, fingerprint: u64) -> String {
+    let begin = started.map_or_else(|| "imported".to_owned(), WallTime::compact);
     let digits = (fingerprint >> 32) ^ (fingerprint & 0xffff_ffff);
     format!("{begin}-{}-{digits:08x}", kind.as_str())
 }
@@ -148,7 +149,7 @@ fn files(group: &[Merged]) -> Vec<String> {
 
 /// Removes repetitions, keeping the order.
 fn dedup(list: &mut Vec<String>) {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     list.retain(|item| seen.insert(item.clone()));
 }
 
@@ -215,7 +216,15 @@ fn title(group: &[Merged], trials: &[Trial], hosts: &[Host]) -> String {
     };
     let main = &group[0].main;
     match main.transport {
-        Transport::Udp if group.len() > 1 => format!("UDP {arrow}, {} loads", group.len()),
+        Transport::Udp if group.len() > 1 => {
+            let loads: BTreeSet<_> = trials.iter().filter_map(|t| t.intended_load).collect();
+            let what = if loads.len() == group.len() {
+                "loads"
+            } else {
+                "tests"
+            };
+            format!("UDP {arrow}, {} {what}", group.len())
+        }
         Transport::Udp => format!("UDP {arrow}, {}", trial::stem(&main.origin.file)),
         Transport::Tcp => format!("TCP {arrow}, {}", trial::stem(&main.origin.file)),
     }

@@ -21,7 +21,9 @@ pub(super) fn fill(trials: &mut [Trial], group: &[Merged]) -> Vec<String> {
             "datagrams carry {bytes} bytes: the only size that all printed transfers and counts allow"
         ));
         for trial in trials.iter_mut() {
-            trial.payload_bytes.get_or_insert(ByteCount::new(bytes));
+            trial
+                .payload_bytes
+                .get_or_insert_with(|| ByteCount::new(bytes));
         }
     }
     for trial in trials {

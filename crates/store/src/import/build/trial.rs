@@ -146,7 +146,7 @@ fn packets(trial: &mut Trial, flow: &Flow) {
         }
         (None, None) => None,
     };
-    let whole = sent.or(seen.map(|(total, _)| total));
+    let whole = sent.or_else(|| seen.map(|(total, _)| total));
     let ratio = lost.zip(whole).filter(|(_, whole)| *whole > 0);
     trial.packets = Some(Packets {
         sent: sent.map(PacketCount::new),
@@ -269,14 +269,13 @@ fn intervals(flow: &Flow) -> Vec<TrialInterval> {
         let same = starts
             .iter()
             .position(|(start, end)| start.agrees(row.start) && end.agrees(row.end));
-        match same {
-            Some(at) => receiver(&mut all[at], row),
-            None => {
-                let mut interval = bounds(row);
-                receiver(&mut interval, row);
-                all.push(interval);
-                starts.push((row.start, row.end));
-            }
+        if let Some(at) = same {
+            receiver(&mut all[at], row);
+        } else {
+            let mut interval = bounds(row);
+            receiver(&mut interval, row);
+            all.push(interval);
+            starts.push((row.start, row.end));
         }
     }
     all.sort_by_key(|interval| (interval.start, interval.end));

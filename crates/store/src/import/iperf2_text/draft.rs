@@ -228,6 +228,7 @@ impl<'a> Draft<'a> {
             command: self.command,
             connections: self.connections,
             flows: vec![flow],
+            prints_last_interval: false,
             congestion_control: None,
             interrupted,
             notes: self.notes,

@@ -16,21 +16,33 @@ pub(super) struct Draft<'a> {
     view: View,
     command: Option<Command>,
     version: Option<String>,
-    reverse: bool,
+    /// The server sends: what lines without a role tag are about.
+    is_reverse: bool,
     connections: Vec<Connection>,
-    is_udp: bool,
-    /// The heading of the intervals announces a sender's columns.
-    sends: bool,
-    in_summary: bool,
+    transport: Transport,
+    /// iperf3 3.1 and before: the rate's column is `Bandwidth`.
+    is_old: bool,
+    phase: Phase,
     intervals: Vec<Figures>,
     summary: Vec<Figures>,
     sent_datagrams: Option<u64>,
+    /// The start was omitted.
     omits: bool,
     payload_bytes: Option<u64>,
     congestion_control: Option<String>,
-    is_done: bool,
     interrupted: Option<String>,
     lines: Vec<&'a str>,
+}
+
+/// Where in a test's log the reader is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Before the separator.
+    Intervals,
+    /// After it.
+    Summary,
+    /// The client said that it is done.
+    Done,
 }
 
 /// A line of figures with what its role tag and last word say.
@@ -60,24 +72,27 @@ impl<'a> Draft<'a> {
         command: Option<Command>,
         version: Option<String>,
     ) -> Self {
-        let reverse = command.as_ref().is_some_and(|c| c.has('R', "reverse"));
+        let asks = |short, long| command.as_ref().is_some_and(|c| c.has(short, long));
         Self {
             origin,
             view,
-            reverse,
-            is_udp: command.as_ref().is_some_and(|c| c.has('u', "udp")),
+            is_reverse: view == View::Client && asks('R', "reverse"),
+            transport: if asks('u', "udp") {
+                Transport::Udp
+            } else {
+                Transport::Tcp
+            },
             command,
             version,
+            is_old: false,
             connections: Vec::new(),
-            sends: false,
-            in_summary: false,
+            phase: Phase::Intervals,
             intervals: Vec::new(),
             summary: Vec::new(),
             sent_datagrams: None,
             omits: false,
             payload_bytes: None,
             congestion_control: None,
-            is_done: false,
             interrupted: None,
             lines: Vec::new(),
         }
@@ -92,7 +107,7 @@ impl<'a> Draft<'a> {
         let damaged = |wanted| ImportError::line(&self.origin.file, number, wanted, line);
         match kind(line) {
             Kind::Data(data) => {
-                let figures = figures(number, &data, self.is_udp).map_err(damaged)?;
+                let figures = figures(number, &data, self.transport).map_err(damaged)?;
                 self.take(figures);
             }
             Kind::Damaged(wanted) => return Err(damaged(wanted)),
@@ -105,8 +120,8 @@ impl<'a> Draft<'a> {
     fn take(&mut self, figures: Option<Figures>) {
         match figures {
             None => self.omits = true,
-            Some(figures) if self.in_summary => self.summary.push(figures),
-            Some(figures) => self.intervals.push(figures),
+            Some(figures) if self.phase == Phase::Intervals => self.intervals.push(figures),
+            Some(figures) => self.summary.push(figures),
         }
     }
 
@@ -114,8 +129,9 @@ impl<'a> Draft<'a> {
         if let Some(connection) = connection(&self.origin.file, number, rest)? {
             self.connections.push(connection);
         }
-        if let Some(sent) = rest.strip_prefix("Sent ") {
-            self.sent_datagrams = sent.split(' ').next().and_then(|n| n.parse().ok());
+        let sent = rest.strip_prefix("Sent ");
+        if let Some(sent) = sent.and_then(|rest| rest.strip_suffix(" datagrams")) {
+            self.sent_datagrams = sent.parse().ok();
         }
         Ok(())
     }
@@ -124,11 +140,11 @@ impl<'a> Draft<'a> {
         if line.contains("[ ID]") {
             self.heading(line);
         } else if line.contains("- - - - -") {
-            self.in_summary = true;
+            self.phase = Phase::Summary;
         } else if line.contains("Reverse mode, ") {
-            self.reverse = true;
+            self.is_reverse = true;
         } else if line.contains("iperf Done.") {
-            self.is_done = true;
+            self.phase = Phase::Done;
         } else if let Some((_, reason)) = line.split_once("iperf3: ") {
             self.interrupted.get_or_insert_with(|| reason.to_owned());
         } else if line.contains("the client has terminated") {
@@ -141,10 +157,13 @@ impl<'a> Draft<'a> {
     }
 
     fn heading(&mut self, line: &str) {
-        self.is_udp |= line.contains("Datagrams");
+        if line.contains("Datagrams") {
+            self.transport = Transport::Udp;
+        }
+        self.is_old |= line.contains("Bandwidth");
         let sends = line.contains("Retr") || line.contains(" Total Datagrams");
-        if !self.in_summary {
-            self.sends = sends && !line.contains("Lost/Total");
+        if self.view == View::Server && self.phase == Phase::Intervals {
+            self.is_reverse = sends && !line.contains("Lost/Total");
         }
     }
 
@@ -154,7 +173,9 @@ impl<'a> Draft<'a> {
             .split(", ")
             .find_map(|part| part.strip_suffix(" byte blocks"));
         self.payload_bytes = blocks.and_then(|bytes| bytes.parse().ok());
-        self.is_udp |= test.contains("protocol: UDP");
+        if test.contains("protocol: UDP") {
+            self.transport = Transport::Udp;
+        }
     }
 
     pub(super) fn finish(self) -> Result<TrafficTest, ImportError> {
@@ -173,11 +194,7 @@ impl<'a> Draft<'a> {
                 version: self.version,
             },
             view: self.view,
-            transport: if self.is_udp {
-                Transport::Udp
-            } else {
-                Transport::Tcp
-            },
+            transport: self.transport,
             started: None,
             payload_bytes: self
                 .payload_bytes
@@ -186,6 +203,7 @@ impl<'a> Draft<'a> {
             intended,
             connections: self.connections,
             flows,
+            prints_last_interval: true,
             congestion_control: self.congestion_control,
             interrupted: self.interrupted,
             notes,
@@ -202,12 +220,12 @@ impl<'a> Draft<'a> {
             .filter(|_| self.view == View::Client)?;
         let typed = command.value("-b", &["bitrate", "bandwidth"]);
         let Some(typed) = typed else {
-            return Some(match self.is_udp {
-                true => Intended {
+            return Some(match self.transport {
+                Transport::Udp => Intended {
                     label: "1.05M (default)".to_owned(),
                     bps: Some(Rounded::exact(DEFAULT)),
                 },
-                false => Intended {
+                Transport::Tcp => Intended {
                     label: "unpaced".to_owned(),
                     bps: None,
                 },
@@ -224,11 +242,7 @@ impl<'a> Draft<'a> {
 
     /// The direction of lines without a role tag.
     fn direction(&self) -> Direction {
-        let reverse = match self.view {
-            View::Client => self.reverse,
-            View::Server => self.sends,
-        };
-        if reverse {
+        if self.is_reverse {
             Direction::Reverse
         } else {
             Direction::Forward
@@ -279,7 +293,11 @@ impl<'a> Draft<'a> {
             return Err(self.cut("its summary is not there"));
         }
         let both = sent.is_some() && received.is_some();
-        if self.view == View::Client && !both && !self.is_done && self.interrupted.is_none() {
+        if self.view == View::Client
+            && !both
+            && self.phase != Phase::Done
+            && self.interrupted.is_none()
+        {
             return Err(self.cut("its summary lacks the other end's line"));
         }
         let tags = intervals
@@ -312,7 +330,7 @@ impl<'a> Draft<'a> {
                 .copied()
                 .filter(|f| f.ending == ending)
                 .collect();
-            sum(&lines).first().map(|row| totals(row))
+            sum(&lines).first().map(totals)
         };
         let sent = of(Ending::Sender).map(|totals| Totals {
             // The sender's line has these columns, but a sender measures neither.
@@ -320,10 +338,11 @@ impl<'a> Draft<'a> {
             jitter: None,
             ..totals
         });
-        match (of(Ending::None), sends) {
+        let single = of(Ending::None).filter(|_| self.transport == Transport::Udp && self.is_old);
+        match (single, sends) {
             (Some(single), true) => (
-                Some(Totals {
-                    datagrams: self.sent_datagrams.or(single.datagrams),
+                self.sent_datagrams.map(|sent| Totals {
+                    datagrams: Some(sent),
                     lost: None,
                     jitter: None,
                     ..single.clone()
@@ -353,7 +372,7 @@ impl<'a> Draft<'a> {
 fn figures(
     number: usize,
     data: &DataLine<'_>,
-    is_udp: bool,
+    transport: Transport,
 ) -> Result<Option<Figures>, &'static str> {
     let mut row = Row::new(number, data);
     let mut rest = data.rest;
@@ -364,10 +383,9 @@ fn figures(
     } else if rest.starts_with(|c: char| c.is_ascii_digit()) {
         let count = word(&mut rest).and_then(|count| count.parse().ok());
         let count = Some(count.ok_or("a whole number after the rate")?);
-        if is_udp {
-            row.datagrams = count;
-        } else {
-            row.retransmitted = count;
+        match transport {
+            Transport::Tcp => row.retransmitted = count,
+            Transport::Udp => row.datagrams = count,
         }
     }
     if rest.trim_start().starts_with(|c: char| c.is_ascii_digit()) {

@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
             _ => {}
         }
         let test =
-            test(self.file, header, &table).map_err(|missing| self.cut(missing.0, missing.1))?;
+            test(self.file, &header, &table).map_err(|missing| self.cut(missing.0, missing.1))?;
         self.tests.push(ParsedTest::Latency(Box::new(test)));
         Ok(())
     }
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
 
 fn test(
     file: &str,
-    header: Header<'_>,
+    header: &Header<'_>,
     table: &[Sizes],
 ) -> Result<LatencyTest, (usize, &'static str)> {
     let transport = header.transport().ok_or((

@@ -1,0 +1,109 @@
+//! A store on a file system that becomes full in the middle of a run.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
+use linerate_model::run::{Config, Run, RunKind, RunStatus, SCHEMA, Tool, Trial};
+use linerate_model::spec::{Direction, Transport};
+use linerate_store::{Entry, Store};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A file system of 256 KiB in a mount namespace of its own; it is gone when its keeper ends.
+struct TinyDisk {
+    keeper: Child,
+    dir: PathBuf,
+}
+
+impl TinyDisk {
+    fn mount() -> Self {
+        let script = "mount -t tmpfs -o size=256k none /mnt && echo ready && exec cat";
+        let mut keeper = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare, of util-linux");
+        let mut line = String::new();
+        BufReader::new(keeper.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        assert_eq!(line, "ready\n", "no user namespace, or no tmpfs in it");
+        let dir = Path::new("/proc")
+            .join(keeper.id().to_string())
+            .join("root/mnt");
+        Self { keeper, dir }
+    }
+}
+
+impl Drop for TinyDisk {
+    fn drop(&mut self) {
+        // The end of its input ends the keeper, and with it the mount.
+        drop(self.keeper.stdin.take());
+        drop(self.keeper.wait());
+    }
+}
+
+fn run(id: &str) -> Run {
+    Run {
+        schema: SCHEMA.to_owned(),
+        id: id.to_owned(),
+        kind: RunKind::Udp,
+        title: None,
+        started: None,
+        status: RunStatus::Complete,
+        tool: Tool {
+            name: "linerate".to_owned(),
+            version: None,
+        },
+        source: None,
+        config: Config::default(),
+        hosts: Vec::new(),
+        trials: Vec::new(),
+        goals: Vec::new(),
+        curve: None,
+        verdict: None,
+        findings: Vec::new(),
+        notes: Vec::new(),
+        parts: Vec::new(),
+    }
+}
+
+#[test]
+#[ignore = "needs user and mount namespaces"]
+fn a_full_disk_gives_one_clear_error_and_a_readable_run() {
+    let disk = TinyDisk::mount();
+    let store = Store::open(&disk.dir).unwrap();
+    let mut writer = store.create(&run("first")).unwrap();
+    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+    trial.reasons = vec!["x".repeat(20_000)];
+    let mut kept = Vec::new();
+    let error = loop {
+        match writer.trial(&trial) {
+            Ok(()) => kept.push(trial.clone()),
+            Err(error) => break error.to_string(),
+        }
+        assert!(kept.len() < 100, "256 KiB hold no 100 trials of 20 kB");
+    };
+    assert!(
+        error.contains("trials.jsonl") && error.contains("free space"),
+        "{error}"
+    );
+    let mut whole = run("first");
+    whole.trials.clone_from(&kept);
+    let error = writer.finish(&whole).unwrap_err().to_string();
+    assert!(
+        error.contains("run.json") && error.contains("free space"),
+        "{error}"
+    );
+
+    let back = store.load("first").unwrap();
+    assert_eq!((back.status, &back.trials), (RunStatus::Incomplete, &kept));
+    std::fs::write(disk.dir.join("filler"), vec![0; 300_000]).unwrap_err();
+    assert!(store.create(&run("second")).is_err());
+    let listed = store.list().unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert!(matches!(listed[0].entry, Entry::Run(_)));
+}
