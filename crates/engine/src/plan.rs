@@ -196,11 +196,12 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(2);
 
+    type Spoil = fn(&mut TestSpec);
+
     #[test]
     fn a_test_that_cannot_be_names_its_key() {
         let good = TestSpec::udp_datagrams(Pace::Unpaced);
         check(&good).unwrap();
-        type Spoil = fn(&mut TestSpec);
         let bad: &[(&str, Spoil)] = &[
             ("streams", |s| s.streams = 0),
             ("interval", |s| s.interval = Duration::ZERO),
