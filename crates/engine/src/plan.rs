@@ -88,8 +88,8 @@ pub const MAX_STREAMS: u16 = 128;
 /// Shortest reporting interval.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Largest TCP write or message: memory per stream stays bounded.
-const MAX_PAYLOAD: u64 = 16 << 20;
+/// Largest TCP write or message, as in iperf3: memory per stream stays bounded.
+const MAX_PAYLOAD: u64 = 1 << 20;
 
 /// Most time that a reading may be delayed.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
@@ -112,7 +112,7 @@ pub fn check(spec: &TestSpec) -> Result<(), EngineError> {
         return Err(EngineError::plan(
             "payload",
             &spec.payload_bytes,
-            "the largest is 16 MiB",
+            "the largest is 1 MiB",
         ));
     }
     if spec.pace == Pace::At(BitRate::from_bps(0)) {

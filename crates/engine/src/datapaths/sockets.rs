@@ -5,7 +5,7 @@
 //! for, because they change what is measured: the stack is then passed once per run.
 
 use super::{
-    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, ParamDef, PathSetup, Span,
+    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, Nagle, ParamDef, PathSetup, Span,
     StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
@@ -166,6 +166,10 @@ impl DatapathKind for Sockets {
         setup: &PathSetup<'_>,
     ) -> Result<Box<dyn StreamPath>, EngineError> {
         let blocking = prepare(&socket, setup.wait)?;
+        if setup.nagle == Nagle::Off {
+            sockopt::set_no_delay(&socket)
+                .map_err(|e| EngineError::io("set TCP_NODELAY on", &"a data socket", e))?;
+        }
         Ok(Box::new(StreamSocket { socket, blocking }))
     }
 }

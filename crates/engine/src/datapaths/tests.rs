@@ -31,6 +31,7 @@ fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
         payload: 200,
         batch: 8,
         wait,
+        nagle: Nagle::Off,
         params,
     }
 }
