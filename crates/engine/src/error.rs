@@ -53,6 +53,12 @@ pub enum EngineError {
         /// For how long.
         waited: Duration,
     },
+    /// An endpoint was started before its peer was there; our bug or an impatient caller.
+    #[error("stream {stream} was started before its peer was there")]
+    NotConnected {
+        /// Index of the stream.
+        stream: usize,
+    },
     /// The far end opened another number of ports than there are streams; kind *peer*.
     #[error("the far end opened {ports} data ports for {streams} streams")]
     PortCount {

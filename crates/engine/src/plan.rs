@@ -88,8 +88,8 @@ pub const MAX_STREAMS: u16 = 128;
 /// Shortest reporting interval.
 const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Largest TCP write or message: memory per stream stays bounded.
-const MAX_PAYLOAD: u64 = 16 << 20;
+/// Largest TCP write or message, as in iperf3: memory per stream stays bounded.
+const MAX_PAYLOAD: u64 = 1 << 20;
 
 /// Most time that a reading may be delayed.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
@@ -112,7 +112,7 @@ pub fn check(spec: &TestSpec) -> Result<(), EngineError> {
         return Err(EngineError::plan(
             "payload",
             &spec.payload_bytes,
-            "the largest is 16 MiB",
+            "the largest is 1 MiB",
         ));
     }
     if spec.pace == Pace::At(BitRate::from_bps(0)) {
@@ -196,11 +196,12 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(2);
 
+    type Spoil = fn(&mut TestSpec);
+
     #[test]
     fn a_test_that_cannot_be_names_its_key() {
         let good = TestSpec::udp_datagrams(Pace::Unpaced);
         check(&good).unwrap();
-        type Spoil = fn(&mut TestSpec);
         let bad: &[(&str, Spoil)] = &[
             ("streams", |s| s.streams = 0),
             ("interval", |s| s.interval = Duration::ZERO),

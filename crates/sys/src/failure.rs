@@ -53,6 +53,11 @@ impl Failure {
         Self::new(operation, Errno::AGAIN)
     }
 
+    /// No memory or queue space, as `ENOBUFS`; for datapaths without a kernel.
+    pub const fn no_buffers(operation: &'static str) -> Self {
+        Self::new(operation, Errno::NOBUFS)
+    }
+
     /// The far end is closed; for datapaths without a kernel.
     pub const fn peer_gone(operation: &'static str) -> Self {
         Self::new(operation, Errno::PIPE)

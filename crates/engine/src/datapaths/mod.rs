@@ -74,6 +74,16 @@ pub trait DatapathKind: Sync {
     ) -> Result<Box<dyn StreamPath>, EngineError>;
 }
 
+/// Whether TCP holds a small write back while an earlier one is unacknowledged (RFC 896).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Nagle {
+    /// Every write goes at once (`TCP_NODELAY`).
+    Off,
+    /// As the system does unless asked otherwise.
+    #[default]
+    On,
+}
+
 /// What a datapath needs to know to open one end of one stream.
 #[derive(Debug, Clone, Copy)]
 pub struct PathSetup<'a> {
@@ -83,6 +93,8 @@ pub struct PathSetup<'a> {
     pub batch: usize,
     /// How calls wait.
     pub wait: WaitMode,
+    /// Whether a stream holds small writes back.
+    pub nagle: Nagle,
     /// The datapath's own parameters.
     pub params: &'a BTreeMap<String, String>,
 }

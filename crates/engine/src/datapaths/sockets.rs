@@ -5,7 +5,7 @@
 //! for, because they change what is measured: the stack is then passed once per run.
 
 use super::{
-    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, ParamDef, PathSetup, Span,
+    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, Nagle, ParamDef, PathSetup, Span,
     StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
@@ -128,8 +128,9 @@ impl DatapathKind for Sockets {
         setup: &PathSetup<'_>,
     ) -> Result<Box<dyn DatagramPath>, EngineError> {
         let params = Params::parse(setup.params)?;
-        let batch = params.batch.min(setup.batch);
-        let group = params.group(setup.payload).min(batch);
+        let group = params.group(setup.payload).min(setup.batch);
+        // Whole groups: a short one would cost as much as a full one.
+        let batch = (params.batch.min(setup.batch) / group).max(1) * group;
         let blocking = prepare(&socket, setup.wait)?;
         if params.gso.is_some() {
             let segment = u16::try_from(setup.payload).unwrap_or(u16::MAX);
@@ -155,6 +156,7 @@ impl DatapathKind for Sockets {
             socket,
             batch,
             blocking,
+            gro: params.gro,
         }))
     }
 
@@ -164,6 +166,10 @@ impl DatapathKind for Sockets {
         setup: &PathSetup<'_>,
     ) -> Result<Box<dyn StreamPath>, EngineError> {
         let blocking = prepare(&socket, setup.wait)?;
+        if setup.nagle == Nagle::Off {
+            sockopt::set_no_delay(&socket)
+                .map_err(|e| EngineError::io("set TCP_NODELAY on", &"a data socket", e))?;
+        }
         Ok(Box::new(StreamSocket { socket, blocking }))
     }
 }
@@ -212,6 +218,7 @@ struct DatagramSocket {
     spans: Vec<Span>,
     batch: usize,
     blocking: Blocking,
+    gro: bool,
 }
 
 impl DatagramPath for DatagramSocket {
@@ -244,11 +251,15 @@ impl DatagramPath for DatagramSocket {
         Ok(Arrivals {
             bytes: self.incoming.bytes(),
             spans: &self.spans,
-            overflows,
+            overflows: overflows.filter(|_| !self.gro),
         })
     }
 
+    /// With GRO the kernel counts a dropped run as one, so the number of datagrams is not known.
     fn overflows(&mut self) -> Option<u64> {
+        if self.gro {
+            return None;
+        }
         let now = sockopt::socket_drops(&self.socket).ok();
         now.or_else(|| self.incoming.overflow()).map(u64::from)
     }

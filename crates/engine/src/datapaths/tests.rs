@@ -31,6 +31,7 @@ fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
         payload: 200,
         batch: 8,
         wait,
+        nagle: Nagle::Off,
         params,
     }
 }
@@ -141,7 +142,13 @@ fn no_overflow_is_counted_where_none_was() {
         let (mut a, mut b) = datagram_paths(kind, &params, WaitMode::Block);
         a.send(3).unwrap();
         receive_all(b.as_mut(), 3);
-        assert_eq!(b.overflows(), Some(0), "{}", kind.id());
+        // With GRO the kernel counts runs.
+        let known = if params.contains_key("gro") {
+            None
+        } else {
+            Some(0)
+        };
+        assert_eq!(b.overflows(), known, "{}", kind.id());
     }
 }
 

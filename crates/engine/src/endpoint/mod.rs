@@ -107,17 +107,16 @@ impl Opened {
         let plan = &self.plan;
         let lane = |(index, open): (u8, OpenSocket)| lane(plan, index, open, (datapath, workload));
         let sockets: Vec<_> = match self.sockets {
-            Sockets::Listening(_) => {
-                let from = IpAddr::from([0, 0, 0, 0]);
-                return Err(EngineError::NoPeer {
-                    stream: 0,
-                    what: "data connection",
-                    from,
-                    waited: Duration::ZERO,
-                });
-            }
+            Sockets::Listening(_) => return Err(EngineError::NotConnected { stream: 0 }),
             Sockets::Tcp(all) => all.into_iter().map(OpenSocket::Tcp).collect(),
-            Sockets::Udp(all) => all.into_iter().map(OpenSocket::Udp).collect(),
+            Sockets::Udp(all) => {
+                // An unconnected socket would take anybody's datagrams.
+                let alone = all.iter().position(|socket| socket.peer_addr().is_err());
+                if let Some(stream) = alone {
+                    return Err(EngineError::NotConnected { stream });
+                }
+                all.into_iter().map(OpenSocket::Udp).collect()
+            }
         };
         (0..).zip(sockets).map(lane).collect()
     }
@@ -138,15 +137,16 @@ fn lane(
     let stream = plan.stream(index);
     let setup = PathSetup {
         payload: stream.payload,
-        batch: workload.batch(&stream),
+        batch: workload.batch(plan.side, &stream),
         wait: stream.wait,
+        nagle: workload.nagle(),
         params: &plan.spec.datapath.params,
     };
     let path = match socket {
         OpenSocket::Tcp(socket) => Path::Stream(datapath.stream(socket, &setup)?),
         OpenSocket::Udp(socket) => Path::Datagrams(datapath.datagrams(socket, &setup)?),
     };
-    let progress = Arc::default();
+    let (wait, progress) = (stream.wait, Arc::default());
     let kit = Kit {
         path,
         plan: stream,
@@ -155,6 +155,7 @@ fn lane(
     };
     Ok(Lane {
         index,
+        wait,
         work: workload.work(plan.side, kit),
         progress,
     })

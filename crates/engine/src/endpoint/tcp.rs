@@ -56,7 +56,6 @@ pub(super) fn connect(
                 stream,
             };
             let open = tcp::connect(*remote, &plan.spec.socket, left).and_then(|mut socket| {
-                sockopt::set_no_delay(&socket)?;
                 socket.set_write_timeout(Some(left.max(Duration::from_millis(1))))?;
                 socket.write_all(&opening.to_bytes())?;
                 Ok(socket)
@@ -120,7 +119,6 @@ fn shows(mut socket: &TcpStream, opening: Opening, limit: Duration) -> bool {
     let mut bytes = [0; Opening::LEN];
     let read = socket
         .set_nonblocking(false)
-        .and_then(|()| sockopt::set_no_delay(socket))
         .and_then(|()| sockopt::set_receive_timeout(socket, limit.min(OPENING_LIMIT)))
         .and_then(|()| socket.read_exact(&mut bytes));
     read.is_ok() && bytes == opening.to_bytes()

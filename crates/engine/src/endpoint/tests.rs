@@ -140,8 +140,10 @@ fn a_wrong_number_of_ports_is_refused() {
 
 #[test]
 fn an_endpoint_without_its_peer_does_not_start() {
-    let server = server(&TestSpec::tcp_bulk());
-    assert!(matches!(server.start(), Err(EngineError::NoPeer { .. })));
+    for spec in [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)] {
+        let error = server(&spec).start().err().unwrap();
+        assert!(matches!(error, EngineError::NotConnected { stream: 0 }));
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl WorkloadKind for Bulk {
         Ok(())
     }
 
-    fn batch(&self, _plan: &StreamPlan) -> usize {
+    fn batch(&self, _side: Side, _plan: &StreamPlan) -> usize {
         1
     }
 

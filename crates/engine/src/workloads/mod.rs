@@ -4,7 +4,7 @@ mod bulk;
 mod datagrams;
 mod ping_pong;
 
-use crate::datapaths::{DatagramPath, StreamPath};
+use crate::datapaths::{DatagramPath, Nagle, StreamPath};
 use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::StreamPlan;
@@ -34,8 +34,12 @@ pub trait WorkloadKind: Sync {
     fn summary(&self) -> &'static str;
     /// Refuses a test that this workload cannot be, before anything is opened.
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
-    /// Most datagrams that one call should move.
-    fn batch(&self, plan: &StreamPlan) -> usize;
+    /// Most datagrams that one call should move at this side.
+    fn batch(&self, side: Side, plan: &StreamPlan) -> usize;
+    /// Whether its TCP streams hold small writes back.
+    fn nagle(&self) -> Nagle {
+        Nagle::On
+    }
     /// One side of one stream.
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work>;
 }

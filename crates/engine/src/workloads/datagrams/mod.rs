@@ -26,6 +26,9 @@ pub(super) const MAX_DATAGRAM: u64 = 65_507;
 /// Most datagrams of one call: bounds the burst.
 const BATCH: usize = 64;
 
+/// Most bytes of one call: the memory that a stream's buffers take, and what a level-2 cache holds.
+const BATCH_BYTES: usize = 1 << 20;
+
 impl WorkloadKind for Datagrams {
     fn id(&self) -> &'static str {
         "datagrams"
@@ -48,12 +51,12 @@ impl WorkloadKind for Datagrams {
         Ok(())
     }
 
-    fn batch(&self, plan: &StreamPlan) -> usize {
+    fn batch(&self, side: Side, plan: &StreamPlan) -> usize {
         // A slow application takes one datagram per read.
-        if plan.receiver_pause.is_some() {
+        if side == Side::Receiver && plan.receiver_pause.is_some() {
             1
         } else {
-            BATCH
+            (BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH)
         }
     }
 
@@ -72,3 +75,6 @@ fn datagram_path(path: Path) -> Box<dyn DatagramPath> {
         Path::Stream(_) => unreachable!("invariant: `check` refused datagrams over TCP"),
     }
 }
+
+#[cfg(test)]
+mod tests;

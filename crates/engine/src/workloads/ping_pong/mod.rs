@@ -16,6 +16,7 @@ mod responder;
 
 use super::datagrams::MAX_DATAGRAM;
 use super::{Kit, Work, WorkloadKind};
+use crate::datapaths::Nagle;
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use linerate_model::spec::{Pace, Side, TestSpec, Transport};
@@ -51,8 +52,12 @@ impl WorkloadKind for PingPong {
         }
     }
 
-    fn batch(&self, _plan: &StreamPlan) -> usize {
+    fn batch(&self, _side: Side, _plan: &StreamPlan) -> usize {
         1
+    }
+
+    fn nagle(&self) -> Nagle {
+        Nagle::Off
     }
 
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {

@@ -1,0 +1,311 @@
+//! Sender and receiver against a scripted path and a clock that tests move.
+
+use super::*;
+use crate::Role;
+use crate::datapaths::{Arrivals, Buffers, Span};
+use crate::orders::Orders;
+use crate::plan::EndpointPlan;
+use crate::wire::{Header, Kind, Stamp};
+use crate::workloads::Step;
+use linerate_model::sample::StreamReport;
+use linerate_model::spec::{Pace, Stop};
+use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
+use linerate_sys::failure::Failure;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const PAYLOAD: usize = 100;
+const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
+
+fn at(millis: u64) -> MonoInstant {
+    START.after(Duration::from_millis(millis))
+}
+
+/// What a path is to do, and what it saw.
+#[derive(Default)]
+struct Script {
+    /// Outcomes of sends; when empty, all is accepted.
+    sends: VecDeque<Result<usize, Failure>>,
+    /// Batches to receive, with the overflow count that came with each.
+    arrivals: VecDeque<(Vec<Header>, Option<u32>)>,
+    sent: Vec<Header>,
+    overflows: u64,
+}
+
+#[derive(Clone, Default)]
+struct Scripted(Arc<Mutex<Script>>);
+
+struct ScriptedPath {
+    script: Scripted,
+    slots: Vec<u8>,
+    incoming: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl Scripted {
+    fn path(&self) -> Path {
+        Path::Datagrams(Box::new(ScriptedPath {
+            script: self.clone(),
+            slots: vec![0; PAYLOAD * 8],
+            incoming: Vec::new(),
+            spans: Vec::new(),
+        }))
+    }
+
+    fn kinds_and_numbers(&self) -> Vec<(Kind, u64)> {
+        let script = self.0.lock().unwrap();
+        script.sent.iter().map(|h| (h.kind, h.sequence)).collect()
+    }
+}
+
+impl DatagramPath for ScriptedPath {
+    fn batch(&self) -> usize {
+        8
+    }
+
+    fn slots(&mut self) -> &mut [u8] {
+        &mut self.slots
+    }
+
+    fn send(&mut self, count: usize) -> Result<usize, Failure> {
+        let mut script = self.script.0.lock().unwrap();
+        let accepted = script.sends.pop_front().unwrap_or(Ok(count))?.min(count);
+        let slots = self.slots.chunks(PAYLOAD).take(accepted);
+        script
+            .sent
+            .extend(slots.map(|slot| Header::read(slot).unwrap()));
+        Ok(accepted)
+    }
+
+    fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
+        let mut script = self.script.0.lock().unwrap();
+        let (headers, overflows) = script
+            .arrivals
+            .pop_front()
+            .ok_or(Failure::would_block("recvmmsg"))?;
+        self.incoming = vec![0; headers.len() * PAYLOAD];
+        self.spans.clear();
+        for (slot, header) in self.incoming.chunks_mut(PAYLOAD).zip(&headers) {
+            header.write(slot);
+            self.spans.push(Span {
+                offset: u32::try_from(self.spans.len() * PAYLOAD).unwrap(),
+                length: u32::try_from(PAYLOAD).unwrap(),
+            });
+        }
+        Ok(Arrivals {
+            bytes: &self.incoming,
+            spans: &self.spans,
+            overflows,
+        })
+    }
+
+    fn overflows(&mut self) -> Option<u64> {
+        Some(self.script.0.lock().unwrap().overflows)
+    }
+
+    fn buffers(&self) -> Buffers {
+        Buffers::default()
+    }
+}
+
+/// A clock that stands until it is moved.
+#[derive(Default)]
+struct Standing(AtomicU64);
+
+impl Clock for Standing {
+    fn now(&self) -> MonoInstant {
+        MonoInstant::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+struct Bench {
+    script: Scripted,
+    work: Box<dyn Work>,
+    clock: &'static Standing,
+    orders: Orders,
+}
+
+impl Bench {
+    fn new(side: Side, change: impl FnOnce(&mut TestSpec)) -> Self {
+        let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
+        spec.payload_bytes = ByteCount::new(PAYLOAD as u64);
+        change(&mut spec);
+        let plan = EndpointPlan {
+            side,
+            role: Role::Client,
+            spec,
+            token: 7,
+        };
+        let script = Scripted::default();
+        let clock: &'static Standing = Box::leak(Box::default());
+        let kit = Kit {
+            path: script.path(),
+            plan: plan.stream(0),
+            progress: Arc::default(),
+            clock,
+        };
+        let mut work = Datagrams.work(side, kit);
+        work.begin(START);
+        Self {
+            script,
+            work,
+            clock,
+            orders: Orders::default(),
+        }
+    }
+
+    fn turn(&mut self, now: MonoInstant) -> Step {
+        self.clock.0.store(now.as_nanos(), Ordering::Relaxed);
+        self.work.turn(now, &self.orders)
+    }
+
+    /// Turns at `from`, and then whenever the work asks to, until it is done.
+    fn run(mut self, from: MonoInstant) -> StreamReport {
+        let mut now = from;
+        loop {
+            match self.turn(now) {
+                Step::Again => {}
+                Step::Until(later) => now = now.max(later),
+                Step::Done => return self.work.finish(now),
+            }
+        }
+    }
+
+    fn arrive(&mut self, now: MonoInstant, headers: &[(u32, Kind, u64)], overflows: Option<u32>) {
+        let header = |(token, kind, sequence): &(u32, Kind, u64)| Header {
+            token: *token,
+            stream: 0,
+            kind: *kind,
+            sequence: *sequence,
+            sent: Stamp::of(START),
+        };
+        let batch = (headers.iter().map(header).collect(), overflows);
+        self.script.0.lock().unwrap().arrivals.push_back(batch);
+        self.turn(now);
+    }
+}
+
+/// 800 kbit/s of 100 bytes: one datagram per millisecond.
+fn paced(spec: &mut TestSpec) {
+    spec.pace = Pace::At(BitRate::from_bps(800_000));
+    spec.stop = Stop::After(Duration::from_millis(100));
+}
+
+#[test]
+fn numbers_stay_dense_when_the_system_takes_a_batch_in_parts() {
+    let bench = Bench::new(Side::Sender, |spec| spec.stop = Stop::Transactions(20));
+    let script = bench.script.clone();
+    script.0.lock().unwrap().sends = [Ok(3), Ok(1), Err(Failure::would_block("sendmmsg"))].into();
+    let report = bench.run(START);
+    let want: Vec<_> = (0..20).map(|number| (Kind::Counted, number)).collect();
+    assert_eq!(script.kinds_and_numbers(), want);
+    assert_eq!(report.packets, PacketCount::new(20));
+    assert_eq!(report.errors[0].errno, "EAGAIN");
+}
+
+#[test]
+fn a_refused_datagram_is_counted_and_leaves_no_gap() {
+    let bench = Bench::new(Side::Sender, paced);
+    let script = bench.script.clone();
+    script.0.lock().unwrap().sends = [Ok(1), Err(Failure::no_buffers("sendmmsg"))].into();
+    let report = bench.run(START);
+    assert_eq!(report.refused, Some(PacketCount::new(1)));
+    assert_eq!(report.packets, PacketCount::new(99));
+    assert_eq!(report.unsent, Some(PacketCount::new(0)));
+    let numbers: Vec<_> = script.kinds_and_numbers().iter().map(|(_, n)| *n).collect();
+    assert_eq!(numbers, (0..99).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_perfect_paced_sender_uses_each_slot_and_the_whole_time() {
+    let report = Bench::new(Side::Sender, paced).run(START);
+    assert_eq!(report.packets, PacketCount::new(100));
+    assert_eq!(report.duration, Duration::from_millis(100));
+    assert_eq!(report.lateness.unwrap().max_nanos(), 0);
+    assert_eq!(report.burst_max, Some(PacketCount::new(1)));
+}
+
+#[test]
+fn what_a_stalled_sender_did_not_send_is_unsent() {
+    let mut bench = Bench::new(Side::Sender, paced);
+    bench.turn(START);
+    let report = bench.run(at(60));
+    let (sent, unsent) = (report.packets.get(), report.unsent.unwrap().get());
+    assert_eq!((sent, unsent), (41, 59));
+}
+
+#[test]
+fn after_the_warm_up_numbers_and_counts_start_afresh() {
+    let bench = Bench::new(Side::Sender, |spec| {
+        paced(spec);
+        spec.warm_up = Duration::from_millis(10);
+    });
+    let script = bench.script.clone();
+    let report = bench.run(START);
+    let sent = script.kinds_and_numbers();
+    let warm_up = sent
+        .iter()
+        .take_while(|(kind, _)| *kind == Kind::WarmUp)
+        .count();
+    assert_eq!(warm_up, 10);
+    let counted: Vec<_> = (0..100).map(|number| (Kind::Counted, number)).collect();
+    assert_eq!(sent[warm_up..], counted);
+    assert_eq!(report.packets, PacketCount::new(100));
+    assert_eq!(report.duration, Duration::from_millis(100));
+}
+
+#[test]
+fn a_path_that_always_fails_ends_the_sender() {
+    let bench = Bench::new(Side::Sender, |spec| spec.stop = Stop::Transactions(1000));
+    let gone = Err(Failure::peer_gone("sendmmsg"));
+    bench.script.0.lock().unwrap().sends = std::iter::repeat_n(gone, 100).collect();
+    let report = bench.run(START);
+    assert_eq!(report.packets, PacketCount::new(0));
+    assert_eq!(report.errors[0].count, 8);
+}
+
+#[test]
+fn the_receiver_counts_only_what_is_its_own() {
+    let mut bench = Bench::new(Side::Receiver, |_| {});
+    let arrivals = [
+        (7, Kind::Hello, 0),
+        (7, Kind::WarmUp, 5),
+        (7, Kind::Counted, 0),
+        (8, Kind::Counted, 1),
+        (7, Kind::Counted, 2),
+        (7, Kind::Counted, 2),
+    ];
+    bench.arrive(at(5), &arrivals, None);
+    bench.arrive(at(9), &[(7, Kind::Counted, 1)], None);
+    let report = bench.work.finish(at(20));
+    let sequence = report.sequence.unwrap();
+    assert_eq!(sequence.received, PacketCount::new(3));
+    assert_eq!(sequence.duplicated, PacketCount::new(1));
+    assert_eq!(sequence.reordered, PacketCount::new(1));
+    assert_eq!(sequence.foreign, PacketCount::new(1));
+    assert_eq!(report.bytes, ByteCount::new(300));
+    assert_eq!(report.duration, Duration::from_millis(4));
+}
+
+#[test]
+fn drops_of_the_warm_up_are_not_in_the_overflows() {
+    let mut bench = Bench::new(Side::Receiver, |spec| {
+        spec.warm_up = Duration::from_millis(10);
+    });
+    bench.arrive(at(1), &[(7, Kind::WarmUp, 0)], None);
+    bench.arrive(at(12), &[(7, Kind::Counted, 0)], Some(30));
+    bench.script.0.lock().unwrap().overflows = 37;
+    let report = bench.work.finish(at(20));
+    assert_eq!(report.socket_overflows, Some(PacketCount::new(7)));
+}
+
+#[test]
+fn a_receiver_that_nobody_ends_gives_up_after_silence() {
+    let mut bench = Bench::new(Side::Receiver, |_| {});
+    assert_eq!(bench.turn(at(29_999)), Step::Again);
+    assert_eq!(bench.turn(at(30_001)), Step::Done);
+    let report = bench.work.finish(at(30_001));
+    assert_eq!(report.errors[0].errno, "ETIMEDOUT");
+}
