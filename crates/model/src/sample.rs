@@ -2,7 +2,6 @@
 
 use crate::histogram::Histogram;
 use crate::spec::{MAX_STREAMS, Side};
-use crate::spec::Side;
 use crate::time::{as_optional_seconds, as_seconds};
 use crate::units::{ByteCount, PacketCount};
 use schemars::JsonSchema;

@@ -89,6 +89,22 @@ pub const GROWTH_FLOOR: Duration = Duration::from_micros(500);
 const GROWTH_SHARE_OF_WIDTH: f64 = 0.2;
 
 impl TrialOutcome {
+    /// A trial at `intended_load` that gave nothing to judge by: invalid, so the load is repeated.
+    pub fn unmeasured(intended_load: BitRate) -> Self {
+        Self {
+            intended_load,
+            offered_load: BitRate::default(),
+            received_rate: BitRate::default(),
+            loss_ratio: LossRatio::default(),
+            sent: PacketCount::default(),
+            duration: Duration::ZERO,
+            receiver_duration: None,
+            delay: None,
+            delay_growth: None,
+            valid: false,
+        }
+    }
+
     /// Whether the sender could not offer the intended load: it offered less by more than
     /// [`SENDER_TOLERANCE`] and by more than the two packets that the ends of a trial can hide.
     pub fn is_sender_limited(&self) -> bool {

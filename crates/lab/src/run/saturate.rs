@@ -7,15 +7,14 @@ use crate::run::measure;
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
-    DelayGoal, DelayQuantiles, MlrSearch, SearchConfig, SearchGoal, SearchKind as _, Step,
+    DelayGoal, MlrSearch, SearchConfig, SearchGoal, SearchKind as _, Step,
     TrialOutcome,
 };
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
-use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
+use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use linerate_model::units::parse_duration;
-use linerate_model::{BitRate, PacketCount, Quantile, Ratio};
+use linerate_model::{BitRate, Quantile, Ratio};
 use serde_json::json;
 use std::time::Duration;
 
@@ -121,7 +120,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
         };
         let trials = measure(&mut inner, &mut recorder, &mut client, &spec, None)?;
         for trial in &trials {
-            search.record(outcome(trial, intended_load, plan.delay_goal));
+            search.record(outcome(trial, intended_load));
         }
         if trials.is_empty() {
             break;
@@ -157,46 +156,9 @@ fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {
     }
 }
 
-/// What the search needs of a trial.
-fn outcome(trial: &Trial, intended_load: BitRate, delay_goal: Option<DelayGoal>) -> TrialOutcome {
-    let packets = trial.packets.unwrap_or_default();
-    TrialOutcome {
-        intended_load,
-        offered_load: trial.offered_load.unwrap_or_default(),
-        received_rate: trial.received_rate.unwrap_or_default(),
-        loss_ratio: packets.loss_ratio.unwrap_or_default(),
-        sent: packets.sent.unwrap_or(PacketCount::new(0)),
-        duration: duration_of(trial, Side::Sender).unwrap_or_default(),
-        receiver_duration: duration_of(trial, Side::Receiver),
-        delay: trial
-            .delay
-            .as_ref()
-            .and_then(|delay| quantiles(delay, delay_goal)),
-        delay_growth: None,
-        valid: trial.valid,
-    }
-}
-
-/// First to last datagram of the longest stream, on that side's clock.
-fn duration_of(trial: &Trial, side: Side) -> Option<Duration> {
-    let report: &EndpointReport = trial.raw.iter().find(|report| report.side == side)?;
-    report.streams.iter().map(|stream| stream.duration).max()
-}
-
-fn quantiles(delay: &Delay, goal: Option<DelayGoal>) -> Option<DelayQuantiles> {
-    let histogram = delay
-        .histogram
-        .as_ref()
-        .filter(|_| delay.of == DelayOf::Pdv)?;
-    let shares = [0.5, 0.9, 0.99, 0.999].map(Ratio::clamped).map(Quantile);
-    let wanted = shares.into_iter().chain(goal.map(|goal| goal.quantile));
-    let at = |quantile: Quantile| {
-        (
-            quantile,
-            Duration::from_nanos(histogram.quantile_nanos(quantile.0.get())),
-        )
-    };
-    Some(DelayQuantiles::new(wanted.map(at).collect()))
+/// What the search needs of a trial; one without it says only that this load gave no answer.
+fn outcome(trial: &Trial, intended_load: BitRate) -> TrialOutcome {
+    TrialOutcome::from_trial(trial).unwrap_or_else(|| TrialOutcome::unmeasured(intended_load))
 }
 
 /// Replaces a trial's own progress by the search's.
