@@ -216,7 +216,7 @@ pub struct StreamReport {
 pub struct EndpointReport {
     /// Sender or receiver.
     pub side: Side,
-    /// Each stream; at most [`MAX_STREAMS`](crate::spec::MAX_STREAMS) are read.
+    /// Each stream; at most [`MAX_STREAMS`] are read.
     #[serde(deserialize_with = "bounded_streams")]
     pub streams: Vec<StreamReport>,
     /// Host counters just before the first byte.

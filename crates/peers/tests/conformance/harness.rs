@@ -58,6 +58,8 @@ pub(crate) struct End {
     pub(crate) wanted: Vec<TestSpec>,
     /// Every action but `Send`, in order.
     pub(crate) actions: Vec<Action>,
+    /// Every action in order: `None` for a `Send`, else its place in `actions`.
+    pub(crate) order: Vec<Option<usize>>,
     /// Every byte sent.
     pub(crate) sent: Vec<u8>,
     pub(crate) now: MonoInstant,
@@ -85,6 +87,7 @@ impl End {
             session,
             wanted: wanted.to_vec(),
             actions: Vec::new(),
+            order: Vec::new(),
             sent: Vec::new(),
             now: START,
             ignores: |_| false,
@@ -102,6 +105,7 @@ impl End {
         while let Some(action) = self.session.poll_action() {
             if let Action::Send(bytes) = action {
                 self.sent.extend(bytes);
+                self.order.push(None);
                 continue;
             }
             let answers = if outcome.is_ok() && !(self.ignores)(&action) {
@@ -109,6 +113,7 @@ impl End {
             } else {
                 Vec::new()
             };
+            self.order.push(Some(self.actions.len()));
             self.actions.push(action);
             for answer in answers {
                 let answered = self.session.handle(self.now, answer);
@@ -236,6 +241,13 @@ impl End {
             "still in state {} after {most} deadlines",
             self.session.state()
         );
+    }
+
+    /// The action after this one; `None` if that is a `Send` or there is none.
+    pub(crate) fn after(&self, action: &Action) -> Option<&Action> {
+        let is_it = |at: &Option<usize>| at.is_some_and(|at| self.actions[at] == *action);
+        let at = self.order.iter().position(is_it).expect("it happened");
+        self.actions.get((*self.order.get(at + 1)?)?)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
