@@ -50,7 +50,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     // Only a sender with a schedule to keep is known to have suffered from waiting.
     let starved = cpu.is_starved() && evidence.regime() == Regime::Sender;
     if !cpu.is_hot() && !starved {
-        return if cpu.is_idle() {
+        return if cpu.is_idle() || cpu.thread.is_some() {
             clear(cpu.figures().join(" "))
         } else {
             not_evaluated(
