@@ -243,6 +243,25 @@ fn intervals_of_streams_add_up() {
     assert_eq!(trial.intervals[0].received_rate, None);
 }
 
+#[test]
+fn a_stub_at_the_end_belongs_to_the_interval_before() {
+    let mut sender = report(Side::Sender, 3, 1000);
+    let interval = |start_us: u64, end_us: u64| linerate_model::sample::IntervalCount {
+        start: Duration::from_micros(start_us),
+        end: Duration::from_micros(end_us),
+        bytes: ByteCount::new(1000),
+        packets: PacketCount::new(1),
+    };
+    sender.streams[0].intervals = vec![interval(0, 1_000_000), interval(1_000_000, 1_000_040)];
+    let trial = udp(Some(sender), None);
+    assert_eq!(trial.intervals.len(), 1);
+    assert_eq!(trial.intervals[0].end, Duration::from_micros(1_000_040));
+    assert_eq!(
+        trial.intervals[0].offered_load,
+        Some(BitRate::from_bps(15_999))
+    );
+}
+
 fn any_tcp() -> impl Strategy<Value = linerate_model::sample::TcpSample> {
     let field = || proptest::option::of(prop_oneof![0..5000_u64, any::<u64>()]);
     (any::<u64>(), field(), field(), field(), field(), field()).prop_map(

@@ -246,7 +246,12 @@ impl<'a> View<'a> {
                 hot.figures().join(" ")
             ));
         }
-        let both_idle = ends.iter().flatten().filter(|cpu| cpu.is_idle()).count() == 2;
+        let both_idle = ends
+            .iter()
+            .flatten()
+            .filter(|cpu| cpu.is_idle() || cpu.is_starved())
+            .count()
+            == 2;
         let confidence = if both_idle {
             Confidence::Supported
         } else {

@@ -50,7 +50,7 @@ impl Rule for ReceiverCpu {
             return not_evaluated(format!("Not recorded: {}", Need::ReceiverCpu.describe()));
         };
         if !cpu.is_hot() {
-            return if cpu.is_idle() {
+            return if cpu.is_idle() || cpu.thread.is_some() {
                 clear(cpu.figures().join(" "))
             } else {
                 not_evaluated(

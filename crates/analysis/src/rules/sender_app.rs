@@ -45,7 +45,7 @@ impl Rule for SenderApp {
             ));
         }
         let cpu = Cpu::of_side(evidence, Side::Sender);
-        if let Some(hot) = cpu.as_ref().filter(|cpu| cpu.is_hot()) {
+        if let Some(hot) = cpu.as_ref().filter(|cpu| cpu.is_hot() || cpu.is_starved()) {
             return clear(format!("the application had no CPU time: {}", hot.reason()));
         }
         let idle = words::percent(1.0 - busy);

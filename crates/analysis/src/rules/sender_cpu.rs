@@ -47,8 +47,10 @@ const CHANGE: &str = "send larger packets or with segmentation offload (`--datap
 const EXPECT: &str = "the offered load grows, since each byte then costs less CPU time";
 
 fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
-    if !cpu.is_hot() {
-        return if cpu.is_idle() {
+    // Only a sender with a schedule to keep is known to have suffered from waiting.
+    let starved = cpu.is_starved() && evidence.regime() == Regime::Sender;
+    if !cpu.is_hot() && !starved {
+        return if cpu.is_idle() || cpu.thread.is_some() {
             clear(cpu.figures().join(" "))
         } else {
             not_evaluated(

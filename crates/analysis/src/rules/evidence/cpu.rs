@@ -13,6 +13,8 @@ pub(in crate::rules) struct Cpu {
     /// Share of the host's CPU that the hypervisor took.
     pub(in crate::rules) steal: f64,
     side: Side,
+    /// Share of the time that the thread waited for a core.
+    waited: f64,
     /// Share of the whole host's CPU that was used.
     whole_host: Option<f64>,
     /// Soft interrupts in units of one core.
@@ -23,6 +25,10 @@ pub(in crate::rules) struct Cpu {
 const HOT: f64 = 0.9;
 /// A quota that stops a thread for this share of the time shapes its rate.
 const THROTTLED: f64 = 0.05;
+/// A host whose cores are this busy, in ticks of 10 ms, has none free.
+const FULL: f64 = 0.95;
+/// Waiting for a core for this share of the time delays a paced sender.
+const FELT: f64 = 0.1;
 /// A hypervisor that takes this share is felt.
 const STOLEN: f64 = 0.1;
 
@@ -47,6 +53,9 @@ impl Cpu {
                 .cpu(side, |cpu| ratio(cpu.steal_ratio))
                 .unwrap_or(0.0),
             side,
+            waited: evidence
+                .cpu(side, |cpu| ratio(cpu.run_delay_ratio))
+                .unwrap_or(0.0),
             whole_host,
             softirq_cores: cores,
         })
@@ -80,6 +89,13 @@ impl Cpu {
             let share = words::percent(self.pressure());
             return format!("the {side}'s thread ran, or waited for a core, {share} of the time");
         }
+        if self.is_starved() {
+            let (host, waited) = (self.whole_host.unwrap_or(1.0), words::percent(self.waited));
+            let host = words::percent(host);
+            return format!(
+                "the {side}'s host used {host} of its CPU, so that the thread waited for a core {waited} of the time"
+            );
+        }
         let cores = self.softirq_cores.unwrap_or(0.0);
         format!("soft interrupts took {cores:.2} cores of the {side}")
     }
@@ -91,9 +107,17 @@ impl Cpu {
         }
     }
 
+    /// Whether the host had no core free and the thread felt it. A thread that sleeps between packets
+    /// is late by each wait, so it falls short long before it fills a core.
+    pub(in crate::rules) fn is_starved(&self) -> bool {
+        self.whole_host.is_some_and(|host| host >= FULL) && self.waited >= FELT
+    }
+
     /// Whether there was clearly CPU time left.
     pub(in crate::rules) fn is_idle(&self) -> bool {
-        !self.is_hot() && (self.thread.is_some() || self.whole_host.is_some_and(|h| h < HOT))
+        !self.is_hot()
+            && !self.is_starved()
+            && (self.thread.is_some() || self.whole_host.is_some_and(|h| h < HOT))
     }
 
     /// One sentence per figure.
