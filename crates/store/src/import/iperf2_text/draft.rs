@@ -9,6 +9,7 @@ use crate::import::{
 use linerate_model::run::{Delay, DelayOf, Host, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, WallTime};
+use std::collections::BTreeMap;
 
 /// A test that is being read.
 pub(super) struct Draft<'a> {
@@ -269,7 +270,7 @@ impl<'a> Draft<'a> {
             .as_ref()
             .and_then(|received| received.datagrams);
         if let (Some(total), Some(counted)) = (sent, self.sent_datagrams)
-            && !(total..=total + u64::from(flow.streams)).contains(&counted)
+            && !(total..=total.saturating_add(u64::from(flow.streams))).contains(&counted)
         {
             self.notes.push(format!(
                 "the client sent {counted} datagrams, the server's report is over {total}"
@@ -295,44 +296,33 @@ impl<'a> Draft<'a> {
         Err(self.cut("the server's report is not there"))
     }
 
-    /// Tells intervals from the last line, which is over the whole test.
+    /// Tells intervals from the last line of each stream, which is over the whole test.
     fn split(&self, figures: &[Figures]) -> Result<(Vec<Row>, Row), ImportError> {
         let has_sum = figures.iter().any(|figures| figures.is_sum);
-        let mut intervals: Vec<Row> = Vec::new();
+        let mut streams: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
+        for figures in figures.iter().filter(|f| f.is_sum == has_sum) {
+            streams.entry(&figures.tag).or_default().push(figures.row);
+        }
+        // Times are not negative, so their bits are in the order of their values.
+        let mut intervals: BTreeMap<(u64, u64), Row> = BTreeMap::new();
         let mut total: Option<Row> = None;
-        let tags: Vec<_> = figures
-            .iter()
-            .filter(|f| f.is_sum == has_sum)
-            .map(|f| &f.tag)
-            .collect();
-        let mut done = Vec::new();
-        for tag in tags {
-            if done.contains(&tag) {
-                continue;
-            }
-            done.push(tag);
-            let mut rows: Vec<_> = figures
-                .iter()
-                .filter(|f| f.tag == *tag)
-                .map(|f| f.row)
-                .collect();
-            let last = rows.pop().filter(|row| row.start.value == 0.0);
-            let last =
-                last.ok_or_else(|| self.cut("its last line, over the whole test, is not there"))?;
+        let missing = || self.cut("its last line, over the whole test, is not there");
+        for mut rows in streams.into_values() {
+            let last = rows.pop().filter(|row| row.start.low == 0.0);
+            let last = last.ok_or_else(missing)?;
             match &mut total {
                 Some(total) => total.add(&last),
                 None => total = Some(last),
             }
             for row in rows {
-                let same = |other: &&mut Row| other.start == row.start && other.end == row.end;
-                match intervals.iter_mut().find(same) {
-                    Some(other) => other.add(&row),
-                    None => intervals.push(row),
-                }
+                intervals
+                    .entry((row.start.value.to_bits(), row.end.value.to_bits()))
+                    .and_modify(|other| other.add(&row))
+                    .or_insert(row);
             }
         }
-        let total = total.ok_or_else(|| self.cut("it has no figures"))?;
-        Ok((intervals, total))
+        let total = total.ok_or_else(missing)?;
+        Ok((intervals.into_values().collect(), total))
     }
 
     /// iperf 2 does not mark an early end: a TCP client that ran clearly shorter than asked.
@@ -429,7 +419,7 @@ impl<'a> Draft<'a> {
         let host = |role: &str, address: Option<&String>| Host {
             role: role.to_owned(),
             name: address.cloned(),
-            facts: std::collections::BTreeMap::new(),
+            facts: BTreeMap::new(),
         };
         let link = self.connections.first();
         LatencyTest {

@@ -7,6 +7,7 @@ use crate::import::{
     Command, Connection, Flow, ImportError, Intended, Origin, Rounded, Row, Totals, TrafficTest,
     View, command,
 };
+use linerate_model::WallTime;
 use linerate_model::run::Tool;
 use linerate_model::spec::{Direction, Transport};
 
@@ -31,6 +32,7 @@ pub(super) struct Draft<'a> {
     payload_bytes: Option<u64>,
     congestion_control: Option<String>,
     interrupted: Option<String>,
+    started: Option<WallTime>,
     lines: Vec<&'a str>,
 }
 
@@ -94,6 +96,7 @@ impl<'a> Draft<'a> {
             payload_bytes: None,
             congestion_control: None,
             interrupted: None,
+            started: None,
             lines: Vec::new(),
         }
     }
@@ -151,6 +154,8 @@ impl<'a> Draft<'a> {
             self.interrupted.get_or_insert_with(|| line.to_owned());
         } else if let Some((_, algorithm)) = line.split_once("snd_tcp_congestion ") {
             self.congestion_control = Some(algorithm.trim().to_owned());
+        } else if let Some((_, time)) = line.split_once("Time: ") {
+            self.started = started(time);
         } else if let Some((_, test)) = line.split_once("Starting Test: ") {
             self.starting(test);
         }
@@ -195,7 +200,7 @@ impl<'a> Draft<'a> {
             },
             view: self.view,
             transport: self.transport,
-            started: None,
+            started: self.started,
             payload_bytes: self
                 .payload_bytes
                 .or_else(|| payload(self.command.as_ref())),
@@ -422,12 +427,10 @@ fn sum(figures: &[&Figures]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for figures in figures.iter().filter(|f| f.is_sum == has_sum) {
         let row = figures.row;
-        let same = rows
-            .iter_mut()
-            .find(|other| other.start == row.start && other.end == row.end);
-        match same {
-            Some(other) => other.add(&row),
-            None => rows.push(row),
+        // The streams of one interval are printed one after another.
+        match rows.last_mut() {
+            Some(other) if other.start == row.start && other.end == row.end => other.add(&row),
+            _ => rows.push(row),
         }
     }
     rows
@@ -458,6 +461,16 @@ fn over(rows: &[Row]) -> Option<Totals> {
         bps: None,
         ..totals(&all)
     })
+}
+
+/// `Sat, 21 Nov 2026 05:59:37 GMT` of `-V`.
+fn started(time: &str) -> Option<WallTime> {
+    let (_, time) = time.trim().split_once(", ")?;
+    let time = time
+        .strip_suffix("GMT")
+        .or_else(|| time.strip_suffix("UTC"))?;
+    let at = jiff::Timestamp::strptime("%d %b %Y %H:%M:%S %z", format!("{time}+0000")).ok()?;
+    WallTime::from_unix(at.as_second())
 }
 
 /// The payload that `-l` asks for; sizes count in steps of 1024.
