@@ -85,8 +85,7 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         .iter()
         .flat_map(|test| std::iter::once(&test.main).chain(&test.server))
         .fold(0, |all: u64, view| all.rotate_left(1) ^ view.fingerprint);
-    for test in &mut group {
-        notes.append(&mut test.main.notes);
+    for test in &group {
         if let Some(reason) = &test.main.interrupted {
             notes.push(format!("a test was ended early: {reason}"));
         }

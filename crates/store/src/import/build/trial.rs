@@ -24,6 +24,10 @@ fn trial(test: &Merged, flow: &Flow) -> Trial {
         Transport::Tcp => trial.tcp = tcp(test, flow),
     }
     trial.intervals = intervals(flow);
+    let server = test.server.iter().flat_map(|server| &server.notes);
+    trial
+        .reasons
+        .extend(main.notes.iter().chain(server).cloned());
     if let Some(reason) = &main.interrupted {
         trial.reasons.push(format!("ended early: {reason}"));
     }

@@ -1,7 +1,7 @@
 //! One test of an iperf 2 log while it is read.
 
 use super::{ID, two_way};
-use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind};
+use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind, out_of_order};
 use crate::import::{
     Command, Connection, Flow, ImportError, Intended, LatencyTest, Origin, ParsedTest, Rounded,
     Row, Totals, TrafficTest, View, command, whole,
@@ -25,7 +25,9 @@ pub(super) struct Draft<'a> {
     rows: Vec<Figures>,
     report: Vec<Figures>,
     in_report: bool,
-    sent_datagrams: Option<u64>,
+    /// `Sent N datagrams` by stream, end packets included or not.
+    sent: BTreeMap<&'a str, u64>,
+    out_of_order: Option<String>,
     no_report: bool,
     bounce: Option<Bounce>,
     notes: Vec<String>,
@@ -68,7 +70,8 @@ impl<'a> Draft<'a> {
             rows: Vec::new(),
             report: Vec::new(),
             in_report: false,
-            sent_datagrams: None,
+            sent: BTreeMap::new(),
+            out_of_order: None,
             no_report: false,
             bounce: None,
             notes: Vec::new(),
@@ -97,9 +100,9 @@ impl<'a> Draft<'a> {
             }
             Kind::Tagged { tag, rest } => {
                 if tag.starts_with(['*', 'F']) {
-                    return Err(two_way(&self.origin.file, number, line));
+                    return Err(two_way(&self.origin.file, number));
                 }
-                self.tagged(number, rest)
+                self.tagged(number, tag, rest)
             }
             Kind::Other => {
                 if line.contains("[ ID]") {
@@ -114,7 +117,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn tagged(&mut self, number: usize, rest: &str) -> Result<(), ImportError> {
+    fn tagged(&mut self, number: usize, tag: &'a str, rest: &str) -> Result<(), ImportError> {
         if let Some(connection) = connection(&self.origin.file, number, rest)? {
             self.connections.push(connection);
             self.started = self.started.take().or_else(|| started(rest));
@@ -128,7 +131,10 @@ impl<'a> Draft<'a> {
                 });
             }
         } else if let Some(sent) = rest.strip_prefix("Sent ") {
-            self.sent_datagrams = sent.split(' ').next().and_then(|n| n.parse().ok());
+            let sent = sent.strip_suffix(" datagrams").and_then(|n| n.parse().ok());
+            self.sent.extend(sent.map(|sent| (tag, sent)));
+        } else if let Some(note) = out_of_order(rest) {
+            self.out_of_order = Some(note);
         } else if rest.starts_with("Server Report") {
             self.in_report = true;
         } else if rest.starts_with("WARNING: did not receive ack") {
@@ -146,7 +152,7 @@ impl<'a> Draft<'a> {
         data: &DataLine<'_>,
     ) -> Result<(), ImportError> {
         if data.tag.starts_with(['*', 'F']) {
-            return Err(two_way(&self.origin.file, number, line));
+            return Err(two_way(&self.origin.file, number));
         }
         if let Some(bounce) = &mut self.bounce {
             bounce.total = bounced(data.rest);
@@ -232,7 +238,7 @@ impl<'a> Draft<'a> {
             prints_last_interval: false,
             congestion_control: None,
             interrupted,
-            notes: self.notes,
+            notes: self.notes.into_iter().chain(self.out_of_order).collect(),
             origin: self.origin,
         };
         Ok(Some(ParsedTest::Traffic(Box::new(test))))
@@ -263,25 +269,26 @@ impl<'a> Draft<'a> {
         if self.transport == Transport::Udp {
             flow.received = self.report()?;
         }
-        // The end packet carries the number of the last datagram, so the server's total is what
-        // was sent. The client's own count includes the end packet or not, by version.
-        let sent = flow
+        let expected = flow
             .received
             .as_ref()
             .and_then(|received| received.datagrams);
-        if let (Some(total), Some(counted)) = (sent, self.sent_datagrams)
-            && !(total..=total.saturating_add(u64::from(flow.streams))).contains(&counted)
-        {
-            self.notes.push(format!(
-                "the client sent {counted} datagrams, the server's report is over {total}"
-            ));
-        }
         flow.sent = Some(Totals {
-            datagrams: sent,
+            datagrams: self.datagrams_sent(&total).max(expected),
             ..own
         });
         flow.sent_rows = rows;
         Ok(flow)
+    }
+
+    /// The datagrams that the client counts as sent, without the packets that only say the end.
+    fn datagrams_sent(&self, total: &Row) -> Option<u64> {
+        // 2.0 prints one decimal of a second and does not count the end packet; 2.1 and after do.
+        let is_old = total.end.high - total.end.value > 0.01;
+        let by_stream = self.sent.iter().filter(|(tag, _)| !tag.starts_with("SUM"));
+        by_stream
+            .map(|(_, sent)| sent.checked_sub(u64::from(!is_old)))
+            .reduce(|sum, sent| sum?.checked_add(sent?))?
     }
 
     /// The server's report at the end of a UDP client's log.

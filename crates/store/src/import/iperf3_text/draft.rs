@@ -1,7 +1,9 @@
 //! One test of an iperf3 log while it is read.
 
 use super::ID;
-use crate::import::line::{DataLine, Kind, Loss, connection, figure, fingerprint, kind, word};
+use crate::import::line::{
+    DataLine, Kind, Loss, connection, figure, fingerprint, kind, out_of_order, word,
+};
 use crate::import::rounded::byte_unit;
 use crate::import::{
     Command, Connection, Flow, ImportError, Intended, Origin, Rounded, Row, Totals, TrafficTest,
@@ -29,6 +31,7 @@ pub(super) struct Draft<'a> {
     sent_datagrams: Option<u64>,
     /// The start was omitted.
     omits: bool,
+    out_of_order: Option<String>,
     payload_bytes: Option<u64>,
     congestion_control: Option<String>,
     interrupted: Option<String>,
@@ -93,6 +96,7 @@ impl<'a> Draft<'a> {
             summary: Vec::new(),
             sent_datagrams: None,
             omits: false,
+            out_of_order: None,
             payload_bytes: None,
             congestion_control: None,
             interrupted: None,
@@ -132,6 +136,7 @@ impl<'a> Draft<'a> {
         if let Some(connection) = connection(&self.origin.file, number, rest)? {
             self.connections.push(connection);
         }
+        self.out_of_order = out_of_order(rest).or_else(|| self.out_of_order.take());
         let sent = rest.strip_prefix("Sent ");
         if let Some(sent) = sent.and_then(|rest| rest.strip_suffix(" datagrams")) {
             self.sent_datagrams = sent.parse().ok();
@@ -186,7 +191,7 @@ impl<'a> Draft<'a> {
     pub(super) fn finish(self) -> Result<TrafficTest, ImportError> {
         let flows = self.flows()?;
         let intended = self.intended();
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(self.out_of_order);
         if self.omits {
             notes.push("the omitted start of the test is not counted".to_owned());
         }
