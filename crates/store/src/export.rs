@@ -203,3 +203,63 @@ fn bytes(bytes: Option<ByteCount>) -> Option<String> {
 fn count(packets: Option<PacketCount>) -> Option<String> {
     packets.and_then(|packets| text(&packets.get()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::import;
+
+    const LOG: &str = include_str!(
+        "../tests/fixtures/published/hifive-unleashed/udp/board-receives/256M.client.log"
+    );
+
+    fn run() -> Run {
+        let files = [("256M.client.log".to_owned(), LOG.as_bytes().to_vec())];
+        import(&files).unwrap().runs.remove(0)
+    }
+
+    #[test]
+    fn csv_has_units_in_its_headings_and_nothing_for_the_unknown() {
+        let table = csv(&run());
+        let lines: Vec<_> = table.split_terminator("\r\n").collect();
+        let row: std::collections::BTreeMap<_, _> =
+            lines[0].split(',').zip(lines[1].split(',')).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(row["intended_bps"], "256000000");
+        assert_eq!(row["received_bps"], "183000000");
+        assert_eq!(row["lost_packets"], "62736");
+        assert_eq!(row["direction"], "forward");
+        assert_eq!(row["duplicated_packets"], "", "unknown is not zero");
+        assert_eq!(row["layer"], "l4-payload");
+    }
+
+    #[test]
+    fn intervals_have_a_table_of_their_own() {
+        let table = intervals_csv(&run());
+        assert_eq!(table.lines().count(), 11);
+        assert!(
+            table.lines().nth(1).unwrap().contains(",0,1,256000000,,"),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn cells_with_commas_and_quotes_are_quoted() {
+        let mut run = run();
+        run.trials[0].label = Some("64 B, \"spin\"".to_owned());
+        assert!(csv(&run).contains(",\"64 B, \"\"spin\"\"\","));
+    }
+
+    #[test]
+    fn trials_of_parts_are_rows_too() {
+        let mut whole = run();
+        whole.parts = vec![run()];
+        assert_eq!(csv(&whole).lines().count(), 3);
+    }
+
+    #[test]
+    fn json_is_the_document() {
+        let back: Run = serde_json::from_str(&json(&run())).unwrap();
+        assert_eq!(back, run());
+    }
+}

@@ -103,6 +103,7 @@ fn a_full_disk_gives_one_clear_error_and_a_readable_run() {
     assert_eq!((back.status, &back.trials), (RunStatus::Incomplete, &kept));
     std::fs::write(disk.dir.join("filler"), vec![0; 300_000]).unwrap_err();
     assert!(store.create(&run("second")).is_err());
+    assert!(store.add_all(&[run("third"), whole]).is_err());
     let listed = store.list().unwrap();
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert!(matches!(listed[0].entry, Entry::Run(_)));

@@ -214,7 +214,7 @@ fn parallel_streams_are_summed_by_the_tool_s_own_sum() {
     assert_eq!(trial.tcp.as_ref().unwrap().retransmitted_segments, Some(3));
     assert_eq!(trial.intervals.len(), 1);
     assert_eq!(trial.intervals[0].cwnd_bytes, None, "windows have no sum");
-    assert!(runs[0].notes.iter().any(|note| note.contains("omitted")));
+    assert!(trial.reasons[0].contains("omitted"), "{:?}", trial.reasons);
 }
 
 #[test]
@@ -346,13 +346,59 @@ fn one_bad_file_refuses_the_whole_import() {
     assert!(matches!(error, ImportError::Unknown { file, .. } if file == "bad"));
 }
 
+/// A client's log with two streams against a small stack that does not see the end packet.
+const IPERF2_PARALLEL: &str = "\
+# iperf -c 10.77.0.2 -u -t 3 -P 2 -b 5m
+[  1] local 10.77.0.1 port 58006 connected with 10.77.0.2 port 5001
+------------------------------------------------------------
+Client connecting to 10.77.0.2, UDP port 5001
+Sending 1470 byte datagrams, IPG target: 2352.00 us (kalman adjust)
+------------------------------------------------------------
+[  2] local 10.77.0.1 port 58020 connected with 10.77.0.2 port 5001
+[ ID] Interval       Transfer     Bandwidth
+[  1] 0.0000-3.0015 sec  1.79 MBytes  5.00 Mbits/sec
+[  1] Sent 1277 datagrams
+[  2] 0.0000-3.0015 sec  1.79 MBytes  5.00 Mbits/sec
+[  2] Sent 1277 datagrams
+[SUM] 0.0000-3.0015 sec  3.58 MBytes  10.0 Mbits/sec
+[  1] Server Report:
+[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams
+[  1] 0.0000-3.0008 sec  1.75 MBytes  4.90 Mbits/sec   0.047 ms 20/1270 (1.6%)
+[  1] 0.0000-3.0008 sec  1 datagrams received out-of-order
+[  2] Server Report:
+[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams
+[  2] 0.0000-3.0008 sec  1.77 MBytes  4.95 Mbits/sec   0.047 ms 10/1276 (0.8%)
+";
+
+#[test]
+fn parallel_streams_of_iperf2_are_summed_and_the_tail_is_not_forgotten() {
+    let runs = whole("p.log", IPERF2_PARALLEL);
+    let trial = &runs[0].trials[0];
+    assert_eq!(trial.streams, Some(2));
+    assert_eq!(trial.intended_load, Some(BitRate::from_bps(10_000_000)));
+    let packets = trial.packets.unwrap();
+    assert_eq!(packets.sent, Some(PacketCount::new(2 * 1276)));
+    assert_eq!(packets.received, Some(PacketCount::new(1250 + 1266)));
+    assert_eq!(packets.lost, Some(PacketCount::new(36)));
+    assert_eq!(
+        (trial.rounding["lost"].low, trial.rounding["lost"].high),
+        (30.0, 36.0)
+    );
+    assert!(
+        trial
+            .reasons
+            .iter()
+            .any(|reason| reason.contains("1 datagrams arrived out of order"))
+    );
+}
+
 #[test]
 fn tests_in_both_directions_of_iperf2_are_refused() {
     let text = IPERF2.replace(
         "[  1] 0.0000-1.0000 sec  2.56",
         "[ *1] 0.0000-1.0000 sec  2.56",
     );
-    assert!(refused(text.as_bytes()).contains("one-way test"));
+    assert!(refused(text.as_bytes()).contains("--full-duplex"));
 }
 
 /// Every text of the fixtures, which prefixes and changes are made of.

@@ -78,21 +78,17 @@ fn side_agrees(totals: &Totals, rows: &[Row], is_whole: bool) -> Vec<String> {
             sum.value, bytes.value
         ));
     }
+    let sum = |of: fn(&Row) -> Option<u64>| {
+        rows.iter()
+            .try_fold(0, |sum: u64, row| sum.checked_add(of(row)?))
+    };
     for (what, total, of) in [
-        (
-            "datagrams",
-            totals.datagrams,
-            rows.iter().map(|row| row.datagrams).sum::<Option<u64>>(),
-        ),
-        (
-            "lost datagrams",
-            totals.lost,
-            rows.iter().map(|row| row.lost).sum(),
-        ),
+        ("datagrams", totals.datagrams, sum(|row| row.datagrams)),
+        ("lost datagrams", totals.lost, sum(|row| row.lost)),
         (
             "retransmissions",
             totals.retransmitted,
-            rows.iter().map(|row| row.retransmitted).sum(),
+            sum(|row| row.retransmitted),
         ),
     ] {
         if let (Some(total), Some(of)) = (total, of)

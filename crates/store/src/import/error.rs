@@ -70,6 +70,18 @@ pub enum ImportError {
         /// Id of the format that recognised it.
         format: &'static str,
     },
+    /// A kind of test that is not imported.
+    #[error(
+        "{file}: line {line} belongs to {what}, which cannot be imported; nothing was imported: remove that test from the log"
+    )]
+    Unsupported {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The kind of test.
+        what: &'static str,
+    },
     /// No format knows it.
     #[error(
         "{file} is no log that can be imported (it begins with \"{first}\"); known are: {}",

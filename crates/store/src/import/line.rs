@@ -35,6 +35,18 @@ pub(super) enum Kind<'a> {
     Other,
 }
 
+/// Ends a line that counts late and repeated datagrams, with or without an interval before it.
+const OUT_OF_ORDER: &str = " datagrams received out-of-order";
+
+/// Reads `3 datagrams received out-of-order` as what to say about it.
+pub(super) fn out_of_order(rest: &str) -> Option<String> {
+    let before = rest.strip_suffix(OUT_OF_ORDER)?;
+    let count: u64 = before.rsplit(' ').next()?.parse().ok()?;
+    Some(format!(
+        "{count} datagrams arrived out of order or twice: the tool does not tell which"
+    ))
+}
+
 /// Splits a line; a prefix before the tag (time stamp, title) is skipped.
 pub(super) fn kind(line: &str) -> Kind<'_> {
     for (position, _) in line.match_indices('[') {
@@ -69,7 +81,8 @@ fn after_tag<'a>(tag: &'a str, after: &'a str) -> Kind<'a> {
         None => (None, after),
     };
     let rest = after.trim();
-    if !rest.starts_with(|c: char| c.is_ascii_digit()) || !rest.contains('-') {
+    let begins = rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('-');
+    if !begins || rest.ends_with(OUT_OF_ORDER) {
         return Kind::Tagged { tag, rest };
     }
     match figures(tag, role, rest) {
@@ -242,6 +255,12 @@ mod tests {
             kind("[  5]   1.00-0.02   sec  15.1 MBytes 1 bits/sec"),
             Kind::Damaged(_)
         ));
+        let Kind::Tagged { rest, .. } =
+            kind("[  1] 0.00-3.00 sec  1 datagrams received out-of-order")
+        else {
+            panic!("no tag");
+        };
+        assert!(out_of_order(rest).unwrap().starts_with("1 datagrams"));
         assert!(matches!(kind("[ ID] Interval"), Kind::Other));
         assert!(matches!(
             kind("[  3] Sent 893 datagrams"),

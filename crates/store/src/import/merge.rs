@@ -2,6 +2,7 @@
 
 use super::{Flow, Totals, TrafficTest, View};
 use linerate_model::spec::Direction;
+use std::collections::BTreeSet;
 
 /// A test, as one end or both saw it.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,17 +20,16 @@ pub(super) struct Merged {
 pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<Merged> {
     let mut merged: Vec<Merged> = Vec::new();
     let mut servers = Vec::new();
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for test in tests {
         let origin = &test.origin;
         let place = format!("{}: test at line {}", origin.file, origin.line);
         if test.flows.is_empty() {
             let reason = test.interrupted.as_deref().unwrap_or("no figures");
             warnings.push(format!("{place} was left out: it failed ({reason})"));
-        } else if seen.contains(&test.fingerprint) {
+        } else if !seen.insert(test.fingerprint) {
             warnings.push(format!("{place} was left out: it is given twice"));
         } else {
-            seen.push(test.fingerprint);
             match test.view {
                 View::Client => merged.push(Merged::alone(test)),
                 View::Server => servers.push(test),

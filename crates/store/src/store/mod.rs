@@ -107,6 +107,28 @@ impl Store {
         RunWriter::create(&self.dir, header)
     }
 
+    /// Stores finished runs, such as those of an import: all of them or, after an error, none.
+    ///
+    /// Returns their directories.
+    pub fn add_all(&self, runs: &[Run]) -> Result<Vec<PathBuf>, StoreError> {
+        let mut written = Vec::new();
+        for run in runs {
+            let stored = self.create(run).and_then(|writer| {
+                let result = writer.write_run(run);
+                written.push(writer);
+                result
+            });
+            if let Err(error) = stored {
+                written.into_iter().for_each(RunWriter::abandon);
+                return Err(error);
+            }
+        }
+        Ok(written
+            .iter()
+            .map(|writer| writer.path().to_owned())
+            .collect())
+    }
+
     /// Every entry, in the order in which they were written, newest last.
     ///
     /// Reads heads only: a damaged trial shows when the run is loaded.
@@ -146,7 +168,13 @@ impl Store {
             })?;
             return read::run(&newest.path);
         }
-        read::run(&self.find(id_or_path)?)
+        match self.find(id_or_path) {
+            // A run directory in the current one.
+            Err(StoreError::NotFound { .. }) if path.is_dir() && !id_or_path.is_empty() => {
+                read::run(path)
+            }
+            found => read::run(&found?),
+        }
     }
 
     /// The directory of the one run whose id is or begins with `wanted`.

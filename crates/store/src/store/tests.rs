@@ -248,6 +248,20 @@ fn an_id_is_taken_once_and_stays_in_the_store() {
 }
 
 #[test]
+fn several_runs_are_stored_together_or_not_at_all() {
+    let (_dir, store) = store();
+    let mut whole = run("b");
+    whole.trials = vec![trial(0)];
+    let paths = store.add_all(&[run("a"), whole.clone()]).unwrap();
+    assert_eq!(paths, [store.dir().join("a"), store.dir().join("b")]);
+    assert_eq!(store.load("b").unwrap(), whole);
+    let error = store.add_all(&[run("c"), run("a")]).unwrap_err();
+    assert!(matches!(error, StoreError::Exists { .. }), "{error}");
+    assert_eq!(store.list().unwrap().len(), 2, "c is not left behind");
+    assert_eq!(store.load("a").unwrap(), run("a"), "what was there stays");
+}
+
+#[test]
 fn unknown_keys_are_tolerated() {
     let (_dir, store) = store();
     let path = store.dir().join("a");

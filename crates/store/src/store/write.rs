@@ -18,7 +18,7 @@ pub struct RunWriter {
 impl RunWriter {
     pub(super) fn create(store: &Path, header: &Run) -> Result<Self, StoreError> {
         check_id(&header.id)?;
-        let bytes = readable(&header.id, header)?;
+        let bytes = readable(&header.id, &without_trials(header))?;
         std::fs::create_dir_all(store)
             .map_err(|source| StoreError::io("create the store", store, source))?;
         let dir = store.join(&header.id);
@@ -56,6 +56,10 @@ impl RunWriter {
     ///
     /// After an error the run is what it was before: readable and incomplete.
     pub fn finish(self, run: &Run) -> Result<(), StoreError> {
+        self.write_run(run)
+    }
+
+    pub(super) fn write_run(&self, run: &Run) -> Result<(), StoreError> {
         let bytes = readable(&self.id, run)?;
         write_atomically(&self.dir.join(RUN), &bytes)?;
         // run.json holds every trial; a log that cannot be removed is only a waste of space.
@@ -63,9 +67,23 @@ impl RunWriter {
         Ok(())
     }
 
+    /// Ends the run and removes everything that was written of it.
+    pub(super) fn abandon(self) {
+        // The error that led here is the one to report; what stays is listed as incomplete.
+        drop(std::fs::remove_dir_all(&self.dir));
+    }
+
     /// The run's directory.
     pub fn path(&self) -> &Path {
         &self.dir
+    }
+}
+
+/// Trials are in the log, or in the finished document.
+fn without_trials(run: &Run) -> Run {
+    Run {
+        trials: Vec::new(),
+        ..run.clone()
     }
 }
 

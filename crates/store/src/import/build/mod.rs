@@ -23,7 +23,7 @@ pub(super) fn runs(tests: Vec<Merged>, latency: Vec<LatencyTest>) -> Vec<Run> {
     for test in tests {
         let group = groups
             .iter_mut()
-            .find(|group| group.iter().all(|other| is_one_curve(other, &test)));
+            .find(|group| is_one_curve(&group[0], &test));
         match group {
             Some(group) => group.push(test),
             None => groups.push(vec![test]),
@@ -75,7 +75,7 @@ fn names(tests: &[Merged]) -> Names {
 }
 
 fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
-    group.sort_by_key(trial::intended_load);
+    group.sort_by_cached_key(trial::intended_load);
     let mut trials: Vec<_> = group.iter().flat_map(trial::trials).collect();
     let mut notes = payload::fill(&mut trials, &group);
     for (index, trial) in (0..).zip(&mut trials) {
@@ -85,8 +85,7 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         .iter()
         .flat_map(|test| std::iter::once(&test.main).chain(&test.server))
         .fold(0, |all: u64, view| all.rotate_left(1) ^ view.fingerprint);
-    for test in &mut group {
-        notes.append(&mut test.main.notes);
+    for test in &group {
         if let Some(reason) = &test.main.interrupted {
             notes.push(format!("a test was ended early: {reason}"));
         }

@@ -24,6 +24,10 @@ fn trial(test: &Merged, flow: &Flow) -> Trial {
         Transport::Tcp => trial.tcp = tcp(test, flow),
     }
     trial.intervals = intervals(flow);
+    let server = test.server.iter().flat_map(|server| &server.notes);
+    trial
+        .reasons
+        .extend(main.notes.iter().chain(server).cloned());
     if let Some(reason) = &main.interrupted {
         trial.reasons.push(format!("ended early: {reason}"));
     }
@@ -89,7 +93,7 @@ fn rates(trial: &mut Trial, flow: &Flow) {
             note(trial, "offered_bps", bps);
         }
         if let Some(bytes) = sent.bytes {
-            trial.sent_bytes = Some(count(bytes));
+            trial.sent_bytes = count(bytes);
             note(trial, "sent_bytes", bytes);
         }
     }
@@ -99,7 +103,7 @@ fn rates(trial: &mut Trial, flow: &Flow) {
             note(trial, "received_bps", bps);
         }
         if let Some(bytes) = received.bytes {
-            trial.received_bytes = Some(count(bytes));
+            trial.received_bytes = count(bytes);
             note(trial, "received_bytes", bytes);
         }
     }
@@ -109,8 +113,8 @@ fn rates(trial: &mut Trial, flow: &Flow) {
     }
 }
 
-fn count(bytes: Rounded) -> ByteCount {
-    ByteCount::new(whole(bytes.value.round()).unwrap_or(u64::MAX))
+fn count(bytes: Rounded) -> Option<ByteCount> {
+    whole(bytes.value.round()).map(ByteCount::new)
 }
 
 fn seconds(figure: Rounded) -> Duration {
@@ -255,27 +259,21 @@ fn tcp(test: &Merged, flow: &Flow) -> Option<TcpSummary> {
 /// Both sides' intervals on one time scale: together where their bounds agree, else one by one.
 fn intervals(flow: &Flow) -> Vec<TrialInterval> {
     let is_alone = flow.received_rows.is_empty();
-    let mut all: Vec<_> = flow
-        .sent_rows
-        .iter()
-        .map(|row| sender(row, is_alone))
-        .collect();
-    let mut starts: Vec<_> = flow
-        .sent_rows
-        .iter()
-        .map(|row| (row.start, row.end))
-        .collect();
+    let mut sent: Vec<_> = flow.sent_rows.iter().collect();
+    sent.sort_by(|a, b| a.start.value.total_cmp(&b.start.value));
+    let mut all: Vec<_> = sent.iter().map(|row| sender(row, is_alone)).collect();
     for row in &flow.received_rows {
-        let same = starts
+        let first = sent.partition_point(|sent| sent.start.high < row.start.low);
+        let near = sent[first..]
             .iter()
-            .position(|(start, end)| start.agrees(row.start) && end.agrees(row.end));
-        if let Some(at) = same {
-            receiver(&mut all[at], row);
+            .take_while(|sent| sent.start.low <= row.start.high)
+            .position(|sent| sent.start.agrees(row.start) && sent.end.agrees(row.end));
+        if let Some(offset) = near {
+            receiver(&mut all[first + offset], row);
         } else {
             let mut interval = bounds(row);
             receiver(&mut interval, row);
             all.push(interval);
-            starts.push((row.start, row.end));
         }
     }
     all.sort_by_key(|interval| (interval.start, interval.end));
@@ -293,7 +291,7 @@ fn bounds(row: &Row) -> TrialInterval {
 fn sender(row: &Row, is_alone: bool) -> TrialInterval {
     TrialInterval {
         offered_load: Some(BitRate::from_f64(row.bps.value)),
-        cwnd_bytes: row.cwnd.map(count),
+        cwnd_bytes: row.cwnd.and_then(count),
         srtt_ns: row.srtt.and_then(|rtt| whole((rtt.value * 1e9).round())),
         retransmitted_segments: row.retransmitted,
         total_packets: row.datagrams.filter(|_| is_alone).map(PacketCount::new),

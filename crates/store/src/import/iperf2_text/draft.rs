@@ -1,7 +1,7 @@
 //! One test of an iperf 2 log while it is read.
 
 use super::{ID, two_way};
-use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind};
+use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind, out_of_order};
 use crate::import::{
     Command, Connection, Flow, ImportError, Intended, LatencyTest, Origin, ParsedTest, Rounded,
     Row, Totals, TrafficTest, View, command, whole,
@@ -9,6 +9,7 @@ use crate::import::{
 use linerate_model::run::{Delay, DelayOf, Host, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, WallTime};
+use std::collections::BTreeMap;
 
 /// A test that is being read.
 pub(super) struct Draft<'a> {
@@ -24,7 +25,9 @@ pub(super) struct Draft<'a> {
     rows: Vec<Figures>,
     report: Vec<Figures>,
     in_report: bool,
-    sent_datagrams: Option<u64>,
+    /// `Sent N datagrams` by stream, end packets included or not.
+    sent: BTreeMap<&'a str, u64>,
+    out_of_order: Option<String>,
     no_report: bool,
     bounce: Option<Bounce>,
     notes: Vec<String>,
@@ -67,7 +70,8 @@ impl<'a> Draft<'a> {
             rows: Vec::new(),
             report: Vec::new(),
             in_report: false,
-            sent_datagrams: None,
+            sent: BTreeMap::new(),
+            out_of_order: None,
             no_report: false,
             bounce: None,
             notes: Vec::new(),
@@ -96,9 +100,9 @@ impl<'a> Draft<'a> {
             }
             Kind::Tagged { tag, rest } => {
                 if tag.starts_with(['*', 'F']) {
-                    return Err(two_way(&self.origin.file, number, line));
+                    return Err(two_way(&self.origin.file, number));
                 }
-                self.tagged(number, rest)
+                self.tagged(number, tag, rest)
             }
             Kind::Other => {
                 if line.contains("[ ID]") {
@@ -113,7 +117,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn tagged(&mut self, number: usize, rest: &str) -> Result<(), ImportError> {
+    fn tagged(&mut self, number: usize, tag: &'a str, rest: &str) -> Result<(), ImportError> {
         if let Some(connection) = connection(&self.origin.file, number, rest)? {
             self.connections.push(connection);
             self.started = self.started.take().or_else(|| started(rest));
@@ -127,7 +131,10 @@ impl<'a> Draft<'a> {
                 });
             }
         } else if let Some(sent) = rest.strip_prefix("Sent ") {
-            self.sent_datagrams = sent.split(' ').next().and_then(|n| n.parse().ok());
+            let sent = sent.strip_suffix(" datagrams").and_then(|n| n.parse().ok());
+            self.sent.extend(sent.map(|sent| (tag, sent)));
+        } else if let Some(note) = out_of_order(rest) {
+            self.out_of_order = Some(note);
         } else if rest.starts_with("Server Report") {
             self.in_report = true;
         } else if rest.starts_with("WARNING: did not receive ack") {
@@ -145,7 +152,7 @@ impl<'a> Draft<'a> {
         data: &DataLine<'_>,
     ) -> Result<(), ImportError> {
         if data.tag.starts_with(['*', 'F']) {
-            return Err(two_way(&self.origin.file, number, line));
+            return Err(two_way(&self.origin.file, number));
         }
         if let Some(bounce) = &mut self.bounce {
             bounce.total = bounced(data.rest);
@@ -231,7 +238,7 @@ impl<'a> Draft<'a> {
             prints_last_interval: false,
             congestion_control: None,
             interrupted,
-            notes: self.notes,
+            notes: self.notes.into_iter().chain(self.out_of_order).collect(),
             origin: self.origin,
         };
         Ok(Some(ParsedTest::Traffic(Box::new(test))))
@@ -262,25 +269,26 @@ impl<'a> Draft<'a> {
         if self.transport == Transport::Udp {
             flow.received = self.report()?;
         }
-        // The end packet carries the number of the last datagram, so the server's total is what
-        // was sent. The client's own count includes the end packet or not, by version.
-        let sent = flow
+        let expected = flow
             .received
             .as_ref()
             .and_then(|received| received.datagrams);
-        if let (Some(total), Some(counted)) = (sent, self.sent_datagrams)
-            && !(total..=total + u64::from(flow.streams)).contains(&counted)
-        {
-            self.notes.push(format!(
-                "the client sent {counted} datagrams, the server's report is over {total}"
-            ));
-        }
         flow.sent = Some(Totals {
-            datagrams: sent,
+            datagrams: self.datagrams_sent(&total).max(expected),
             ..own
         });
         flow.sent_rows = rows;
         Ok(flow)
+    }
+
+    /// The datagrams that the client counts as sent, without the packets that only say the end.
+    fn datagrams_sent(&self, total: &Row) -> Option<u64> {
+        // 2.0 prints one decimal of a second and does not count the end packet; 2.1 and after do.
+        let is_old = total.end.high - total.end.value > 0.01;
+        let by_stream = self.sent.iter().filter(|(tag, _)| !tag.starts_with("SUM"));
+        by_stream
+            .map(|(_, sent)| sent.checked_sub(u64::from(!is_old)))
+            .reduce(|sum, sent| sum?.checked_add(sent?))?
     }
 
     /// The server's report at the end of a UDP client's log.
@@ -295,44 +303,33 @@ impl<'a> Draft<'a> {
         Err(self.cut("the server's report is not there"))
     }
 
-    /// Tells intervals from the last line, which is over the whole test.
+    /// Tells intervals from the last line of each stream, which is over the whole test.
     fn split(&self, figures: &[Figures]) -> Result<(Vec<Row>, Row), ImportError> {
         let has_sum = figures.iter().any(|figures| figures.is_sum);
-        let mut intervals: Vec<Row> = Vec::new();
+        let mut streams: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
+        for figures in figures.iter().filter(|f| f.is_sum == has_sum) {
+            streams.entry(&figures.tag).or_default().push(figures.row);
+        }
+        // Times are not negative, so their bits are in the order of their values.
+        let mut intervals: BTreeMap<(u64, u64), Row> = BTreeMap::new();
         let mut total: Option<Row> = None;
-        let tags: Vec<_> = figures
-            .iter()
-            .filter(|f| f.is_sum == has_sum)
-            .map(|f| &f.tag)
-            .collect();
-        let mut done = Vec::new();
-        for tag in tags {
-            if done.contains(&tag) {
-                continue;
-            }
-            done.push(tag);
-            let mut rows: Vec<_> = figures
-                .iter()
-                .filter(|f| f.tag == *tag)
-                .map(|f| f.row)
-                .collect();
-            let last = rows.pop().filter(|row| row.start.value == 0.0);
-            let last =
-                last.ok_or_else(|| self.cut("its last line, over the whole test, is not there"))?;
+        let missing = || self.cut("its last line, over the whole test, is not there");
+        for mut rows in streams.into_values() {
+            let last = rows.pop().filter(|row| row.start.low == 0.0);
+            let last = last.ok_or_else(missing)?;
             match &mut total {
                 Some(total) => total.add(&last),
                 None => total = Some(last),
             }
             for row in rows {
-                let same = |other: &&mut Row| other.start == row.start && other.end == row.end;
-                match intervals.iter_mut().find(same) {
-                    Some(other) => other.add(&row),
-                    None => intervals.push(row),
-                }
+                intervals
+                    .entry((row.start.value.to_bits(), row.end.value.to_bits()))
+                    .and_modify(|other| other.add(&row))
+                    .or_insert(row);
             }
         }
-        let total = total.ok_or_else(|| self.cut("it has no figures"))?;
-        Ok((intervals, total))
+        let total = total.ok_or_else(missing)?;
+        Ok((intervals.into_values().collect(), total))
     }
 
     /// iperf 2 does not mark an early end: a TCP client that ran clearly shorter than asked.
@@ -429,7 +426,7 @@ impl<'a> Draft<'a> {
         let host = |role: &str, address: Option<&String>| Host {
             role: role.to_owned(),
             name: address.cloned(),
-            facts: std::collections::BTreeMap::new(),
+            facts: BTreeMap::new(),
         };
         let link = self.connections.first();
         LatencyTest {

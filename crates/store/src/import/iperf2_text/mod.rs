@@ -53,6 +53,7 @@ impl LogFormat for Iperf2Text {
             version: None,
             listens: None,
             payload_bytes: None,
+            early: Vec::new(),
             open: None,
             tests: Vec::new(),
         };
@@ -60,6 +61,9 @@ impl LogFormat for Iperf2Text {
             reader.line(index + 1, line.trim_end())?;
         }
         reader.close()?;
+        if let Some((number, _)) = reader.early.first() {
+            return Err(reader.headless(*number));
+        }
         if reader.tests.is_empty() {
             return Err(ImportError::NoTest {
                 file: name.to_owned(),
@@ -81,6 +85,8 @@ struct Reader<'a> {
     listens: Option<(Transport, bool)>,
     /// What the header of the client or server says.
     payload_bytes: Option<u64>,
+    /// Streams that were announced before their client's header, as happens with `-P`.
+    early: Vec<(usize, &'a str)>,
     open: Option<Draft<'a>>,
     tests: Vec<ParsedTest>,
 }
@@ -95,7 +101,7 @@ impl<'a> Reader<'a> {
             self.command = Some(command);
         } else if line.contains("Client connecting to ") {
             if matches!(self.listens, Some((_, false))) {
-                return Err(two_way(self.file, number, line));
+                return Err(two_way(self.file, number));
             }
             self.listens = None;
             self.begin(number, View::Client, transport(line))?;
@@ -132,15 +138,21 @@ impl<'a> Reader<'a> {
                 draft.payload_bytes = draft.payload_bytes.or(self.payload_bytes);
                 draft.line(number, line)
             }
-            None if matches!(kind(line), Kind::Data(_)) || line.contains(" connected with ") => {
-                Err(ImportError::Cut {
-                    file: self.file.to_owned(),
-                    line: number,
-                    missing: "its first line (\"Client connecting to\" or \"Server listening on\")"
-                        .to_owned(),
-                })
+            None if line.contains(" connected with ") => {
+                self.early.push((number, line));
+                Ok(())
             }
+            None if matches!(kind(line), Kind::Data(_)) => Err(self.headless(number)),
             None => Ok(()),
+        }
+    }
+
+    fn headless(&self, line: usize) -> ImportError {
+        ImportError::Cut {
+            file: self.file.to_owned(),
+            line,
+            missing: "its first line (\"Client connecting to\" or \"Server listening on\")"
+                .to_owned(),
         }
     }
 
@@ -162,13 +174,11 @@ impl<'a> Reader<'a> {
             }
             View::Server => None,
         };
-        self.open = Some(Draft::new(
-            origin,
-            view,
-            transport,
-            command,
-            self.version.clone(),
-        ));
+        let mut draft = Draft::new(origin, view, transport, command, self.version.clone());
+        for (number, line) in self.early.drain(..) {
+            draft.line(number, line)?;
+        }
+        self.open = Some(draft);
         Ok(())
     }
 
@@ -196,13 +206,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn two_way(file: &str, number: usize, line: &str) -> ImportError {
-    ImportError::line(
-        file,
-        number,
-        "a one-way test; -d, -r, --reverse and --full-duplex cannot be imported",
+fn two_way(file: &str, line: usize) -> ImportError {
+    ImportError::Unsupported {
+        file: file.to_owned(),
         line,
-    )
+        what: "a test in both or in reverse directions (-d, -r, --reverse, --full-duplex)",
+    }
 }
 
 fn transport(line: &str) -> Transport {

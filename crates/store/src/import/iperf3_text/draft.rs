@@ -1,12 +1,15 @@
 //! One test of an iperf3 log while it is read.
 
 use super::ID;
-use crate::import::line::{DataLine, Kind, Loss, connection, figure, fingerprint, kind, word};
+use crate::import::line::{
+    DataLine, Kind, Loss, connection, figure, fingerprint, kind, out_of_order, word,
+};
 use crate::import::rounded::byte_unit;
 use crate::import::{
     Command, Connection, Flow, ImportError, Intended, Origin, Rounded, Row, Totals, TrafficTest,
     View, command,
 };
+use linerate_model::WallTime;
 use linerate_model::run::Tool;
 use linerate_model::spec::{Direction, Transport};
 
@@ -28,9 +31,11 @@ pub(super) struct Draft<'a> {
     sent_datagrams: Option<u64>,
     /// The start was omitted.
     omits: bool,
+    out_of_order: Option<String>,
     payload_bytes: Option<u64>,
     congestion_control: Option<String>,
     interrupted: Option<String>,
+    started: Option<WallTime>,
     lines: Vec<&'a str>,
 }
 
@@ -91,9 +96,11 @@ impl<'a> Draft<'a> {
             summary: Vec::new(),
             sent_datagrams: None,
             omits: false,
+            out_of_order: None,
             payload_bytes: None,
             congestion_control: None,
             interrupted: None,
+            started: None,
             lines: Vec::new(),
         }
     }
@@ -129,6 +136,7 @@ impl<'a> Draft<'a> {
         if let Some(connection) = connection(&self.origin.file, number, rest)? {
             self.connections.push(connection);
         }
+        self.out_of_order = out_of_order(rest).or_else(|| self.out_of_order.take());
         let sent = rest.strip_prefix("Sent ");
         if let Some(sent) = sent.and_then(|rest| rest.strip_suffix(" datagrams")) {
             self.sent_datagrams = sent.parse().ok();
@@ -151,6 +159,8 @@ impl<'a> Draft<'a> {
             self.interrupted.get_or_insert_with(|| line.to_owned());
         } else if let Some((_, algorithm)) = line.split_once("snd_tcp_congestion ") {
             self.congestion_control = Some(algorithm.trim().to_owned());
+        } else if let Some((_, time)) = line.split_once("Time: ") {
+            self.started = started(time);
         } else if let Some((_, test)) = line.split_once("Starting Test: ") {
             self.starting(test);
         }
@@ -181,7 +191,7 @@ impl<'a> Draft<'a> {
     pub(super) fn finish(self) -> Result<TrafficTest, ImportError> {
         let flows = self.flows()?;
         let intended = self.intended();
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(self.out_of_order);
         if self.omits {
             notes.push("the omitted start of the test is not counted".to_owned());
         }
@@ -195,7 +205,7 @@ impl<'a> Draft<'a> {
             },
             view: self.view,
             transport: self.transport,
-            started: None,
+            started: self.started,
             payload_bytes: self
                 .payload_bytes
                 .or_else(|| payload(self.command.as_ref())),
@@ -422,12 +432,10 @@ fn sum(figures: &[&Figures]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for figures in figures.iter().filter(|f| f.is_sum == has_sum) {
         let row = figures.row;
-        let same = rows
-            .iter_mut()
-            .find(|other| other.start == row.start && other.end == row.end);
-        match same {
-            Some(other) => other.add(&row),
-            None => rows.push(row),
+        // The streams of one interval are printed one after another.
+        match rows.last_mut() {
+            Some(other) if other.start == row.start && other.end == row.end => other.add(&row),
+            _ => rows.push(row),
         }
     }
     rows
@@ -458,6 +466,16 @@ fn over(rows: &[Row]) -> Option<Totals> {
         bps: None,
         ..totals(&all)
     })
+}
+
+/// `Sat, 21 Nov 2026 05:59:37 GMT` of `-V`.
+fn started(time: &str) -> Option<WallTime> {
+    let (_, time) = time.trim().split_once(", ")?;
+    let time = time
+        .strip_suffix("GMT")
+        .or_else(|| time.strip_suffix("UTC"))?;
+    let at = jiff::Timestamp::strptime("%d %b %Y %H:%M:%S %z", format!("{time}+0000")).ok()?;
+    WallTime::from_unix(at.as_second())
 }
 
 /// The payload that `-l` asks for; sizes count in steps of 1024.

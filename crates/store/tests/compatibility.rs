@@ -1,0 +1,88 @@
+//! Runs that earlier versions wrote, `tests/v1/`, still read the same. These files are never edited;
+//! a change of the format gets a directory of its own.
+
+use linerate_model::run::{DelayOf, Limit, Place, RunKind, RunStatus};
+use linerate_model::{BitRate, PacketCount};
+use linerate_store::{Entry, Store};
+use std::path::Path;
+
+#[expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+fn v1() -> Store {
+    Store::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/v1")).unwrap()
+}
+
+#[test]
+fn every_run_is_listed_and_loaded() {
+    let listed = v1().list().unwrap();
+    assert_eq!(listed.len(), 4);
+    for one in listed {
+        let Entry::Run(summary) = &one.entry else {
+            panic!("{one:?}");
+        };
+        let run = v1().load(&one.id).unwrap();
+        assert_eq!(run.id, one.id);
+        assert_eq!((run.kind, run.status), (summary.kind, summary.status));
+        assert_eq!(run.trials.len(), summary.trials);
+        let document = serde_json::to_value(&run).unwrap();
+        linerate_schema_check::validate(&document).unwrap();
+    }
+}
+
+#[test]
+fn every_value_of_a_finished_run_is_kept() {
+    let run = v1().load("20261121-050000-saturate").unwrap();
+    assert_eq!(
+        (run.kind, run.status),
+        (RunKind::Saturate, RunStatus::Complete)
+    );
+    assert_eq!(
+        run.started.as_ref().unwrap().to_string(),
+        "2026-11-21T05:00:00Z"
+    );
+    let trial = &run.trials[0];
+    assert_eq!(trial.duration.unwrap().as_nanos(), 1_000_018_113);
+    assert_eq!(trial.received_rate, Some(BitRate::from_bps(95_640_000)));
+    assert_eq!(trial.ledger[0].place, Place::ReceiverSocket);
+    let lost: u64 = trial.ledger.iter().map(|entry| entry.packets.get()).sum();
+    assert_eq!(trial.packets.unwrap().lost, Some(PacketCount::new(lost)));
+    let delay = trial.delay.as_ref().unwrap();
+    assert_eq!(delay.of, DelayOf::Pdv);
+    assert_eq!(delay.histogram.as_ref().unwrap().len(), 999);
+    assert_eq!(
+        trial.raw[0].streams[0].sequence.unwrap().next_expected,
+        8632
+    );
+    assert!(!run.trials[1].valid);
+    assert_eq!(
+        run.trials[1].tcp.as_ref().unwrap().samples[0].cwnd_bytes,
+        Some(14_480)
+    );
+    assert_eq!(run.verdict.as_ref().unwrap().limit, Limit::ReceiverSocket);
+    assert_eq!((run.goals.len(), run.findings.len()), (1, 3));
+}
+
+#[test]
+fn a_run_that_was_killed_is_kept_as_far_as_it_came() {
+    let run = v1().load("20261121-050100-udp-77aa").unwrap();
+    assert_eq!((run.status, run.trials.len()), (RunStatus::Incomplete, 1));
+    assert_eq!(run.notes.len(), 2, "{:?}", run.notes);
+    let whole = v1().load("20261121-050000-saturate").unwrap();
+    assert_eq!(run.trials[0], whole.trials[0]);
+}
+
+#[test]
+fn an_imported_curve_is_kept() {
+    let store = v1();
+    let listed = store.list().unwrap();
+    let ids: Vec<_> = listed
+        .iter()
+        .filter(|one| one.id.starts_with("imported-udp"))
+        .collect();
+    let run = store.load(&ids[0].id).unwrap();
+    let trial = &run.trials[1];
+    assert_eq!(trial.packets.unwrap().sent, Some(PacketCount::new(441_959)));
+    assert!(trial.rounding["lost"].contains(290_400.0));
+}
