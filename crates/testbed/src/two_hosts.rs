@@ -7,7 +7,7 @@
 //! ```
 
 use crate::host::{host_interface, ipv4, ipv6, mac};
-use crate::link::{ConfigError, ETHERNET_HEADER, LinkConfig, LinkHandle, Port, RING_SLOTS};
+use crate::link::{ConfigError, ETHERNET_HEADER, LinkConfig, LinkHandle, Port, RING_BYTES};
 use crate::{Host, HostId, TeardownError, TestbedError};
 use linerate_model::Clock;
 use linerate_sys::clock::MonoClock;
@@ -241,8 +241,7 @@ fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
 
 fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> {
     let longest = mtu + u32::try_from(ETHERNET_HEADER).expect("invariant: it is 14");
-    let slots = u32::try_from(RING_SLOTS).expect("invariant: some thousands");
-    let layout = RingLayout::new(longest, slots).expect("invariant: the MTU was checked");
+    let layout = RingLayout::new(longest, RING_BYTES).expect("invariant: the MTU was checked");
     Ok(Port {
         ring: PacketRing::open(index, layout)?,
         sender: FrameSender::open(index)?,

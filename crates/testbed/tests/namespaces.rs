@@ -24,6 +24,10 @@ const CASES: &[Case] = &[
         run: datagrams_cross_a_direct_link,
     },
     Case {
+        name: "jumbo_frames_cross_the_element",
+        run: jumbo_frames_cross_the_element,
+    },
+    Case {
         name: "a_drop_list_is_exact_beside_duplicates_and_reordering",
         run: a_drop_list_is_exact_beside_duplicates_and_reordering,
     },
@@ -112,6 +116,27 @@ fn datagrams_cross_a_direct_link() {
     let hosts = TwoHosts::create(Link::Direct { mtu: 9000 }, 1).unwrap();
     ping_pong(&hosts);
     assert!(hosts.link().is_none());
+    hosts.close().unwrap();
+}
+
+fn jumbo_frames_cross_the_element() {
+    let link = Link::Element {
+        a_to_b: Box::default(),
+        b_to_a: Box::default(),
+        mtu: 9000,
+    };
+    let hosts = TwoHosts::create(link, 1).unwrap();
+    let [client, server] = [HostId::A, HostId::B].map(|id| {
+        let host = hosts.host(id);
+        socket_on(host, host.ipv4().into(), PORT)
+    });
+    let sent: Vec<u8> = (0..=u8::MAX).cycle().take(8972).collect();
+    let to = SocketAddr::new(hosts.host(HostId::B).ipv4().into(), PORT);
+    client.send_to(&sent, to).unwrap();
+    let mut received = vec![0; 9000];
+    let length = server.recv(&mut received).unwrap();
+    assert_eq!(received[..length], sent);
+    assert_eq!(counters(&hosts).a_to_b.data.arrived, PacketCount::new(1));
     hosts.close().unwrap();
 }
 

@@ -281,9 +281,12 @@ fn take(
     Some(())
 }
 
-/// Slots of each port's receive ring: 48 ms of full frames at 2 Gbit/s, longer than the element's
-/// thread waits for its turn beside two busy loops on two cores. 16 MiB per port at MTU 1500.
-pub(crate) const RING_SLOTS: usize = 8192;
+/// Bytes of each port's receive ring: 48 ms of full frames at 2 Gbit/s, longer than the element's
+/// thread waits for its turn beside two busy loops on two cores.
+pub(crate) const RING_BYTES: u32 = 16 << 20;
+
+/// Slots of such a ring, at most: an MTU of 1280 needs slots of 2 KiB.
+const RING_SLOTS: usize = (RING_BYTES >> 11) as usize;
 
 /// Most frames taken, and most sent, in one pass over a direction.
 const PASS: usize = 2 * BATCH;
