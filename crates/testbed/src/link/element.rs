@@ -3,6 +3,7 @@
 //! I/O only: every decision is the shaper's. Frames are dated by the kernel's receive stamp, so a
 //! thread that wakes late changes neither rate nor queue, only the moment a frame is passed on.
 
+use super::filter::is_membership_report;
 use super::pool::FramePool;
 use super::shaper::{Copies, Departure, Frame, FrameClass, Shaper, Verdict};
 use super::{DirectionCounters, Faults, LinkConfig, LinkCounters};
@@ -183,7 +184,10 @@ impl Lane {
         let (shaper, pool, longest) = (&mut self.shaper, &mut self.pool, self.longest);
         let mut no_memory = 0;
         let taken = self.ring.drain(PASS, |received| {
-            no_memory += u64::from(take(shaper, pool, longest, &received).is_none());
+            // There is no router to report to, and the line's time is for what is measured.
+            if !is_membership_report(received.bytes) {
+                no_memory += u64::from(take(shaper, pool, longest, &received).is_none());
+            }
         });
         self.memory_drops += no_memory;
         let sent = self.send_due();
