@@ -43,7 +43,9 @@ impl AsFd for Waker {
     }
 }
 
-/// Blocks until one of `descriptors` is readable or `deadline` has passed; `None` waits for ever.
+/// Blocks until one of `descriptors` is readable or `deadline` has come; `None` waits for ever.
+/// Returns a little before a deadline that is far away, so that whoever waits again meets it:
+/// the kernel lets a timer of this call be late by a thousandth of its length.
 /// A signal ends the wait early; a socket's pending error fails it.
 pub fn wait<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
@@ -68,11 +70,15 @@ fn check(polled: &PollFd<'_>) -> io::Result<()> {
 
 fn timespec(deadline: MonoInstant, now: MonoInstant) -> Timespec {
     let left = deadline.saturating_since(now);
+    let left = left.saturating_sub(left / EARLY);
     Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(left.subsec_nanos()),
     }
 }
+
+/// Twice the thousandth that `select_estimate_accuracy` in `fs/select.c` allows itself.
+const EARLY: u32 = 500;
 
 #[cfg(test)]
 mod tests {
@@ -84,6 +90,13 @@ mod tests {
         waker.wake().unwrap();
         wait([waker.as_fd()], None).unwrap();
         waker.clear();
+    }
+
+    #[test]
+    fn far_deadlines_are_approached_and_near_ones_met() {
+        let length = |nanos| timespec(MonoInstant::from_nanos(nanos), MonoInstant::from_nanos(0));
+        assert_eq!(length(1_000_000_000).tv_nsec, 998_000_000);
+        assert_eq!(length(400).tv_nsec, 400);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Measures the link element: how much it carries, what delay it adds, how exact its rate is.
 //!
-//! `cargo run --release -p linerate-testbed --example link_element [SECONDS [capacity|delay|rate]]`
+//! `cargo run --release -p linerate-testbed --example link_element [SECONDS [capacity|flood|delay|rate]]`
 #![expect(clippy::unwrap_used, reason = "an example for developers")]
 
 use linerate_model::{BitRate, ByteCount, Clock, FrameOverhead, Layer, MonoInstant};
@@ -32,6 +32,9 @@ fn main() -> io::Result<()> {
             capacity(mbit, time, &mut out)?;
         }
     }
+    if wants("flood") {
+        flood(time, &mut out)?;
+    }
     if wants("delay") {
         delay(&mut out)?;
     }
@@ -60,6 +63,26 @@ fn capacity(mbit: u64, time: Duration, out: &mut impl Write) -> io::Result<()> {
             format!("{mbit} Mbit/s")
         },
         counters.data.forwarded,
+        seen.count,
+        counters.faults,
+        seen.element_cpu * 100.0,
+    )
+}
+
+/// As many datagrams as the sender can, into a link of 100 Mbit/s: all that is lost must be lost
+/// in the link's queue.
+fn flood(time: Duration, out: &mut impl Write) -> io::Result<()> {
+    let link = BitRate::from_bps(100_000_000);
+    let config = LinkConfig::with_rate(link, ByteCount::new(128 * 1024));
+    let hosts = TwoHosts::create(Link::symmetric(config), 1).unwrap();
+    let seen = stream(&hosts, BitRate::default(), time);
+    let counters = hosts.link().unwrap().counters().unwrap().a_to_b;
+    writeln!(
+        out,
+        "flood into {link}: arrived {}, dropped by queue {}, receiver got {}, element faults {:?}, \
+         element CPU {:.0} %",
+        counters.data.arrived,
+        counters.data.dropped_by_queue,
         seen.count,
         counters.faults,
         seen.element_cpu * 100.0,

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::host::{host_interface, ipv4, ipv6, mac};
-use crate::link::{ConfigError, ETHERNET_HEADER, LinkConfig, LinkHandle, Port};
+use crate::link::{ConfigError, ETHERNET_HEADER, LinkConfig, LinkHandle, Port, RING_BYTES};
 use crate::{Host, HostId, TeardownError, TestbedError};
 use linerate_model::Clock;
 use linerate_sys::clock::MonoClock;
@@ -241,7 +241,7 @@ fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
 
 fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> {
     let longest = mtu + u32::try_from(ETHERNET_HEADER).expect("invariant: it is 14");
-    let layout = RingLayout::new(longest, RING_SLOTS).expect("invariant: the MTU was checked");
+    let layout = RingLayout::new(longest, RING_BYTES).expect("invariant: the MTU was checked");
     Ok(Port {
         ring: PacketRing::open(index, layout)?,
         sender: FrameSender::open(index)?,
@@ -363,7 +363,3 @@ const COMING_UP: Duration = Duration::from_secs(10);
 
 /// IPv6 needs 1280; a frame must fit into a ring slot of 16 KiB.
 const MTUS: RangeInclusive<u32> = 1280..=16_000;
-
-/// 48 ms of full frames at 2 Gbit/s: longer than the element's thread waits for its turn on a
-/// machine with as many busy threads as it has been tried with. 16 MiB per port at MTU 1500.
-const RING_SLOTS: u32 = 8192;

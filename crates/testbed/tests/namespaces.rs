@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
-use linerate_testbed::link::Tally;
 use linerate_testbed::{
     Host, HostId, Link, LinkConfig, LinkCounters, PacketFilter, TwoHosts, enter_user_namespace,
 };
@@ -22,6 +21,10 @@ const CASES: &[Case] = &[
     Case {
         name: "datagrams_cross_a_direct_link",
         run: datagrams_cross_a_direct_link,
+    },
+    Case {
+        name: "jumbo_frames_cross_the_element",
+        run: jumbo_frames_cross_the_element,
     },
     Case {
         name: "a_drop_list_is_exact_beside_duplicates_and_reordering",
@@ -112,6 +115,27 @@ fn datagrams_cross_a_direct_link() {
     let hosts = TwoHosts::create(Link::Direct { mtu: 9000 }, 1).unwrap();
     ping_pong(&hosts);
     assert!(hosts.link().is_none());
+    hosts.close().unwrap();
+}
+
+fn jumbo_frames_cross_the_element() {
+    let link = Link::Element {
+        a_to_b: Box::default(),
+        b_to_a: Box::default(),
+        mtu: 9000,
+    };
+    let hosts = TwoHosts::create(link, 1).unwrap();
+    let [client, server] = [HostId::A, HostId::B].map(|id| {
+        let host = hosts.host(id);
+        socket_on(host, host.ipv4().into(), PORT)
+    });
+    let sent: Vec<u8> = (0..=u8::MAX).cycle().take(8972).collect();
+    let to = SocketAddr::new(hosts.host(HostId::B).ipv4().into(), PORT);
+    client.send_to(&sent, to).unwrap();
+    let mut received = vec![0; 9000];
+    let length = server.recv(&mut received).unwrap();
+    assert_eq!(received[..length], sent);
+    assert_eq!(counters(&hosts).a_to_b.data.arrived, PacketCount::new(1));
     hosts.close().unwrap();
 }
 
@@ -266,8 +290,7 @@ fn reset_and_reconfigure_start_lists_again() {
     assert_eq!(exchange(&hosts, 100, 10).distinct, 90);
     let link = hosts.link().unwrap();
     link.reset().unwrap();
-    // Only data: the hosts may report their multicast groups at any time.
-    assert_eq!(counters(&hosts).a_to_b.data, Tally::default());
+    assert_eq!(counters(&hosts), LinkCounters::default());
     link.reconfigure(HostId::A, drop("1, 100")).unwrap();
     assert_eq!(exchange(&hosts, 100, 10).distinct, 98);
     assert_eq!(

@@ -8,15 +8,15 @@ pub struct RingLayout {
 }
 
 impl RingLayout {
-    /// A ring of at least `slots` slots for frames of up to `frame_bytes` without FCS.
+    /// A ring of `bytes`, or a little more, for frames of up to `frame_bytes` without FCS.
     /// `None` if the kernel could not map such a ring.
-    pub fn new(frame_bytes: u32, slots: u32) -> Option<Self> {
+    pub fn new(frame_bytes: u32, bytes: u32) -> Option<Self> {
         let slot_bytes = frame_bytes
             .checked_add(HEADROOM)?
-            .checked_next_power_of_two()?;
-        let per_block = BLOCK.checked_div(slot_bytes).filter(|n| *n > 0)?;
-        let slots = slots.max(1).checked_next_multiple_of(per_block)?;
-        slots.checked_mul(slot_bytes)?;
+            .checked_next_power_of_two()
+            .filter(|slot_bytes| *slot_bytes <= BLOCK)?;
+        let bytes = bytes.max(1).checked_next_multiple_of(BLOCK)?;
+        let slots = bytes / slot_bytes;
         Some(Self { slot_bytes, slots })
     }
 
@@ -65,9 +65,9 @@ mod tests {
 
     #[test]
     fn a_full_ethernet_frame_takes_two_kibibytes() {
-        let layout = RingLayout::new(1514, 8192).unwrap();
+        let layout = RingLayout::new(1514, 16 << 20).unwrap();
         assert_eq!((layout.slot_bytes(), layout.slots()), (2048, 8192));
-        assert_eq!(layout.blocks() * BLOCK, 8192 * 2048);
+        assert_eq!(layout.blocks() * BLOCK, 16 << 20);
     }
 
     #[test]
@@ -78,14 +78,14 @@ mod tests {
 
     #[test]
     fn indices_wrap_to_the_first_slot() {
-        let layout = RingLayout::new(1514, 32).unwrap();
+        let layout = RingLayout::new(1514, 64 << 10).unwrap();
         assert_eq!(layout.offset(31), 31 * 2048);
         assert_eq!(layout.offset(32), 0);
     }
 
     #[test]
     fn frames_that_would_leave_their_slot_are_refused() {
-        let layout = RingLayout::new(1514, 32).unwrap();
+        let layout = RingLayout::new(1514, 64 << 10).unwrap();
         assert_eq!(layout.frame_range(82, 1514), Some((82, 1514)));
         assert_eq!(layout.frame_range(1000, 1514), None);
         assert_eq!(layout.frame_range(u16::MAX, u32::MAX), None);

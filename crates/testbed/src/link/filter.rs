@@ -61,6 +61,16 @@ impl Default for PacketFilter {
     }
 }
 
+/// Whether the Ethernet frame is a host's report of its multicast groups to routers (IGMPv3,
+/// RFC 9776; `MLDv2`, RFC 9777). The kernel sends some within seconds of an interface's start.
+pub(super) fn is_membership_report(frame: &[u8]) -> bool {
+    const TO_ROUTERS: [&[u8]; 2] = [
+        &[0x01, 0x00, 0x5e, 0x00, 0x00, 0x16],
+        &[0x33, 0x33, 0x00, 0x00, 0x00, 0x16],
+    ];
+    TO_ROUTERS.iter().any(|address| frame.starts_with(address))
+}
+
 /// What the filter looks at.
 struct L4 {
     transport: Transport,
@@ -155,6 +165,15 @@ mod tests {
         };
         assert!(filter.matches(&udp_v4(5201, 100)));
         assert!(!filter.matches(&udp_v4(5202, 100)));
+    }
+
+    #[test]
+    fn membership_reports_are_known_by_their_destination() {
+        let mut frame = udp_v4(1, 100);
+        assert!(!is_membership_report(&frame));
+        frame[..6].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 0x16]);
+        assert!(is_membership_report(&frame));
+        assert!(!is_membership_report(&[]));
     }
 
     #[test]

@@ -19,4 +19,5 @@ pub use list::{PacketList, PacketListError};
 pub use shaper::{Copies, Departure, Frame, FrameClass, Shaper, Verdict};
 
 pub(crate) use config::ETHERNET_HEADER;
+pub(crate) use element::RING_BYTES;
 pub(crate) use handle::Port;
