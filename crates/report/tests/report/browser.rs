@@ -19,6 +19,7 @@ const QUIET: &[&str] = &[
     "--disable-default-apps",
     "--disable-extensions",
     "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
     "--enable-logging=stderr",
     "--v=0",
     "--hide-scrollbars",
@@ -106,7 +107,10 @@ fn assert_all_saved(dom: &str) {
     let said = dom.split("data-probe=\"").nth(1).unwrap();
     let said = said.split('"').next().unwrap();
     let n = count(dom, "<figure class=\"chart\"");
-    assert_eq!(said, format!("png {n} svg {n} csv {n} tables {n}"));
+    assert_eq!(
+        said,
+        format!("png {n} svg {n} csv {n} tables {n} requests 0")
+    );
 }
 
 #[test]

@@ -27,5 +27,7 @@
     figure.querySelector("button[data-does=table]").click();
     if (figure.querySelector(".table-view").offsetHeight > 20) tables += 1;
   }
-  document.documentElement.dataset.probe = `png ${seen.png} svg ${seen.svg} csv ${seen.csv} tables ${tables}`;
+  const requests = performance.getEntriesByType("resource").length;
+  document.documentElement.dataset.probe =
+    `png ${seen.png} svg ${seen.svg} csv ${seen.csv} tables ${tables} requests ${requests}`;
 })();
