@@ -5,8 +5,9 @@ use crate::runs::{
     sweep, tcp, unknown,
 };
 use linerate_model::run::{Run, RunKind, TrialInterval};
-use linerate_model::spec::Direction;
-use linerate_model::{BitRate, ByteCount};
+use linerate_model::sample::{EndpointReport, IntervalCount, Snapshot, StreamReport};
+use linerate_model::spec::{Direction, Side};
+use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_report::chart::Chart;
 use linerate_report::charts::{self, Drawn};
 use linerate_report::{Style, renderers, summary_text};
@@ -250,4 +251,34 @@ fn long_series_are_thinned_and_say_so() {
         chart.caption
     );
     assert!(chart.table.rows.len() <= 600);
+}
+
+#[test]
+fn parallel_streams_get_a_chart_of_their_own() {
+    let mut run = tcp(Direction::Forward);
+    let streams = (0..2_u16).map(|index| StreamReport {
+        index,
+        bytes: ByteCount::new(1_250_000 * (u64::from(index) + 1)),
+        duration: Duration::from_secs(1),
+        intervals: vec![IntervalCount {
+            start: Duration::ZERO,
+            end: Duration::from_secs(1),
+            bytes: ByteCount::new(1_250_000 * (u64::from(index) + 1)),
+            packets: PacketCount::new(0),
+        }],
+        ..StreamReport::default()
+    });
+    run.trials[0].raw = vec![EndpointReport {
+        side: Side::Receiver,
+        streams: streams.collect(),
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+    }];
+    let charts = charts_of(&run);
+    let chart = charts.iter().find(|c| c.id == "stream-rate-0").unwrap();
+    assert_eq!(chart.series.len(), 2);
+    assert_eq!(
+        chart.caption,
+        "2 streams; the slowest gets 10 Mbit/s, the fastest 20 Mbit/s."
+    );
 }
