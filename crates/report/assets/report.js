@@ -136,10 +136,11 @@
     return {
       animation: false,
       backgroundColor: forExport ? color("paper") : "transparent",
-      textStyle: { fontFamily: color("font"), color: color("ink") },
+      // Double quotes would end the attribute that the SVG writer puts the font in.
+      textStyle: { fontFamily: color("font").replaceAll('"', "'"), color: color("ink") },
       title: forExport ? {
         text: chart.title, subtext: chart.caption, left: 12, top: 10,
-        textStyle: { color: color("ink"), fontSize: 18 }, subtextStyle: { ...text, width: 1120 },
+        textStyle: { color: color("ink"), fontSize: 18 }, subtextStyle: { ...text, lineHeight: 19, width: 1120 },
       } : undefined,
       legend: { show: forExport, bottom: 10, left: 12, textStyle: text },
       grid: {

@@ -1,5 +1,6 @@
 //! A chart as data. The page's script turns it into options of the drawing library.
 
+use crate::figures::clean;
 use crate::table::Table;
 use serde::{Serialize, Serializer};
 
@@ -27,6 +28,28 @@ pub struct Chart {
     /// The same data for reading and for CSV.
     #[serde(skip)]
     pub table: Table,
+}
+
+impl Chart {
+    /// With all text made safe to draw: a picture of it stays well-formed whatever a run contains.
+    pub(crate) fn cleaned(mut self) -> Self {
+        for text in [&mut self.title, &mut self.caption] {
+            *text = clean(text);
+        }
+        for name in &mut self.x.categories {
+            *name = clean(name);
+        }
+        for band in &mut self.bands {
+            band.name = clean(&band.name);
+        }
+        for series in &mut self.series {
+            series.name = clean(&series.name);
+            for note in series.points.iter_mut().filter_map(|p| p.note.as_mut()) {
+                *note = clean(note);
+            }
+        }
+        self
+    }
 }
 
 /// How an axis maps values to places.

@@ -246,18 +246,23 @@ fn mean(values: &[f64]) -> Estimate {
     }
 }
 
-/// Text without control characters and without characters that reorder a line: safe for a terminal.
+/// Text without control characters and without characters that reorder a line: safe for a terminal
+/// and for XML.
 pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
-            c if c.is_control() => '\u{fffd}',
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                '\u{fffd}'
-            }
-            c => c,
-        })
-        .collect()
+    text.chars().map(clean_char).collect()
+}
+
+/// Line ends become spaces, what commands or reorders becomes a replacement character.
+pub(crate) fn clean_char(c: char) -> char {
+    match c {
+        '\n' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        '\u{200e}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{fffe}'..='\u{ffff}' => '\u{fffd}',
+        c => c,
+    }
 }
 
 #[cfg(test)]

@@ -52,8 +52,17 @@ fn chart(run: &Run) -> Option<Chart> {
         .iter()
         .filter_map(|t| t.delay.p50_ns.or(t.delay.min_ns));
     let unit = Unit::for_nanos(float(typical.max().unwrap_or(1).max(1)));
-    let x = if by_size {
+    let spaced = by_size
+        && timed
+            .iter()
+            .all(|t| t.trial.payload_bytes > Some(ByteCount::new(0)));
+    let x = if spaced {
         Axis::new("Message size", "B", Scale::Log).switchable()
+    } else if by_size {
+        // An empty message has no place on a logarithmic axis.
+        let sizes = timed.iter().filter_map(|t| t.trial.payload_bytes);
+        let names = sizes.map(|size| size.get().to_string());
+        Axis::categories("Message size", "B", names.collect())
     } else {
         let names = timed.iter().map(|t| trial_name(run, t.trial));
         Axis::categories("Condition", "", names.collect())
@@ -68,7 +77,7 @@ fn chart(run: &Run) -> Option<Chart> {
         x,
         y: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
         y2: None,
-        series: series(&timed, by_size, unit),
+        series: series(&timed, spaced, unit),
         bands: Vec::new(),
         table: table(run, &timed, unit),
     })
@@ -86,10 +95,10 @@ fn distinct_sizes(timed: &[Timed<'_>]) -> bool {
     sizes.len() == all && all >= 3
 }
 
-fn series(timed: &[Timed<'_>], by_size: bool, unit: Unit) -> Vec<Series> {
+fn series(timed: &[Timed<'_>], spaced: bool, unit: Unit) -> Vec<Series> {
     let all = QUANTILES.iter().enumerate().map(|(rank_of, (name, get))| {
         let points = timed.iter().enumerate().filter_map(|(index, t)| {
-            let x = if by_size {
+            let x = if spaced {
                 float(t.trial.payload_bytes?.get())
             } else {
                 float(index as u64)

@@ -4,7 +4,7 @@ use super::timeline::{About, Line, chart, chosen, largest, left_out, middle, tri
 use super::{ChartKind, Drawn};
 use crate::chart::{Scale, rank};
 use crate::figures::Unit;
-use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
 
 pub(super) struct RateOverTime;
 
@@ -54,7 +54,7 @@ fn drawn(run: &Run, side: Side, has: impl Fn(&Trial) -> bool) -> Drawn {
     let about = About {
         id: "rate-over-time",
         title: "Rate over time".to_owned(),
-        caption: caption(&lines, unit, side) + &left_out(lines.len(), total),
+        caption: caption(&lines, unit, side) + &left_out(lines.len(), total) + stubs(&trials),
         quantity: match side {
             Side::Offered => "Offered rate, L4 payload, sender",
             Side::Received => "Received rate, L4 payload, receiver",
@@ -65,8 +65,27 @@ fn drawn(run: &Run, side: Side, has: impl Fn(&Trial) -> bool) -> Drawn {
     Drawn::Charts(vec![chart(about, &lines)])
 }
 
+/// Says that intervals were left out, if any were.
+fn stubs(trials: &[&Trial]) -> &'static str {
+    let has_stub = |t: &&Trial| t.intervals.iter().any(|i| !is_whole(t, i));
+    if trials.iter().any(has_stub) {
+        " Intervals under half the usual length are not drawn."
+    } else {
+        ""
+    }
+}
+
+/// Whether an interval is long enough for its rate to mean something: a log's last interval may
+/// cover some milliseconds.
+fn is_whole(trial: &Trial, interval: &TrialInterval) -> bool {
+    let length = |i: &TrialInterval| i.end.saturating_sub(i.start);
+    let longest = trial.intervals.iter().map(length).max();
+    longest.is_none_or(|longest| length(interval) * 2 >= longest)
+}
+
 fn points(trial: &Trial, side: Side) -> Vec<(f64, f64)> {
-    let rates = trial.intervals.iter().filter_map(|interval| {
+    let whole = trial.intervals.iter().filter(|i| is_whole(trial, i));
+    let rates = whole.filter_map(|interval| {
         let rate = match side {
             Side::Offered => interval.offered_load,
             Side::Received => interval.received_rate,

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// More lines than this cannot be told apart.
 const MAX_LINES: usize = 6;
 
+/// More points than this on one line cannot be seen, and make the page heavy.
+const MAX_POINTS: usize = 600;
+
 /// A quantity over time.
 pub(super) struct Line {
     /// Whose it is.
@@ -21,6 +24,15 @@ pub(super) struct Line {
 }
 
 impl Line {
+    /// Each `step`-th point.
+    fn every(&self, step: usize) -> Self {
+        Self {
+            name: self.name.clone(),
+            role: self.role,
+            points: self.points.iter().copied().step_by(step).collect(),
+        }
+    }
+
     /// The smallest and the largest value; `None` without any.
     pub(super) fn extent(&self) -> Option<(f64, f64)> {
         let values = || self.points.iter().map(|point| point.1);
@@ -44,6 +56,17 @@ pub(super) struct About {
 
 /// A chart of lines over time with its table.
 pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
+    let longest = lines.iter().map(|line| line.points.len()).max();
+    let step = longest.unwrap_or(0).div_ceil(MAX_POINTS).max(1);
+    if step == 1 {
+        return drawn(about, lines);
+    }
+    let thinned: Vec<_> = lines.iter().map(|line| line.every(step)).collect();
+    let caption = format!("{} Every {step}th reading is drawn.", about.caption);
+    drawn(About { caption, ..about }, &thinned)
+}
+
+fn drawn(about: About, lines: &[Line]) -> Chart {
     let unit = about.unit;
     let series = lines.iter().map(|line| {
         let points = line.points.iter().filter_map(|(at, value)| {

@@ -18,7 +18,7 @@ pub(super) fn charts(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings
     let mut missing = Vec::new();
     for kind in charts::ALL {
         match kind.draw(run) {
-            Drawn::Charts(charts) => drawn.extend(charts),
+            Drawn::Charts(charts) => drawn.extend(charts.into_iter().map(Chart::cleaned)),
             Drawn::Missing(what) => missing.push(what),
             Drawn::NotApplicable => {}
         }

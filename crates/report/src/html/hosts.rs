@@ -83,6 +83,12 @@ pub(super) fn configuration(run: &Run, level: u8) -> Markup {
             },
             None => p { "The command line that repeats this run: " (UNKNOWN) "." },
         }
+        @if let Some(source) = run.source.as_ref().filter(|source| source.files.len() > 1) {
+            details {
+                summary { "Files it was read from (" (source.files.len()) ")" }
+                ul { @for file in &source.files { li { code { (file) } } } }
+            }
+        }
         @if !run.config.values.is_empty() {
             details {
                 summary { "Everything that was set (" (run.config.values.len()) ")" }

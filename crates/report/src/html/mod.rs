@@ -9,6 +9,7 @@ mod trials;
 mod verdict;
 
 use crate::chart::Chart;
+use crate::figures::clean_char;
 use crate::{Report, ReportError};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ pub(crate) type Drawings = BTreeMap<String, Chart>;
 /// The whole page.
 pub(crate) fn page(report: &Report<'_>) -> Result<String, ReportError> {
     let mut drawings = Drawings::new();
-    let body = body(report, &mut drawings);
+    let body = plain(body(report, &mut drawings));
     let data = script_json(&drawings)?;
     let page = html! {
         (DOCTYPE)
@@ -40,7 +41,7 @@ pub(crate) fn page(report: &Report<'_>) -> Result<String, ReportError> {
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content="linerate";
                 link rel="icon" href="data:,";
-                title { (report.title) }
+                title { (crate::figures::clean(&report.title)) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
@@ -85,6 +86,12 @@ fn body(report: &Report<'_>, drawings: &mut Drawings) -> Markup {
             p.sr-only id="status" role="status" aria-live="polite" {}
         }
     }
+}
+
+/// Markup without characters that reorder what stands around them, or that no page may hold.
+fn plain(markup: Markup) -> Markup {
+    let text = markup.into_string();
+    PreEscaped(text.chars().map(clean_char).collect())
 }
 
 /// JSON that cannot end the script element it stands in, whatever strings it holds.

@@ -78,12 +78,20 @@ fn about(run: &Run) -> Markup {
         p.muted {
             (words::kind(run.kind)) " · " (started) " · " (run.tool.name) " " (version)
             @if let Some(source) = &run.source {
-                " · read from " (source.files.join(", ")) " (" (source.format) ")"
+                " · read from " (files(&source.files)) " (" (source.format) ")"
             }
             " · run " code { (run.id) }
         }
         @if run.status != RunStatus::Complete {
             p.alarm role="note" { "This run is " (words::status(run.status)) "." }
         }
+    }
+}
+
+/// One file by name, several by number: the configuration lists them.
+fn files(files: &[String]) -> String {
+    match files {
+        [one] => one.clone(),
+        many => format!("{} files", many.len()),
     }
 }

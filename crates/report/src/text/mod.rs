@@ -6,7 +6,7 @@ mod parts;
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
 use crate::headline::headlines;
 use crate::words;
-use linerate_model::run::{CpuSide, Delay, Run, RunStatus, Trial};
+use linerate_model::run::{CpuSide, Delay, Run, RunStatus, TcpSummary, Trial};
 use paper::Paper;
 
 /// Whether a terminal's colours are used.
@@ -187,15 +187,26 @@ fn tcp(paper: &mut Paper, run: &Run) {
         let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
         let label = if index == 0 { "tcp, sender" } else { "" };
         let said = format!(
-            "{name}cwnd {}, rtt {}, retransmitted {}; limited by receiver's window {}, by send buffer {}",
+            "{name}cwnd {}, rtt {}, retransmitted {}{}",
             or_unknown(size),
             or_unknown(rtt),
             or_unknown(segments),
-            percent_or_unknown(tcp.rwnd_limited_ratio),
-            percent_or_unknown(tcp.sndbuf_limited_ratio)
+            chronographs(tcp)
         );
         paper.row(label, &said);
     }
+}
+
+/// Shares of time that the sender was limited, if the kernel told.
+fn chronographs(tcp: &TcpSummary) -> String {
+    if tcp.rwnd_limited_ratio.is_none() && tcp.sndbuf_limited_ratio.is_none() {
+        return String::new();
+    }
+    format!(
+        "; limited by receiver's window {}, by send buffer {}",
+        percent_or_unknown(tcp.rwnd_limited_ratio),
+        percent_or_unknown(tcp.sndbuf_limited_ratio)
+    )
 }
 
 fn cpu(paper: &mut Paper, run: &Run) {

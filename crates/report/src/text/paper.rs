@@ -172,7 +172,9 @@ fn words(text: &str) -> Vec<String> {
         let digit = |c: char| c.is_ascii_digit();
         match words.last_mut() {
             Some(last)
-                if last.ends_with(['≤', '·']) || (last.ends_with(digit) && is_unit(word)) =>
+                if last.ends_with(['≤', '·', '='])
+                    || word == "="
+                    || (last.ends_with(digit) && is_unit(word)) =>
             {
                 last.push(' ');
                 last.push_str(word);

@@ -4,12 +4,15 @@ use crate::runs::{
     bare, board_receives, board_sends, board_sends_tcp, demo, incomplete, latency, report, search,
     sweep, tcp, unknown,
 };
-use linerate_model::run::{Run, RunKind};
-use linerate_model::spec::Direction;
+use linerate_model::run::{Run, RunKind, TrialInterval};
+use linerate_model::sample::{EndpointReport, IntervalCount, Snapshot, StreamReport};
+use linerate_model::spec::{Direction, Side};
+use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_report::chart::Chart;
 use linerate_report::charts::{self, Drawn};
 use linerate_report::{Style, renderers, summary_text};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const KINDS: [RunKind; 5] = [
     RunKind::Demo,
@@ -203,4 +206,79 @@ fn unknown_is_said_and_never_zero() {
     let text = summary_text(&runs[0], 80, Style::Plain);
     assert!(text.contains("not recorded"));
     assert!(!text.contains("0 bit/s"));
+}
+
+#[test]
+fn an_empty_message_has_a_place_in_the_sweep() {
+    let mut run = sweep();
+    run.trials[0].payload_bytes = Some(ByteCount::new(0));
+    let chart = &charts_of(&run)[0];
+    assert_eq!(chart.x.categories[0], "0");
+    assert_eq!(chart.table.rows.len(), run.trials.len());
+    assert_eq!(
+        data_of(&run)[0]["series"][0]["points"]
+            .as_array()
+            .unwrap()
+            .len(),
+        run.trials.len()
+    );
+}
+
+#[test]
+fn a_log_s_last_milliseconds_are_no_rate() {
+    let mut run = board_sends_tcp();
+    let end = run.trials[0].intervals.last().unwrap().end;
+    run.trials[0].intervals.push(TrialInterval {
+        start: end,
+        end: end + Duration::from_millis(10),
+        offered_load: Some(BitRate::from_bps(1)),
+        ..TrialInterval::default()
+    });
+    let caption = captions(&run);
+    assert!(caption.contains("Between 124 and 129 Mbit/s"), "{caption}");
+    assert!(caption.contains("under half the usual length"), "{caption}");
+}
+
+#[test]
+fn long_series_are_thinned_and_say_so() {
+    let mut run = board_sends_tcp();
+    let one = run.trials[0].intervals[0];
+    run.trials[0].intervals = vec![one; 5000];
+    let chart = &charts_of(&run)[0];
+    assert!(
+        chart.caption.contains("Every 9th reading"),
+        "{}",
+        chart.caption
+    );
+    assert!(chart.table.rows.len() <= 600);
+}
+
+#[test]
+fn parallel_streams_get_a_chart_of_their_own() {
+    let mut run = tcp(Direction::Forward);
+    let streams = (0..2_u16).map(|index| StreamReport {
+        index,
+        bytes: ByteCount::new(1_250_000 * (u64::from(index) + 1)),
+        duration: Duration::from_secs(1),
+        intervals: vec![IntervalCount {
+            start: Duration::ZERO,
+            end: Duration::from_secs(1),
+            bytes: ByteCount::new(1_250_000 * (u64::from(index) + 1)),
+            packets: PacketCount::new(0),
+        }],
+        ..StreamReport::default()
+    });
+    run.trials[0].raw = vec![EndpointReport {
+        side: Side::Receiver,
+        streams: streams.collect(),
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+    }];
+    let charts = charts_of(&run);
+    let chart = charts.iter().find(|c| c.id == "stream-rate-0").unwrap();
+    assert_eq!(chart.series.len(), 2);
+    assert_eq!(
+        chart.caption,
+        "2 streams; the slowest gets 10 Mbit/s, the fastest 20 Mbit/s."
+    );
 }

@@ -6,6 +6,9 @@ use linerate_report::{Style, renderers, summary_text};
 
 const LIBRARY: &str = include_str!("../../vendor/echarts-6.1.0/echarts.common.min.js");
 
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const STYLE: &str = include_str!("../../assets/report.css");
+
 fn render(id: &str) -> String {
     let runs = [poison::demo()];
     let mut report = report(&runs);
@@ -22,6 +25,8 @@ fn no_string_becomes_markup() {
     assert!(!page.contains("<!--"));
     assert!(!page.contains("onerror=alert(1)>"), "only as escaped text");
     assert!(page.contains("&lt;script&gt;document"));
+    let page = page.replace(SCRIPT, "").replace(STYLE, "");
+    assert!(!page.contains(['\u{1b}', '\u{202e}', '\u{2028}']));
     let scripts = page.matches("<script").count();
     assert_eq!(scripts, 3, "data, library, report");
     assert_eq!(page.matches("</script").count(), scripts);

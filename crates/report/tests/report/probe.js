@@ -4,10 +4,15 @@
   const seen = { png: 0, svg: 0, csv: 0 };
   const blobs = new Map();
   const make = URL.createObjectURL;
+  const Plain = Blob;
+  window.Blob = class extends Plain {
+    constructor(parts, options) { super(parts, options); this.written = parts.join(""); }
+  };
+  const isSvg = (text) => !new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror, script");
   URL.createObjectURL = (blob) => { const url = make.call(URL, blob); blobs.set(url, blob); return url; };
   const good = {
     png: (link) => link.href.startsWith("data:image/png;base64,") && link.href.length > 5000,
-    svg: (link) => blobs.get(link.href).size > 2000,
+    svg: (link) => blobs.get(link.href).size > 2000 && isSvg(blobs.get(link.href).written),
     csv: (link) => blobs.get(link.href).size > 20,
   };
   HTMLAnchorElement.prototype.click = function click() {
@@ -22,5 +27,7 @@
     figure.querySelector("button[data-does=table]").click();
     if (figure.querySelector(".table-view").offsetHeight > 20) tables += 1;
   }
-  document.documentElement.dataset.probe = `png ${seen.png} svg ${seen.svg} csv ${seen.csv} tables ${tables}`;
+  const requests = performance.getEntriesByType("resource").length;
+  document.documentElement.dataset.probe =
+    `png ${seen.png} svg ${seen.svg} csv ${seen.csv} tables ${tables} requests ${requests}`;
 })();
