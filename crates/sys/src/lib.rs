@@ -6,6 +6,7 @@
 pub mod affinity;
 pub mod clock;
 pub mod failure;
+pub mod memory;
 pub mod sockopt;
 pub mod tcp;
 pub mod tcp_info;

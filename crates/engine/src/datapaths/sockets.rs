@@ -146,7 +146,10 @@ impl DatapathKind for Sockets {
         let (messages, slot) = if params.gro {
             (batch.min(MAX_GRO_MESSAGES), usize::from(u16::MAX))
         } else {
-            (batch, setup.payload.max(MIN_SLOT))
+            (
+                batch,
+                setup.payload.next_multiple_of(SLOT_ALIGN).max(SLOT_ALIGN),
+            )
         };
         let per_message = if params.gro { MAX_SEGMENTS } else { 1 };
         Ok(Box::new(DatagramSocket {
@@ -177,8 +180,9 @@ impl DatapathKind for Sockets {
 /// Messages per receiving call with GRO: 64 KiB each, so 1 MiB, which stays in a level-2 cache.
 const MAX_GRO_MESSAGES: usize = 16;
 
-/// Room per received datagram even if the test's are shorter, so that strangers are not mistaken for them.
-const MIN_SLOT: usize = 64;
+/// Room per received datagram is a multiple of a cache line, which the kernel's copy likes, and one
+/// line even if the test's datagrams are shorter.
+const SLOT_ALIGN: usize = 64;
 
 /// Sets timeouts and waiting; returns whether calls may sleep.
 fn prepare<S: AsFd>(socket: &S, wait: WaitMode) -> Result<Blocking, EngineError> {
