@@ -6,6 +6,7 @@
 
 use super::datagrams::ABANDONED;
 use super::{Kit, Path, Step, StreamPath, Work, WorkloadKind};
+use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
@@ -59,8 +60,8 @@ impl WorkloadKind for Bulk {
         Ok(())
     }
 
-    fn batch(&self, _side: Side, _plan: &StreamPlan) -> usize {
-        1
+    fn calls(&self, _side: Side, _plan: &StreamPlan) -> Calls {
+        Calls::Single
     }
 
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
