@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pump udp|tcp|ping-pong-udp|ping-pong-tcp [payload=N] [time=S] [rate=R] [streams=N] [wait=block|spin]
-//!      [datapath=ID] [client-cpu=N] [server-cpu=N] [rcvbuf=N] [any datapath parameter, as gso=true]
+//!      [datapath=ID] [client-cpu=N] [server-cpu=N] [rcvbuf=N] [pause=S] [any datapath parameter, as gso=true]
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints what it found")]
 
@@ -49,6 +49,7 @@ fn apply(spec: &mut TestSpec, key: &str, value: &str) -> Result<(), Box<dyn Erro
     match key {
         "client-cpu" => spec.pinning.local = Some(value.parse()?),
         "datapath" => value.clone_into(&mut spec.datapath.id),
+        "pause" => spec.receiver_pause = Some(parse_duration(value)?),
         "payload" => spec.payload_bytes = value.parse()?,
         "rate" => spec.pace = Pace::At(value.parse()?),
         "rcvbuf" => spec.socket.receive_buffer_bytes = Some(value.parse()?),

@@ -16,6 +16,7 @@ pub mod netlink;
 pub mod netns;
 pub mod packet;
 pub mod random;
+pub mod memory;
 pub mod sockopt;
 pub mod tcp;
 pub mod tcp_info;

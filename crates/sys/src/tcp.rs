@@ -57,7 +57,7 @@ pub fn apply_buffers<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<
     Ok(())
 }
 
-/// Gives bytes to a connected TCP socket; returns how many it accepted.
+/// Gives bytes to a connected socket; returns how many it accepted: all of a datagram.
 pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<usize, Failure> {
     let flags = match blocking {
         Blocking::No => SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
@@ -66,7 +66,7 @@ pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<us
     net::send(socket, bytes, flags).map_err(|errno| Failure::new("send", errno))
 }
 
-/// Takes bytes from a connected TCP socket; zero at the end of the stream.
+/// Takes bytes from a connected socket; zero at the end of a stream. A datagram that does not fit is cut.
 pub fn receive<Fd: AsFd>(
     socket: Fd,
     room: &mut [u8],

@@ -58,11 +58,11 @@ impl DatapathKind for Loopback {
             inbox: pipe(ends.incoming()),
             outbox: pipe(ends.outgoing()),
             _port: socket,
-            outgoing: vec![0; setup.batch * setup.payload],
+            outgoing: vec![0; setup.calls.most() * setup.payload],
             payload: setup.payload,
-            batch: setup.batch,
-            incoming: Vec::with_capacity(setup.batch * setup.payload),
-            spans: Vec::with_capacity(setup.batch),
+            batch: setup.calls.most(),
+            incoming: Vec::with_capacity(setup.calls.most() * setup.payload),
+            spans: Vec::with_capacity(setup.calls.most()),
             patience: patience(setup.wait),
         }))
     }

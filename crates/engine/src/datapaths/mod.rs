@@ -74,6 +74,25 @@ pub trait DatapathKind: Sync {
     ) -> Result<Box<dyn StreamPath>, EngineError>;
 }
 
+/// How many datagrams one call should move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    /// Up to this many.
+    Batch(usize),
+    /// One, as fast as can be; the path need not say what was dropped before each.
+    Single,
+}
+
+impl Calls {
+    /// Most datagrams of one call.
+    pub const fn most(self) -> usize {
+        match self {
+            Self::Batch(most) => most,
+            Self::Single => 1,
+        }
+    }
+}
+
 /// Whether TCP holds a small write back while an earlier one is unacknowledged (RFC 896).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Nagle {
@@ -89,8 +108,8 @@ pub enum Nagle {
 pub struct PathSetup<'a> {
     /// Payload bytes of each datagram.
     pub payload: usize,
-    /// Most datagrams moved by one call.
-    pub batch: usize,
+    /// How many datagrams one call should move.
+    pub calls: Calls,
     /// How calls wait.
     pub wait: WaitMode,
     /// Whether a stream holds small writes back.

@@ -5,13 +5,14 @@
 //! for, because they change what is measured: the stack is then passed once per run.
 
 use super::{
-    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, Nagle, ParamDef, PathSetup, Span,
-    StreamPath, refuse_unknown,
+    Arrivals, Availability, Buffers, Calls, DatagramPath, DatapathKind, Nagle, ParamDef, PathSetup,
+    Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use linerate_model::sample::TcpSample;
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
+use linerate_sys::memory::PageBuffer;
 use linerate_sys::udp::{Blocking, RecvBatch, SendBatch};
 use linerate_sys::{sockopt, tcp, tcp_info};
 use std::collections::BTreeMap;
@@ -128,10 +129,13 @@ impl DatapathKind for Sockets {
         setup: &PathSetup<'_>,
     ) -> Result<Box<dyn DatagramPath>, EngineError> {
         let params = Params::parse(setup.params)?;
-        let group = params.group(setup.payload).min(setup.batch);
+        let group = params.group(setup.payload).min(setup.calls.most());
         // Whole groups: a short one would cost as much as a full one.
-        let batch = (params.batch.min(setup.batch) / group).max(1) * group;
+        let batch = (params.batch.min(setup.calls.most()) / group).max(1) * group;
         let blocking = prepare(&socket, setup.wait)?;
+        if setup.calls == Calls::Single {
+            return Ok(Box::new(SingleSocket::new(socket, setup.payload, blocking)));
+        }
         if params.gso.is_some() {
             let segment = u16::try_from(setup.payload).unwrap_or(u16::MAX);
             let remedy = "leave gso out, or use Linux 4.18 or later";
@@ -146,7 +150,7 @@ impl DatapathKind for Sockets {
         let (messages, slot) = if params.gro {
             (batch.min(MAX_GRO_MESSAGES), usize::from(u16::MAX))
         } else {
-            (batch, setup.payload.max(MIN_SLOT))
+            (batch, (setup.payload + 1).next_multiple_of(SLOT_ALIGN))
         };
         let per_message = if params.gro { MAX_SEGMENTS } else { 1 };
         Ok(Box::new(DatagramSocket {
@@ -177,8 +181,9 @@ impl DatapathKind for Sockets {
 /// Messages per receiving call with GRO: 64 KiB each, so 1 MiB, which stays in a level-2 cache.
 const MAX_GRO_MESSAGES: usize = 16;
 
-/// Room per received datagram even if the test's are shorter, so that strangers are not mistaken for them.
-const MIN_SLOT: usize = 64;
+/// Room per received datagram is a multiple of a cache line, which the kernel's copy likes, and one
+/// line even if the test's datagrams are shorter.
+const SLOT_ALIGN: usize = 64;
 
 /// Sets timeouts and waiting; returns whether calls may sleep.
 fn prepare<S: AsFd>(socket: &S, wait: WaitMode) -> Result<Blocking, EngineError> {
@@ -262,6 +267,62 @@ impl DatagramPath for DatagramSocket {
         }
         let now = sockopt::socket_drops(&self.socket).ok();
         now.or_else(|| self.incoming.overflow()).map(u64::from)
+    }
+
+    fn buffers(&self) -> Buffers {
+        buffers_of(&self.socket)
+    }
+}
+
+/// One datagram per call, by `send` and `recv`: some 0.3 µs less per call than a batch of one, of which a
+/// round trip has four (median over loopback, spinning: 8.7 against 10.0 µs).
+struct SingleSocket {
+    socket: UdpSocket,
+    outgoing: PageBuffer,
+    incoming: PageBuffer,
+    span: Span,
+    blocking: Blocking,
+}
+
+impl SingleSocket {
+    fn new(socket: UdpSocket, payload: usize, blocking: Blocking) -> Self {
+        // Longer by one, so that a longer datagram is told from one of the right length.
+        let room = (payload + 1).next_multiple_of(SLOT_ALIGN);
+        Self {
+            socket,
+            outgoing: PageBuffer::new(payload, 0),
+            incoming: PageBuffer::new(room, 0),
+            span: Span::default(),
+            blocking,
+        }
+    }
+}
+
+impl DatagramPath for SingleSocket {
+    fn batch(&self) -> usize {
+        1
+    }
+
+    fn slots(&mut self) -> &mut [u8] {
+        self.outgoing.bytes_mut()
+    }
+
+    fn send(&mut self, count: usize) -> Result<usize, Failure> {
+        tcp::send(&self.socket, self.outgoing.bytes(), self.blocking).map(|_| count)
+    }
+
+    fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
+        let length = tcp::receive(&self.socket, self.incoming.bytes_mut(), self.blocking)?;
+        self.span.length = u32::try_from(length).expect("invariant: a datagram is below 64 KiB");
+        Ok(Arrivals {
+            bytes: self.incoming.bytes(),
+            spans: std::slice::from_ref(&self.span),
+            overflows: None,
+        })
+    }
+
+    fn overflows(&mut self) -> Option<u64> {
+        sockopt::socket_drops(&self.socket).ok().map(u64::from)
     }
 
     fn buffers(&self) -> Buffers {

@@ -23,13 +23,17 @@ fn variants() -> Vec<(&'static dyn DatapathKind, BTreeMap<String, String>)> {
     let mut all: Vec<_> = ALL.iter().map(|kind| (*kind, BTreeMap::new())).collect();
     let offload = [("gso", "4"), ("gro", "true")].map(|(k, v)| (k.to_owned(), v.to_owned()));
     all.push((ALL[0], BTreeMap::from(offload)));
+    all.push((
+        ALL[0],
+        BTreeMap::from([("batch".to_owned(), "1".to_owned())]),
+    ));
     all
 }
 
 fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
     PathSetup {
         payload: 200,
-        batch: 8,
+        calls: Calls::Batch(8),
         wait,
         nagle: Nagle::Off,
         params,
@@ -102,13 +106,40 @@ fn unknown_parameters_are_refused() {
 fn datagrams_keep_their_borders_order_and_bytes() {
     for (kind, params) in variants() {
         let (mut a, mut b) = datagram_paths(kind, &params, WaitMode::Block);
-        for (slot, number) in a.slots().chunks_mut(200).zip(1_u8..) {
-            slot.fill(number);
+        let batch = u8::try_from(a.batch()).unwrap();
+        for first in (0..8).step_by(usize::from(batch)) {
+            for (slot, number) in a.slots().chunks_mut(200).zip(first + 1..) {
+                slot.fill(number);
+            }
+            assert_eq!(
+                a.send(usize::from(batch)),
+                Ok(usize::from(batch)),
+                "{}",
+                kind.id()
+            );
         }
-        assert_eq!(a.send(8), Ok(8), "{}", kind.id());
         let got = receive_all(b.as_mut(), 8);
         let want: Vec<_> = (1_u8..=8).map(|number| vec![number; 200]).collect();
         assert_eq!(got, want, "{}", kind.id());
+    }
+}
+
+#[test]
+fn single_calls_carry_one_datagram_each() {
+    for (kind, params) in variants() {
+        let (a, b) = udp_pair();
+        let setup = PathSetup {
+            calls: Calls::Single,
+            ..setup(&params, WaitMode::Block)
+        };
+        let mut a = kind.datagrams(a, &setup).unwrap();
+        let mut b = kind.datagrams(b, &setup).unwrap();
+        for number in 1..=3 {
+            a.slots().fill(number);
+            assert_eq!(a.send(1), Ok(1), "{}", kind.id());
+        }
+        let want: Vec<_> = (1..=3).map(|number| vec![number; 200]).collect();
+        assert_eq!(receive_all(b.as_mut(), 3), want, "{}", kind.id());
     }
 }
 
@@ -140,8 +171,9 @@ fn a_closed_far_end_is_noticed_by_the_sender() {
 fn no_overflow_is_counted_where_none_was() {
     for (kind, params) in variants() {
         let (mut a, mut b) = datagram_paths(kind, &params, WaitMode::Block);
-        a.send(3).unwrap();
-        receive_all(b.as_mut(), 3);
+        let sent = a.batch().min(3);
+        a.send(sent).unwrap();
+        receive_all(b.as_mut(), sent);
         // With GRO the kernel counts runs.
         let known = if params.contains_key("gro") {
             None

@@ -137,7 +137,7 @@ fn lane(
     let stream = plan.stream(index);
     let setup = PathSetup {
         payload: stream.payload,
-        batch: workload.batch(plan.side, &stream),
+        calls: workload.calls(plan.side, &stream),
         wait: stream.wait,
         nagle: workload.nagle(),
         params: &plan.spec.datapath.params,

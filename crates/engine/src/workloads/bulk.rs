@@ -6,6 +6,7 @@
 
 use super::datagrams::ABANDONED;
 use super::{Kit, Path, Step, StreamPath, Work, WorkloadKind};
+use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
@@ -15,6 +16,7 @@ use linerate_model::sample::{StreamReport, TcpSample};
 use linerate_model::spec::{Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
 use linerate_sys::failure::{Failure, FailureClass};
+use linerate_sys::memory::PageBuffer;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +24,7 @@ use std::time::Duration;
 pub(super) struct Bulk;
 
 /// Bytes of one read: enough that the call's own cost vanishes, small enough for a level-2 cache.
-const READ: usize = 256 << 10;
+const READ: usize = 128 << 10;
 
 /// Most time of the intended load that one paced write covers.
 const WRITE_WINDOW: Duration = Duration::from_millis(1);
@@ -58,8 +60,8 @@ impl WorkloadKind for Bulk {
         Ok(())
     }
 
-    fn batch(&self, _side: Side, _plan: &StreamPlan) -> usize {
-        1
+    fn calls(&self, _side: Side, _plan: &StreamPlan) -> Calls {
+        Calls::Single
     }
 
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
@@ -182,7 +184,7 @@ struct Sender {
     limit: Limit,
     schedule: Option<Schedule>,
     lateness: Option<Histogram>,
-    data: Vec<u8>,
+    data: PageBuffer,
     /// Bytes of one write.
     chunk: usize,
     /// Bytes of the present chunk that the system has not taken yet.
@@ -199,7 +201,7 @@ impl Sender {
             limit: Limit::new(plan.stop, 1, MonoInstant::default()),
             schedule: None,
             lateness: plan.rate.map(|_| Histogram::new()),
-            data: vec![0x5a; chunk],
+            data: PageBuffer::new(chunk, 0x5a),
             chunk,
             pending: 0,
             stream,
@@ -271,7 +273,7 @@ impl Work for Sender {
             }
         };
         self.mind_the_end(now);
-        match self.stream.path.write(&self.data[..length]) {
+        match self.stream.path.write(&self.data.bytes()[..length]) {
             Ok(written) => {
                 self.pending = length - written;
                 let after = self.stream.clock.now();
@@ -301,7 +303,7 @@ impl Work for Sender {
 
 struct Receiver {
     stream: Stream,
-    room: Vec<u8>,
+    room: PageBuffer,
     ended: bool,
 }
 
@@ -311,7 +313,7 @@ impl Receiver {
         // A slow application is told by its pause per read, so the read must be of a known size.
         let size = plan.receiver_pause.map_or(READ, |_| plan.payload);
         Self {
-            room: vec![0; size],
+            room: PageBuffer::new(size, 0),
             ended: false,
             stream,
         }
@@ -324,7 +326,7 @@ impl Work for Receiver {
     }
 
     fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
-        let read = self.stream.path.read(&mut self.room);
+        let read = self.stream.path.read(self.room.bytes_mut());
         let now = self.stream.clock.now();
         let step = match read {
             Ok(0) => {

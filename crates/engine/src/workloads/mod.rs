@@ -4,7 +4,7 @@ mod bulk;
 mod datagrams;
 mod ping_pong;
 
-use crate::datapaths::{DatagramPath, Nagle, StreamPath};
+use crate::datapaths::{Calls, DatagramPath, Nagle, StreamPath};
 use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::StreamPlan;
@@ -34,8 +34,8 @@ pub trait WorkloadKind: Sync {
     fn summary(&self) -> &'static str;
     /// Refuses a test that this workload cannot be, before anything is opened.
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
-    /// Most datagrams that one call should move at this side.
-    fn batch(&self, side: Side, plan: &StreamPlan) -> usize;
+    /// How many datagrams one call should move at this side.
+    fn calls(&self, side: Side, plan: &StreamPlan) -> Calls;
     /// Whether its TCP streams hold small writes back.
     fn nagle(&self) -> Nagle {
         Nagle::On

@@ -8,6 +8,7 @@
 )]
 
 use crate::failure::Failure;
+use crate::memory::PageBuffer;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
@@ -23,7 +24,7 @@ pub enum Blocking {
 
 /// Datagrams of one length, back to back, given to the kernel in one call.
 pub struct SendBatch {
-    bytes: Box<[u8]>,
+    bytes: PageBuffer,
     payload: usize,
     group: usize,
     iovecs: Box<[libc::iovec]>,
@@ -41,7 +42,7 @@ impl SendBatch {
         let group = group.max(1);
         let messages = capacity.div_ceil(group);
         Self {
-            bytes: vec![0; capacity * payload].into_boxed_slice(),
+            bytes: PageBuffer::new(capacity * payload, 0),
             payload,
             group,
             iovecs: vec![EMPTY_IOVEC; messages].into_boxed_slice(),
@@ -51,7 +52,7 @@ impl SendBatch {
 
     /// The payloads, back to back.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
+        self.bytes.bytes_mut()
     }
 
     /// Gives the first `count` datagrams to the kernel. Returns how many it accepted, at least
@@ -74,7 +75,7 @@ impl SendBatch {
 
     /// Points the headers at the first `count` datagrams; returns the number of messages.
     fn prepare(&mut self, count: usize) -> u32 {
-        let used = &mut self.bytes[..count * self.payload];
+        let used = &mut self.bytes.bytes_mut()[..count * self.payload];
         let messages = count.div_ceil(self.group);
         let chunk = (self.group * self.payload).max(1);
         let mut left = used.len();
@@ -110,7 +111,7 @@ pub struct Message {
 
 /// Room for messages received in one call.
 pub struct RecvBatch {
-    bytes: Box<[u8]>,
+    bytes: PageBuffer,
     slot: usize,
     iovecs: Box<[libc::iovec]>,
     headers: Box<[libc::mmsghdr]>,
@@ -127,7 +128,7 @@ impl RecvBatch {
     /// Room for `messages` messages of at most `slot` bytes; longer ones are cut.
     pub fn new(messages: usize, slot: usize) -> Self {
         Self {
-            bytes: vec![0; messages * slot].into_boxed_slice(),
+            bytes: PageBuffer::new(messages * slot, 0),
             slot,
             iovecs: vec![EMPTY_IOVEC; messages].into_boxed_slice(),
             headers: empty_headers(messages),
@@ -154,7 +155,7 @@ impl RecvBatch {
 
     /// All slots; [`Message`] says where each message lies.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.bytes()
     }
 
     /// Message `index` of the last call; `index` below what [`receive`](Self::receive) returned.
@@ -181,7 +182,7 @@ impl RecvBatch {
     }
 
     fn prepare(&mut self) {
-        let slots = self.bytes.chunks_exact_mut(self.slot.max(1));
+        let slots = self.bytes.bytes_mut().chunks_exact_mut(self.slot.max(1));
         let parts = slots.zip(&mut self.iovecs).zip(&mut self.controls);
         for (((slot, iovec), control), header) in parts.zip(&mut self.headers) {
             *iovec = libc::iovec {

@@ -11,7 +11,7 @@ mod sender;
 pub(super) use receiver::ABANDONED;
 
 use super::{Kit, Path, Work, WorkloadKind};
-use crate::datapaths::DatagramPath;
+use crate::datapaths::{Calls, DatagramPath};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use crate::wire::HEADER_LEN;
@@ -51,12 +51,12 @@ impl WorkloadKind for Datagrams {
         Ok(())
     }
 
-    fn batch(&self, side: Side, plan: &StreamPlan) -> usize {
+    fn calls(&self, side: Side, plan: &StreamPlan) -> Calls {
         // A slow application takes one datagram per read.
         if side == Side::Receiver && plan.receiver_pause.is_some() {
-            1
+            Calls::Batch(1)
         } else {
-            (BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH)
+            Calls::Batch((BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH))
         }
     }
 

@@ -16,7 +16,7 @@ mod responder;
 
 use super::datagrams::MAX_DATAGRAM;
 use super::{Kit, Work, WorkloadKind};
-use crate::datapaths::Nagle;
+use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use linerate_model::spec::{Pace, Side, TestSpec, Transport};
@@ -52,8 +52,8 @@ impl WorkloadKind for PingPong {
         }
     }
 
-    fn batch(&self, _side: Side, _plan: &StreamPlan) -> usize {
-        1
+    fn calls(&self, _side: Side, _plan: &StreamPlan) -> Calls {
+        Calls::Single
     }
 
     fn nagle(&self) -> Nagle {

