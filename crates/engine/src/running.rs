@@ -153,13 +153,13 @@ fn spawn(
     let name = format!("stream-{}", lane.index);
     let thread = std::thread::Builder::new().name(name.clone());
     let body = move || {
+        let _finished = FinishedAtEnd(lane.progress);
         let prepared = prepare_thread(core);
         let is_prepared = prepared.is_ok();
         drop(ready.send(prepared));
         drop(ready);
         let start = orders.wait_for_go().filter(|_| is_prepared);
         let report = start.map(|start| run(lane.work, lane.wait, start, &orders));
-        lane.progress.finished.store(true, Ordering::Release);
         report.unwrap_or_else(|| StreamReport {
             index: u16::from(lane.index),
             ..StreamReport::default()
@@ -167,6 +167,15 @@ fn spawn(
     };
     let spawned = thread.spawn(body);
     spawned.map_err(|error| EngineError::io("start thread", &name, error))
+}
+
+/// Says that a stream is finished, also if its thread panics.
+struct FinishedAtEnd(Arc<StreamProgress>);
+
+impl Drop for FinishedAtEnd {
+    fn drop(&mut self) {
+        self.0.finished.store(true, Ordering::Release);
+    }
 }
 
 fn prepare_thread(core: Option<u32>) -> Result<(), EngineError> {

@@ -4,7 +4,7 @@
 //! no error adds up. Pure: `now` is an argument.
 //!
 //! A sender that comes late makes up for it only within bounds. Up to [`CATCH_UP`] late it sends
-//! the missed slots, and if it is more than [`SMOOTH`] late at no more than 1.25 times the
+//! the missed slots, and if it is more than 200 µs late at no more than 1.25 times the
 //! intended rate. Later than that the missed slots are skipped and counted: the stall shows as
 //! offered load below the intended one, not as a burst that the path under test would be blamed for.
 
