@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod datapaths;
+mod delay_floor;
 mod endpoint;
 mod error;
 mod orders;

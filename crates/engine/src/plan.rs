@@ -82,6 +82,16 @@ pub struct StreamPlan {
     pub(crate) wait: WaitMode,
 }
 
+impl StreamPlan {
+    /// How long it sends counted traffic, if that is given by time.
+    pub(crate) const fn counted_time(&self) -> Option<Duration> {
+        match self.stop {
+            Stop::After(time) => Some(time),
+            Stop::Bytes(_) | Stop::Transactions(_) => None,
+        }
+    }
+}
+
 /// Most streams of one direction: each is a thread and a socket, and the header numbers them in a byte.
 pub const MAX_STREAMS: u16 = 128;
 

@@ -125,6 +125,11 @@ impl Stamp {
         Self(instant.as_nanos() & MASK_48)
     }
 
+    /// Nanoseconds from `earlier` to this stamp of the same clock, as the nearest signed distance.
+    pub const fn since(self, earlier: Self) -> i64 {
+        distance_48(self.0, earlier.0)
+    }
+
     /// Nanoseconds from this stamp to `received` on another clock, modulo 2^48: the transit time
     /// plus the unknown offset between the clocks.
     pub const fn transit_to(self, received: MonoInstant) -> u64 {

@@ -177,6 +177,10 @@ pub struct StreamReport {
     /// One-way delay variation against the fastest packet (RFC 5481 PDV; datagram receiver only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pdv: Option<Histogram>,
+    /// The smallest one-way delay of each twentieth of the sending time, above the smallest of all,
+    /// in nanoseconds; null where nothing arrived (datagram receiver of a test that ends by time).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delay_floor_ns: Vec<Option<u64>>,
     /// Readings of `TCP_INFO` of this side's socket over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpSample>,

@@ -3,6 +3,7 @@
 use super::datagram_path;
 use crate::datapaths::{Arrivals, DatagramPath};
 use crate::orders::Orders;
+use crate::delay_floor::DelayFloor;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};
@@ -44,6 +45,7 @@ struct Counts {
     tally: Option<Tally>,
     tracker: Tracker,
     pdv: DelayVariation,
+    floor: DelayFloor,
     foreign: u64,
 }
 
@@ -54,6 +56,7 @@ impl Receiver {
             overflows_before: path.overflows(),
             path,
             counts: Counts {
+                floor: DelayFloor::over(kit.plan.counted_time()),
                 plan: kit.plan,
                 progress: kit.progress,
                 tally: None,
@@ -96,7 +99,9 @@ impl Counts {
             match header {
                 Some(header) if header.kind == Kind::Counted => {
                     counted = true;
-                    self.pdv.record(header.sent.transit_to(now));
+                    let transit = header.sent.transit_to(now);
+                    self.pdv.record(transit);
+                    self.floor.record(header.sent, transit);
                     if self.tracker.record(header.sequence) == Arrival::Distinct {
                         bytes += datagram.len() as u64;
                         packets += 1;
@@ -164,6 +169,7 @@ impl Work for Receiver {
             sequence: Some(counts.tracker.counts(PacketCount::new(counts.foreign))),
             socket_overflows,
             pdv: counts.pdv.finish(),
+            delay_floor_ns: counts.floor.finish(),
             errors: self.troubles.into_counts(),
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
