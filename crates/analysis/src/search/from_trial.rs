@@ -34,10 +34,40 @@ impl TrialOutcome {
             duration: trial.duration?,
             receiver_duration: received.filter(|time| !time.is_zero()),
             delay: pdv.map(DelayQuantiles::from),
-            delay_growth: None,
+            delay_growth: growth(trial),
             valid: trial.valid,
         })
     }
+}
+
+/// By how much a queue on the path grew while the load was on: the trend of the smallest delays of
+/// the trial's twentieths, over the whole trial; the worst stream counts.
+///
+/// The trend is the median of the steps from one twentieth to the next. A queue that overload fills
+/// rises in every step. A queue that a stall of the sender left behind rises in one step and falls in
+/// the others, so it does not count: the path carries such a load for ever.
+fn growth(trial: &Trial) -> Option<Duration> {
+    trial
+        .raw
+        .iter()
+        .filter(|report| report.side == Side::Receiver)
+        .flat_map(|report| &report.streams)
+        .filter_map(|stream| trend(&stream.delay_floor_ns))
+        .max()
+}
+
+/// The median step times the number of steps; `None` unless three quarters of the twentieths are known.
+fn trend(floors: &[Option<u64>]) -> Option<Duration> {
+    let mut steps: Vec<i64> = floors
+        .windows(2)
+        .filter_map(|pair| Some(pair[1]?.cast_signed() - pair[0]?.cast_signed()))
+        .collect();
+    if steps.is_empty() || steps.len() < floors.len() * 3 / 4 {
+        return None;
+    }
+    steps.sort_unstable();
+    let median = u64::try_from(steps[steps.len() / 2]).unwrap_or(0);
+    Some(Duration::from_nanos(median.saturating_mul(floors.len() as u64)))
 }
 
 impl From<&Delay> for DelayQuantiles {
@@ -65,6 +95,19 @@ mod tests {
     use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
     use linerate_model::spec::{Direction, Transport};
     use linerate_model::{BitRate, Histogram, PacketCount};
+
+    #[test]
+    fn overload_rises_in_every_step_and_a_stall_does_not() {
+        let overload: Vec<_> = (0..20).map(|step| Some(step * 125_000)).collect();
+        assert_eq!(trend(&overload), Some(Duration::from_micros(2500)));
+        let mut stall = vec![Some(0); 20];
+        for (left, floor) in stall[12..].iter_mut().enumerate() {
+            *floor = Some(8_000_000 - 300_000 * left as u64);
+        }
+        assert_eq!(trend(&stall), Some(Duration::ZERO));
+        assert_eq!(trend(&[]), None);
+        assert_eq!(trend(&[Some(1), None, Some(2), None]), None);
+    }
 
     fn trial() -> Trial {
         let stream = StreamReport {

@@ -69,8 +69,8 @@ pub struct TrialOutcome {
     /// Quantiles of the one-way delay above the trial's smallest (RFC 5481 PDV), receiver side.
     /// The median should be among them.
     pub delay: Option<DelayQuantiles>,
-    /// By how much the smallest one-way delay rose from the first tenth of the trial to the last;
-    /// zero if it fell. The best sign of a queue that fills, where the engine can tell it.
+    /// By how much the smallest one-way delay rose over the trial, by its trend; zero if it fell.
+    /// The best sign of a queue that fills, where the engine can tell it.
     pub delay_growth: Option<Duration>,
     /// Whether the trial can be trusted. An invalid one is repeated.
     pub valid: bool,
