@@ -67,7 +67,9 @@ fn trend(floors: &[Option<u64>]) -> Option<Duration> {
     }
     steps.sort_unstable();
     let median = u64::try_from(steps[steps.len() / 2]).unwrap_or(0);
-    Some(Duration::from_nanos(median.saturating_mul(floors.len() as u64)))
+    Some(Duration::from_nanos(
+        median.saturating_mul(floors.len() as u64),
+    ))
 }
 
 impl From<&Delay> for DelayQuantiles {

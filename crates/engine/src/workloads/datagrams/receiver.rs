@@ -2,8 +2,8 @@
 
 use super::datagram_path;
 use crate::datapaths::{Arrivals, DatagramPath};
-use crate::orders::Orders;
 use crate::delay_floor::DelayFloor;
+use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};

@@ -1,0 +1,170 @@
+//! Every packet is accounted for, and placed.
+
+use crate::bench_rig::Rig;
+use linerate_lab::run::single;
+use linerate_model::run::{Limit, Place, RunStatus, Trial};
+use linerate_model::spec::{Direction, Pace, SocketChoice, Stop, TestSpec};
+use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_testbed::{LinkConfig, PacketList};
+use std::time::Duration;
+
+const GIGABIT: BitRate = BitRate::from_bps(1_000_000_000);
+
+fn gigabit() -> LinkConfig {
+    LinkConfig {
+        rate: Some(GIGABIT),
+        queue_bytes: ByteCount::new(1 << 20),
+        ..LinkConfig::default()
+    }
+}
+
+/// The oracle of accounting: whatever happens, these hold.
+fn assert_balanced(trial: &Trial) {
+    let packets = trial.packets.unwrap();
+    let (sent, received, lost) = (
+        packets.sent.unwrap(),
+        packets.received.unwrap(),
+        packets.lost.unwrap(),
+    );
+    assert_eq!(sent.get(), received.get() + lost.get());
+    let placed: u64 = trial.ledger.iter().map(|entry| entry.packets.get()).sum();
+    assert_eq!(placed, lost.get(), "{:?}", trial.ledger);
+}
+
+fn lost_at(trial: &Trial, place: Place) -> u64 {
+    let here = trial.ledger.iter().filter(|entry| entry.place == place);
+    here.map(|entry| entry.packets.get()).sum()
+}
+
+pub(crate) fn tcp_and_udp_both_ways_and_at_once() {
+    let rig = Rig::shaped(gigabit());
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Duplex] {
+        let short = Stop::After(Duration::from_millis(300));
+        let tcp = TestSpec {
+            direction,
+            stop: short,
+            streams: 2,
+            ..TestSpec::tcp_bulk()
+        };
+        let run = rig.run(move |context, target| single(context, target, &tcp));
+        for trial in &run.trials {
+            assert!(trial.received_bytes.unwrap().get() > 0);
+            assert!(trial.received_bytes <= trial.sent_bytes);
+            assert!(
+                !trial.tcp.as_ref().unwrap().samples.is_empty(),
+                "state of the sending side"
+            );
+        }
+        let udp = TestSpec {
+            direction,
+            stop: short,
+            ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(20_000_000)))
+        };
+        let run = rig.run(move |context, target| single(context, target, &udp));
+        assert_eq!(
+            run.trials.len(),
+            if direction == Direction::Duplex { 2 } else { 1 }
+        );
+        run.trials.iter().for_each(assert_balanced);
+        assert_eq!(run.hosts.len(), 2);
+    }
+    rig.close();
+}
+
+/// 137 of 100 000, spread, in runs, and beside duplicates and reordering that must not hide any.
+pub(crate) fn a_drop_list_is_lost_to_the_packet() {
+    let mut list: Vec<u64> = (0..100).map(|k| 17 + k * 977).collect();
+    list.extend(50_000..50_037);
+    let config = LinkConfig {
+        drop: PacketList::of(list),
+        duplicate: Ratio::clamped(0.001),
+        reorder: Ratio::clamped(0.001),
+        displacement: 3,
+        ..gigabit()
+    };
+    let rig = Rig::shaped(config);
+    let spec = TestSpec {
+        stop: Stop::Transactions(100_000),
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(300_000_000)))
+    };
+    let run = rig.run(move |context, target| single(context, target, &spec));
+    let truth = rig.link().a_to_b.data;
+    let trial = &run.trials[0];
+    assert_balanced(trial);
+    let packets = trial.packets.unwrap();
+    assert_eq!(packets.sent.unwrap().get(), 100_000);
+    assert_eq!(truth.dropped_by_list.get(), 137);
+    // A host that is short of CPU may overflow its own socket beside; that is counted by the socket itself.
+    let overflowed = lost_at(trial, Place::ReceiverSocket);
+    assert_eq!(
+        packets.lost.unwrap().get(),
+        137 + overflowed,
+        "{:?}",
+        trial.ledger
+    );
+    assert_eq!(lost_at(trial, Place::Network), 137, "{:?}", trial.ledger);
+    assert!(
+        truth.duplicated.get() > 0 && truth.reordered.get() > 0,
+        "{truth:?}"
+    );
+    if overflowed == 0 {
+        assert_eq!(packets.duplicated.unwrap(), truth.duplicated);
+        assert_eq!(packets.reordered.unwrap(), truth.reordered);
+    }
+    rig.close();
+}
+
+/// The last fifty of a stream leave no gap in sequence numbers; only the sender's word tells of them.
+pub(crate) fn a_lost_tail_is_lost() {
+    let config = LinkConfig {
+        drop: PacketList::of(9_951..=10_000),
+        ..gigabit()
+    };
+    let rig = Rig::shaped(config);
+    let spec = TestSpec {
+        stop: Stop::Transactions(10_000),
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(100_000_000)))
+    };
+    let run = rig.run(move |context, target| single(context, target, &spec));
+    let trial = &run.trials[0];
+    assert_balanced(trial);
+    let overflowed = lost_at(trial, Place::ReceiverSocket);
+    assert_eq!(trial.packets.unwrap().lost.unwrap().get(), 50 + overflowed);
+    rig.close();
+}
+
+/// A tiny buffer and a reader that pauses: the verdict names the socket, and the kernel's own
+/// counters of that socket and of that host agree with the missing packets.
+pub(crate) fn a_slow_reader_overflows_its_socket() {
+    let rig = Rig::shaped(gigabit());
+    let spec = TestSpec {
+        stop: Stop::After(Duration::from_secs(2)),
+        receiver_pause: Some(Duration::from_millis(20)),
+        socket: SocketChoice {
+            receive_buffer_bytes: Some(ByteCount::new(16 * 1024)),
+            ..SocketChoice::default()
+        },
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(50_000_000)))
+    };
+    let run = rig.run(move |context, target| single(context, target, &spec));
+    let trial = &run.trials[0];
+    assert_balanced(trial);
+    let lost = trial.packets.unwrap().lost.unwrap().get();
+    assert!(lost > 0);
+    assert_eq!(
+        lost_at(trial, Place::ReceiverSocket),
+        lost,
+        "{:?}",
+        trial.ledger
+    );
+    let host = &trial.counters[&linerate_model::spec::Side::Receiver];
+    assert_eq!(host[linerate_model::signals::UDP_RCVBUF_ERRORS], lost);
+    assert_eq!(
+        run.verdict.as_ref().unwrap().limit,
+        Limit::ReceiverSocket,
+        "{:?}",
+        run.verdict
+    );
+    assert_eq!(run.status, RunStatus::Complete);
+    rig.close();
+}

@@ -1,0 +1,45 @@
+//! What linerate says of hosts and links whose truth is known: needs user namespaces, so run with
+//! `--ignored`.
+//!
+//! Nothing here is timed: bounds are compared with the link element's own rate, losses with its own
+//! list, places with the kernel's own counters.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod bench_rig;
+mod ledger;
+mod search;
+
+use linerate_testbed::enter_user_namespace;
+use linerate_testkit::namespaces::{Case, namespace_main};
+use std::process::ExitCode;
+
+const CASES: &[Case] = &[
+    Case {
+        name: "tcp_and_udp_both_ways_and_at_once",
+        run: ledger::tcp_and_udp_both_ways_and_at_once,
+    },
+    Case {
+        name: "a_drop_list_is_lost_to_the_packet",
+        run: ledger::a_drop_list_is_lost_to_the_packet,
+    },
+    Case {
+        name: "a_lost_tail_is_lost",
+        run: ledger::a_lost_tail_is_lost,
+    },
+    Case {
+        name: "a_slow_reader_overflows_its_socket",
+        run: ledger::a_slow_reader_overflows_its_socket,
+    },
+    Case {
+        name: "the_bounds_hold_the_link_capacity",
+        run: search::the_bounds_hold_the_link_capacity,
+    },
+    Case {
+        name: "a_starved_sender_is_the_limit_and_not_loss",
+        run: search::a_starved_sender_is_the_limit_and_not_loss,
+    },
+];
+
+fn main() -> ExitCode {
+    namespace_main(enter_user_namespace, CASES)
+}

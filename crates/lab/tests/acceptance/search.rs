@@ -1,0 +1,96 @@
+//! The saturation search against a link of known rate, and against a sender that cannot keep up.
+
+use crate::bench_rig::Rig;
+use linerate_lab::run::{SaturatePlan, saturate};
+use linerate_model::run::{BoundedBy, GoalResult, Limit};
+use linerate_model::spec::{Pace, Pinning, TestSpec};
+use linerate_model::{BitRate, FrameOverhead, Layer};
+use linerate_testbed::{Link, LinkConfig};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const LINK: BitRate = BitRate::from_bps(100_000_000);
+const PAYLOAD: u64 = 1448;
+
+fn plan(seed: u64) -> SaturatePlan {
+    let spec = TestSpec {
+        seed,
+        ..TestSpec::udp_datagrams(Pace::Unpaced)
+    };
+    SaturatePlan {
+        max_load: BitRate::from_bps(1_000_000_000),
+        budget: Duration::from_secs(30),
+        ..SaturatePlan::new(spec)
+    }
+}
+
+fn zero_loss(goals: &[GoalResult]) -> &GoalResult {
+    goals
+        .iter()
+        .find(|goal| goal.loss_goal.get() == 0.0)
+        .unwrap()
+}
+
+pub(crate) fn the_bounds_hold_the_link_capacity() {
+    let rig = Rig::shaped(LinkConfig {
+        rate: Some(LINK),
+        ..LinkConfig::default()
+    });
+    let capacity = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, LINK, PAYLOAD);
+    let run = rig.run(|context, target| saturate(context, target, &plan(1)));
+    let goal = zero_loss(&run.goals);
+    let (lower, upper) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
+    println!(
+        "true {capacity}: {lower} to {upper}, {} trials, {:?}",
+        goal.trials, goal.time
+    );
+    assert!(goal.reached);
+    assert!(
+        lower <= capacity && capacity <= upper,
+        "{capacity} is not within {lower} to {upper}"
+    );
+    assert!(goal.width.unwrap().get() <= 0.005);
+    assert_eq!(goal.bounded_by, Some(BoundedBy::Loss));
+    assert_eq!(
+        run.verdict.as_ref().unwrap().limit,
+        Limit::Link,
+        "{:?}",
+        run.verdict
+    );
+    rig.close();
+}
+
+/// The sender shares its core with busy loops: it offers less than asked, and that is not loss.
+pub(crate) fn a_starved_sender_is_the_limit_and_not_loss() {
+    let rig = Rig::over(Link::Direct { mtu: 1500 });
+    let running = Arc::new(AtomicBool::new(true));
+    let hogs: Vec<_> = (0..6).map(|_| hog(&running)).collect();
+    let mut plan = plan(1);
+    plan.max_load = BitRate::from_bps(100_000_000_000);
+    plan.spec.pinning = Pinning {
+        local: Some(0),
+        remote: Some(1),
+    };
+    let run = rig.run(move |context, target| saturate(context, target, &plan));
+    running.store(false, Ordering::Relaxed);
+    hogs.into_iter().for_each(|hog| hog.join().unwrap());
+    let verdict = run.verdict.as_ref().unwrap();
+    for goal in &run.goals {
+        assert_eq!(goal.bounded_by, Some(BoundedBy::Sender), "{goal:?}");
+    }
+    assert_eq!(verdict.limit, Limit::SenderCpu, "{verdict:?}");
+    rig.close();
+}
+
+/// A thread that burns core 0 while `running`.
+fn hog(running: &Arc<AtomicBool>) -> thread::JoinHandle<()> {
+    let running = Arc::clone(running);
+    thread::spawn(move || {
+        linerate_sys::affinity::pin_current_thread(0).unwrap();
+        while running.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    })
+}
