@@ -1,0 +1,167 @@
+//! What every search owes its caller: determinism, ids, refusals, and honest notes.
+
+use super::*;
+
+#[test]
+fn the_same_step_is_asked_until_it_is_recorded() {
+    let mut search = start(config(1));
+    assert_eq!(search.next_step(), search.next_step());
+}
+
+#[test]
+fn the_same_seed_makes_the_same_search() {
+    let (first, second) = (search("noisy", 4), search("noisy", 4));
+    assert_eq!((first.trials, first.goals), (second.trials, second.goals));
+}
+
+#[test]
+fn ids_are_unique_and_kebab_case_and_summaries_are_one_line() {
+    let mut ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
+    assert!(
+        ids.iter()
+            .all(|id| id.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+    );
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), ALL.len());
+    assert!(ALL.iter().all(|kind| !kind.summary().contains('\n')));
+    assert!(find("no-such-search").is_none());
+}
+
+#[test]
+fn every_algorithm_brackets_a_hard_capacity() {
+    for kind in ALL {
+        let config = SearchConfig {
+            time_budget: Duration::from_mins(10),
+            ..config(1)
+        };
+        let mut device = device("hard", 1);
+        let run = run(kind.start(config).unwrap(), |load, duration| {
+            device.measure(load, duration)
+        });
+        for (goal, loss) in run.goals.iter().zip([0.0, 0.001, 0.005]) {
+            let truth = critical(loss).as_f64();
+            // A packet of a trial's ten thousand may decide either way.
+            assert!(goal.reached, "{}: {goal:?}", kind.id());
+            assert!(
+                lower(goal).as_f64() <= truth * 1.0003 && truth * 0.9997 <= upper(goal).as_f64(),
+                "{}: {goal:?}",
+                kind.id()
+            );
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_ends_on_random_answers() {
+    for kind in ALL {
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            let mut device = device("hard", seed);
+            run(kind.start(config(seed)).unwrap(), |load, duration| {
+                TrialOutcome {
+                    loss_ratio: Ratio::clamped(random.unit() - 0.5),
+                    ..device.measure(load, duration)
+                }
+            });
+        }
+    }
+}
+
+type Change = fn(&mut SearchConfig);
+
+#[test]
+fn impossible_configurations_are_refused() {
+    let with = |change: Change| {
+        let mut config = config(1);
+        change(&mut config);
+        Controller::new(config).map(|_| ()).unwrap_err().to_string()
+    };
+    let cases: [(Change, &str); 7] = [
+        (|c| c.min_load = c.max_load, "below the highest load"),
+        (|c| c.goals.clear(), "at least one goal"),
+        (
+            |c| c.goals[0].loss_goal = Ratio::clamped(1.0),
+            "below 100 %",
+        ),
+        (|c| c.goals[0].width = Ratio::ZERO, "goal width"),
+        (
+            |c| c.goals[0].exceed_ratio = Ratio::clamped(1.0),
+            "exceed ratio",
+        ),
+        (
+            |c| c.goals[0].final_trial_duration = Duration::from_millis(50),
+            "must not be shorter than initial",
+        ),
+        (
+            |c| c.goals[0].duration_sum = Duration::from_millis(500),
+            "must not be shorter than one final",
+        ),
+    ];
+    for (change, text) in cases {
+        let message = with(change);
+        assert!(message.contains(text), "{message}");
+    }
+}
+
+/// What no trial of one second can see, the search says.
+#[test]
+fn a_token_bucket_is_noticed_and_its_error_stated() {
+    for seed in 0..SEEDS {
+        let run = search("token-bucket", seed);
+        let note = run.notes.iter().find(|note| note.contains("burst"));
+        assert!(note.is_some_and(|note| note.contains("64 KiB") || note.contains("KiB")));
+        // 64 KiB in one second of 95.7 Mbit/s are 0.55 %.
+        let most = CAPACITY.as_f64() * 1.0056;
+        assert!(lower(&run.goals[0]).as_f64() <= most, "{:?}", run.goals[0]);
+    }
+    for id in [
+        "hard",
+        "queue",
+        "deep-queue",
+        "falling",
+        "noisy",
+        "sender-limited",
+    ] {
+        for seed in 0..SEEDS {
+            let notes = search(id, seed).notes;
+            assert!(
+                notes.iter().all(|note| !note.contains("burst")),
+                "{id} {seed}: {notes:?}"
+            );
+        }
+    }
+}
+
+/// The sender always offers 0.3 % less than it was asked for, which is within its tolerance.
+#[test]
+fn bounds_are_what_was_offered_not_what_was_intended() {
+    for seed in 0..SEEDS {
+        let mut device = device("queue", seed);
+        let run = run(start(config(seed)), |load, duration| TrialOutcome {
+            intended_load: load,
+            ..device.measure(BitRate::from_f64(load.as_f64() * 0.997), duration)
+        });
+        let goal = &run.goals[0];
+        assert!(
+            goal.reached && lower(goal) <= CAPACITY && CAPACITY <= upper(goal),
+            "{seed}: {goal:?}"
+        );
+        assert!(goal.width.unwrap().get() <= 0.005, "{seed}: {goal:?}");
+    }
+}
+
+#[test]
+fn the_curve_shows_the_peak_the_fall_and_the_load_at_which_delay_rises() {
+    for seed in 0..SEEDS {
+        let falling = search("falling", seed).curve;
+        let peak = falling.peak_received.unwrap().as_f64();
+        assert!((peak / CAPACITY.as_f64() - 1.0).abs() < 0.01);
+        assert!(falling.overload_received.unwrap().as_f64() < 0.6 * peak);
+        assert_eq!(falling.delay_rise, None);
+        let queue = search("queue", seed).curve;
+        let rise = queue.delay_rise.unwrap().as_f64();
+        assert!((rise / CAPACITY.as_f64() - 1.0).abs() < 0.01, "{queue:?}");
+        assert_eq!(queue.overload_received, None);
+    }
+}
