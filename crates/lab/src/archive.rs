@@ -27,15 +27,9 @@ pub fn import_logs(context: &mut Context<'_>, files: &[PathBuf]) -> Result<Vec<R
         context.watcher.event(crate::watch::Event::Note(warning));
     }
     let mut runs = imported.runs;
-    for run in &mut runs {
-        conclude(run);
-        if let Some(store) = &context.store {
-            let mut writer = store.create(run)?;
-            for trial in &run.trials {
-                writer.trial(trial)?;
-            }
-            writer.finish(run)?;
-        }
+    runs.iter_mut().for_each(conclude);
+    if let Some(store) = &context.store {
+        store.add_all(&runs)?;
     }
     Ok(runs)
 }
