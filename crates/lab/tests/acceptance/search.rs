@@ -42,16 +42,12 @@ pub(crate) fn the_bounds_hold_the_link_capacity() {
     let run = rig.run(|context, target| saturate(context, target, &plan(1)));
     let goal = zero_loss(&run.goals);
     let (lower, upper) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
-    println!(
-        "true {capacity}: {lower} to {upper}, {} trials, {:?}",
-        goal.trials, goal.time
-    );
-    assert!(goal.reached);
+    assert!(goal.reached, "{goal:?}");
     assert!(
         lower <= capacity && capacity <= upper,
         "{capacity} is not within {lower} to {upper}"
     );
-    assert!(goal.width.unwrap().get() <= 0.005);
+    assert!(goal.width.unwrap().get() <= 0.005, "{goal:?}");
     assert_eq!(goal.bounded_by, Some(BoundedBy::Loss));
     assert_eq!(
         run.verdict.as_ref().unwrap().limit,
@@ -75,7 +71,9 @@ pub(crate) fn a_starved_sender_is_the_limit_and_not_loss() {
     };
     let run = rig.run(move |context, target| saturate(context, target, &plan));
     running.store(false, Ordering::Relaxed);
-    hogs.into_iter().for_each(|hog| hog.join().unwrap());
+    for hog in hogs {
+        hog.join().unwrap();
+    }
     let verdict = run.verdict.as_ref().unwrap();
     for goal in &run.goals {
         assert_eq!(goal.bounded_by, Some(BoundedBy::Sender), "{goal:?}");
