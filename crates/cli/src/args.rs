@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_model::spec::{DatapathChoice, Pace, Pinning, Transport, WaitMode};
 use linerate_model::units::{UnitError, parse_duration};
 use linerate_model::{BitRate, ByteCount, Ratio};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How fast a network path is, where it stops, and why.
@@ -39,6 +39,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, global = true, conflicts_with = "store")]
     pub(crate) no_store: bool,
     /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json).
+    /// `export` writes what it exports.
     #[arg(long, short = 'o', global = true, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -307,9 +308,9 @@ pub(crate) struct ReportArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) run: OneRun,
-    /// Format.
-    #[arg(long, default_value = "json")]
-    pub(crate) format: ExportFormat,
+    /// Format [default: csv for a file whose name ends in .csv, else json].
+    #[arg(long)]
+    pub(crate) format: Option<ExportFormat>,
 }
 
 /// Formats of `export`.
@@ -321,6 +322,16 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One row per reporting interval.
     CsvIntervals,
+}
+
+impl ExportFormat {
+    /// What the name of the file asks for.
+    pub(crate) fn of(file: Option<&Path>) -> Self {
+        match file.and_then(Path::extension) {
+            Some(ending) if ending == "csv" => Self::Csv,
+            _ => Self::Json,
+        }
+    }
 }
 
 /// Wait modes by name.

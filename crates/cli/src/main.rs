@@ -6,11 +6,14 @@ mod commands;
 mod requests;
 mod terminal;
 
+use anyhow::Context as _;
 use args::Cli;
 use clap::Parser;
 use linerate_model::exit::{ExitCode, Failure};
 use std::io;
 use std::process;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 fn main() -> process::ExitCode {
     let cli = match Cli::try_parse() {
@@ -25,7 +28,7 @@ fn main() -> process::ExitCode {
             return exit(code);
         }
     };
-    match commands::dispatch(&cli) {
+    match survive_file_size_limits().and_then(|()| commands::dispatch(&cli)) {
         Ok(code) => exit(code),
         Err(error) if is_closed_pipe(&error) => exit(ExitCode::Done),
         Err(error) => {
@@ -33,6 +36,14 @@ fn main() -> process::ExitCode {
             exit(code_of(&error))
         }
     }
+}
+
+/// Makes a write beyond `ulimit -f` an error that is reported, instead of a signal that kills.
+fn survive_file_size_limits() -> anyhow::Result<()> {
+    let ignored = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, ignored)
+        .context("installing the handler of SIGXFSZ")?;
+    Ok(())
 }
 
 /// The code that the chain's first [`Failure`] asks for.

@@ -1,5 +1,6 @@
 //! What the user sees while a run goes on: a progress bar, JSON lines, or nothing.
 
+use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_lab::watch::{Event, Watcher};
 use serde_json::json;
@@ -100,10 +101,11 @@ impl Watcher for JsonLines {
 }
 
 /// Prints to standard output; a closed pipe is an error, not a panic.
-pub(crate) fn print_line(text: &str) -> io::Result<()> {
+pub(crate) fn print_line(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .context("cannot write to standard output")
 }
 
 /// Prints a note to standard error.
