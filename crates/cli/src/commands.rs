@@ -51,7 +51,19 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
 fn measured(cli: &Cli, work: impl FnOnce(&mut Context<'_>) -> Result<Run>) -> Result<ExitCode> {
     let run = in_context(cli, work)?;
     show_runs(&cli.output, std::slice::from_ref(&run))?;
+    if run.status == RunStatus::Incomplete {
+        terminal::error(&format!("{} was interrupted; {}", run.id, kept(cli)));
+    }
     Ok(verdict_code(&run))
+}
+
+/// What becomes of an interrupted run.
+fn kept(cli: &Cli) -> &'static str {
+    if cli.output.no_store {
+        "nothing was kept of it"
+    } else {
+        "the trials that it had finished are kept"
+    }
 }
 
 /// Gives `work` the store and the watcher that the options ask for.

@@ -32,7 +32,7 @@ fn main() -> process::ExitCode {
         Ok(code) => exit(code),
         Err(error) if is_closed_pipe(&error) => exit(ExitCode::Done),
         Err(error) => {
-            terminal::error(&format!("{error:#}"));
+            terminal::error(&words(&error));
             exit(code_of(&error))
         }
     }
@@ -46,6 +46,17 @@ fn survive_file_size_limits() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The chain of causes as one sentence; a cause that its effect already names is not said twice.
+fn words(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// The code that the chain's first [`Failure`] asks for.
 fn code_of(error: &anyhow::Error) -> ExitCode {
     error
@@ -56,10 +67,9 @@ fn code_of(error: &anyhow::Error) -> ExitCode {
 
 /// Whoever read our output has seen enough.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    let cause = error.root_cause().downcast_ref::<io::Error>();
+    error.is::<terminal::OutputFailed>()
+        && cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn exit(code: ExitCode) -> process::ExitCode {

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_lab::watch::{Event, Watcher};
 use serde_json::json;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 /// The watcher that the output options ask for.
@@ -105,7 +106,17 @@ pub(crate) fn print_line(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")
         .and_then(|()| out.flush())
-        .context("cannot write to standard output")
+        .context(OutputFailed)
+}
+
+/// The context of every failure to print.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutputFailed;
+
+impl fmt::Display for OutputFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot write to standard output")
+    }
 }
 
 /// Prints a note to standard error.
