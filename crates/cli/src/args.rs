@@ -22,6 +22,7 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output and store")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputArgs {
     /// Print one JSON document (schema linerate/run/1) instead of text.
     #[arg(long, global = true, conflicts_with = "stream")]
@@ -32,7 +33,7 @@ pub(crate) struct OutputArgs {
     /// Show no progress bar.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Directory that keeps the runs [default: $LINERATE_STORE, else ~/.local/share/linerate].
+    /// Directory that keeps the runs [default: `LINERATE_STORE`, else ~/.local/share/linerate].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
     /// Keep nothing on disk.
@@ -102,7 +103,7 @@ pub(crate) struct ServeArgs {
     /// Longest single test.
     #[arg(long, default_value = "1h", value_parser = parse_duration)]
     pub(crate) max_duration: Duration,
-    /// Highest intended load a client may ask for; unpaced UDP is then refused.
+    /// Highest intended load a client may ask for; tests without a rate are then refused.
     #[arg(long, value_parser = rate)]
     pub(crate) max_rate: Option<BitRate>,
     /// Interface whose counters belong to the tests [default: the one that carries each client].

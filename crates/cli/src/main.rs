@@ -73,7 +73,6 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn exit(code: ExitCode) -> process::ExitCode {
-    #[expect(clippy::cast_possible_truncation, reason = "codes are below 8")]
     process::ExitCode::from(code as u8)
 }
 

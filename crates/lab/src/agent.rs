@@ -185,10 +185,7 @@ fn accept_loop(
                         let _ = lines.send(said);
                     }));
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    sleep_until(MonoClock.now().after(LOOK))
-                }
-                // A client that is gone before it was accepted, or a moment without descriptors.
+                // Nobody yet; a client that is gone before it was accepted; a moment without descriptors.
                 Err(_) => sleep_until(MonoClock.now().after(LOOK)),
             }
         }

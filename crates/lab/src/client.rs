@@ -151,7 +151,6 @@ impl Client {
         let mut received = None;
         loop {
             match self.driver.turn().map_err(|error| self.failed(&error))? {
-                None => {}
                 Some(News::OwnReports(reports)) => own = reports,
                 Some(News::PeerReports(reports)) => theirs = reports,
                 Some(News::TestOver) => return Ok(outcome(spec.direction, own, theirs)),
@@ -176,7 +175,7 @@ impl Client {
                 Some(News::PeerProgress(progress)) => {
                     received = (spec.direction == Direction::Forward).then_some(progress);
                 }
-                Some(News::Hello(_) | News::TestBegan) => {}
+                None | Some(News::Hello(_) | News::TestBegan) => {}
             }
             let progress = self.driver.progress();
             let go_on = pulse(&Pulse {

@@ -29,7 +29,7 @@ pub(crate) fn sides(role: Role, direction: Direction) -> &'static [Side] {
 
 /// One endpoint through its life.
 enum Stage {
-    Opened(Opened),
+    Opened(Box<Opened>),
     Running(Running),
     Done(Vec<linerate_model::sample::StreamReport>),
 }
@@ -88,7 +88,7 @@ impl Endpoints {
             };
             parts.push(Endpoint {
                 side,
-                stage: Some(Stage::Opened(open(plan)?)),
+                stage: Some(Stage::Opened(Box::new(open(plan)?))),
                 announced: false,
             });
         }

@@ -159,40 +159,22 @@ fn a_killed_run_is_readable() {
 #[test]
 fn what_the_far_end_cannot_do_is_said_with_what_it_can() {
     let place = Place::new();
-    let server = Server::with(&[
-        "--listen",
-        "127.0.0.1:0",
-        "--max-duration",
-        "1s",
-        "--max-rate",
-        "5M",
-    ]);
-    let far = server.address();
+    let limits = "--listen 127.0.0.1:0 --max-duration 1s --max-rate 5M";
+    let server = Server::with(&limits.split(' ').collect::<Vec<_>>());
     let cases = [
         (
-            &["tcp", far, "-t", "1s", "--datapath", "carrier-pigeon"][..],
+            "udp --rate 1M -t 1s --datapath pigeon",
             4,
             "known are sockets",
         ),
-        (
-            &[
-                "udp",
-                far,
-                "--rate=1M",
-                "-t",
-                "1s",
-                "--datapath",
-                "sockets,wings=2",
-            ],
-            4,
-            "wings",
-        ),
-        (&["tcp", far, "-t", "2s"], 2, "1 s"),
-        (&["udp", far, "--rate=6M", "-t", "1s"], 2, "5"),
-        (&["udp", far, "--rate=max", "-t", "1s"], 2, "5"),
+        ("udp --rate 1M -t 1s --datapath sockets,wings=2", 4, "wings"),
+        ("tcp -t 2s", 2, "at most 1s"),
+        ("udp --rate 6M -t 1s", 2, "5.00 Mbit/s"),
+        ("udp --rate max -t 1s", 2, "5.00 Mbit/s"),
     ];
-    for (args, code, word) in cases {
-        place.run(args).failed(code, &[far, word]);
+    for (words, code, word) in cases {
+        let args: Vec<_> = words.split(' ').chain([server.address()]).collect();
+        place.run(&args).failed(code, &[server.address(), word]);
     }
 }
 

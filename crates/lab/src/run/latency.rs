@@ -143,7 +143,7 @@ fn sweep(
                 recorder,
                 client,
                 &spec(plan, size, wait),
-                Some(label),
+                Some(&label),
             )?;
         }
     }
@@ -167,10 +167,10 @@ fn under_load(
         let measured = sweep(context, recorder, client, plan, Some(load));
         let ended_early = traffic.is_finished();
         running.store(false, Ordering::Relaxed);
-        let loaded = traffic
+        let joined = traffic
             .join()
             .expect("invariant: the load thread does not panic");
-        let outcome = loaded.context("the load beside the ping-pong failed")?;
+        let outcome = joined.context("the load beside the ping-pong failed")?;
         if ended_early {
             recorder
                 .run_mut()
@@ -207,7 +207,7 @@ fn load_spec(load: Load) -> TestSpec {
     };
     TestSpec {
         direction: load.direction,
-        stop: Stop::After(Duration::from_secs(3600)),
+        stop: Stop::After(Duration::from_hours(1)),
         ..base
     }
 }

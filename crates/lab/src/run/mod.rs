@@ -37,19 +37,19 @@ pub(crate) fn measure(
     recorder: &mut Recorder,
     client: &mut Client,
     spec: &TestSpec,
-    label: Option<String>,
+    label: Option<&str>,
 ) -> Result<Vec<Trial>> {
     let planned = planned_time(spec);
     let interrupt = context.interrupt;
     let watcher = &mut *context.watcher;
     let outcome = client.run(spec, &mut |pulse: &Pulse| {
-        crate::progress::tell(watcher, pulse, planned, label.as_deref());
+        crate::progress::tell(watcher, pulse, planned, label);
         !interrupt.load(std::sync::atomic::Ordering::Relaxed)
     });
     let outcome = outcome.inspect_err(|error| recorder.give_up(error))?;
     let mut made = trials(recorder.next_index(), spec, outcome);
     for trial in &mut made {
-        trial.label.clone_from(&label);
+        trial.label = label.map(str::to_owned);
         recorder.trial(context, trial.clone())?;
     }
     Ok(made)

@@ -61,7 +61,7 @@ impl Default for PacketFilter {
     }
 }
 
-/// Whether the Ethernet frame is a host's report of its multicast groups to routers (IGMPv3,
+/// Whether the Ethernet frame is a host's report of its multicast groups to routers (`IGMPv3`,
 /// RFC 9776; `MLDv2`, RFC 9777). The kernel sends some within seconds of an interface's start.
 pub(super) fn is_membership_report(frame: &[u8]) -> bool {
     const TO_ROUTERS: [&[u8]; 2] = [
