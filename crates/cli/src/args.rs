@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_model::spec::{DatapathChoice, Pace, Pinning, Transport, WaitMode};
 use linerate_model::units::{UnitError, parse_duration};
 use linerate_model::{BitRate, ByteCount, Ratio};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How fast a network path is, where it stops, and why.
@@ -22,6 +22,7 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output and store")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputArgs {
     /// Print one JSON document (schema linerate/run/1) instead of text.
     #[arg(long, global = true, conflicts_with = "stream")]
@@ -32,13 +33,14 @@ pub(crate) struct OutputArgs {
     /// Show no progress bar.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Directory that keeps the runs [default: $LINERATE_STORE, else ~/.local/share/linerate].
+    /// Directory that keeps the runs [default: `LINERATE_STORE`, else ~/.local/share/linerate].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
     /// Keep nothing on disk.
     #[arg(long, global = true, conflicts_with = "store")]
     pub(crate) no_store: bool,
     /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json).
+    /// `export` writes what it exports.
     #[arg(long, short = 'o', global = true, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -101,7 +103,7 @@ pub(crate) struct ServeArgs {
     /// Longest single test.
     #[arg(long, default_value = "1h", value_parser = parse_duration)]
     pub(crate) max_duration: Duration,
-    /// Highest intended load a client may ask for; unpaced UDP is then refused.
+    /// Highest intended load a client may ask for; tests without a rate are then refused.
     #[arg(long, value_parser = rate)]
     pub(crate) max_rate: Option<BitRate>,
     /// Interface whose counters belong to the tests [default: the one that carries each client].
@@ -307,9 +309,9 @@ pub(crate) struct ReportArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) run: OneRun,
-    /// Format.
-    #[arg(long, default_value = "json")]
-    pub(crate) format: ExportFormat,
+    /// Format [default: csv for a file whose name ends in .csv, else json].
+    #[arg(long)]
+    pub(crate) format: Option<ExportFormat>,
 }
 
 /// Formats of `export`.
@@ -321,6 +323,16 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One row per reporting interval.
     CsvIntervals,
+}
+
+impl ExportFormat {
+    /// What the name of the file asks for.
+    pub(crate) fn of(file: Option<&Path>) -> Self {
+        match file.and_then(Path::extension) {
+            Some(ending) if ending == "csv" => Self::Csv,
+            _ => Self::Json,
+        }
+    }
 }
 
 /// Wait modes by name.

@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
     match &cli.command {
         Command::Demo(args) => demo(cli, args),
-        Command::Serve(args) => serve_until_stopped(args),
+        Command::Serve(args) => serve_until_stopped(cli, args),
         Command::Tcp(args) => {
             let (target, spec) = (requests::target(&args.target)?, requests::tcp(args)?);
             measured(cli, |context| run::single(context, &target, &spec))
@@ -51,11 +51,27 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
 fn measured(cli: &Cli, work: impl FnOnce(&mut Context<'_>) -> Result<Run>) -> Result<ExitCode> {
     let run = in_context(cli, work)?;
     show_runs(&cli.output, std::slice::from_ref(&run))?;
+    if run.status == RunStatus::Incomplete {
+        terminal::error(&format!("{} was interrupted; {}", run.id, kept(cli)));
+    }
     Ok(verdict_code(&run))
+}
+
+/// What becomes of an interrupted run.
+fn kept(cli: &Cli) -> &'static str {
+    if cli.output.no_store {
+        "nothing was kept of it"
+    } else {
+        "the trials that it had finished are kept"
+    }
 }
 
 /// Gives `work` the store and the watcher that the options ask for.
 fn in_context<T>(cli: &Cli, work: impl FnOnce(&mut Context<'_>) -> Result<T>) -> Result<T> {
+    if let Some(path) = &cli.output.output {
+        // Before anything is measured: nobody wants to hear of it afterwards.
+        archive::check_report(path)?;
+    }
     let interrupt = interrupt_flag()?;
     let mut watcher = terminal::watcher(cli.output.stream, cli.output.quiet || cli.output.json);
     let store = if cli.output.no_store {
@@ -93,7 +109,8 @@ fn demo(cli: &Cli, args: &DemoArgs) -> Result<ExitCode> {
     measured(cli, |context| run::demo(context, &plan))
 }
 
-fn serve_until_stopped(args: &ServeArgs) -> Result<ExitCode> {
+fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
+    no_report(&cli.output, "serve")?;
     if let Some(other) = args.speak.iter().find(|name| *name != "native") {
         let message = format!("--speak {other}: this version answers `native` only");
         return Err(Failure::new(ExitCode::Usage, message).into());
@@ -129,12 +146,10 @@ fn report(cli: &Cli, args: &ReportArgs) -> Result<ExitCode> {
         .iter()
         .map(|name| archive::load(&store, name))
         .collect::<Result<Vec<_>>>()?;
-    match &cli.output.output {
-        Some(path) => {
-            archive::write_report(path, &runs)?;
-            terminal::note(&format!("wrote {}", path.display()));
-        }
-        None => terminal::print_line(&archive::render("text", &runs)?)?,
+    if cli.output.output.is_some() {
+        write_report(&cli.output, &runs)?;
+    } else {
+        show_runs(&cli.output, &runs)?;
     }
     Ok(ExitCode::Done)
 }
@@ -143,10 +158,11 @@ fn explain(cli: &Cli, args: &OneRun) -> Result<ExitCode> {
     let mut run = archive::load(&open_store(&cli.output)?, &args.run)?;
     archive::conclude(&mut run);
     if cli.output.json {
-        terminal::print_line(&serde_json::to_string_pretty(&run)?)?;
+        terminal::print_line(&archive::document(std::slice::from_ref(&run))?)?;
     } else {
         terminal::print_line(&archive::explanation(&run))?;
     }
+    write_report(&cli.output, std::slice::from_ref(&run))?;
     Ok(ExitCode::Done)
 }
 
@@ -158,16 +174,21 @@ fn show(cli: &Cli, args: &OneRun) -> Result<ExitCode> {
 
 fn export(cli: &Cli, args: &ExportArgs) -> Result<ExitCode> {
     let run = archive::load(&open_store(&cli.output)?, &args.run.run)?;
-    let text = match args.format {
+    let file = cli.output.output.as_deref();
+    let text = match args.format.unwrap_or_else(|| ExportFormat::of(file)) {
         ExportFormat::Json => archive::to_json(&run),
         ExportFormat::Csv => archive::to_csv(&run),
         ExportFormat::CsvIntervals => archive::to_interval_csv(&run),
     };
-    terminal::print_line(text.trim_end())?;
+    match file {
+        Some(path) => archive::write_text(path, &text)?,
+        None => terminal::print_line(text.trim_end())?,
+    }
     Ok(ExitCode::Done)
 }
 
 fn list(cli: &Cli) -> Result<ExitCode> {
+    no_report(&cli.output, "list")?;
     let listed = archive::list(&open_store(&cli.output)?)?;
     if cli.output.json {
         terminal::print_line(&archive::listing_json(&listed)?)?;
@@ -179,9 +200,6 @@ fn list(cli: &Cli) -> Result<ExitCode> {
 
 /// Shows runs as the options ask, and writes the report file if one is asked for.
 fn show_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
-    if let Some(path) = &output.output {
-        archive::write_report(path, runs)?;
-    }
     if output.stream {
         for run in runs {
             terminal::print_line(&serde_json::to_string(run)?)?;
@@ -190,11 +208,29 @@ fn show_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
         terminal::print_line(&archive::document(runs)?)?;
     } else {
         terminal::print_line(archive::render("text", runs)?.trim_end())?;
-        if let Some(path) = &output.output {
-            terminal::note(&format!("the report is in {}", path.display()));
-        }
+    }
+    write_report(output, runs)
+}
+
+/// Writes the report file if one is asked for.
+fn write_report(output: &OutputArgs, runs: &[Run]) -> Result<()> {
+    let Some(path) = &output.output else {
+        return Ok(());
+    };
+    archive::write_report(path, runs)?;
+    if !(output.quiet || output.json || output.stream) {
+        terminal::note(&format!("the report is in {}", path.display()));
     }
     Ok(())
+}
+
+/// Refuses `-o` where there is nothing to report.
+fn no_report(output: &OutputArgs, command: &str) -> Result<()> {
+    if output.output.is_none() {
+        return Ok(());
+    }
+    let message = format!("`linerate {command}` writes no report; leave out -o");
+    Err(Failure::new(ExitCode::Usage, message).into())
 }
 
 /// The exit code that a finished run deserves.
@@ -231,7 +267,7 @@ fn open_store(output: &OutputArgs) -> Result<linerate_lab::Store> {
             "no place to keep runs: give --store DIR, or --no-store to keep nothing",
         )
     })?;
-    Ok(linerate_lab::Store::open(&dir)?)
+    archive::open_store(&dir)
 }
 
 /// The command line as a shell would take it again.

@@ -6,11 +6,14 @@ mod commands;
 mod requests;
 mod terminal;
 
+use anyhow::Context as _;
 use args::Cli;
 use clap::Parser;
 use linerate_model::exit::{ExitCode, Failure};
 use std::io;
 use std::process;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 fn main() -> process::ExitCode {
     let cli = match Cli::try_parse() {
@@ -25,14 +28,33 @@ fn main() -> process::ExitCode {
             return exit(code);
         }
     };
-    match commands::dispatch(&cli) {
+    match survive_file_size_limits().and_then(|()| commands::dispatch(&cli)) {
         Ok(code) => exit(code),
         Err(error) if is_closed_pipe(&error) => exit(ExitCode::Done),
         Err(error) => {
-            terminal::error(&format!("{error:#}"));
+            terminal::error(&words(&error));
             exit(code_of(&error))
         }
     }
+}
+
+/// Makes a write beyond `ulimit -f` an error that is reported, instead of a signal that kills.
+fn survive_file_size_limits() -> anyhow::Result<()> {
+    let ignored = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, ignored)
+        .context("installing the handler of SIGXFSZ")?;
+    Ok(())
+}
+
+/// The chain of causes as one sentence; a cause that its effect already names is not said twice.
+fn words(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// The code that the chain's first [`Failure`] asks for.
@@ -45,14 +67,12 @@ fn code_of(error: &anyhow::Error) -> ExitCode {
 
 /// Whoever read our output has seen enough.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    let cause = error.root_cause().downcast_ref::<io::Error>();
+    error.is::<terminal::OutputFailed>()
+        && cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn exit(code: ExitCode) -> process::ExitCode {
-    #[expect(clippy::cast_possible_truncation, reason = "codes are below 8")]
     process::ExitCode::from(code as u8)
 }
 

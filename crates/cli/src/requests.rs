@@ -7,7 +7,7 @@ use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
 use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::spec::{Direction, Pace, Pinning, SocketChoice, Stop, TestSpec, validate};
+use linerate_model::spec::{Direction, Pace, SocketChoice, Stop, TestSpec, validate};
 
 pub(crate) fn target(args: &TargetArgs) -> Result<Target, Failure> {
     let ip = match (args.ipv4, args.ipv6) {
@@ -94,7 +94,7 @@ fn traffic(spec: &mut TestSpec, args: &TrafficArgs) {
         _ => Direction::Forward,
     };
     spec.datapath = args.datapath.clone();
-    spec.pinning = args.cpu.unwrap_or(Pinning::default());
+    spec.pinning = args.cpu.unwrap_or_default();
     spec.socket = SocketChoice {
         send_buffer_bytes: args.send_buffer,
         receive_buffer_bytes: args.receive_buffer,

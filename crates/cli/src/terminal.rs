@@ -1,8 +1,10 @@
 //! What the user sees while a run goes on: a progress bar, JSON lines, or nothing.
 
+use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_lab::watch::{Event, Watcher};
 use serde_json::json;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 /// The watcher that the output options ask for.
@@ -100,10 +102,21 @@ impl Watcher for JsonLines {
 }
 
 /// Prints to standard output; a closed pipe is an error, not a panic.
-pub(crate) fn print_line(text: &str) -> io::Result<()> {
+pub(crate) fn print_line(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .context(OutputFailed)
+}
+
+/// The context of every failure to print.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutputFailed;
+
+impl fmt::Display for OutputFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot write to standard output")
+    }
 }
 
 /// Prints a note to standard error.

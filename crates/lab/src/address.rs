@@ -75,7 +75,7 @@ impl FarEnd {
                 "{} has no {choice} address; leave out -4 and -6 to use any",
                 self.host
             );
-            return Err(Failure::new(ExitCode::Peer, message));
+            return Err(Failure::new(ExitCode::Usage, message));
         }
         Ok(fitting)
     }
@@ -195,5 +195,6 @@ mod tests {
             .resolve(IpChoice::V6)
             .unwrap_err();
         assert!(error.message.contains("no IPv6 address"), "{error}");
+        assert_eq!(error.code, ExitCode::Usage);
     }
 }

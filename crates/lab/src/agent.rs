@@ -186,6 +186,7 @@ fn accept_loop(
                     }));
                 }
                 // Nobody there, a client that left before it was accepted, or no descriptor for it now.
+                // Nobody yet; a client that is gone before it was accepted; a moment without descriptors.
                 Err(_) => sleep_until(MonoClock.now().after(LOOK)),
             }
         }

@@ -4,12 +4,13 @@ use crate::context::Context;
 use anyhow::{Context as _, Result};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{RuleOutcome, Run, Verdict};
+use linerate_report::renderers::Renderer;
 use linerate_report::{Report, renderers};
-use linerate_store::{Entry, Listed, Store, export, import};
+use linerate_store::{Entry, Listed, Store, StoreError, export, import};
 use linerate_sys::clock::wall_now;
 use serde_json::json;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Largest log that is read; real ones are far below 1 MiB.
@@ -43,7 +44,7 @@ pub fn conclude(run: &mut Run) {
 
 fn read_log(path: &Path) -> Result<(String, Vec<u8>)> {
     let name = path.display().to_string();
-    let failed = |error: std::io::Error| {
+    let failed = |error: io::Error| {
         Failure::new(
             ExitCode::Plan,
             format!("cannot read {name}: {error}; give a log file that this user may read"),
@@ -57,6 +58,14 @@ fn read_log(path: &Path) -> Result<(String, Vec<u8>)> {
     }
     let bytes = fs::read(path).map_err(failed)?;
     Ok((name, bytes))
+}
+
+/// Opens the store in `dir`, which need not exist yet.
+pub fn open_store(dir: &Path) -> Result<Store> {
+    Store::open(dir).map_err(|error| match error {
+        StoreError::NotADirectory { .. } => Failure::new(ExitCode::Usage, error.to_string()).into(),
+        other => other.into(),
+    })
 }
 
 /// The stored runs, oldest first.
@@ -89,14 +98,51 @@ pub fn render(id: &str, runs: &[Run]) -> Result<String> {
     Ok(renderer.render(&report)?)
 }
 
+/// Whether a report can be written to `path`, as far as can be said before it is made.
+pub fn check_report(path: &Path) -> Result<(), Failure> {
+    renderer_for(path)?;
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    match parent {
+        Some(dir) if !dir.is_dir() => {
+            let message = format!(
+                "cannot write {}: there is no directory {}; create it, or choose another place",
+                path.display(),
+                dir.display()
+            );
+            Err(Failure::new(ExitCode::Usage, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Renders runs into a file; its ending chooses the format. The file appears whole or not at all.
 pub fn write_report(path: &Path, runs: &[Run]) -> Result<()> {
+    check_report(path)?;
+    let text = render(renderer_for(path)?.id(), runs)?;
+    write_text(path, &text)
+}
+
+/// Writes `text` as a file that appears whole or not at all.
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    write_whole(path, text.as_bytes()).map_err(|error| {
+        let message = format!(
+            "cannot write {}: {error}; choose a place with room that this user may write to",
+            path.display()
+        );
+        Failure::new(ExitCode::Other, message).into()
+    })
+}
+
+fn renderer_for(path: &Path) -> Result<&'static dyn Renderer, Failure> {
     let ending = path
         .extension()
         .and_then(|ending| ending.to_str())
         .unwrap_or_default();
-    let renderer = renderers::ALL
+    renderers::ALL
         .iter()
+        .copied()
         .find(|renderer| renderer.extension() == ending)
         .ok_or_else(|| {
             let known: Vec<_> = renderers::ALL
@@ -109,14 +155,11 @@ pub fn write_report(path: &Path, runs: &[Run]) -> Result<()> {
                 known.join(", ")
             );
             Failure::new(ExitCode::Usage, message)
-        })?;
-    let text = render(renderer.id(), runs)?;
-    write_whole(path, text.as_bytes())
-        .with_context(|| format!("writing the report {}", path.display()))
+        })
 }
 
 /// Writes beside the target, then renames: a full disk leaves the old file or none.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp");
     let beside = PathBuf::from(beside);
@@ -128,7 +171,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     if written.is_err() {
         let _ = fs::remove_file(&beside);
     }
-    Ok(written?)
+    written
 }
 
 /// The verdict, its evidence, and what every rule said.

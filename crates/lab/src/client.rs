@@ -176,6 +176,7 @@ impl Client {
                 Some(News::PeerProgress(progress)) => {
                     received = (spec.direction == Direction::Forward).then_some(progress);
                 }
+                None | Some(News::Hello(_) | News::TestBegan) => {}
             }
             let progress = self.driver.progress();
             let go_on = pulse(&Pulse {

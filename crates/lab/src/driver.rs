@@ -140,9 +140,7 @@ impl Driver {
     fn carry_out(&mut self, action: Action) -> Result<Option<News>> {
         match action {
             Action::Send(bytes) => {
-                self.stream
-                    .write_all(&bytes)
-                    .context("writing to the control connection")?;
+                self.send(&bytes)?;
                 Ok(None)
             }
             Action::PeerHello(hello) => Ok(Some(News::Hello(hello))),
@@ -175,6 +173,14 @@ impl Driver {
                 self.clear();
                 Ok(Some(News::Closed))
             }
+        }
+    }
+
+    /// Writes to the far end. One that has hung up may have said why: reading finds that, or the end.
+    fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.stream.write_all(bytes) {
+            Err(error) if is_hang_up(&error) => Ok(()),
+            written => written.context("writing to the control connection"),
         }
     }
 
@@ -325,7 +331,7 @@ impl Driver {
                     self.tell(Input::Timeout)?;
                 }
             }
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => self.tell(Input::Eof)?,
+            Err(error) if is_hang_up(&error) => self.tell(Input::Eof)?,
             Err(error) => return Err(error).context("reading from the control connection"),
         }
         Ok(())
@@ -355,6 +361,14 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Errors that say that the far end has closed the connection.
+fn is_hang_up(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+    )
 }
 
 /// Errors of a read that only mean "nothing yet".

@@ -88,6 +88,19 @@ impl Recorder {
         self.run.parts.push(part);
     }
 
+    /// Ends a run that cannot go on: it stays incomplete and says why.
+    ///
+    /// Nothing more is written to the store afterwards.
+    pub(crate) fn give_up(&mut self, reason: &anyhow::Error) {
+        self.run
+            .notes
+            .push(format!("the run ended early: {reason:#}"));
+        if let Some(writer) = self.writer.take() {
+            // The reason is the error to report; without this note the run stays incomplete all the same.
+            drop(writer.finish(&self.run));
+        }
+    }
+
     /// Ends the run: draws the verdict and writes the final document.
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<Run> {
         self.run.status = status(&self.run, context.interrupted());

@@ -5,7 +5,7 @@
 pub enum ExitCode {
     /// Done.
     Done = 0,
-    /// Anything that has no code of its own.
+    /// Anything that has no code of its own, such as a run that the user interrupted or a full disk.
     Other = 1,
     /// The command line is wrong.
     Usage = 2,
@@ -25,7 +25,7 @@ impl ExitCode {
     /// Every code with one sentence for help and docs, in numeric order.
     pub const ALL: &'static [(Self, &'static str)] = &[
         (Self::Done, "done"),
-        (Self::Other, "anything else"),
+        (Self::Other, "anything else, such as an interrupted run or a full disk"),
         (Self::Usage, "usage: the command line is wrong"),
         (Self::Plan, "the plan or input file is wrong"),
         (Self::HostLacks, "this host lacks something"),

@@ -171,6 +171,8 @@ fn under_load(
             .join()
             .expect("invariant: the load thread does not panic");
         let outcome = carried.context("the load beside the ping-pong failed")?;
+        let joined = traffic
+        let outcome = joined.context("the load beside the ping-pong failed")?;
         if ended_early {
             recorder
                 .run_mut()

@@ -45,7 +45,8 @@ pub(crate) fn measure(
     let outcome = client.run(spec, &mut |pulse: &Pulse| {
         crate::progress::tell(watcher, pulse, planned, label);
         !interrupt.load(std::sync::atomic::Ordering::Relaxed)
-    })?;
+    });
+    let outcome = outcome.inspect_err(|error| recorder.give_up(error))?;
     let mut made = trials(recorder.next_index(), spec, outcome);
     for trial in &mut made {
         trial.label = label.map(str::to_owned);

@@ -58,6 +58,9 @@ fn head(paper: &mut Paper, run: &Run) {
     paper.title(&words::title(run));
     if run.status != RunStatus::Complete {
         paper.alarm("status", words::status(run.status));
+        for note in run.notes.iter().take(MAX_ROWS) {
+            paper.row("", note);
+        }
     }
 }
 

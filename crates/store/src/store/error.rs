@@ -128,6 +128,9 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free space on that file system, or choose another directory for the store"
         }
+        io::ErrorKind::FileTooLarge => {
+            "raise the file size limit (`ulimit -f`), or choose a file system for larger files"
+        }
         io::ErrorKind::PermissionDenied => {
             "make it accessible to this user, or choose another directory for the store"
         }

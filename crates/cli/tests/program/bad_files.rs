@@ -1,0 +1,91 @@
+//! Logs that are not what they should be: nothing of them is stored.
+
+use crate::harness::{Place, fixture, good_log};
+
+/// Imports `log` beside a good one: it is refused with code 3, and the good one is not stored either.
+#[track_caller]
+fn is_refused(log: &[u8], words: &[&str]) {
+    let place = Place::new();
+    place.with("a.log", log);
+    let good = good_log();
+    let ended = place.run(&["import", good.to_str().unwrap(), "a.log"]);
+    ended.failed(3, &[&["a.log"], words].concat());
+    assert_eq!(ended.out, "");
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_log_cut_in_the_middle() {
+    let whole = std::fs::read(good_log()).unwrap();
+    is_refused(
+        &whole[..whole.len() / 2],
+        &[
+            "cut off",
+            "line",
+            "nothing was imported",
+            "give the whole log",
+        ],
+    );
+}
+
+#[test]
+fn an_empty_log() {
+    is_refused(b"", &["empty", "give a log"]);
+}
+
+#[test]
+fn a_binary_file() {
+    is_refused(
+        b"\x7fELF\x02\x01\x01\0\0\0",
+        &["not a text log", "give the tool's own text output"],
+    );
+}
+
+#[test]
+fn a_text_that_is_no_log() {
+    is_refused(b"Dear reader,\n", &["Dear reader", "known are: ", "iperf3"]);
+}
+
+#[test]
+fn a_log_that_is_not_there_and_one_that_is_a_directory() {
+    let place = Place::new();
+    for name in ["missing.log", "."] {
+        let ended = place.run(&["import", name]);
+        ended.failed(3, &["cannot read", name, "give a log file"]);
+    }
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_log_that_was_imported_before() {
+    let place = Place::new();
+    let (first, second) = (good_log(), fixture("tcp/board-receives.client.log"));
+    let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
+    place.run(&["import", first]).done();
+    let ended = place.run(&["import", second, first]);
+    ended.failed(1, &["already in the store", "remove that directory"]);
+    assert_eq!(place.listed().len(), 1, "none of two, or both");
+}
+
+#[test]
+fn a_document_of_another_version_and_a_damaged_one() {
+    let place = Place::new();
+    place.with("later.json", br#"{"schema": "linerate/run/2"}"#);
+    place.with("torn.json", br#"{"schema": "linerate/run/1", "id": "#);
+    let later = place.run(&["show", "./later.json"]);
+    later.failed(2, &["later.json", "linerate/run/2", "use the version"]);
+    let torn = place.run(&["report", "./torn.json"]);
+    torn.failed(2, &["torn.json", "damaged", "line 1"]);
+}
+
+#[test]
+fn a_damaged_run_does_not_hide_the_others() {
+    let place = Place::new();
+    place.run(&["import", good_log().to_str().unwrap()]).done();
+    std::fs::create_dir(place.store().join("broken-run")).unwrap();
+    std::fs::write(place.store().join("broken-run/run.json"), "{").unwrap();
+    let listed = place.listed();
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().any(|run| run["broken"].is_string()));
+    assert!(listed.iter().any(|run| run["status"] == "complete"));
+}

@@ -1,0 +1,185 @@
+//! Stores, reports and far ends in places where they cannot be, and values that are none.
+
+use crate::harness::{Ended, Place, good_log, linerate};
+use std::fs::File;
+use std::process::Stdio;
+
+#[test]
+fn a_rate_that_is_none() {
+    let place = Place::new();
+    for rate in ["10X", "-1", "0", "", "1e999"] {
+        let ended = place.run(&["udp", "127.0.0.1", &format!("--rate={rate}")]);
+        ended.failed(2, &["--rate", "max"]);
+    }
+    place.is_sound_with(0);
+}
+
+#[test]
+fn values_out_of_bounds_are_named() {
+    let place = Place::new();
+    let cases = [
+        (&["tcp", "127.0.0.1", "--payload", "0"][..], "payload"),
+        (
+            &["udp", "127.0.0.1", "--rate", "1M", "--payload", "1M"],
+            "payload",
+        ),
+        (&["tcp", "127.0.0.1", "-t", "0s"], "stop"),
+        (&["tcp", "127.0.0.1", "-P", "129"], "--streams"),
+        (&["tcp", "127.0.0.1", "--cpu", "one"], "--cpu"),
+        (&["latency", "127.0.0.1", "--sizes", "0"], "payload"),
+        (&["latency", "127.0.0.1", "--load", "quic"], "quic"),
+        (&["saturate", "127.0.0.1", "--delay-goal", "fast"], "fast"),
+        (&["saturate", "127.0.0.1", "--duplex"], "--duplex"),
+        (&["serve", "--listen", "here"], "here"),
+        (&["serve", "--allow", "x/8"], "x/8"),
+        (&["serve", "--speak", "esperanto"], "esperanto"),
+    ];
+    for (args, word) in cases {
+        place.run(args).failed(2, &[word]);
+    }
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_search_between_bounds_that_cross() {
+    let place = Place::new();
+    let server = crate::harness::Server::on("127.0.0.1");
+    let ended = place.run(&["saturate", server.address(), "--min", "20M", "--max", "10M"]);
+    ended.failed(2, &["cannot search"]);
+    place.is_sound_with(0);
+}
+
+#[test]
+fn far_ends_that_cannot_be() {
+    let place = Place::new();
+    let cases = [
+        ("http://board", 2, "http://"),
+        ("quic://board", 2, "linerate serve"),
+        ("a b", 2, "not a far end"),
+        ("board:0", 2, "not a far end"),
+        ("[::1", 2, "not a far end"),
+        ("board.invalid", 5, "cannot resolve board.invalid"),
+    ];
+    for (far, code, word) in cases {
+        place.run(&["tcp", far]).failed(code, &[word]);
+    }
+    place.is_sound_with(0);
+}
+
+#[test]
+fn an_address_of_the_other_ip_version() {
+    let place = Place::new();
+    let v6 = place.run(&["tcp", "127.0.0.1", "-6"]);
+    v6.failed(2, &["127.0.0.1", "no IPv6 address", "leave out"]);
+    let v4 = place.run(&["tcp", "::1", "-4"]);
+    v4.failed(2, &["::1", "no IPv4 address", "leave out"]);
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_store_that_is_a_file() {
+    let place = Place::new();
+    std::fs::write(place.store(), "").unwrap();
+    let ended = place.run(&["list"]);
+    ended.failed(2, &["store is not a directory", "choose another place"]);
+}
+
+#[test]
+fn a_store_that_may_not_be_made() {
+    // Nobody may make a directory there, not even root.
+    let log = good_log();
+    let ended = Ended::of(
+        linerate()
+            .arg("import")
+            .arg(log)
+            .args(["--store", "/sys/kernel/linerate"]),
+    );
+    ended.failed(
+        1,
+        &[
+            "cannot create the store at /sys/kernel/linerate",
+            "another directory",
+        ],
+    );
+}
+
+#[test]
+fn no_place_for_a_store() {
+    let mut command = linerate();
+    command
+        .arg("list")
+        .env_remove("HOME")
+        .env_remove("XDG_DATA_HOME");
+    Ended::of(&mut command).failed(2, &["--store DIR", "--no-store"]);
+}
+
+#[test]
+fn runs_that_are_not_there() {
+    let place = Place::new();
+    place
+        .run(&["show", "last"])
+        .failed(2, &["no run in", "yet"]);
+    place.run(&["import", good_log().to_str().unwrap()]).done();
+    let missing = place.run(&["report", "last", "2026"]);
+    missing.failed(2, &["\"2026\"", "linerate list"]);
+}
+
+#[test]
+fn a_report_of_no_known_format_or_in_no_directory_is_refused_before_anything_is_done() {
+    let place = Place::new();
+    let log = good_log();
+    for (file, word) in [
+        ("/dev/full", ".html"),
+        ("report.pdf", ".html"),
+        ("missing/report.html", "no directory missing"),
+    ] {
+        let ended = place.run(&["import", log.to_str().unwrap(), "-o", file]);
+        ended.failed(2, &[file, word]);
+        assert_eq!(ended.out, "");
+    }
+    place
+        .run(&["list", "-o", "list.html"])
+        .failed(2, &["leave out -o"]);
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_report_on_a_full_device_leaves_the_result_on_the_screen_and_in_the_store() {
+    let place = Place::new();
+    let log = good_log();
+    // The report is written under this name first.
+    std::os::unix::fs::symlink("/dev/full", place.file("report.html.tmp")).unwrap();
+    let ended = place.run(&["import", log.to_str().unwrap(), "-o", "report.html"]);
+    ended.failed(
+        1,
+        &[
+            "cannot write report.html",
+            "No space left",
+            "choose a place",
+        ],
+    );
+    assert!(ended.out.contains("result"), "{}", ended.out);
+    assert_eq!(place.listed().len(), 1);
+    assert!(!place.file("report.html").exists());
+    place
+        .run(&["report", "last", "-o", "report.html", "--quiet"])
+        .done();
+    assert!(place.file("report.html").exists());
+}
+
+#[test]
+fn standard_output_that_is_full_or_closed() {
+    let place = Place::new();
+    let mut full = place.command(&["list"]);
+    full.stdout(File::create("/dev/full").unwrap())
+        .stderr(Stdio::piped());
+    let full = Ended::from(full.spawn().unwrap().wait_with_output().unwrap());
+    full.failed(1, &["cannot write to standard output", "No space left"]);
+
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut closed = place.command(&["list"]);
+    closed.stdout(writer).stderr(Stdio::piped());
+    let closed = Ended::from(closed.spawn().unwrap().wait_with_output().unwrap());
+    assert_eq!((closed.code, closed.err.as_str()), (Some(0), ""));
+}

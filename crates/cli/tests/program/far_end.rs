@@ -1,0 +1,203 @@
+//! Far ends that are busy, gone, silent, or something else; and users who have seen enough.
+
+use crate::harness::{Place, Running, Server};
+use rustix::process::Signal;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+/// A far end that says `words` to its first client, then listens until the client leaves.
+fn says(words: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        client.write_all(words).unwrap();
+        let _ = client.read_to_end(&mut Vec::new());
+    });
+    address
+}
+
+#[test]
+fn a_port_in_use() {
+    let server = Server::on("127.0.0.1");
+    let ended = Place::new().run(&["serve", "--listen", server.address()]);
+    ended.failed(4, &[server.address(), "in use", "--listen"]);
+}
+
+#[test]
+fn nobody_listens() {
+    let place = Place::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let ended = place.run(&["tcp", &address]);
+    ended.failed(5, &[&address, "refused", "start `linerate serve`"]);
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_far_end_of_another_version() {
+    let place = Place::new();
+    let ended = place.run(&["udp", &says(b"linerate\0\x02"), "--rate", "1M"]);
+    ended.failed(5, &["version 2", "speaks 1", "use the same version"]);
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_far_end_that_is_something_else() {
+    let place = Place::new();
+    for (words, name) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "HTTP"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "SSH"),
+        (b"\x09", "iperf3"),
+        (b"220 mail ESMTP\r\n", "unknown protocol"),
+    ] {
+        let ended = place.run(&["tcp", &says(words)]);
+        ended.failed(5, &["127.0.0.1:", name, "linerate serve"]);
+    }
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_far_end_that_says_nothing() {
+    let place = Place::new();
+    let ended = place.run(&["tcp", &says(b""), "--timeout", "300ms"]);
+    ended.failed(5, &["nothing was heard", "0.3 s"]);
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_far_end_that_hangs_up() {
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let hang_up = thread::spawn(move || drop(listener.accept().unwrap()));
+    place
+        .run(&["tcp", &address])
+        .failed(5, &[&address, "closed"]);
+    hang_up.join().unwrap();
+    place.is_sound_with(0);
+}
+
+#[test]
+fn a_far_end_that_disappears_in_mid_test() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let address = server.address().to_owned();
+    let mut test = Running::start(&mut place.command(&["tcp", &address, "-t", "1m", "--stream"]));
+    let rest = test.await_line("\"event\":\"progress\"");
+    server.kill();
+    let ended = test.end(rest);
+    ended.failed(
+        5,
+        &[
+            &address,
+            "closed the control connection",
+            "it was stopped, or it crashed",
+        ],
+    );
+    let shown = place.run(&["show", "last"]).done();
+    assert!(shown.contains("the run ended early: "), "{shown}");
+    place.is_sound_with(1);
+}
+
+#[test]
+fn a_user_who_has_seen_enough() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        let server = Server::on("127.0.0.1");
+        let args = [
+            "udp",
+            server.address(),
+            "--rate",
+            "1M",
+            "-t",
+            "1m",
+            "--stream",
+        ];
+        let mut test = Running::start(&mut place.command(&args));
+        let rest = test.await_line("\"event\":\"progress\"");
+        test.signal(signal);
+        let ended = test.end(rest);
+        ended.failed(1, &["was interrupted", "are kept"]);
+        place.is_sound_with(1);
+        // The far end is free for the next one.
+        let args = ["udp", server.address(), "--rate", "1M", "-t", "100ms"];
+        place.run(&args).done();
+    }
+}
+
+#[test]
+fn a_search_that_is_interrupted_keeps_its_trials() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let args = ["saturate", server.address(), "--max", "2M", "--stream"];
+    let mut search = Running::start(&mut place.command(&args));
+    let rest = search.await_line("\"event\":\"trial\"");
+    search.signal(Signal::INT);
+    search.end(rest).failed(1, &["was interrupted"]);
+    let document = place.run(&["show", "last", "--json"]).document();
+    assert!(!document["trials"].as_array().unwrap().is_empty());
+    place.is_sound_with(1);
+}
+
+#[test]
+fn a_killed_run_is_readable() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let args = ["saturate", server.address(), "--max", "2M", "--stream"];
+    let mut search = Running::start(&mut place.command(&args));
+    let rest = search.await_line("\"event\":\"trial\"");
+    search.signal(Signal::KILL);
+    assert_eq!(search.end(rest).code, None);
+    let shown = place.run(&["show", "last"]).done();
+    assert!(shown.contains("did not come to its end"), "{shown}");
+    place.is_sound_with(1);
+}
+
+#[test]
+fn what_the_far_end_cannot_do_is_said_with_what_it_can() {
+    let place = Place::new();
+    let limits = "--listen 127.0.0.1:0 --max-duration 1s --max-rate 5M";
+    let server = Server::with(&limits.split(' ').collect::<Vec<_>>());
+    let cases = [
+        (
+            "udp --rate 1M -t 1s --datapath pigeon",
+            4,
+            "known are sockets",
+        ),
+        ("udp --rate 1M -t 1s --datapath sockets,wings=2", 4, "wings"),
+        ("tcp -t 2s", 2, "at most 1s"),
+        ("udp --rate 6M -t 1s", 2, "5.00 Mbit/s"),
+        ("udp --rate max -t 1s", 2, "5.00 Mbit/s"),
+    ];
+    for (words, code, word) in cases {
+        let args: Vec<_> = words.split(' ').chain([server.address()]).collect();
+        place.run(&args).failed(code, &[server.address(), word]);
+    }
+}
+
+#[test]
+fn strangers_do_not_stop_the_server_and_it_ends_when_asked() {
+    let server = Server::on("127.0.0.1");
+    let mut stranger = TcpStream::connect(server.address()).unwrap();
+    stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    stranger.read_to_end(&mut Vec::new()).unwrap();
+    Place::new()
+        .run(&["tcp", server.address(), "-t", "100ms"])
+        .done();
+    let (code, said) = server.stop(Signal::TERM);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("HTTP (a web client)"), "{said}");
+}
+
+#[test]
+fn a_server_for_one_client_ends_after_it() {
+    let server = Server::with(&["--listen", "127.0.0.1:0", "--once"]);
+    Place::new()
+        .run(&["tcp", server.address(), "-t", "100ms"])
+        .done();
+    let (code, _) = server.ended();
+    assert_eq!(code, Some(0));
+}

@@ -1,0 +1,273 @@
+//! Runs the program and looks at what it leaves behind.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Lines, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
+
+/// The program with an environment that does not depend on who runs the tests.
+pub(crate) fn linerate() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
+    command
+        .stdin(Stdio::null())
+        .env_remove("LINERATE_STORE")
+        .env_remove("COLUMNS")
+        .env_remove("LINES");
+    command
+}
+
+/// A log of another tool, from the fixtures of the store.
+pub(crate) fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../store/tests/fixtures/published/hifive-unleashed")
+        .join(path)
+}
+
+/// A whole iperf3 log of one TCP test.
+pub(crate) fn good_log() -> PathBuf {
+    fixture("tcp/board-sends.client.log")
+}
+
+/// A directory that is gone after the test, with a store in it.
+pub(crate) struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// A file of this directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Writes a file of this directory.
+    pub(crate) fn with(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.file(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.file("store")
+    }
+
+    /// The program over this store, in this directory.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = linerate();
+        command
+            .args(args)
+            .arg("--store")
+            .arg(self.store())
+            .current_dir(self.dir.path());
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        Ended::of(&mut self.command(args))
+    }
+
+    /// The store's runs, as `list --json` prints them.
+    pub(crate) fn listed(&self) -> Vec<Value> {
+        let list = self.run(&["list", "--json"]).done();
+        serde_json::from_str(&list).unwrap()
+    }
+
+    /// After a failure: every command over the store works, and shows this many incomplete runs only.
+    #[track_caller]
+    pub(crate) fn is_sound_with(&self, incomplete: usize) {
+        let listed = self.listed();
+        assert_eq!(listed.len(), incomplete, "{listed:?}");
+        for run in &listed {
+            assert_eq!(run["status"], "incomplete", "{run}");
+            let id = run["id"].as_str().unwrap();
+            for command in ["show", "report", "explain", "export"] {
+                let output = self.run(&[command, id]).done();
+                assert!(!output.is_empty(), "{command}");
+            }
+            let document = self.run(&["show", id, "--json"]).document();
+            assert_eq!(document["status"], "incomplete");
+        }
+        self.run(&["import", good_log().to_str().unwrap()]).done();
+        assert_eq!(self.listed().len(), incomplete + 1);
+    }
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ended {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::from(command.output().unwrap())
+    }
+
+    /// It went well and said nothing on standard error; what it printed.
+    #[track_caller]
+    pub(crate) fn done(self) -> String {
+        assert_eq!(
+            (self.code, self.err.as_str()),
+            (Some(0), ""),
+            "{}",
+            self.out
+        );
+        self.out
+    }
+
+    /// It went well and printed one run document that its schema allows.
+    #[track_caller]
+    pub(crate) fn document(self) -> Value {
+        valid(&self.done())
+    }
+
+    /// It failed with `code` and one error, in which each of `words` stands.
+    #[track_caller]
+    pub(crate) fn failed(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        let errors: Vec<_> = self
+            .err
+            .lines()
+            .filter(|line| line.starts_with("linerate: ") || line.starts_with("error: "))
+            .collect();
+        assert_eq!(errors.len(), 1, "{}", self.err);
+        for word in words {
+            assert!(errors[0].contains(word), "{word:?} is not in {}", self.err);
+        }
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        said_once(errors[0]);
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The system's reason stands in an error once.
+#[track_caller]
+fn said_once(error: &str) {
+    assert!(error.matches("(os error").count() <= 1, "{error}");
+}
+
+/// Parses a run document and checks it against the published schema.
+#[track_caller]
+pub(crate) fn valid(text: &str) -> Value {
+    let document: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(linerate_schema_check::validate(&document), Ok(()));
+    document
+}
+
+/// A program that runs beside the test; killed when it goes out of scope.
+pub(crate) struct Running {
+    child: Child,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self { child }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Reads lines of standard output until one has `wanted` in it.
+    #[track_caller]
+    pub(crate) fn await_line(&mut self, wanted: &str) -> Lines<BufReader<ChildStdout>> {
+        let mut lines = BufReader::new(self.child.stdout.take().unwrap()).lines();
+        let found = lines.by_ref().any(|line| line.unwrap().contains(wanted));
+        assert!(found, "the output ended without {wanted}");
+        lines
+    }
+
+    /// Waits for its end; standard output is what follows the awaited line.
+    pub(crate) fn end(mut self, rest: Lines<BufReader<ChildStdout>>) -> Ended {
+        let out: Vec<_> = rest.map(Result::unwrap).collect();
+        let mut err = String::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut err).unwrap();
+        Ended {
+            code: self.child.wait().unwrap().code(),
+            out: out.join("\n"),
+            err,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `linerate serve` on a free port.
+pub(crate) struct Server {
+    running: Running,
+    address: String,
+    /// Kept open, so that the server can go on saying what happens.
+    messages: BufReader<ChildStderr>,
+}
+
+impl Server {
+    pub(crate) fn on(host: &str) -> Self {
+        Self::with(&["--listen", &format!("{host}:0")])
+    }
+
+    pub(crate) fn with(args: &[&str]) -> Self {
+        let mut running = Running::start(linerate().arg("serve").args(args));
+        let mut messages = BufReader::new(running.child.stderr.take().unwrap());
+        let mut line = String::new();
+        messages.read_line(&mut line).unwrap();
+        let address = line.trim().rsplit(' ').next().unwrap().to_owned();
+        assert!(line.starts_with("note: serving"), "{line}");
+        Self {
+            running,
+            address,
+            messages,
+        }
+    }
+
+    /// Where it listens: `127.0.0.1:40000`.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Kills it without a chance to say goodbye.
+    pub(crate) fn kill(self) {
+        self.running.signal(Signal::KILL);
+    }
+
+    /// Asks it to end; its exit code and what it said until then.
+    pub(crate) fn stop(self, signal: Signal) -> (Option<i32>, String) {
+        self.running.signal(signal);
+        self.ended()
+    }
+
+    /// Waits for its end; its exit code and what it said until then.
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.messages.read_to_string(&mut said).unwrap();
+        (self.running.child.wait().unwrap().code(), said)
+    }
+}

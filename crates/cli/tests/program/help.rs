@@ -1,0 +1,61 @@
+//! The command line is a contract: a change of it shows in these files.
+
+use crate::harness::{Ended, linerate};
+
+/// Every command, as the help of the program lists them.
+fn commands() -> Vec<String> {
+    let help = Ended::of(linerate().arg("-h")).done();
+    let (_, list) = help.split_once("Commands:\n").unwrap();
+    list.lines()
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter(|line| !line.starts_with(' '))
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .filter(|name| name != "help")
+        .collect()
+}
+
+#[test]
+fn the_help_of_the_program() {
+    insta::assert_snapshot!("linerate", Ended::of(linerate().arg("--help")).done());
+}
+
+#[test]
+fn the_help_of_each_command() {
+    let commands = commands();
+    assert!(commands.len() > 10, "{commands:?}");
+    for command in commands {
+        let help = Ended::of(linerate().args([&command, "--help"])).done();
+        insta::assert_snapshot!(command, help);
+    }
+}
+
+#[test]
+fn every_command_is_in_the_readme() {
+    let readme = include_str!("../../../../README.md");
+    let (_, table) = readme.split_once("## Commands").unwrap();
+    let table = table.split("\n## ").next().unwrap();
+    for command in commands() {
+        assert!(
+            table.contains(&format!("`{command}`"))
+                || table.contains(&format!("linerate {command}")),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn every_exit_code_is_in_the_readme() {
+    let readme = include_str!("../../../../README.md");
+    for (code, meaning) in linerate_model::exit::ExitCode::ALL {
+        let row = format!("| {} | {meaning} |", *code as i32);
+        assert!(readme.contains(&row), "{row}");
+    }
+}
+
+#[test]
+fn no_command_and_an_unknown_one_are_usage_errors() {
+    assert_eq!(Ended::of(&mut linerate()).code, Some(2));
+    Ended::of(linerate().arg("measure")).failed(2, &["measure"]);
+    Ended::of(linerate().args(["list", "--verbose"])).failed(2, &["--verbose"]);
+}

@@ -1,0 +1,16 @@
+//! The program itself, as a user or a script meets it: output, errors, exit codes, and the store afterwards.
+//!
+//! Asserts no rate and no time: the machine that runs these tests may be slow and busy.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
+mod bad_files;
+mod bad_places;
+mod far_end;
+mod full_disk;
+mod harness;
+mod help;
+mod measure;
+mod stored;
