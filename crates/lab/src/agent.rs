@@ -185,7 +185,6 @@ fn accept_loop(
                         let _ = lines.send(said);
                     }));
                 }
-                // Nobody there, a client that left before it was accepted, or no descriptor for it now.
                 // Nobody yet; a client that is gone before it was accepted; a moment without descriptors.
                 Err(_) => sleep_until(MonoClock.now().after(LOOK)),
             }

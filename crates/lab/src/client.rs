@@ -151,7 +151,6 @@ impl Client {
         let mut received = None;
         loop {
             match self.driver.turn().map_err(|error| self.failed(&error))? {
-                None | Some(News::Hello(_) | News::TestBegan) => {}
                 Some(News::OwnReports(reports)) => own = reports,
                 Some(News::PeerReports(reports)) => theirs = reports,
                 Some(News::TestOver) => return Ok(outcome(spec.direction, own, theirs)),

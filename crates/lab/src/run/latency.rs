@@ -167,11 +167,9 @@ fn under_load(
         let measured = sweep(context, recorder, client, plan, Some(load));
         let ended_early = traffic.is_finished();
         running.store(false, Ordering::Relaxed);
-        let carried = traffic
+        let joined = traffic
             .join()
             .expect("invariant: the load thread does not panic");
-        let outcome = carried.context("the load beside the ping-pong failed")?;
-        let joined = traffic
         let outcome = joined.context("the load beside the ping-pong failed")?;
         if ended_early {
             recorder
