@@ -2,7 +2,7 @@
 
 use super::classify::{Class, Judged, classify, conditional_throughput};
 use super::config::SearchGoal;
-use super::outcome::{Resolution, TrialOutcome};
+use super::outcome::{Resolution, SENDER_TOLERANCE, TrialOutcome};
 use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Ratio};
@@ -272,6 +272,10 @@ impl History {
             upper: result.upper_bound,
         };
         result.width = shown.width().map(Ratio::clamped);
+        // What was offered differs from what was intended by up to the sender's tolerance; more is a
+        // sender that varies, whose limit is not known as closely as asked.
+        let close = goal.width.get() + SENDER_TOLERANCE;
+        result.reached &= result.width.is_some_and(|width| width.get() <= close);
         result
     }
 

@@ -73,6 +73,10 @@ enum Need {
 /// Invalid trials at one load before that load counts as not measurable.
 /// With one trial in ten invalid by chance, one load in ten thousand is wrongly taken for such.
 const INVALID_LIMIT: u32 = 4;
+
+/// Trials in a row that are set aside because the sender fell short of what it has offered before.
+/// Two: with one second in ten disturbed, one search in a hundred takes a disturbance for a limit.
+const DISTURBED_LIMIT: u32 = 2;
 /// Predictions per goal: the first hits on a steady device, the others follow a device whose
 /// forwarding depends on the overload.
 const JUMP_LIMIT: u32 = 8;
@@ -132,7 +136,7 @@ impl Controller {
             None => outcome.duration,
         };
         // A trial without a duration has no rate, whatever it says of itself.
-        outcome.valid &= !outcome.duration.is_zero();
+        outcome.valid &= !outcome.duration.is_zero() && !self.is_disturbed(&outcome);
         let valid = outcome.valid;
         self.history.add(outcome, asked);
         if valid {
@@ -141,6 +145,15 @@ impl Controller {
         } else {
             self.repeat_or_wall();
         }
+    }
+
+    /// Whether the sender fell short of a load that it has offered before: its host had no time for it
+    /// in this trial, which says nothing of the path and nothing of the sender's limit. A sender that
+    /// keeps falling short is limited after all, so only [`DISTURBED_LIMIT`] trials in a row are set aside.
+    fn is_disturbed(&self, outcome: &TrialOutcome) -> bool {
+        let most = self.history.max_offered();
+        let has_offered_it = most.is_some_and(|most| most >= outcome.intended_load);
+        has_offered_it && outcome.is_sender_limited() && self.invalid < DISTURBED_LIMIT
     }
 
     fn repeat_or_wall(&mut self) {

@@ -165,3 +165,27 @@ fn the_curve_shows_the_peak_the_fall_and_the_load_at_which_delay_rises() {
         assert_eq!(queue.overload_received, None);
     }
 }
+
+#[test]
+fn a_sender_that_falls_short_of_what_it_offered_before_was_disturbed_and_not_limited() {
+    for seed in 0..20 {
+        let mut device = Device::hard(CAPACITY, seed);
+        let mut random = Random::new(seed);
+        let run = run(start(config(seed)), |load, duration| {
+            let mut outcome = device.measure(load, duration);
+            // One trial in ten is short of a twentieth of its load.
+            if random.unit() < 0.1 {
+                outcome.offered_load = BitRate::from_f64(outcome.offered_load.as_f64() * 0.95);
+            }
+            outcome
+        });
+        let goal = &run.goals[0];
+        assert!(goal.reached, "seed {seed}: {goal:?}");
+        assert_eq!(
+            goal.bounded_by,
+            Some(BoundedBy::Loss),
+            "seed {seed}: {goal:?}"
+        );
+        assert!(goal.width.unwrap().get() <= 0.006, "seed {seed}: {goal:?}");
+    }
+}
