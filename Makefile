@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo test bench lint fmt docs clean help
+.PHONY: all build demo test bench calibrate lint fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -29,6 +29,10 @@ lint: ## formatting, workspace checks, clippy
 	$(CARGO) fmt --all --check
 	$(CARGO) xtask check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+calibrate: ## search for the capacity of links of known rate; prints how far off it is
+	@ci/need cargo namespaces
+	$(CARGO) run --release --locked -p linerate-lab --example calibrate_search
 
 fmt: ## format the sources
 	@ci/need cargo
