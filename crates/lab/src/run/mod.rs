@@ -43,7 +43,9 @@ pub(crate) fn measure(
     let interrupt = context.interrupt;
     let watcher = &mut *context.watcher;
     let outcome = client.run(spec, &mut |pulse: &Pulse| {
-        crate::progress::tell(watcher, pulse, planned, label);
+        if !pulse.elapsed.is_zero() {
+            crate::progress::tell(watcher, pulse, planned, label);
+        }
         !interrupt.load(std::sync::atomic::Ordering::Relaxed)
     });
     let outcome = outcome.inspect_err(|error| recorder.give_up(error))?;
