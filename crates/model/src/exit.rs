@@ -25,7 +25,10 @@ impl ExitCode {
     /// Every code with one sentence for help and docs, in numeric order.
     pub const ALL: &'static [(Self, &'static str)] = &[
         (Self::Done, "done"),
-        (Self::Other, "anything else, such as an interrupted run or a full disk"),
+        (
+            Self::Other,
+            "anything else, such as an interrupted run or a full disk",
+        ),
         (Self::Usage, "usage: the command line is wrong"),
         (Self::Plan, "the plan or input file is wrong"),
         (Self::HostLacks, "this host lacks something"),

@@ -4,11 +4,13 @@ mod demo;
 mod latency;
 mod saturate;
 mod single;
+mod study;
 
 pub use demo::{DemoPlan, demo};
 pub use latency::{LatencyPlan, Load, latency};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
+pub use study::study;
 
 use crate::client::{Client, Pulse, TestOutcome};
 use crate::context::Context;
