@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Latency(LatencyArgs),
     /// Search for the load at which loss or delay begins.
     Saturate(SaturateArgs),
+    /// Run a study: every combination of factors in a plan file, repeated, in random order.
+    Run(RunArgs),
     /// Say what limits a stored run, and on what evidence.
     Explain(OneRun),
     /// Turn logs of other tools into stored runs.
@@ -280,6 +282,17 @@ pub(crate) struct SaturateArgs {
     pub(crate) budget: Duration,
 }
 
+/// Arguments of `run`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// The plan, a TOML file: `[study]`, `[defaults]`, `[factors]`.
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: PathBuf,
+    /// Go on with an incomplete study of the same plan: its finished runs are taken over.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<String>,
+}
+
 /// One stored run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OneRun {
@@ -414,16 +427,8 @@ fn pinning(text: &str) -> Result<Pinning, String> {
     })
 }
 
-fn datapath(text: &str) -> Result<DatapathChoice, String> {
-    let mut parts = text.split(',');
-    let id = parts.next().unwrap_or_default().to_owned();
-    let params = parts
-        .map(|part| match part.split_once('=') {
-            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-            None => Err(format!("\"{part}\" is not key=value")),
-        })
-        .collect::<Result<_, _>>()?;
-    Ok(DatapathChoice { id, params })
+fn datapath(text: &str) -> Result<DatapathChoice, UnitError> {
+    text.parse()
 }
 
 #[cfg(test)]

@@ -2,16 +2,17 @@
 
 use crate::args::{
     Cli, Command, DemoArgs, ExportArgs, ExportFormat, ImportArgs, OneRun, OutputArgs, ReportArgs,
-    ServeArgs,
+    RunArgs, ServeArgs,
 };
 use crate::{requests, terminal};
 use anyhow::{Context as _, Result};
 use linerate_lab::agent::{AgentPlan, serve};
 use linerate_lab::context::Context;
+use linerate_lab::plan::StudyPlan;
 use linerate_lab::run::DemoPlan;
 use linerate_lab::{archive, run};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Run, RunStatus};
+use linerate_model::run::{Run, RunKind, RunStatus};
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
             let (target, plan) = (requests::target(&args.target)?, requests::saturate(args)?);
             measured(cli, |context| run::saturate(context, &target, &plan))
         }
+        Command::Run(args) => study(cli, args),
         Command::Import(args) => import(cli, args),
         Command::Report(args) => report(cli, args),
         Command::Explain(args) => explain(cli, args),
@@ -107,6 +109,15 @@ fn demo(cli: &Cli, args: &DemoArgs) -> Result<ExitCode> {
         link_delay: args.link_delay,
     };
     measured(cli, |context| run::demo(context, &plan))
+}
+
+fn study(cli: &Cli, args: &RunArgs) -> Result<ExitCode> {
+    let plan = StudyPlan::read(&args.plan)?;
+    let earlier = match &args.resume {
+        Some(name) => Some(archive::load(&open_store(&cli.output)?, name)?),
+        None => None,
+    };
+    measured(cli, |context| run::study(context, &plan, earlier))
 }
 
 fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
@@ -233,12 +244,14 @@ fn no_report(output: &OutputArgs, command: &str) -> Result<()> {
     Err(Failure::new(ExitCode::Usage, message).into())
 }
 
-/// The exit code that a finished run deserves.
+/// The exit code that a finished run deserves. The goals of a demo's parts are not the user's: it is
+/// done when everything was measured, however fast this machine is.
 fn verdict_code(run: &Run) -> ExitCode {
     let missed = |run: &Run| run.goals.iter().any(|goal| !goal.reached);
     match run.status {
         RunStatus::Invalid => ExitCode::Invalid,
         RunStatus::Incomplete => ExitCode::Other,
+        RunStatus::Complete if run.kind == RunKind::Demo => ExitCode::Done,
         RunStatus::Complete if missed(run) || run.parts.iter().any(missed) => ExitCode::GoalMissed,
         RunStatus::Complete => ExitCode::Done,
     }

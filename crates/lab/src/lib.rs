@@ -10,6 +10,7 @@ pub mod context;
 mod describe;
 mod driver;
 mod endpoints;
+pub mod plan;
 mod progress;
 mod recorder;
 pub mod run;

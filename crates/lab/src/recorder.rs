@@ -53,6 +53,7 @@ impl Recorder {
             verdict: None,
             findings: Vec::new(),
             notes: Vec::new(),
+            estimates: Vec::new(),
             parts: Vec::new(),
         };
         let writer = context
@@ -84,8 +85,12 @@ impl Recorder {
     }
 
     /// Adds a run that this run is made of.
-    pub(crate) fn part(&mut self, part: Run) {
+    pub(crate) fn part(&mut self, part: Run) -> Result<()> {
+        if let Some(writer) = &mut self.writer {
+            writer.part(&part)?;
+        }
         self.run.parts.push(part);
+        Ok(())
     }
 
     /// Ends a run that cannot go on: it stays incomplete and says why.
@@ -104,7 +109,7 @@ impl Recorder {
     /// Ends the run: draws the verdict and writes the final document.
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<Run> {
         self.run.status = status(&self.run, context.interrupted());
-        if self.run.kind != RunKind::Demo {
+        if !matches!(self.run.kind, RunKind::Demo | RunKind::Study) {
             let (verdict, findings) = linerate_analysis::diagnose(&self.run);
             self.run.verdict = Some(verdict);
             self.run.findings = findings;

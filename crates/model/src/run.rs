@@ -61,9 +61,25 @@ pub struct Run {
     /// Things the user should know: imprecise sources, clock steps, unusual settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Means over the repetitions of each cell (study).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub estimates: Vec<CellEstimate>,
     /// The runs that this run is made of (demo, study).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Self>,
+}
+
+/// A mean over the repetitions of one cell of a study.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct CellEstimate {
+    /// The cell by its levels: `payload = 64, streams = 2`.
+    pub cell: String,
+    /// Seen from the client.
+    pub direction: Direction,
+    /// The quantity by its key in a trial or goal, which carries the unit: `received_bps`.
+    pub quantity: String,
+    /// Mean, interval and n over the valid runs of the cell.
+    pub estimate: Estimate,
 }
 
 /// What made a run.
@@ -78,6 +94,8 @@ pub enum RunKind {
     Latency,
     /// A search for saturation.
     Saturate,
+    /// `linerate run`: a part for each repetition of each cell.
+    Study,
     /// TCP transfers.
     Tcp,
     /// UDP datagram streams; several trials at several loads make a load curve.
@@ -91,6 +109,7 @@ impl RunKind {
             Self::Demo => "demo",
             Self::Latency => "latency",
             Self::Saturate => "saturate",
+            Self::Study => "study",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
         }

@@ -1,7 +1,7 @@
 //! What to run: one test between two endpoints, as a value that crosses the wire and the store.
 
 use crate::time::{as_optional_seconds, as_seconds};
-use crate::units::{BitRate, ByteCount};
+use crate::units::{BitRate, ByteCount, UnitError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,6 +127,26 @@ pub struct DatapathChoice {
     /// Parameters, parsed by the datapath itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
+}
+
+impl std::str::FromStr for DatapathChoice {
+    type Err = UnitError;
+
+    /// `sockets` or `sockets,gso=true,gro=true`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const WANT: &str = "a datapath such as sockets or sockets,gso=true";
+        let mut parts = text.split(',');
+        let id = parts.next().unwrap_or_default().to_owned();
+        let param = |part: &str| {
+            let (key, value) = part.split_once('=')?;
+            Some((key.to_owned(), value.to_owned()))
+        };
+        let params = parts
+            .map(param)
+            .collect::<Option<_>>()
+            .ok_or_else(|| UnitError::new(text, WANT))?;
+        Ok(Self { id, params })
+    }
 }
 
 impl Default for DatapathChoice {

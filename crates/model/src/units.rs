@@ -413,7 +413,7 @@ pub struct UnitError {
 }
 
 impl UnitError {
-    fn new(text: &str, want: &'static str) -> Self {
+    pub(crate) fn new(text: &str, want: &'static str) -> Self {
         Self {
             text: text.to_owned(),
             want,

@@ -124,6 +124,7 @@ pub(crate) const fn kind(kind: RunKind) -> &'static str {
         RunKind::Demo => "Demonstration",
         RunKind::Latency => "Latency",
         RunKind::Saturate => "Saturation search",
+        RunKind::Study => "Study",
         RunKind::Tcp => "TCP transfer",
         RunKind::Udp => "UDP stream",
     }

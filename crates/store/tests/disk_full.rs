@@ -67,6 +67,7 @@ fn run(id: &str) -> Run {
         verdict: None,
         findings: Vec::new(),
         notes: Vec::new(),
+        estimates: Vec::new(),
         parts: Vec::new(),
     }
 }

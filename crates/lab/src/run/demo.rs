@@ -111,7 +111,7 @@ fn measure_parts(context: &mut Context<'_>, target: &Target, plan: &DemoPlan) ->
         };
         let mut run = (part.run)(&mut inner, target, plan)?;
         run.title = Some(part.name.to_owned());
-        recorder.part(run);
+        recorder.part(run)?;
         before += part.seconds;
     }
     let truth = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, plan.link_rate, 1448);
@@ -186,11 +186,11 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
 }
 
 /// Maps a part's progress into the whole's, and keeps the part's begin and end to itself.
-struct Scaled<'a> {
-    inner: &'a mut dyn Watcher,
-    name: &'a str,
-    offset: f64,
-    scale: f64,
+pub(super) struct Scaled<'a> {
+    pub(super) inner: &'a mut dyn Watcher,
+    pub(super) name: &'a str,
+    pub(super) offset: f64,
+    pub(super) scale: f64,
 }
 
 impl Watcher for Scaled<'_> {

@@ -11,6 +11,8 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
 use linerate_model::spec::{Direction, Pace, Pinning, Stop, TestSpec, Transport, WaitMode};
 use linerate_sys::clock::{MonoClock, sleep_until};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -95,6 +97,27 @@ impl fmt::Display for Load {
 }
 
 impl LatencyPlan {
+    /// The ping-pong of one test, idle.
+    pub(crate) fn of(spec: &TestSpec) -> Self {
+        Self {
+            transport: spec.transport,
+            sizes: vec![spec.payload_bytes],
+            waits: vec![spec.wait],
+            pinning: spec.pinning,
+            time: match spec.stop {
+                Stop::After(time) => time,
+                Stop::Bytes(_) | Stop::Transactions(_) => Duration::from_secs(1),
+            },
+            warm_up: spec.warm_up,
+            load: None,
+        }
+    }
+
+    /// Every setting of its first test, by key.
+    pub(crate) fn values(&self) -> BTreeMap<String, Value> {
+        crate::describe::values(&spec(self, self.sizes[0], self.waits[0]))
+    }
+
     /// The tests that it is made of, without the load.
     pub fn specs(&self) -> Vec<TestSpec> {
         let waits = |&size: &ByteCount| self.waits.iter().map(move |&wait| spec(self, size, wait));
@@ -112,7 +135,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
             transport_name(plan.transport),
             target.far
         ),
-        values: crate::describe::values(&spec(plan, plan.sizes[0], plan.waits[0])),
+        values: plan.values(),
         hosts: client.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;

@@ -4,11 +4,13 @@ mod demo;
 mod latency;
 mod saturate;
 mod single;
+mod study;
 
 pub use demo::{DemoPlan, demo};
 pub use latency::{LatencyPlan, Load, latency};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
+pub use study::study;
 
 use crate::client::{Client, Pulse, TestOutcome};
 use crate::context::Context;
@@ -43,7 +45,9 @@ pub(crate) fn measure(
     let interrupt = context.interrupt;
     let watcher = &mut *context.watcher;
     let outcome = client.run(spec, &mut |pulse: &Pulse| {
-        crate::progress::tell(watcher, pulse, planned, label);
+        if !pulse.elapsed.is_zero() {
+            crate::progress::tell(watcher, pulse, planned, label);
+        }
         !interrupt.load(std::sync::atomic::Ordering::Relaxed)
     });
     let outcome = outcome.inspect_err(|error| recorder.give_up(error))?;

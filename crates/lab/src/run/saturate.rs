@@ -14,7 +14,8 @@ use linerate_model::run::{Run, RunKind, Trial};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, Quantile, Ratio};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What to search for.
@@ -48,6 +49,21 @@ impl SaturatePlan {
             width: Ratio::clamped(0.005),
             budget: Duration::from_mins(1),
         }
+    }
+
+    /// Every setting, by key.
+    pub(crate) fn values(&self) -> BTreeMap<String, Value> {
+        let mut values = crate::describe::values(&self.spec);
+        let delay_goal = self.delay_goal.map(|goal| goal.to_string());
+        values.extend([
+            ("loss_goals_ratio".to_owned(), json!(self.loss_goals)),
+            ("delay_goal".to_owned(), json!(delay_goal)),
+            ("min_load_bps".to_owned(), json!(self.min_load)),
+            ("max_load_bps".to_owned(), json!(self.max_load)),
+            ("width_ratio".to_owned(), json!(self.width)),
+            ("budget_s".to_owned(), json!(self.budget.as_secs_f64())),
+        ]);
+        values
     }
 
     fn config(&self) -> SearchConfig {
@@ -133,16 +149,6 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
 }
 
 fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {
-    let mut values = crate::describe::values(&plan.spec);
-    values.insert("loss_goals_ratio".to_owned(), json!(plan.loss_goals));
-    values.insert(
-        "delay_goal".to_owned(),
-        json!(plan.delay_goal.map(|goal| goal.to_string())),
-    );
-    values.insert("min_load_bps".to_owned(), json!(plan.min_load));
-    values.insert("max_load_bps".to_owned(), json!(plan.max_load));
-    values.insert("width_ratio".to_owned(), json!(plan.width));
-    values.insert("budget_s".to_owned(), json!(plan.budget.as_secs_f64()));
     let way = match plan.spec.direction {
         Direction::Reverse => "from",
         Direction::Forward | Direction::Duplex => "to",
@@ -150,7 +156,7 @@ fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {
     Header {
         kind: RunKind::Saturate,
         title: format!("UDP saturation {way} {}", target.far),
-        values,
+        values: plan.values(),
         hosts: client.hosts(),
     }
 }

@@ -2,11 +2,12 @@
 
 mod paper;
 mod parts;
+mod study;
 
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
 use crate::headline::headlines;
 use crate::words;
-use linerate_model::run::{CpuSide, Delay, Run, RunStatus, TcpSummary, Trial};
+use linerate_model::run::{CpuSide, Delay, Run, RunKind, RunStatus, TcpSummary, Trial};
 use paper::Paper;
 
 /// Whether a terminal's colours are used.
@@ -28,7 +29,9 @@ const MAX_ROWS: usize = 4;
 pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
     head(&mut paper, run);
-    if run.parts.is_empty() {
+    if run.kind == RunKind::Study {
+        study::means(&mut paper, run);
+    } else if run.parts.is_empty() {
         body(&mut paper, run);
     } else {
         parts::overview(&mut paper, &run.parts);
@@ -37,10 +40,11 @@ pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
     paper.finish()
 }
 
-/// A run and all its parts, each in full.
+/// A run and all its parts, each in full; of a study only its means, since its parts repeat each other.
 pub(crate) fn full_text(run: &Run, width: usize, style: Style) -> String {
     let mut text = summary_text(run, width, style);
-    for part in &run.parts {
+    let apart = run.parts.iter().filter(|_| run.kind != RunKind::Study);
+    for part in apart {
         text.push('\n');
         text.push_str(&full_text(part, width, style));
     }

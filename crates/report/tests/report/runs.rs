@@ -47,6 +47,7 @@ pub(crate) fn bare(kind: RunKind) -> Run {
         verdict: None,
         findings: Vec::new(),
         notes: Vec::new(),
+        estimates: Vec::new(),
         parts: Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! <store>/<id>/header.json   the run without trials; written first, atomically
 //!              trials.jsonl  one trial per line, appended and flushed; gone once run.json is there
+//!              parts.jsonl   one run that this run is made of per line, likewise; only if it has any
 //!              run.json      the whole run document; written last, atomically
 //! ```
 //!
@@ -30,6 +31,8 @@ use std::time::SystemTime;
 pub(crate) const HEADER: &str = "header.json";
 /// File of the trials made so far, one JSON document per line.
 pub(crate) const TRIALS: &str = "trials.jsonl";
+/// File of the parts made so far, one run document per line.
+pub(crate) const PARTS: &str = "parts.jsonl";
 /// File of the finished run document.
 pub(crate) const RUN: &str = "run.json";
 

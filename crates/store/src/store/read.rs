@@ -1,9 +1,10 @@
 //! Reading runs, whole or torn.
 
-use super::{HEADER, RUN, StoreError, Summary, TRIALS};
+use super::{HEADER, PARTS, RUN, StoreError, Summary, TRIALS};
 use linerate_model::WallTime;
 use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool, Trial};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde::de::IgnoredAny;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -26,15 +27,22 @@ pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
     let mut run = document(&header)?;
     let path = dir.join(TRIALS);
     let log = Log::read(&path)?;
-    run.trials = log.trials()?;
+    run.trials = log.values::<Trial>()?;
+    let path = dir.join(PARTS);
+    let parts = Log::read(&path)?;
+    run.parts = parts.values::<Run>()?;
     run.status = RunStatus::Incomplete;
-    run.notes.push(match run.trials.len() {
-        0 => "the run did not come to its end; no trial was finished".to_owned(),
-        n => format!("the run did not come to its end; its first {n} trials were kept"),
+    run.notes.push(match (run.trials.len(), run.parts.len()) {
+        (_, parts @ 1..) => {
+            format!("the run did not come to its end; its first {parts} parts were kept")
+        }
+        (0, 0) => "the run did not come to its end; no trial was finished".to_owned(),
+        (n, 0) => format!("the run did not come to its end; its first {n} trials were kept"),
     });
-    if log.torn {
-        run.notes
-            .push("a trial was being written when the run ended; it was dropped".to_owned());
+    if log.torn || parts.torn {
+        run.notes.push(
+            "a trial or part was being written when the run ended; it was dropped".to_owned(),
+        );
     }
     Ok(run)
 }
@@ -158,7 +166,7 @@ impl<'a> Log<'a> {
             .map(|line| &line[..line.len() - 1])
     }
 
-    fn trials(&self) -> Result<Vec<Trial>, StoreError> {
+    fn values<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
         self.lines()
             .enumerate()
             .map(|(index, line)| {

@@ -28,6 +28,7 @@ fn run(id: &str) -> Run {
         verdict: None,
         findings: Vec::new(),
         notes: Vec::new(),
+        estimates: Vec::new(),
         parts: Vec::new(),
     }
 }

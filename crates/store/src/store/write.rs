@@ -1,7 +1,7 @@
 //! Writing a run while it goes on.
 
 use super::files::{LineLog, write_atomically};
-use super::{HEADER, RUN, StoreError, TRIALS};
+use super::{HEADER, PARTS, RUN, StoreError, TRIALS};
 use linerate_model::run::{Run, Trial};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fs::File;
@@ -13,6 +13,7 @@ pub struct RunWriter {
     id: String,
     dir: PathBuf,
     trials: LineLog<File>,
+    parts: Option<LineLog<File>>,
 }
 
 impl RunWriter {
@@ -41,6 +42,7 @@ impl RunWriter {
             id: id.to_owned(),
             dir: dir.to_owned(),
             trials: LineLog::create(&dir.join(TRIALS))?,
+            parts: None,
         })
     }
 
@@ -50,6 +52,18 @@ impl RunWriter {
     pub fn trial(&mut self, trial: &Trial) -> Result<(), StoreError> {
         let line = readable(&self.id, trial)?;
         self.trials.append(line)
+    }
+
+    /// Appends one run that this run is made of, so that it survives this process.
+    ///
+    /// After an error the parts before it are intact, and the next one may be tried.
+    pub fn part(&mut self, part: &Run) -> Result<(), StoreError> {
+        let line = readable(&self.id, part)?;
+        let parts = match &mut self.parts {
+            Some(parts) => parts,
+            none => none.insert(LineLog::create(&self.dir.join(PARTS))?),
+        };
+        parts.append(line)
     }
 
     /// Writes the finished run document, which holds all trials, and ends the run.
@@ -62,8 +76,9 @@ impl RunWriter {
     pub(super) fn write_run(&self, run: &Run) -> Result<(), StoreError> {
         let bytes = readable(&self.id, run)?;
         write_atomically(&self.dir.join(RUN), &bytes)?;
-        // run.json holds every trial; a log that cannot be removed is only a waste of space.
+        // run.json holds every trial and part; a log that cannot be removed is only a waste of space.
         drop(std::fs::remove_file(self.dir.join(TRIALS)));
+        drop(std::fs::remove_file(self.dir.join(PARTS)));
         Ok(())
     }
 

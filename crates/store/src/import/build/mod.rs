@@ -126,6 +126,7 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         verdict: None,
         findings: Vec::new(),
         notes,
+        estimates: Vec::new(),
         parts: Vec::new(),
     }
 }
@@ -268,6 +269,7 @@ fn latency_run(test: LatencyTest) -> Run {
         verdict: None,
         findings: Vec::new(),
         notes: test.notes,
+        estimates: Vec::new(),
         parts: Vec::new(),
     }
 }

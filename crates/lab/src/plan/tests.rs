@@ -1,0 +1,173 @@
+use super::*;
+use linerate_model::ByteCount;
+use linerate_model::spec::{Direction, Pace};
+
+const HEAD: &str = "[study]\nhost = \"10.0.0.2\"\n";
+
+fn plan(rest: &str) -> StudyPlan {
+    StudyPlan::parse(&format!("{HEAD}{rest}")).unwrap()
+}
+
+#[track_caller]
+fn refused(text: &str, words: &[&str]) {
+    let error = StudyPlan::parse(text).unwrap_err();
+    assert_eq!(error.code, ExitCode::Plan);
+    for word in words {
+        assert!(error.message.contains(word), "{word:?} is not in {error}");
+    }
+    assert_eq!(error.message.lines().count(), 1, "{error}");
+}
+
+#[test]
+fn every_combination_of_levels_is_a_cell_over_the_defaults() {
+    let plan = plan(
+        "[defaults]\nkind = \"udp\"\nrate = \"10M\"\npayload = 100\n\
+         [factors]\npayload = [64, 1448]\ndirection = [\"forward\", \"reverse\"]",
+    );
+    let labels: Vec<_> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+    assert_eq!(
+        labels,
+        [
+            "direction = forward, payload = 64",
+            "direction = forward, payload = 1448",
+            "direction = reverse, payload = 64",
+            "direction = reverse, payload = 1448",
+        ]
+    );
+    let Test::Single(spec) = &plan.cells[3].test else {
+        panic!("{:?}", plan.cells[3]);
+    };
+    assert_eq!(spec.payload_bytes, ByteCount::new(1448));
+    assert_eq!(spec.direction, Direction::Reverse);
+    assert_eq!(spec.pace, Pace::At("10M".parse().unwrap()));
+}
+
+#[test]
+fn kinds_are_a_factor_like_any_other() {
+    let plan = plan("[factors]\nkind = [\"tcp\", \"latency\", \"saturate\"]");
+    let kinds: Vec<_> = plan
+        .cells
+        .iter()
+        .map(|cell| cell.test.values()["test"].clone())
+        .collect();
+    assert_eq!(kinds, ["single", "latency", "saturate"]);
+}
+
+#[test]
+fn each_repetition_measures_every_cell_once_in_an_order_of_its_own() {
+    let text = "repetitions = 20\nseed = 7\n[defaults]\nkind = \"tcp\"\n[factors]\nstreams = [1, 2, 3, 4, 5, 6]";
+    let order = plan(text).order();
+    assert_eq!(order, plan(text).order(), "the seed decides");
+    let rounds: Vec<Vec<usize>> = order
+        .chunks(6)
+        .map(|round| round.iter().map(|run| run.1).collect())
+        .collect();
+    for round in &rounds {
+        let mut cells = round.clone();
+        cells.sort_unstable();
+        assert_eq!(cells, [0, 1, 2, 3, 4, 5]);
+    }
+    assert!(rounds.iter().any(|round| *round != rounds[0]));
+    assert_ne!(order, plan(&text.replace("seed = 7", "seed = 8")).order());
+}
+
+#[test]
+fn unknown_keys_are_named_with_their_line_and_the_valid_ones() {
+    refused(
+        &format!("{HEAD}[defaults]\nkind = \"udp\"\npaylod = 64\n"),
+        &["line 5", "\"paylod\"", "payload"],
+    );
+    refused(
+        &format!("{HEAD}[factors]\nflavour = [1]\n"),
+        &["line 4", "\"flavour\"", "streams"],
+    );
+    refused(
+        &format!("{HEAD}repetition = 3\n"),
+        &["line 3", "repetition", "repetitions"],
+    );
+    refused(
+        &format!("{HEAD}[default]\nkind = \"udp\"\n"),
+        &["line 3", "default", "defaults"],
+    );
+}
+
+#[test]
+fn values_that_cannot_be_are_named_with_their_key() {
+    for (settings, words) in [
+        ("kind = \"quic\"", ["line 4", "kind = quic", "tcp, udp"]),
+        (
+            "kind = \"udp\"\nrate = \"10X\"",
+            ["line 5", "rate = 10X", "10M"],
+        ),
+        ("kind = \"tcp\"\npayload = 0", ["payload", "0", "from 1"]),
+        (
+            "kind = \"tcp\"\nstreams = 129",
+            ["streams", "129", "from 1 to 128"],
+        ),
+        (
+            "kind = \"tcp\"\nstreams = true",
+            ["line 5", "streams", "text or a number"],
+        ),
+        (
+            "kind = \"tcp\"\ndirection = \"up\"",
+            ["line 5", "direction = up", "reverse"],
+        ),
+        (
+            "kind = \"latency\"\nrate = \"1M\"",
+            ["line 5", "rate", "only to tcp, udp"],
+        ),
+        (
+            "kind = \"saturate\"\ndirection = \"duplex\"",
+            ["direction", "one direction", "factor"],
+        ),
+        ("kind = \"udp\"", ["line 4", "rate", "max"]),
+        ("time = \"1s\"", ["kind", "tcp", "saturate"]),
+    ] {
+        refused(&format!("{HEAD}[defaults]\n{settings}\n"), &words);
+    }
+}
+
+#[test]
+fn studies_without_a_host_a_level_or_a_run_are_refused() {
+    refused("", &["study"]);
+    refused("[study]\ntitle = \"x\"\n", &["line 1", "host"]);
+    refused(
+        "[study]\nhost = \"http://x\"\n",
+        &["line 2", "host", "10.0.0.2"],
+    );
+    let tcp = "[defaults]\nkind = \"tcp\"\n";
+    refused(
+        &format!("{HEAD}{tcp}[factors]\nstreams = []\n"),
+        &["line 6", "streams", "at least one"],
+    );
+    refused(
+        &format!("{HEAD}{tcp}[factors]\nstreams = [1, 1]\n"),
+        &["streams = 1", "twice"],
+    );
+    refused(
+        &format!("{HEAD}repetitions = 0\n{tcp}"),
+        &["line 3", "repetitions = 0"],
+    );
+    refused(
+        &format!("{HEAD}repetitions = 100001\n{tcp}"),
+        &["line 3", "100000"],
+    );
+    refused(&format!("{HEAD}{tcp}[factors\n"), &["line 5"]);
+}
+
+#[test]
+fn a_plan_that_measures_something_else_has_other_values() {
+    let tcp = plan("[defaults]\nkind = \"tcp\"\n").values();
+    assert_eq!(
+        tcp,
+        plan("[defaults]\nkind = \"tcp\" # the same\n").values()
+    );
+    assert_ne!(
+        tcp,
+        plan("[defaults]\nkind = \"tcp\"\nwarm-up = \"1s\"\n").values()
+    );
+    assert_ne!(
+        tcp,
+        plan("seed = 2\nrepetitions = 2\n[defaults]\nkind = \"tcp\"\n").values()
+    );
+}
