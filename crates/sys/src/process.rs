@@ -36,6 +36,10 @@ pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
 }
 
 /// Waits for the end of `child` and reaps it (`wait4`, which std does not offer).
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "taken, so that nobody waits for the same process again"
+)]
 pub fn reap(child: Child) -> io::Result<Ended> {
     let pid = pid_of(&child)?.as_raw_nonzero().get();
     let mut status = 0;

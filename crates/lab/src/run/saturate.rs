@@ -7,8 +7,7 @@ use crate::run::measure;
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
-    DelayGoal, MlrSearch, SearchConfig, SearchGoal, SearchKind as _, Step,
-    TrialOutcome,
+    DelayGoal, MlrSearch, SearchConfig, SearchGoal, SearchKind as _, Step, TrialOutcome,
 };
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, Trial};
