@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_child_that_ends_is_seen_and_reaped_with_its_code() {
         let child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
-        let deadline = MonoClock.now().after(Duration::from_secs(60));
+        let deadline = MonoClock.now().after(Duration::from_mins(1));
         assert!(wait_for_end(&child, deadline).unwrap());
         let ended = reap(child).unwrap();
         assert_eq!(ended.status.code(), Some(3));
