@@ -20,9 +20,10 @@ test: ## everything: lints, unit, conformance, simulation, namespace and browser
 	@ci/need cargo namespaces packages-test
 	@ci/test
 
+# Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
 bench: ## compare with iperf3 and sockperf on this machine; prints ratios with intervals
 	@ci/need cargo namespaces packages-bench
-	$(CARGO) bench --workspace --locked
+	$(CARGO) bench --locked -p linerate-lab --bench peers -- $(BENCH)
 
 lint: ## formatting, workspace checks, clippy
 	@ci/need cargo

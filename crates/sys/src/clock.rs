@@ -20,6 +20,11 @@ pub fn wall_now() -> WallTime {
         .expect("invariant: the kernel's time is in the calendar")
 }
 
+/// Whether `deadline` is now or behind us.
+pub fn has_passed(deadline: MonoInstant) -> bool {
+    MonoClock.now() >= deadline
+}
+
 /// CPU time of the calling thread, user and system.
 pub fn thread_cpu_time() -> Duration {
     Duration::from_nanos(nanos(clock_gettime(ClockId::ThreadCPUTime)))

@@ -1,0 +1,92 @@
+//! What every contender is asked to do, and what is taken from it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// One test, the same for every contender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Activity {
+    /// TCP, one stream, unpaced.
+    Tcp,
+    /// UDP, one stream, unpaced, a datagram per packet.
+    Udp,
+    /// UDP, one stream, unpaced, with GSO at the sender and GRO at the receiver.
+    Aggregated,
+    /// UDP ping-pong, spinning at both ends.
+    PingPong,
+    /// UDP at so many packets per second.
+    Paced(u32),
+}
+
+/// A number that a test gives, with its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Measure {
+    /// Received payload in Gbit/s (L4, receiver).
+    TcpRate,
+    /// User and system time of both whole processes per 10⁹ B received, in s/GB.
+    TcpCpu,
+    /// Datagrams per second, in thousands (sender).
+    UdpSent,
+    /// Datagrams per second, in thousands (receiver).
+    UdpReceived,
+    /// Datagrams per second with GSO, in thousands (sender).
+    AggregatedSent,
+    /// Datagrams per second with GRO, in thousands (receiver).
+    AggregatedReceived,
+    /// Median round trip, in µs.
+    RoundTrip,
+    /// 99th percentile of |gap − intended gap| between packets at the receiving interface, in µs.
+    GapError(u32),
+    /// Packets per second as sent over the intended ones: a gap error is worth nothing without it.
+    PacedRate(u32),
+}
+
+/// What one test of one contender gave.
+pub(crate) type Values = BTreeMap<Measure, f64>;
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TcpRate => f.write_str("TCP, one stream, Gbit/s received"),
+            Self::TcpCpu => f.write_str("TCP, one stream, CPU s/GB, both processes"),
+            Self::UdpSent => write!(f, "UDP {PAYLOAD} B, one by one, kpkt/s sent"),
+            Self::UdpReceived => write!(f, "UDP {PAYLOAD} B, one by one, kpkt/s received"),
+            Self::AggregatedSent => write!(f, "UDP {PAYLOAD} B, GSO+GRO, kpkt/s sent"),
+            Self::AggregatedReceived => write!(f, "UDP {PAYLOAD} B, GSO+GRO, kpkt/s received"),
+            Self::RoundTrip => {
+                write!(
+                    f,
+                    "UDP ping-pong {PING_BYTES} B, spinning, median round trip µs"
+                )
+            }
+            Self::GapError(rate) => write!(f, "pacing {rate} pkt/s, p99 error of the gap µs"),
+            Self::PacedRate(rate) => write!(f, "pacing {rate} pkt/s, rate sent / intended"),
+        }
+    }
+}
+
+/// How long tests are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lengths {
+    /// Of each test.
+    pub(crate) test: Duration,
+    /// What the recorder leaves out after the first packet of a paced test.
+    pub(crate) settle: Duration,
+}
+
+impl Lengths {
+    /// Whole seconds, which is what all peers take.
+    pub(crate) fn seconds(&self) -> String {
+        self.test.as_secs().max(1).to_string()
+    }
+}
+
+/// Payload of the unpaced UDP tests, as Ethernet carries it unfragmented.
+pub(crate) const PAYLOAD: u32 = 1448;
+/// Payload of the paced tests: small, so that 100 000 packets/s load nobody.
+pub(crate) const PACED_PAYLOAD: u32 = 200;
+/// Payload of the ping-pong.
+pub(crate) const PING_BYTES: u32 = 32;
+/// The rates of DESIGN's table, in packets/s.
+pub(crate) const PACES: [u32; 3] = [1_000, 10_000, 100_000];

@@ -1,0 +1,71 @@
+//! A bare C loop, compiled here: what the kernel alone takes for a ping-pong.
+
+use super::{Contender, first_line, words};
+use crate::activity::{Activity, Lengths, Measure, PING_BYTES, Values};
+use crate::lab::Lab;
+use anyhow::{Context as _, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// The compiled loop, or why there is none.
+pub(crate) struct Floor {
+    program: Result<PathBuf, String>,
+}
+
+impl Floor {
+    /// Compiles it into `folder`.
+    pub(crate) fn build(folder: &TempDir) -> Self {
+        let program = folder.path().join("floor");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/floor.c");
+        let output = Command::new("cc")
+            .args(["-O2", "-Wall", source, "-o"])
+            .arg(&program)
+            .output();
+        let program = match output {
+            Ok(output) if output.status.success() => Ok(program),
+            Ok(output) => Err(format!(
+                "cc: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            )),
+            Err(error) => Err(format!(
+                "cc cannot be started ({error}): apt-get install gcc libc6-dev"
+            )),
+        };
+        Self { program }
+    }
+}
+
+impl Contender for Floor {
+    fn name(&self) -> &'static str {
+        "bare C loop"
+    }
+
+    fn version(&self) -> Result<String, String> {
+        self.program.clone()?;
+        let compiler = first_line(Path::new("cc"), "--version", "gcc")?;
+        Ok(format!("floor.c, {compiler}, -O2"))
+    }
+
+    fn offers(&self, activity: Activity) -> Result<(), String> {
+        match activity {
+            Activity::PingPong => Ok(()),
+            _ => Err("it only plays ping-pong".to_owned()),
+        }
+    }
+
+    fn run(&self, lab: &Lab, _: Activity, lengths: Lengths) -> Result<Values> {
+        let program = self.program.clone().map_err(anyhow::Error::msg)?;
+        let (address, port) = (lab.b().ipv4().to_string(), lab.port());
+        let (number, size) = (port.to_string(), PING_BYTES.to_string());
+        let serve = words(&["pong", &address, &number, &size]);
+        let server = lab.serve(&program, &serve, ("udp", port))?;
+        let ping = words(&["ping", &address, &number, &size, &lengths.seconds()]);
+        let client = lab.client(&program, &ping, lengths.test)?;
+        server.stop()?;
+        let mut printed = client.output.split_ascii_whitespace();
+        let median = printed.next().context("the C loop printed nothing")?;
+        let median: f64 = median.parse().context("the C loop's median")?;
+        Ok(Values::from([(Measure::RoundTrip, median / 1e3)]))
+    }
+}

@@ -1,0 +1,102 @@
+//! linerate itself, as the two processes that a user runs.
+
+use super::{Contender, first_line, number, words};
+use crate::activity::{Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, PING_BYTES, Values};
+use crate::lab::Lab;
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A build of linerate.
+pub(crate) struct Linerate {
+    pub(crate) name: &'static str,
+    pub(crate) program: PathBuf,
+    /// For `--wait`.
+    pub(crate) wait: Option<&'static str>,
+}
+
+impl Contender for Linerate {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn version(&self) -> Result<String, String> {
+        first_line(&self.program, "--version", "linerate")
+    }
+
+    fn offers(&self, activity: Activity) -> Result<(), String> {
+        match (self.wait, activity) {
+            (Some(_), Activity::Paced(_)) | (None, _) => Ok(()),
+            (Some(_), _) => Err("another way to wait is compared for pacing only".to_owned()),
+        }
+    }
+
+    fn run(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Values> {
+        let (address, port) = (lab.b().ipv4(), lab.port());
+        let listen = format!("{address}:{port}");
+        let serve = words(&["serve", "--once", "--listen", &listen]);
+        let server = lab.serve(&self.program, &serve, ("tcp", port))?;
+        let seconds = format!("{}s", lengths.seconds());
+        let mut client = test(activity, &listen);
+        client.extend(words(&["-t", &seconds, "--cpu", &lab.pinning()]));
+        if let Some(wait) = self.wait {
+            client.extend(words(&["--wait", wait]));
+        }
+        client.extend(words(&["--json", "--no-store", "--quiet"]));
+        let client = lab.client(&self.program, &client, lengths.test)?;
+        let server = server.finish(lengths.test).context("server")?;
+        let run: Value = serde_json::from_str(&client.output)?;
+        let cpu = client.cpu + server.cpu;
+        values(activity, &run["trials"][0], cpu.as_secs_f64()).context("linerate's document")
+    }
+}
+
+fn test(activity: Activity, far: &str) -> Vec<String> {
+    let payload = PAYLOAD.to_string();
+    match activity {
+        Activity::Tcp => words(&["tcp", far]),
+        Activity::Udp => words(&["udp", far, "--rate", "max", "--payload", &payload]),
+        Activity::Aggregated => {
+            let datapath = "sockets,gso=true,gro=true";
+            words(&[
+                "udp",
+                far,
+                "--rate",
+                "max",
+                "--payload",
+                &payload,
+                "--datapath",
+                datapath,
+            ])
+        }
+        Activity::PingPong => {
+            let size = PING_BYTES.to_string();
+            words(&["latency", far, "--wait", "spin", "--sizes", &size])
+        }
+        Activity::Paced(pace) => {
+            let rate = (u64::from(pace) * u64::from(PACED_PAYLOAD) * 8).to_string();
+            let payload = PACED_PAYLOAD.to_string();
+            words(&["udp", far, "--rate", &rate, "--payload", &payload])
+        }
+    }
+}
+
+fn values(activity: Activity, trial: &Value, cpu_s: f64) -> Result<Values> {
+    let get = |pointer| number(trial, pointer);
+    let packets = |sent, received| -> Result<Values> {
+        Ok(Values::from([
+            (sent, get("/offered_pps")? / 1e3),
+            (received, get("/received_pps")? / 1e3),
+        ]))
+    };
+    Ok(match activity {
+        Activity::Tcp => Values::from([
+            (Measure::TcpRate, get("/received_bps")? / 1e9),
+            (Measure::TcpCpu, cpu_s / (get("/received_bytes")? / 1e9)),
+        ]),
+        Activity::Udp => packets(Measure::UdpSent, Measure::UdpReceived)?,
+        Activity::Aggregated => packets(Measure::AggregatedSent, Measure::AggregatedReceived)?,
+        Activity::PingPong => Values::from([(Measure::RoundTrip, get("/delay/p50_ns")? / 1e3)]),
+        Activity::Paced(_) => Values::new(),
+    })
+}

@@ -1,0 +1,96 @@
+/* The least that a UDP ping-pong costs: two sockets that spin, nothing else.
+ *   floor pong ADDRESS PORT BYTES           answers until it is killed
+ *   floor ping ADDRESS PORT BYTES SECONDS   prints the median round trip in nanoseconds
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { WIDTH_NS = 10, BUCKETS = 100000, MOST = 65536 };
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+/* Spins until a datagram is here; gives up after `patience_ns` (0: never). */
+static int receive(int fd, char *buffer, size_t size, struct sockaddr_in *from, uint64_t patience_ns)
+{
+    uint64_t start = patience_ns ? now() : 0;
+    for (uint64_t spins = 1;; spins++) {
+        socklen_t length = sizeof *from;
+        if (recvfrom(fd, buffer, size, MSG_DONTWAIT, (struct sockaddr *)from, from ? &length : NULL) >= 0)
+            return 1;
+        if (errno != EAGAIN)
+            fail("recvfrom");
+        if (patience_ns && spins % 1024 == 0 && now() - start > patience_ns)
+            return 0;
+    }
+}
+
+static void pong(int fd, const struct sockaddr_in *own, char *buffer, size_t bytes)
+{
+    struct sockaddr_in from;
+    if (bind(fd, (const struct sockaddr *)own, sizeof *own))
+        fail("bind");
+    for (;;) {
+        receive(fd, buffer, bytes, &from, 0);
+        if (sendto(fd, buffer, bytes, 0, (struct sockaddr *)&from, sizeof from) < 0)
+            fail("sendto");
+    }
+}
+
+static void ping(int fd, const struct sockaddr_in *far, char *buffer, size_t bytes, double seconds)
+{
+    static uint32_t counts[BUCKETS];
+    uint64_t begin, end, total = 0, seen = 0;
+    size_t bucket;
+    if (connect(fd, (const struct sockaddr *)far, sizeof *far))
+        fail("connect");
+    begin = now() + 100000000u; /* warm-up */
+    end = begin + (uint64_t)(seconds * 1e9);
+    for (uint64_t sent = now(); sent < end; sent = now()) {
+        if (send(fd, buffer, bytes, 0) < 0)
+            fail("send");
+        if (!receive(fd, buffer, bytes, NULL, 100000000u) || sent < begin)
+            continue;
+        bucket = (size_t)((now() - sent) / WIDTH_NS);
+        counts[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
+        total++;
+    }
+    for (bucket = 0; bucket < BUCKETS && (seen += counts[bucket]) * 2 < total; bucket++)
+        ;
+    printf("%zu %llu\n", bucket * WIDTH_NS + WIDTH_NS / 2, (unsigned long long)total);
+}
+
+int main(int count, char **words)
+{
+    static char buffer[MOST];
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    if (count < 5 || inet_pton(AF_INET, words[2], &address.sin_addr) != 1)
+        return 2;
+    address.sin_port = htons((uint16_t)atoi(words[3]));
+    size_t bytes = (size_t)atoi(words[4]);
+    if (fd < 0 || bytes < 1 || bytes > MOST)
+        return 2;
+    if (!strcmp(words[1], "pong"))
+        pong(fd, &address, buffer, bytes);
+    if (count < 6)
+        return 2;
+    ping(fd, &address, buffer, bytes, atof(words[5]));
+    return 0;
+}

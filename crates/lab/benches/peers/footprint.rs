@@ -1,0 +1,111 @@
+//! Measures without a peer: time of a saturation search, memory and size of the binary.
+
+use crate::lab::Lab;
+use crate::options::Options;
+use crate::process::pause;
+use crate::table::{estimate_text, figure, outcome};
+use anyhow::{Context as _, Result, bail};
+use linerate_analysis::statistics::{Better, USUAL_CONFIDENCE, median, paired_ratio};
+use linerate_model::{BitRate, ByteCount, Clock as _};
+use linerate_sys::clock::MonoClock;
+use linerate_testbed::{Link, LinkConfig};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Wall time of the search on a link of 100 Mbit/s against the manual sweep of the published study.
+pub(crate) fn search_row(program: &Path, options: &Options, cores: [u32; 2]) -> Result<String> {
+    let rate = BitRate::from_bps(100_000_000);
+    let config = LinkConfig::with_rate(rate, ByteCount::new(64 * 1024));
+    let lab = Lab::new(Link::symmetric(config), cores, options.seed)?;
+    let repetitions = options.rounds.min(MOST_SEARCHES);
+    let seconds = (0..repetitions)
+        .map(|_| search(program, &lab))
+        .collect::<Result<Vec<f64>>>()?;
+    let pairs: Vec<_> = seconds.iter().map(|own| (SWEEP_S, *own)).collect();
+    let ratio = paired_ratio(&pairs, USUAL_CONFIDENCE)?;
+    let own = median(&seconds, USUAL_CONFIDENCE)?.point;
+    Ok(format!(
+        "| saturation search, width 0.5 %, link of 100 Mbit/s, wall s | linerate | {} | 13 runs of 10 s | {SWEEP_S} | {} | {} | ≤ 0.25× | {} |",
+        figure(own),
+        estimate_text(&ratio),
+        ratio.n,
+        outcome(&ratio, Better::Lower, Some(0.25))
+    ))
+}
+
+fn search(program: &Path, lab: &Lab) -> Result<f64> {
+    let port = lab.port();
+    let far = format!("{}:{port}", lab.b().ipv4());
+    let word = str::to_owned;
+    let serve = ["serve", "--once", "--listen", &far].map(word);
+    let server = lab.serve(program, &serve, ("tcp", port))?;
+    let client = [
+        "saturate",
+        &far,
+        "--width",
+        "0.5%",
+        "--json",
+        "--no-store",
+        "-q",
+    ]
+    .map(word);
+    let begin = MonoClock.now();
+    lab.client(program, &client, SEARCH_PATIENCE)?;
+    let lasted = MonoClock.now().saturating_since(begin);
+    server.finish(SEARCH_PATIENCE)?;
+    Ok(lasted.as_secs_f64())
+}
+
+/// Resident memory of a server that waits for clients.
+pub(crate) fn memory_row(program: &Path, lab: &Lab) -> Result<String> {
+    let port = lab.port();
+    let listen = format!("{}:{port}", lab.b().ipv4());
+    let serve = ["serve", "--listen", &listen].map(str::to_owned);
+    let server = lab.serve(program, &serve, ("tcp", port))?;
+    pause(IDLE);
+    let status = fs::read_to_string(format!("/proc/{}/status", server.id()))?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.and_then(|line| line.split_ascii_whitespace().nth(1));
+    let kib: f64 = number.context("no VmRSS in /proc")?.parse()?;
+    server.stop()?;
+    let row = limit_row("`linerate serve` idle, resident MiB", kib / 1024.0, 16.0);
+    Ok(row)
+}
+
+/// Size of the binary without symbols.
+pub(crate) fn size_row(program: &Path, folder: &TempDir) -> Result<String> {
+    let stripped = folder.path().join("stripped");
+    let output = Command::new("strip")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(program)
+        .output()
+        .context("strip cannot be started (apt-get install binutils)")?;
+    if !output.status.success() {
+        bail!("strip: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let kib = u32::try_from(fs::metadata(&stripped)?.len() / 1024)?;
+    let mib = f64::from(kib) / 1024.0;
+    Ok(limit_row(
+        "binary stripped, dynamically linked, MiB",
+        mib,
+        8.0,
+    ))
+}
+
+fn limit_row(what: &str, value: f64, most: f64) -> String {
+    let result = if value <= most { "met" } else { "**missed**" };
+    format!(
+        "| {what} | linerate | {} | – | | | 1 | ≤ {most} MiB | {result} |",
+        figure(value)
+    )
+}
+
+/// The published study: 13 runs of 10 s.
+const SWEEP_S: f64 = 130.0;
+const MOST_SEARCHES: u32 = 5;
+const SEARCH_PATIENCE: Duration = Duration::from_secs(200);
+const IDLE: Duration = Duration::from_millis(500);

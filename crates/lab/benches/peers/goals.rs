@@ -1,0 +1,95 @@
+//! The ratios that DESIGN asks for, in the order of its table.
+
+use crate::activity::{Activity, Measure, PACES};
+use linerate_analysis::statistics::Better;
+
+/// linerate's value over a peer's shall be on the good side of `ratio`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Goal {
+    pub(crate) measure: Measure,
+    pub(crate) activity: Activity,
+    /// The linerate that is compared: how it waits.
+    pub(crate) own: &'static str,
+    pub(crate) peer: &'static str,
+    pub(crate) better: Better,
+    /// `None`: shown beside, without a goal of its own.
+    pub(crate) ratio: Option<f64>,
+}
+
+const fn goal(
+    measure: Measure,
+    activity: Activity,
+    peer: &'static str,
+    better: Better,
+    ratio: f64,
+) -> Goal {
+    Goal {
+        measure,
+        activity,
+        own: OWN,
+        peer,
+        better,
+        ratio: Some(ratio),
+    }
+}
+
+/// Every goal that is a ratio to a peer.
+pub(crate) fn goals() -> Vec<Goal> {
+    use Activity::{Aggregated, Paced, PingPong, Tcp, Udp};
+    use Better::{Higher, Lower};
+    let mut goals = vec![
+        goal(Measure::TcpRate, Tcp, "iperf3", Higher, 1.0),
+        goal(Measure::TcpCpu, Tcp, "iperf3", Lower, 1.0),
+        goal(Measure::UdpReceived, Udp, "iperf3", Higher, 1.0),
+        goal(Measure::UdpSent, Udp, "iperf3", Higher, 1.0),
+        goal(
+            Measure::AggregatedReceived,
+            Aggregated,
+            "iperf3",
+            Higher,
+            1.0,
+        ),
+        goal(Measure::AggregatedSent, Aggregated, "iperf3", Higher, 1.0),
+        goal(Measure::RoundTrip, PingPong, "sockperf", Lower, 0.95),
+        goal(Measure::RoundTrip, PingPong, "sfnt-pingpong", Lower, 1.0),
+        goal(Measure::RoundTrip, PingPong, "bare C loop", Lower, 1.03),
+    ];
+    for pace in PACES {
+        for (own, peer) in [
+            (OWN, "iperf3"),
+            (OWN, "iperf2"),
+            (SPINNING, "iperf3"),
+            (SPINNING, "iperf2"),
+        ] {
+            let (error, rate) = (Measure::GapError(pace), Measure::PacedRate(pace));
+            let error = goal(error, Paced(pace), peer, Lower, 0.1);
+            goals.push(Goal { own, ..error });
+            let rate = goal(rate, Paced(pace), peer, Higher, 1.0);
+            goals.push(Goal {
+                own,
+                ratio: None,
+                ..rate
+            });
+        }
+    }
+    goals
+}
+
+/// The same measures against another build of linerate, without goals.
+pub(crate) fn against_before() -> Vec<Goal> {
+    let mut all = goals();
+    all.sort_by_key(|goal| goal.measure);
+    all.dedup_by_key(|goal| goal.measure);
+    for goal in &mut all {
+        goal.peer = BEFORE;
+        goal.ratio = None;
+    }
+    all
+}
+
+/// linerate as it is unless asked otherwise.
+pub(crate) const OWN: &str = "linerate";
+/// linerate with `--wait spin`, which paces each packet by itself at the price of a core.
+pub(crate) const SPINNING: &str = "linerate --wait spin";
+/// Another build of linerate.
+pub(crate) const BEFORE: &str = "before";

@@ -1,0 +1,341 @@
+//! linerate and its peers side by side, on two hosts made of this machine.
+//!
+//! `cargo bench -p linerate-lab --bench peers -- [--rounds N]` prints a Markdown table. Every tool
+//! runs as it is started by a user, two processes, each bound to one core; rounds are interleaved
+//! and their order is drawn, so that what drifts on the machine meets all alike. `cargo test`
+//! runs one tiny round of linerate alone.
+#![forbid(unsafe_code)]
+
+mod activity;
+mod contenders;
+mod footprint;
+mod goals;
+mod lab;
+mod options;
+mod process;
+mod recorder;
+mod table;
+
+use crate::activity::{Activity, Lengths, PACES};
+use crate::contenders::{Contender, Floor, Iperf2, Iperf3, Linerate, Sockperf, perform};
+use crate::goals::{BEFORE, OWN, SPINNING, against_before, goals};
+use crate::lab::Lab;
+use crate::options::{Mode, Options};
+use crate::table::{HEAD, Results};
+use anyhow::{Context as _, Result, bail, ensure};
+use linerate_sys::affinity::allowed_cores;
+use linerate_testbed::Link;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+use std::{fs, io};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            drop(writeln!(io::stderr(), "error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match options::parse(&words)? {
+        Mode::Compare(options) => compare(&options),
+        Mode::Smoke => smoke(),
+        Mode::Ignored => {
+            say("\nrunning 1 test\ntest smoke ... ignored, needs user and network namespaces\n")?;
+            say("test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n")
+        }
+    }
+}
+
+/// One short test of each kind, linerate alone: that they run and give sane values.
+fn smoke() -> Result<()> {
+    say("\nrunning 1 test")?;
+    let result = tiny_round();
+    let (word, passed) = if result.is_ok() {
+        ("ok", 1)
+    } else {
+        ("FAILED", 0)
+    };
+    say(&format!("test smoke ... {word}\n"))?;
+    say(&format!(
+        "test result: {word}. {passed} passed; {} failed; 0 ignored; 0 measured; 0 filtered out\n",
+        1 - passed
+    ))?;
+    result
+}
+
+fn tiny_round() -> Result<()> {
+    let program = build()?;
+    linerate_testbed::enter_user_namespace()?;
+    let lab = Lab::new(Link::Direct { mtu: 1500 }, cores(None)?, 1)?;
+    let linerate = Linerate {
+        name: OWN,
+        program,
+        wait: None,
+    };
+    let lengths = Lengths {
+        test: Duration::from_secs(1),
+        settle: Duration::from_millis(100),
+    };
+    let paced = Activity::Paced(PACES[0]);
+    for activity in [
+        Activity::Tcp,
+        Activity::Udp,
+        Activity::Aggregated,
+        Activity::PingPong,
+        paced,
+    ] {
+        let values =
+            perform(&linerate, &lab, activity, lengths).with_context(|| format!("{activity:?}"))?;
+        let wrong = values
+            .iter()
+            .find(|(_, value)| !value.is_finite() || **value <= 0.0);
+        ensure!(
+            !values.is_empty() && wrong.is_none(),
+            "{activity:?} gave {values:?}"
+        );
+    }
+    footprint::memory_row(&linerate.program, &lab)?;
+    Ok(())
+}
+
+fn compare(options: &Options) -> Result<()> {
+    let program = match &options.linerate {
+        Some(program) => program.clone(),
+        None => build()?,
+    };
+    linerate_testbed::enter_user_namespace()?;
+    let folder = tempfile::tempdir()?;
+    let cores = cores(options.cores)?;
+    let lab = Lab::new(Link::Direct { mtu: 1500 }, cores, options.seed)?;
+    let contenders = contenders(&program, options, &folder);
+    say(&facts(&contenders, options, cores))?;
+    let results = rounds(&contenders, &lab, options);
+    say(HEAD)?;
+    let mut rows = goals();
+    if options.before.is_some() {
+        rows.extend(against_before());
+    }
+    for goal in rows {
+        if wanted_activities(options).contains(&goal.activity) {
+            say(&results.row(&goal))?;
+        }
+    }
+    if is_wanted(options, "search") {
+        say(&or_not_run(
+            "saturation search",
+            footprint::search_row(&program, options, cores),
+        ))?;
+    }
+    if is_wanted(options, "size") {
+        say(&or_not_run(
+            "idle memory",
+            footprint::memory_row(&program, &lab),
+        ))?;
+        say(&or_not_run(
+            "binary size",
+            footprint::size_row(&program, &folder),
+        ))?;
+    }
+    say("")?;
+    for failure in results.failures() {
+        say(&format!("- failed: {failure}"))?;
+    }
+    Ok(())
+}
+
+fn contenders(
+    program: &Path,
+    options: &Options,
+    folder: &tempfile::TempDir,
+) -> Vec<Box<dyn Contender>> {
+    let mut all: Vec<Box<dyn Contender>> = vec![
+        Box::new(Linerate {
+            name: OWN,
+            program: program.to_owned(),
+            wait: None,
+        }),
+        Box::new(Linerate {
+            name: SPINNING,
+            program: program.to_owned(),
+            wait: Some("spin"),
+        }),
+        Box::new(Iperf3 {
+            program: options.iperf3.clone(),
+        }),
+        Box::new(Iperf2),
+        Box::new(Sockperf),
+        Box::new(Floor::build(folder)),
+    ];
+    if let Some(program) = options.before.clone() {
+        all.push(Box::new(Linerate {
+            name: BEFORE,
+            program,
+            wait: None,
+        }));
+    }
+    all
+}
+
+/// All rounds. A failed test is kept as a failure of that round and does not end the others.
+fn rounds(contenders: &[Box<dyn Contender>], lab: &Lab, options: &Options) -> Results {
+    let mut results = Results::default();
+    let mut order = Order(options.seed);
+    let lengths = Lengths {
+        test: Duration::from_secs(options.seconds),
+        settle: Duration::from_millis(200),
+    };
+    let mut takes_part = line_up(contenders, options, &mut results);
+    for round in 1..=options.rounds {
+        drop(writeln!(
+            io::stderr(),
+            "round {round} of {}",
+            options.rounds
+        ));
+        for (activity, able) in &mut takes_part {
+            order.shuffle(able);
+            for contender in able.iter() {
+                let trial = perform(*contender, lab, *activity, lengths);
+                let trial = trial.map_err(|error| format!("{error:#}"));
+                results.push(contender.name(), *activity, trial);
+            }
+        }
+    }
+    results
+}
+
+/// Who can do what; the others' reasons go into `results`.
+fn line_up<'a>(
+    contenders: &'a [Box<dyn Contender>],
+    options: &Options,
+    results: &mut Results,
+) -> Vec<(Activity, Vec<&'a dyn Contender>)> {
+    let able = |activity: Activity| {
+        results.absent("sfnt-pingpong", activity, SFNT.to_owned());
+        let mut able = Vec::new();
+        for contender in contenders {
+            match contender.version().and_then(|_| contender.offers(activity)) {
+                Ok(()) => able.push(contender.as_ref()),
+                Err(why) => results.absent(contender.name(), activity, why),
+            }
+        }
+        (activity, able)
+    };
+    wanted_activities(options).into_iter().map(able).collect()
+}
+
+fn wanted_activities(options: &Options) -> Vec<Activity> {
+    let mut all = vec![
+        ("tcp", Activity::Tcp),
+        ("udp", Activity::Udp),
+        ("gso", Activity::Aggregated),
+        ("ping", Activity::PingPong),
+    ];
+    all.extend(PACES.map(|pace| ("pace", Activity::Paced(pace))));
+    all.retain(|(name, _)| is_wanted(options, name));
+    all.into_iter().map(|(_, activity)| activity).collect()
+}
+
+fn is_wanted(options: &Options, name: &str) -> bool {
+    options.only.is_empty() || options.only.iter().any(|only| only == name)
+}
+
+fn or_not_run(what: &str, row: Result<String>) -> String {
+    row.unwrap_or_else(|error| format!("| {what} | linerate | | | | | 0 | | not run: {error:#} |"))
+}
+
+/// What was compared on what.
+fn facts(contenders: &[Box<dyn Contender>], options: &Options, cores: [u32; 2]) -> String {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let info = read("/proc/cpuinfo");
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name\t: "));
+    let mut lines = vec![
+        format!("- kernel {}", read("/proc/sys/kernel/osrelease").trim()),
+        format!(
+            "- processor {}, core {} sends, core {} receives",
+            model.unwrap_or("unknown"),
+            cores[0],
+            cores[1]
+        ),
+        format!(
+            "- load average at the start {}",
+            read("/proc/loadavg").trim()
+        ),
+        format!(
+            "- {} rounds of {} s per test, order drawn with seed {}; ratio = linerate / peer, pairs of one round",
+            options.rounds, options.seconds, options.seed
+        ),
+    ];
+    for contender in contenders {
+        let version = contender
+            .version()
+            .unwrap_or_else(|why| format!("not run: {why}"));
+        lines.push(format!("- {}: {version}", contender.name()));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Builds the binary with the profile of this benchmark; the path of what was built.
+fn build() -> Result<PathBuf> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--locked", "--quiet", "-p", "linerate-cli"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let status = command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .context("starting cargo to build linerate")?;
+    if !status.success() {
+        bail!("building linerate: {status}");
+    }
+    let own = std::env::current_exe()?;
+    let folder = own.parent().and_then(Path::parent);
+    let program = folder
+        .context("this benchmark is not in target/PROFILE/deps")?
+        .join("linerate");
+    ensure!(program.exists(), "{} was not built", program.display());
+    Ok(program)
+}
+
+fn cores(asked: Option<[u32; 2]>) -> Result<[u32; 2]> {
+    if let Some(cores) = asked {
+        return Ok(cores);
+    }
+    let allowed = allowed_cores()?;
+    let first = *allowed.first().context("no core is allowed")?;
+    Ok([first, *allowed.get(1).unwrap_or(&first)])
+}
+
+fn say(text: &str) -> Result<()> {
+    Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+/// Draws orders, the same for the same seed (`SplitMix64`).
+struct Order(u64);
+
+impl Order {
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from(bits >> 33).expect("invariant: 31 bits fit") % bound
+    }
+}
+
+const SFNT: &str = "sfnt-pingpong is not in Debian, and this benchmark does not drive it";

@@ -1,0 +1,107 @@
+//! Arguments after `cargo bench -- `.
+
+use anyhow::{Context as _, Result, bail};
+use std::path::PathBuf;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) rounds: u32,
+    /// Of each test, in whole seconds.
+    pub(crate) seconds: u64,
+    /// Decides the order of the contenders in each round.
+    pub(crate) seed: u64,
+    /// Cores of the sending and of the receiving host; by default the first two allowed.
+    pub(crate) cores: Option<[u32; 2]>,
+    /// The iperf3 to compare with.
+    pub(crate) iperf3: PathBuf,
+    /// The linerate to measure; by default the one of this workspace is built.
+    pub(crate) linerate: Option<PathBuf>,
+    /// Another build of linerate to run beside.
+    pub(crate) before: Option<PathBuf>,
+    /// Run these tests only.
+    pub(crate) only: Vec<String>,
+}
+
+/// Names for `--only`.
+pub(crate) const TESTS: [&str; 7] = ["tcp", "udp", "gso", "ping", "pace", "search", "size"];
+
+/// What this program was started for.
+pub(crate) enum Mode {
+    /// By `cargo bench`.
+    Compare(Options),
+    /// By `cargo test`: one tiny round of linerate alone.
+    Smoke,
+    /// By `cargo test` without `--ignored`: the smoke test needs namespaces, so it is counted only.
+    Ignored,
+}
+
+/// Cargo passes `--bench` for `cargo bench`; test runs pass options of libtest, which are ignored.
+pub(crate) fn parse(words: &[String]) -> Result<Mode> {
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    if has("--test") || has("--ignored") || has("--include-ignored") {
+        return Ok(Mode::Smoke);
+    }
+    if !has("--bench") {
+        return Ok(Mode::Ignored);
+    }
+    let mut options = Options {
+        rounds: 10,
+        seconds: 2,
+        seed: 1,
+        cores: None,
+        iperf3: "iperf3".into(),
+        linerate: None,
+        before: None,
+        only: Vec::new(),
+    };
+    let mut words = words.iter().filter(|word| *word != "--bench");
+    while let Some(word) = words.next() {
+        let value = words
+            .next()
+            .with_context(|| format!("{word} needs a value\n{USAGE}"))?;
+        set(&mut options, word, value).with_context(|| format!("{word} {value}\n{USAGE}"))?;
+    }
+    Ok(Mode::Compare(options))
+}
+
+fn set(options: &mut Options, word: &str, value: &str) -> Result<()> {
+    match word {
+        "--rounds" => options.rounds = positive(value)?,
+        "--seconds" => options.seconds = positive(value)?.into(),
+        "--seed" => options.seed = value.parse()?,
+        "--cpu" => options.cores = Some(cores(value)?),
+        "--iperf3" => options.iperf3 = value.into(),
+        "--linerate" => options.linerate = Some(value.into()),
+        "--before" => options.before = Some(value.into()),
+        "--only" => options.only = tests(value)?,
+        _ => bail!("there is no such argument"),
+    }
+    Ok(())
+}
+
+fn positive(value: &str) -> Result<u32> {
+    match value.parse()? {
+        0 => bail!("must be 1 or more"),
+        number => Ok(number),
+    }
+}
+
+fn cores(value: &str) -> Result<[u32; 2]> {
+    let (a, b) = value
+        .split_once(',')
+        .context("must be two core numbers such as 0,1")?;
+    Ok([a.parse()?, b.parse()?])
+}
+
+fn tests(value: &str) -> Result<Vec<String>> {
+    let names: Vec<String> = value.split(',').map(str::to_owned).collect();
+    match names.iter().find(|name| !TESTS.contains(&name.as_str())) {
+        Some(name) => bail!("\"{name}\" is none of {}", TESTS.join(", ")),
+        None => Ok(names),
+    }
+}
+
+const USAGE: &str = "usage: cargo bench -p linerate-lab --bench peers -- [--rounds 10] [--seconds 2] \
+    [--seed 1] [--cpu SENDER,RECEIVER] [--iperf3 PATH] [--linerate PATH] [--before PATH] \
+    [--only tcp,udp,gso,ping,pace,search,size]";

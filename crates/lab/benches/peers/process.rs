@@ -1,0 +1,135 @@
+//! Processes on the two hosts: started pinned, ended and reaped whatever happens.
+
+use anyhow::{Context as _, Result, bail};
+use linerate_model::Clock as _;
+use linerate_sys::affinity::pin_current_thread;
+use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::process::{Ended, reap, wait_for_end};
+use linerate_testbed::Host;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A running process and what it prints. Dropping it kills it.
+pub(crate) struct Process {
+    name: String,
+    child: Option<Child>,
+    output: File,
+    errors: File,
+}
+
+/// What an ended process leaves.
+pub(crate) struct Done {
+    /// What it printed.
+    pub(crate) output: String,
+    /// User and system time of the whole process.
+    pub(crate) cpu: Duration,
+}
+
+impl Process {
+    /// Starts `program` on `host`; all its threads may use `core` only, until they pin themselves.
+    pub(crate) fn start(host: &Host, core: u32, program: &Path, words: &[String]) -> Result<Self> {
+        let name = format!("{} {}", program.display(), words.join(" "));
+        let [output, errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
+        let mut command = Command::new(program);
+        command
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(errors.try_clone()?);
+        // A child inherits network and affinity from the thread that starts it.
+        let starter = host.spawn("starter", move || {
+            pin_current_thread(core).context("pinning")?;
+            command.spawn().context("starting")
+        })?;
+        let child = starter
+            .join()
+            .expect("invariant: the starter returns errors");
+        let child = child.with_context(|| name.clone())?;
+        Ok(Self {
+            name,
+            child: Some(child),
+            output,
+            errors,
+        })
+    }
+
+    /// Its process number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child().id()
+    }
+
+    /// Waits for its own end; an exit code other than 0 and a late end are errors.
+    pub(crate) fn finish(mut self, patience: Duration) -> Result<Done> {
+        let ended = wait_for_end(self.child(), MonoClock.now().after(patience))?;
+        if !ended {
+            let printed = self.printed()?;
+            bail!("{} did not end within {patience:?}: {printed}", self.name);
+        }
+        let Ended { status, cpu } = self.reap()?;
+        if !status.success() {
+            let printed = self.printed()?;
+            bail!("{}: {status}: {printed}", self.name);
+        }
+        let output = text(&mut self.output)?;
+        Ok(Done { output, cpu })
+    }
+
+    /// Kills and reaps it.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        let early = wait_for_end(self.child(), MonoClock.now())?;
+        if early {
+            let printed = self.printed()?;
+            bail!("{} ended too early: {printed}", self.name);
+        }
+        self.kill();
+        Ok(())
+    }
+
+    fn child(&self) -> &Child {
+        self.child
+            .as_ref()
+            .expect("invariant: taken at the end only")
+    }
+
+    fn reap(&mut self) -> Result<Ended> {
+        let child = self.child.take().expect("invariant: taken at the end only");
+        reap(child).with_context(|| format!("waiting for {}", self.name))
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Fails only for a process that has been reaped, and this one has not.
+            drop(child.kill());
+            drop(reap(child));
+        }
+    }
+
+    fn printed(&mut self) -> Result<String> {
+        let all = text(&mut self.errors)? + &text(&mut self.output)?;
+        let all: String = all.chars().take(MOST_PRINTED).collect();
+        Ok(all.trim().replace('\n', " / "))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Waits; nothing else of the benchmark runs meanwhile.
+pub(crate) fn pause(length: Duration) {
+    sleep_until(MonoClock.now().after(length));
+}
+
+fn text(file: &mut File) -> Result<String> {
+    let mut text = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+const MOST_PRINTED: usize = 400;

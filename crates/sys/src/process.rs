@@ -1,0 +1,109 @@
+//! Child processes: waiting for their end with a deadline, and what they used.
+
+use crate::wake::wait;
+use linerate_model::MonoInstant;
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+/// How a child process ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// Its exit code or the signal that ended it.
+    pub status: ExitStatus,
+    /// CPU time of all its threads and of the children it waited for, user and system.
+    pub cpu: Duration,
+}
+
+/// Waits until `child` has ended or `deadline` has come. Whether it has ended; it is not reaped.
+pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
+    let pid = pid_of(child)?;
+    let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
+    loop {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        if waitid(WaitId::Pid(pid), options)?.is_some() {
+            return Ok(true);
+        }
+        if crate::clock::has_passed(deadline) {
+            return Ok(false);
+        }
+        wait([descriptor.as_fd()], Some(deadline))?;
+    }
+}
+
+/// Waits for the end of `child` and reaps it (`wait4`, which std does not offer).
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "taken, so that nobody waits for the same process again"
+)]
+pub fn reap(child: Child) -> io::Result<Ended> {
+    let pid = pid_of(&child)?.as_raw_nonzero().get();
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: both pointers are to live values on this frame; `child` is taken by value, so
+        // nobody else reaps this process and its number cannot be another's.
+        let result = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
+        if result == pid {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: zero is a valid rusage, and the kernel has filled it.
+    let usage = unsafe { usage.assume_init() };
+    Ok(Ended {
+        status: ExitStatus::from_raw(status),
+        cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+    })
+}
+
+fn pid_of(child: &Child) -> io::Result<Pid> {
+    let number = i32::try_from(child.id()).ok();
+    number
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+    Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0)) + Duration::from_micros(micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MonoClock;
+    use linerate_model::Clock;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_child_that_ends_is_seen_and_reaped_with_its_code() {
+        let child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        let deadline = MonoClock.now().after(Duration::from_mins(1));
+        assert!(wait_for_end(&child, deadline).unwrap());
+        let ended = reap(child).unwrap();
+        assert_eq!(ended.status.code(), Some(3));
+    }
+
+    #[test]
+    fn the_deadline_ends_the_wait_and_the_child_lives() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert!(!wait_for_end(&child, MonoClock.now()).unwrap());
+        child.kill().unwrap();
+        assert_eq!(reap(child).unwrap().status.signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn work_is_counted() {
+        let script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        assert!(reap(child).unwrap().cpu > Duration::ZERO);
+    }
+}
