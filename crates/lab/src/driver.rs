@@ -64,6 +64,7 @@ impl Driver {
         timeout: Duration,
     ) -> Result<Self> {
         stream.set_nodelay(true)?;
+        linerate_sys::sockopt::set_network_control(&stream)?;
         stream.set_write_timeout(Some(timeout))?;
         let mut driver = Self {
             stream,

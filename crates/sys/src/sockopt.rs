@@ -50,6 +50,16 @@ pub fn set_receive_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<
     )?)
 }
 
+/// Marks packets as network control (DSCP CS6, RFC 4594 §3.1), so that a path with priorities lets
+/// them pass a saturated queue. Both families: a socket of IPv6 may carry mapped IPv4.
+pub fn set_network_control<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+    const CS6: u8 = 0b110_000 << 2;
+    let v4 = rx::set_ip_tos(socket.as_fd(), CS6);
+    let v6 = rx::set_ipv6_tclass(socket.as_fd(), u32::from(CS6));
+    // A socket of one family refuses the other's option; one of the two must do.
+    Ok(v4.or(v6)?)
+}
+
 /// Sends small segments at once (`TCP_NODELAY`).
 pub fn set_no_delay<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     Ok(rx::set_tcp_nodelay(socket, true)?)
@@ -156,6 +166,14 @@ fn get<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: &mut [u8]) -> io::Res
 mod tests {
     use super::*;
     use std::net::UdpSocket;
+
+    #[test]
+    fn control_connections_of_both_families_can_be_marked() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let socket = UdpSocket::bind(address).unwrap();
+            set_network_control(&socket).unwrap();
+        }
+    }
 
     #[test]
     fn buffers_are_at_least_what_was_asked() {
