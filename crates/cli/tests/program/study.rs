@@ -61,7 +61,7 @@ fn every_cell_is_measured_in_every_repetition_and_has_a_mean() {
         assert!(rate["estimate"]["interval"]["low"].is_number());
     }
     let text = place.run(&["show", "last"]).done();
-    assert!(text.contains("n = 2) received_bps"), "{text}");
+    assert!(text.contains("n = 2) received, L4 payload"), "{text}");
     assert!(text.lines().count() < 20, "{text}");
 }
 
