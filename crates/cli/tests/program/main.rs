@@ -14,3 +14,4 @@ mod harness;
 mod help;
 mod measure;
 mod stored;
+mod study;

@@ -9,8 +9,9 @@ use crate::run::{latency, saturate, single};
 use anyhow::{Context as _, Result};
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{CellEstimate, Run, RunKind, RunStatus};
+use linerate_model::run::{CellEstimate, Run, RunKind, RunStatus, Trial};
 use linerate_model::spec::Direction;
+use linerate_model::{BitRate, Interval, Ratio};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,83 +135,82 @@ fn estimates(plan: &StudyPlan, parts: &[Run]) -> Vec<CellEstimate> {
 }
 
 fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
-    let mut seen: BTreeMap<(Direction, &str), Vec<f64>> = BTreeMap::new();
-    for part in parts
+    let of_cell = parts
         .iter()
-        .filter(|part| key(part).is_some_and(|(cell, _)| cell == label))
-    {
-        for (direction, quantity, value) in observations(part) {
-            seen.entry((direction, quantity)).or_default().push(value);
-        }
+        .filter(|part| key(part).is_some_and(|(cell, _)| cell == label));
+    let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
+    for (direction, quantity, value) in of_cell.flat_map(observations) {
+        seen.entry((direction, quantity)).or_default().push(value);
     }
-    let estimate = |((direction, quantity), values): ((Direction, &str), Vec<f64>)| {
-        let estimate = mean(&values, USUAL_CONFIDENCE).ok()?;
-        Some(CellEstimate {
-            cell: label.to_owned(),
-            direction,
-            quantity: quantity.to_owned(),
-            estimate,
+    seen.into_iter()
+        .filter_map(|((direction, quantity), values)| {
+            let mut estimate = mean(&values, USUAL_CONFIDENCE).ok()?;
+            let (quantity, most) = QUANTITIES[quantity];
+            // Student's interval knows no bounds, the quantity does.
+            estimate.interval = estimate.interval.map(|interval| Interval {
+                low: interval.low.max(0.0),
+                high: interval.high.min(most),
+            });
+            Some(CellEstimate {
+                cell: label.to_owned(),
+                direction,
+                quantity: quantity.to_owned(),
+                estimate,
+            })
         })
-    };
-    seen.into_iter().filter_map(estimate).collect()
+        .collect()
 }
 
-/// What one run says about its cell; invalid trials say nothing.
+/// What is averaged, by its key in a trial or goal, with its largest possible value; the smallest is zero.
+const QUANTITIES: [(&str, f64); 5] = [
+    ("received_bps", f64::INFINITY),
+    ("loss_ratio", 1.0),
+    ("conditional_throughput_bps", f64::INFINITY),
+    ("p50_ns", f64::INFINITY),
+    ("p99_ns", f64::INFINITY),
+];
+
+/// What one run says about its cell: direction, position in [`QUANTITIES`], value. Invalid trials say nothing.
+fn observations(part: &Run) -> Vec<(Direction, usize, f64)> {
+    if part.kind == RunKind::Saturate {
+        // The strictest goal comes first.
+        let strictest = part.goals.first();
+        let found = strictest.and_then(|goal| Some((goal, goal.conditional_throughput?)));
+        return found
+            .map(|(goal, rate)| (goal.direction, 2, rate.as_f64()))
+            .into_iter()
+            .collect();
+    }
+    let valid = part.trials.iter().filter(|trial| trial.valid);
+    valid
+        .flat_map(|trial| {
+            let values = match part.kind {
+                RunKind::Latency => delays(trial),
+                _ => rates(trial),
+            };
+            let known = values
+                .into_iter()
+                .filter_map(|(position, value)| Some((trial.direction, position, value?)));
+            known.collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn rates(trial: &Trial) -> [(usize, Option<f64>); 2] {
+    let rate = trial.received_rate.map(BitRate::as_f64);
+    [(0, rate), (1, trial.loss_ratio().map(Ratio::get))]
+}
+
 #[expect(
     clippy::cast_precision_loss,
     reason = "delays of less than a hundred days"
 )]
-fn observations(part: &Run) -> Vec<(Direction, &'static str, f64)> {
-    if part.kind == RunKind::Saturate {
-        let zero_loss = part.goals.iter().take(1);
-        return zero_loss
-            .filter_map(|goal| {
-                Some((
-                    goal.direction,
-                    "conditional_throughput_bps",
-                    goal.conditional_throughput?.as_f64(),
-                ))
-            })
-            .collect();
-    }
-    let mut found = Vec::new();
-    for trial in part.trials.iter().filter(|trial| trial.valid) {
-        let delay = trial
-            .delay
-            .as_ref()
-            .filter(|_| part.kind == RunKind::Latency);
-        let values = [
-            (
-                "received_bps",
-                trial
-                    .received_rate
-                    .filter(|_| delay.is_none())
-                    .map(|rate| rate.as_f64()),
-            ),
-            (
-                "loss_ratio",
-                trial
-                    .loss_ratio()
-                    .filter(|_| delay.is_none())
-                    .map(|ratio| ratio.get()),
-            ),
-            (
-                "p50_ns",
-                delay
-                    .and_then(|delay| delay.p50_ns)
-                    .map(|nanos| nanos as f64),
-            ),
-            (
-                "p99_ns",
-                delay
-                    .and_then(|delay| delay.p99_ns)
-                    .map(|nanos| nanos as f64),
-            ),
-        ];
-        let known = values
-            .into_iter()
-            .filter_map(|(name, value)| Some((trial.direction, name, value?)));
-        found.extend(known);
-    }
-    found
+fn delays(trial: &Trial) -> [(usize, Option<f64>); 2] {
+    let delay = trial.delay.as_ref();
+    let median = delay.and_then(|delay| delay.p50_ns);
+    let p99 = delay.and_then(|delay| delay.p99_ns);
+    [
+        (3, median.map(|ns| ns as f64)),
+        (4, p99.map(|ns| ns as f64)),
+    ]
 }

@@ -95,6 +95,28 @@ fn a_killed_run_has_the_trials_made_so_far_and_says_so() {
 }
 
 #[test]
+fn a_killed_study_has_the_parts_made_so_far_and_a_finished_one_no_log_of_them() {
+    let (_dir, store) = store();
+    let mut writer = store.create(&run("a")).unwrap();
+    writer.part(&run("x")).unwrap();
+    writer.part(&run("y")).unwrap();
+    let log = writer.path().join(PARTS);
+    let whole = fs::read(&log).unwrap();
+    fs::write(&log, &whole[..whole.len() - 1]).unwrap();
+    let back = store.load("a").unwrap();
+    assert_eq!(back.parts, [run("x")], "the last one is torn");
+    assert!(
+        back.notes[0].contains("its first 1 parts"),
+        "{:?}",
+        back.notes
+    );
+    assert!(back.notes[1].contains("being written"), "{:?}", back.notes);
+    writer.finish(&run("a")).unwrap();
+    assert!(!log.exists());
+    assert_eq!(store.load("a").unwrap(), run("a"));
+}
+
+#[test]
 fn a_torn_last_line_is_dropped_and_noted_wherever_it_is_torn() {
     let (_dir, store) = store();
     let mut writer = store.create(&run("a")).unwrap();

@@ -1,0 +1,166 @@
+//! Studies: a plan file against a far end, interrupted and resumed.
+
+use crate::harness::{Place, Running, Server};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Two cells, twice.
+fn plan(server: &Server, time: &str) -> String {
+    format!(
+        "[study]\ntitle = \"both ways\"\nhost = \"{}\"\nrepetitions = 2\n\
+         [defaults]\nkind = \"udp\"\nrate = \"2M\"\ntime = \"{time}\"\n\
+         [factors]\ndirection = [\"forward\", \"reverse\"]\n",
+        server.address()
+    )
+}
+
+/// Cell and repetition of each part, in the order of measuring.
+fn parts(study: &Value) -> Vec<(String, u64)> {
+    let key = |part: &Value| {
+        let values = &part["config"]["values"];
+        (
+            values["cell"].as_str().unwrap().to_owned(),
+            values["repetition"].as_u64().unwrap(),
+        )
+    };
+    study["parts"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(key)
+        .collect()
+}
+
+#[test]
+fn every_cell_is_measured_in_every_repetition_and_has_a_mean() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    place.with("plan.toml", plan(&server, "200ms").as_bytes());
+    let study = place.run(&["run", "plan.toml", "--json"]).document();
+    assert_eq!(
+        (&study["kind"], &study["status"]),
+        (&"study".into(), &"complete".into())
+    );
+    let mut measured = parts(&study);
+    measured.sort_unstable();
+    let (forward, reverse) = ("direction = forward", "direction = reverse");
+    let all = [(forward, 1), (forward, 2), (reverse, 1), (reverse, 2)];
+    assert_eq!(
+        measured,
+        all.map(|(cell, repetition)| (cell.to_owned(), repetition))
+    );
+    let rates: Vec<_> = study["estimates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|mean| mean["quantity"] == "received_bps")
+        .collect();
+    assert_eq!(rates.len(), 2);
+    for rate in rates {
+        assert_eq!(rate["estimate"]["n"], 2);
+        assert!(rate["estimate"]["interval"]["low"].is_number());
+    }
+    let text = place.run(&["show", "last"]).done();
+    assert!(text.contains("n = 2) received, L4 payload"), "{text}");
+    assert!(text.lines().count() < 20, "{text}");
+}
+
+#[test]
+fn an_interrupted_study_goes_on_where_it_was() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    place.with("plan.toml", plan(&server, "500ms").as_bytes());
+    let mut study = Running::start(&mut place.command(&["run", "plan.toml", "--stream"]));
+    let rest = study.await_line("\"event\":\"trial\"");
+    study.signal(Signal::INT);
+    study.end(rest).failed(1, &["was interrupted", "are kept"]);
+    let first = place.run(&["show", "last", "--json"]).document();
+    let kept = parts(&first).len();
+    assert!(kept < 4);
+
+    let id = first["id"].as_str().unwrap();
+    let resumed = place
+        .run(&["run", "plan.toml", "--resume", id, "--json"])
+        .document();
+    assert_eq!(resumed["status"], "complete");
+    assert_eq!(parts(&resumed).len(), 4);
+    assert_eq!(parts(&first)[..], parts(&resumed)[..kept]);
+
+    let again = place.run(&[
+        "run",
+        "plan.toml",
+        "--resume",
+        resumed["id"].as_str().unwrap(),
+    ]);
+    again.failed(3, &["it is complete", "leave out --resume"]);
+    place.with("plan.toml", plan(&server, "501ms").as_bytes());
+    let other = place.run(&["run", "plan.toml", "--resume", id]);
+    other.failed(3, &["cannot resume", "another"]);
+}
+
+#[test]
+fn a_study_whose_far_end_disappears_says_how_to_go_on() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    place.with("plan.toml", plan(&server, "300ms").as_bytes());
+    let mut study = Running::start(&mut place.command(&["run", "plan.toml", "--stream"]));
+    let rest = study.await_line("\"event\":\"trial\"");
+    server.kill();
+    study
+        .end(rest)
+        .failed(5, &["127.0.0.1", "go on with --resume"]);
+    assert_eq!(place.listed()[0]["status"], "incomplete");
+    place.is_sound_with(1);
+}
+
+#[test]
+fn a_killed_study_keeps_its_parts() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    place.with("plan.toml", plan(&server, "300ms").as_bytes());
+    let mut study = Running::start(&mut place.command(&["run", "plan.toml", "--stream"]));
+    let mut rest = study.await_line("\"event\":\"trial\"");
+    // The second trial ends after the first part was stored.
+    assert!(
+        rest.by_ref()
+            .any(|line| line.unwrap().contains("\"event\":\"trial\""))
+    );
+    study.signal(Signal::KILL);
+    study.end(rest);
+    let kept = place.run(&["show", "last", "--json"]).document();
+    assert!(!parts(&kept).is_empty());
+    let id = kept["id"].as_str().unwrap();
+    let resumed = place
+        .run(&["run", "plan.toml", "--resume", id, "--json"])
+        .document();
+    assert_eq!(parts(&resumed).len(), 4);
+}
+
+#[test]
+fn plans_that_are_none() {
+    let place = Place::new();
+    let head = "[study]\nhost = \"127.0.0.1\"\n[defaults]\nkind = \"tcp\"\n";
+    for (text, words) in [
+        (
+            format!("{head}paylod = 64\n"),
+            ["line 5", "\"paylod\"", "payload"],
+        ),
+        (
+            format!("{head}streams = 0\n"),
+            ["streams = 0", "from 1 to 128", "plan.toml"],
+        ),
+        (format!("{head}[factors"), ["line 5", "plan.toml", ""]),
+        (String::new(), ["plan.toml", "study", ""]),
+    ] {
+        place.with("plan.toml", text.as_bytes());
+        place.run(&["run", "plan.toml"]).failed(3, &words);
+    }
+    place.with("plan.toml", b"\xff\xfe");
+    place
+        .run(&["run", "plan.toml"])
+        .failed(3, &["cannot read the plan plan.toml"]);
+    place
+        .run(&["run", "missing.toml"])
+        .failed(3, &["missing.toml", "No such file"]);
+    place.is_sound_with(0);
+}
