@@ -307,6 +307,9 @@ pub(crate) struct ImportArgs {
     /// Logs; views of both ends of one test become one trial.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Speed of the link that the tests crossed, at L2 (`1G`): logs do not tell, and verdicts need it.
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) link_speed: Option<BitRate>,
 }
 
 /// Arguments of `report`.

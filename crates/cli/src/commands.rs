@@ -145,7 +145,9 @@ fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
 }
 
 fn import(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
-    let runs = in_context(cli, |context| archive::import_logs(context, &args.files))?;
+    let runs = in_context(cli, |context| {
+        archive::import_logs(context, &args.files, args.link_speed)
+    })?;
     show_runs(&cli.output, &runs)?;
     Ok(ExitCode::Done)
 }

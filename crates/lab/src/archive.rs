@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use anyhow::{Context as _, Result};
+use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{RuleOutcome, Run, Verdict};
 use linerate_report::renderers::Renderer;
@@ -16,8 +17,13 @@ use std::path::{Path, PathBuf};
 /// Largest log that is read; real ones are far below 1 MiB.
 const MAX_LOG_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads logs of other tools and stores the runs they make.
-pub fn import_logs(context: &mut Context<'_>, files: &[PathBuf]) -> Result<Vec<Run>> {
+/// Reads logs of other tools and stores the runs they make. `link_speed` is what the user knows of the
+/// link and the logs do not say.
+pub fn import_logs(
+    context: &mut Context<'_>,
+    files: &[PathBuf],
+    link_speed: Option<BitRate>,
+) -> Result<Vec<Run>> {
     let contents = files
         .iter()
         .map(|path| read_log(path))
@@ -28,7 +34,16 @@ pub fn import_logs(context: &mut Context<'_>, files: &[PathBuf]) -> Result<Vec<R
         context.watcher.event(crate::watch::Event::Note(warning));
     }
     let mut runs = imported.runs;
-    runs.iter_mut().for_each(conclude);
+    for run in &mut runs {
+        if let Some(speed) = link_speed {
+            let values = &mut run.config.values;
+            values.insert("link_speed_bps".to_owned(), json!(speed));
+            run.notes.push(format!(
+                "a link speed of {speed} was given at import; the log does not tell it"
+            ));
+        }
+        conclude(run);
+    }
     if let Some(store) = &context.store {
         store.add_all(&runs)?;
     }
