@@ -201,16 +201,20 @@ impl Sender {
         Some(schedule.skipped() + due.saturating_sub(schedule.next_slot()))
     }
 
-    /// The end of the counted time: the time limit or the end of the last slot, or when the last
-    /// call returned if that was later.
+    /// The end of the counted time: the end of the last slot that began within the time limit, or
+    /// when the last call returned if that was later.
     fn counted_end(&self, now: MonoInstant) -> MonoInstant {
         let Some(ended) = self.ended else {
             return now;
         };
-        let planned = self.limit.end().or_else(|| {
-            let schedule = self.schedule.as_ref()?;
-            Some(schedule.deadline(schedule.next_slot()))
-        });
+        let planned = match (self.limit.end(), self.schedule.as_ref()) {
+            // The last slot began within the limit and takes its whole time: n datagrams fill n slots.
+            (Some(limit), Some(schedule)) => {
+                Some(schedule.deadline(schedule.slots_before(limit)).max(limit))
+            }
+            (limit, None) => limit,
+            (None, Some(schedule)) => Some(schedule.deadline(schedule.next_slot())),
+        };
         planned.map_or(ended, |planned| planned.max(self.sent_by))
     }
 }

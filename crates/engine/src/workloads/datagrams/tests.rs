@@ -228,6 +228,18 @@ fn a_perfect_paced_sender_uses_each_slot_and_the_whole_time() {
 }
 
 #[test]
+fn the_last_slot_takes_its_whole_time_also_beyond_the_limit() {
+    // A slot of 1 ms and a limit of 7.5 ms: eight slots begin within it and end at 8 ms.
+    let bench = Bench::new(Side::Sender, |spec| {
+        paced(spec);
+        spec.stop = Stop::After(Duration::from_micros(7500));
+    });
+    let report = bench.run(START);
+    assert_eq!(report.packets, PacketCount::new(8));
+    assert_eq!(report.duration, Duration::from_millis(8));
+}
+
+#[test]
 fn what_a_stalled_sender_did_not_send_is_unsent() {
     let mut bench = Bench::new(Side::Sender, paced);
     bench.turn(START);
