@@ -27,29 +27,34 @@ static void fail(const char *what)
 }
 
 /* Spins until a datagram is here; gives up after `patience_ns` (0: never). */
-static int receive(int fd, char *buffer, size_t size, struct sockaddr_in *from, uint64_t patience_ns)
+static int receive(int fd, char *buffer, size_t size, uint64_t patience_ns)
 {
     uint64_t start = patience_ns ? now() : 0;
     for (uint64_t spins = 1;; spins++) {
-        socklen_t length = sizeof *from;
-        if (recvfrom(fd, buffer, size, MSG_DONTWAIT, (struct sockaddr *)from, from ? &length : NULL) >= 0)
+        if (recv(fd, buffer, size, MSG_DONTWAIT) >= 0)
             return 1;
         if (errno != EAGAIN)
-            fail("recvfrom");
+            fail("recv");
         if (patience_ns && spins % 1024 == 0 && now() - start > patience_ns)
             return 0;
     }
 }
 
+/* Connects to whoever asks first: a connected socket needs no route per answer. */
 static void pong(int fd, const struct sockaddr_in *own, char *buffer, size_t bytes)
 {
     struct sockaddr_in from;
+    socklen_t length = sizeof from;
     if (bind(fd, (const struct sockaddr *)own, sizeof *own))
         fail("bind");
+    if (recvfrom(fd, buffer, bytes, 0, (struct sockaddr *)&from, &length) < 0)
+        fail("recvfrom");
+    if (connect(fd, (const struct sockaddr *)&from, length))
+        fail("connect");
     for (;;) {
-        receive(fd, buffer, bytes, &from, 0);
-        if (sendto(fd, buffer, bytes, 0, (struct sockaddr *)&from, sizeof from) < 0)
-            fail("sendto");
+        if (send(fd, buffer, bytes, 0) < 0)
+            fail("send");
+        receive(fd, buffer, bytes, 0);
     }
 }
 
@@ -65,7 +70,7 @@ static void ping(int fd, const struct sockaddr_in *far, char *buffer, size_t byt
     for (uint64_t sent = now(); sent < end; sent = now()) {
         if (send(fd, buffer, bytes, 0) < 0)
             fail("send");
-        if (!receive(fd, buffer, bytes, NULL, 100000000u) || sent < begin)
+        if (!receive(fd, buffer, bytes, 100000000u) || sent < begin)
             continue;
         bucket = (size_t)((now() - sent) / WIDTH_NS);
         counts[bucket < BUCKETS ? bucket : BUCKETS - 1]++;

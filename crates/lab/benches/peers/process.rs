@@ -108,7 +108,12 @@ impl Process {
     }
 
     fn printed(&mut self) -> Result<String> {
-        let all = text(&mut self.errors)? + &text(&mut self.output)?;
+        let errors = text(&mut self.errors)?;
+        let all = if errors.trim().is_empty() {
+            text(&mut self.output)?
+        } else {
+            errors
+        };
         let all: String = all.chars().take(MOST_PRINTED).collect();
         Ok(all.trim().replace('\n', " / "))
     }
