@@ -1,15 +1,15 @@
 //! `linerate latency`: ping-pong by message size and wait mode, idle and under load.
 
-use crate::client::{Client, Target};
+use crate::client::{Client, Pulse, Target};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::run::measure;
 use anyhow::{Context as _, Result};
-use linerate_model::ByteCount;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
 use linerate_model::spec::{Direction, Pace, Pinning, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::{BitRate, ByteCount};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -185,7 +185,14 @@ fn under_load(
     let spec = load_spec(load);
     std::thread::scope(|scope| {
         let keep = &running;
-        let traffic = scope.spawn(move || loader.run(&spec, &mut |_| keep.load(Ordering::Relaxed)));
+        let traffic = scope.spawn(move || {
+            let mut last = None;
+            let ended = loader.run(&spec, &mut |pulse| {
+                last = Some(*pulse);
+                keep.load(Ordering::Relaxed)
+            });
+            ended.map(|_| last)
+        });
         sleep_until(MonoClock.now().after(LOAD_LEAD));
         let measured = sweep(context, recorder, client, plan, Some(load));
         let ended_early = traffic.is_finished();
@@ -193,17 +200,15 @@ fn under_load(
         let joined = traffic
             .join()
             .expect("invariant: the load thread does not panic");
-        let outcome = joined.context("the load beside the ping-pong failed")?;
+        let last = joined.context("the load beside the ping-pong failed")?;
         if ended_early {
             recorder
                 .run_mut()
                 .notes
                 .push("the load ended before the last measurement".to_owned());
         }
-        recorder
-            .run_mut()
-            .notes
-            .extend(load_note(&load_spec(load), outcome));
+        let notes = &mut recorder.run_mut().notes;
+        notes.extend(last.as_ref().and_then(load_note));
         measured
     })
 }
@@ -211,12 +216,16 @@ fn under_load(
 /// Head start of the load: slow start and a filled queue come before the first message.
 const LOAD_LEAD: Duration = Duration::from_millis(500);
 
-fn load_note(spec: &TestSpec, outcome: crate::client::TestOutcome) -> Vec<String> {
-    crate::run::trials(0, spec, outcome)
-        .iter()
-        .filter_map(|trial| trial.received_rate)
-        .map(|rate| format!("the load carried {rate} (L4 payload, receiver side)"))
-        .collect()
+/// What the load carried: it is stopped rather than ended, so the last word of its progress counts.
+fn load_note(last: &Pulse) -> Option<String> {
+    let (bytes, time, side) = match last.received {
+        Some(far) => (far.bytes, far.elapsed, "far"),
+        None => (ByteCount::new(last.bytes), last.elapsed, "near"),
+    };
+    let rate = BitRate::of(bytes, time)?;
+    Some(format!(
+        "the load carried {rate} of L4 payload, counted at the {side} end"
+    ))
 }
 
 /// The load runs until it is stopped; an hour bounds it if nobody does.
