@@ -175,6 +175,7 @@ fn accept_loop(
             }
             match listener.accept() {
                 Ok((stream, from)) => {
+                    let from = SocketAddr::new(plain(from.ip()), from.port());
                     let (shared, lines) = (&shared, lines.clone());
                     served.retain(|thread| plan.once || !thread.is_finished());
                     served.push(scope.spawn(move || {
