@@ -17,6 +17,8 @@ pub(in crate::rules) struct Cpu {
     waited: f64,
     /// Share of the whole host's CPU that was used.
     whole_host: Option<f64>,
+    /// Share of the busiest core that was used.
+    busiest_core: Option<f64>,
     /// Soft interrupts in units of one core.
     pub(in crate::rules) softirq_cores: Option<f64>,
 }
@@ -25,7 +27,7 @@ pub(in crate::rules) struct Cpu {
 const HOT: f64 = 0.9;
 /// A quota that stops a thread for this share of the time shapes its rate.
 const THROTTLED: f64 = 0.05;
-/// A host whose cores are this busy, in ticks of 10 ms, has none free.
+/// A core that is this busy, in ticks of 10 ms, has no time free.
 const FULL: f64 = 0.95;
 /// Waiting for a core for this share of the time delays a paced sender.
 const FELT: f64 = 0.1;
@@ -57,6 +59,7 @@ impl Cpu {
                 .cpu(side, |cpu| ratio(cpu.run_delay_ratio))
                 .unwrap_or(0.0),
             whole_host,
+            busiest_core: evidence.cpu(side, |cpu| ratio(cpu.busiest_core_ratio)),
             softirq_cores: cores,
         })
     }
@@ -90,10 +93,10 @@ impl Cpu {
             return format!("the {side}'s thread ran, or waited for a core, {share} of the time");
         }
         if self.is_starved() {
-            let (host, waited) = (self.whole_host.unwrap_or(1.0), words::percent(self.waited));
-            let host = words::percent(host);
+            let core = words::percent(self.fullest_core().unwrap_or(1.0));
+            let waited = words::percent(self.waited);
             return format!(
-                "the {side}'s host used {host} of its CPU, so that the thread waited for a core {waited} of the time"
+                "the {side}'s busiest core was used {core}, and the thread waited for a core {waited} of the time"
             );
         }
         let cores = self.softirq_cores.unwrap_or(0.0);
@@ -107,10 +110,18 @@ impl Cpu {
         }
     }
 
-    /// Whether the host had no core free and the thread felt it. A thread that sleeps between packets
-    /// is late by each wait, so it falls short long before it fills a core.
+    /// Whether a core had no time free and the thread felt it: the one it is pinned to, or the only
+    /// one. A thread that sleeps between packets is late by each wait, so it falls short long before
+    /// it fills a core.
     pub(in crate::rules) fn is_starved(&self) -> bool {
-        self.whole_host.is_some_and(|host| host >= FULL) && self.waited >= FELT
+        self.fullest_core().is_some_and(|core| core >= FULL) && self.waited >= FELT
+    }
+
+    fn fullest_core(&self) -> Option<f64> {
+        [self.busiest_core, self.whole_host]
+            .into_iter()
+            .flatten()
+            .max_by(f64::total_cmp)
     }
 
     /// Whether there was clearly CPU time left.
@@ -134,6 +145,13 @@ impl Cpu {
             figures.push(format!(
                 "The {side}'s host used {} of its CPU.",
                 words::percent(host)
+            ));
+        }
+        if self.is_starved() {
+            figures.push(format!(
+                "The {side}'s busiest core was used {}, and its traffic thread waited for a core {} of the time.",
+                words::percent(self.fullest_core().unwrap_or(1.0)),
+                words::percent(self.waited)
             ));
         }
         if self.throttled > 0.0 {
