@@ -50,6 +50,17 @@ pub fn set_receive_timeout<Fd: AsFd>(socket: Fd, limit: Duration) -> io::Result<
     )?)
 }
 
+/// Lets a blocking read wait for `bytes` (`SO_RCVLOWAT`) instead of one. A read whose timeout ends
+/// before that takes what there is, as does one at the end of the stream.
+pub fn set_receive_low_water<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()> {
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_RCVLOWAT,
+        &bytes.to_ne_bytes(),
+    )
+}
+
 /// Marks packets as network control (DSCP CS6, RFC 4594 §3.1), so that a path with priorities lets
 /// them pass a saturated queue. Both families: a socket of IPv6 may carry mapped IPv4.
 pub fn set_network_control<Fd: AsFd>(socket: Fd) -> io::Result<()> {
