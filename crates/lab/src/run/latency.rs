@@ -81,10 +81,7 @@ impl std::str::FromStr for Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.transport {
-            Transport::Tcp => "TCP load",
-            Transport::Udp => "UDP load",
-        })?;
+        write!(f, "{} load", self.transport)?;
         if let Some(rate) = self.pace.intended_load() {
             write!(f, " {rate}")?;
         }
@@ -130,11 +127,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     let mut client = Client::connect(target)?;
     let header = Header {
         kind: RunKind::Latency,
-        title: format!(
-            "{} latency to {}",
-            transport_name(plan.transport),
-            target.far
-        ),
+        title: format!("{} latency to {}", plan.transport, target.far),
         values: plan.values(),
         hosts: client.hosts(),
     };
@@ -252,13 +245,6 @@ fn spec(plan: &LatencyPlan, size: ByteCount, wait: WaitMode) -> TestSpec {
         wait,
         pinning: plan.pinning,
         ..TestSpec::ping_pong(plan.transport)
-    }
-}
-
-fn transport_name(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Tcp => "TCP",
-        Transport::Udp => "UDP",
     }
 }
 

@@ -27,10 +27,7 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
 
 /// `UDP 100 Mbit/s to board:5301`.
 fn title(spec: &TestSpec, target: &Target) -> String {
-    let transport = match spec.transport {
-        Transport::Tcp => "TCP",
-        Transport::Udp => "UDP",
-    };
+    let transport = spec.transport;
     let load = spec
         .pace
         .intended_load()

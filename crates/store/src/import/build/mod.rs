@@ -236,10 +236,7 @@ fn latency_run(test: LatencyTest) -> Run {
         host.and_then(|host| host.name.clone())
             .unwrap_or_else(|| "?".to_owned())
     };
-    let transport = match test.transport {
-        Transport::Tcp => "TCP",
-        Transport::Udp => "UDP",
-    };
+    let transport = test.transport;
     let title = format!(
         "{transport} ping-pong {} ↔ {}, {}",
         name("client"),
