@@ -1,6 +1,9 @@
-/* The least that a UDP ping-pong costs: two sockets that spin, nothing else.
- *   floor pong ADDRESS PORT BYTES           answers until it is killed
- *   floor ping ADDRESS PORT BYTES SECONDS   prints the median round trip in nanoseconds
+/* The least that a UDP ping-pong costs, and the best that a spinning sender paces on this machine:
+ * sockets that spin, nothing else.
+ *   floor pong ADDRESS PORT BYTES               answers until it is killed
+ *   floor ping ADDRESS PORT BYTES SECONDS       prints the median round trip in nanoseconds
+ *   floor sink ADDRESS PORT BYTES               receives until it is killed
+ *   floor pace ADDRESS PORT BYTES SECONDS RATE  sends RATE datagrams per second, each at its time
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -81,6 +84,30 @@ static void ping(int fd, const struct sockaddr_in *far, char *buffer, size_t byt
     printf("%zu %llu\n", bucket * WIDTH_NS + WIDTH_NS / 2, (unsigned long long)total);
 }
 
+static void sink(int fd, const struct sockaddr_in *own, char *buffer, size_t bytes)
+{
+    if (bind(fd, (const struct sockaddr *)own, sizeof *own))
+        fail("bind");
+    for (;;)
+        if (recv(fd, buffer, bytes, 0) < 0)
+            fail("recv");
+}
+
+static void pace(int fd, const struct sockaddr_in *far, char *buffer, size_t bytes, double seconds,
+                 double rate)
+{
+    uint64_t begin = now(), count = (uint64_t)(seconds * rate);
+    if (connect(fd, (const struct sockaddr *)far, sizeof *far))
+        fail("connect");
+    for (uint64_t k = 0; k < count; k++) {
+        uint64_t due = begin + (uint64_t)((double)k * 1e9 / rate);
+        while (now() < due)
+            ;
+        if (send(fd, buffer, bytes, 0) < 0)
+            fail("send");
+    }
+}
+
 int main(int count, char **words)
 {
     static char buffer[MOST];
@@ -94,8 +121,13 @@ int main(int count, char **words)
         return 2;
     if (!strcmp(words[1], "pong"))
         pong(fd, &address, buffer, bytes);
-    if (count < 6)
+    if (!strcmp(words[1], "sink"))
+        sink(fd, &address, buffer, bytes);
+    if (!strcmp(words[1], "ping") && count == 6)
+        ping(fd, &address, buffer, bytes, atof(words[5]));
+    else if (!strcmp(words[1], "pace") && count == 7)
+        pace(fd, &address, buffer, bytes, atof(words[5]), atof(words[6]));
+    else
         return 2;
-    ping(fd, &address, buffer, bytes, atof(words[5]));
     return 0;
 }

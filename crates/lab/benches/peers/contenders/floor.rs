@@ -1,7 +1,9 @@
-//! A bare C loop, compiled here: what the kernel alone takes for a ping-pong.
+//! A bare C loop, compiled here: what the kernel alone takes for a ping-pong, and how well a loop
+//! that does nothing else paces on this machine.
 
 use super::{Contender, first_line, words};
-use crate::activity::{Activity, Lengths, Measure, PING_BYTES, Values};
+use crate::activity::{Activity, Lengths, Measure, PACED_PAYLOAD, PING_BYTES, Values};
+use crate::goals::FLOOR;
 use crate::lab::Lab;
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
@@ -38,7 +40,7 @@ impl Floor {
 
 impl Contender for Floor {
     fn name(&self) -> &'static str {
-        "bare C loop"
+        FLOOR
     }
 
     fn version(&self) -> Result<String, String> {
@@ -49,20 +51,29 @@ impl Contender for Floor {
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
         match activity {
-            Activity::PingPong => Ok(()),
-            _ => Err("it only plays ping-pong".to_owned()),
+            Activity::PingPong | Activity::Paced(_) => Ok(()),
+            _ => Err("it only plays ping-pong and paces".to_owned()),
         }
     }
 
-    fn run(&self, lab: &Lab, _: Activity, lengths: Lengths) -> Result<Values> {
+    fn run(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Values> {
         let program = self.program.clone().map_err(anyhow::Error::msg)?;
+        let ([far, near], payload, rate) = match activity {
+            Activity::Paced(pace) => (["sink", "pace"], PACED_PAYLOAD, Some(pace.to_string())),
+            _ => (["pong", "ping"], PING_BYTES, None),
+        };
         let (address, port) = (lab.b().ipv4().to_string(), lab.port());
-        let (number, size) = (port.to_string(), PING_BYTES.to_string());
-        let serve = words(&["pong", &address, &number, &size]);
-        let server = lab.serve(&program, &serve, ("udp", port))?;
-        let ping = words(&["ping", &address, &number, &size, &lengths.seconds()]);
-        let client = lab.client(&program, &ping, lengths.test)?;
+        let (number, size) = (port.to_string(), payload.to_string());
+        let far = words(&[far, &address, &number, &size]);
+        let server = lab.serve(&program, &far, ("udp", port))?;
+        let is_paced = rate.is_some();
+        let mut near = words(&[near, &address, &number, &size, &lengths.seconds()]);
+        near.extend(rate);
+        let client = lab.client(&program, &near, lengths.test)?;
         server.stop()?;
+        if is_paced {
+            return Ok(Values::new());
+        }
         let mut printed = client.output.split_ascii_whitespace();
         let median = printed.next().context("the C loop printed nothing")?;
         let median: f64 = median.parse().context("the C loop's median")?;
