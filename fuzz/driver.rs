@@ -63,7 +63,7 @@ impl Driver {
     }
 
     fn operate(&mut self, operation: u8) {
-        match operation % 8 {
+        match operation % 9 {
             0 => self.give(Input::Timeout),
             1 => self.now = self.now.after(Duration::from_millis(900)),
             2 => self.give(Input::Abort {
@@ -73,7 +73,8 @@ impl Driver {
             3 => self.give(Input::Bye),
             4 => self.give(Input::Stopped),
             5 => self.give(Input::Reports(Vec::new())),
-            6 => self.give(Input::Progress(linerate_peers::Progress::default())),
+            6 => self.give(Input::EndTraffic),
+            7 => self.give(Input::Progress(linerate_peers::Progress::default())),
             _ => self.give(Input::Bytes(&[0xfe])),
         }
     }

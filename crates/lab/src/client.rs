@@ -66,8 +66,10 @@ pub struct DirectionOutcome {
 /// What a test gave.
 #[derive(Debug, Clone)]
 pub struct TestOutcome {
-    /// One per direction of traffic.
+    /// One per direction of traffic; none if the test was stopped before traffic flowed.
     pub directions: Vec<DirectionOutcome>,
+    /// Whether the user ended it before its time.
+    pub stopped: bool,
 }
 
 /// A control connection to a far end.
@@ -153,13 +155,19 @@ impl Client {
             match self.driver.turn().map_err(|error| self.failed(&error))? {
                 Some(News::OwnReports(reports)) => own = reports,
                 Some(News::PeerReports(reports)) => theirs = reports,
-                Some(News::TestOver) => return Ok(outcome(spec.direction, own, theirs)),
+                Some(News::TestOver) => {
+                    return Ok(TestOutcome {
+                        directions: directions(spec.direction, own, theirs),
+                        stopped: stopping,
+                    });
+                }
                 Some(News::TestEnded {
                     code: RefusalCode::Interrupted,
                     ..
                 }) if stopping => {
                     return Ok(TestOutcome {
                         directions: Vec::new(),
+                        stopped: true,
                     });
                 }
                 Some(News::TestEnded { code, reason }) => {
@@ -185,10 +193,7 @@ impl Client {
             });
             if !go_on && !stopping {
                 stopping = true;
-                self.driver.abort(
-                    RefusalCode::Interrupted,
-                    "stopped by the user of the other end",
-                )?;
+                self.driver.end_traffic()?;
             }
         }
     }
@@ -255,11 +260,11 @@ fn open(target: &Target) -> Result<TcpStream> {
 }
 
 /// Pairs the reports of both ends by direction.
-fn outcome(
+fn directions(
     direction: Direction,
     own: Vec<EndpointReport>,
     theirs: Vec<EndpointReport>,
-) -> TestOutcome {
+) -> Vec<DirectionOutcome> {
     let mut own = by_side(own);
     let mut theirs = by_side(theirs);
     let forward = DirectionOutcome {
@@ -272,12 +277,11 @@ fn outcome(
         sender: theirs(Side::Sender),
         receiver: own(Side::Receiver),
     };
-    let directions = match direction {
+    match direction {
         Direction::Forward => vec![forward],
         Direction::Reverse => vec![reverse],
         Direction::Duplex => vec![forward, reverse],
-    };
-    TestOutcome { directions }
+    }
 }
 
 /// Takes reports out of a list by their side.

@@ -88,12 +88,9 @@ impl Driver {
         self.tell(Input::Begin(Box::new(spec.clone())))
     }
 
-    /// Ends the test under way.
-    pub(crate) fn abort(&mut self, code: RefusalCode, reason: &str) -> Result<()> {
-        self.tell(Input::Abort {
-            code,
-            reason: reason.to_owned(),
-        })
+    /// Ends the traffic of the test under way; what was counted is kept.
+    pub(crate) fn end_traffic(&mut self) -> Result<()> {
+        self.tell(Input::EndTraffic)
     }
 
     /// Says goodbye; what the far end thinks of it no longer matters.
@@ -149,6 +146,12 @@ impl Driver {
             Action::OpenStreams { ports, token } => self.open_streams(&ports, token),
             Action::StartReceivers => self.start(Side::Receiver),
             Action::StartSenders => self.start(Side::Sender),
+            Action::StopSenders => {
+                if let Some(endpoints) = &self.endpoints {
+                    endpoints.stop_senders();
+                }
+                Ok(None)
+            }
             Action::PeerProgress(progress) => Ok(Some(News::PeerProgress(progress))),
             Action::PeerFinished { sent } => {
                 if let Some(endpoints) = &mut self.endpoints {

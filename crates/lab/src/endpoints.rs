@@ -161,6 +161,15 @@ impl Endpoints {
         }
     }
 
+    /// Ends the senders before their time; what they sent so far is what they sent.
+    pub(crate) fn stop_senders(&self) {
+        for part in self.parts.iter().filter(|part| part.side == Side::Sender) {
+            if let Some(Stage::Running(running)) = &part.stage {
+                running.stop();
+            }
+        }
+    }
+
     /// Tells the receivers how much was sent: they take what is still under way, then end.
     pub(crate) fn drain(&mut self, sent: &[PacketCount]) {
         for part in self

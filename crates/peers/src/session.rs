@@ -98,6 +98,9 @@ pub enum Input<'a> {
     },
     /// Either end, once per test: every endpoint of this end is done, this is what they saw.
     Reports(Vec<EndpointReport>),
+    /// Client: end the traffic now, but keep what was counted: senders at both ends stop, and the test
+    /// goes on to its reports as if its time were over. Before traffic flows it is an abort.
+    EndTraffic,
     /// Either end: end the test early (user, failed socket). Answered by [`Action::Stop`] at both ends.
     Abort {
         /// What kind of reason.
@@ -125,6 +128,7 @@ impl Input<'_> {
             Self::Progress(_) => "Progress",
             Self::Finished { .. } => "Finished",
             Self::Reports(_) => "Reports",
+            Self::EndTraffic => "EndTraffic",
             Self::Abort { .. } => "Abort",
             Self::Stopped => "Stopped",
             Self::Bye => "Bye",
@@ -155,6 +159,9 @@ pub enum Action {
     StartReceivers,
     /// Either end that sends: start sending. All receivers, here and there, run.
     StartSenders,
+    /// Either end that sends: its senders stop now and what they sent is told by [`Input::Finished`], as
+    /// at the end of the test's time. Those that have stopped already need nothing.
+    StopSenders,
     /// Client: what the server's end has counted so far.
     PeerProgress(Progress),
     /// The end that receives: the far senders have stopped, having sent this much per stream. Take what is

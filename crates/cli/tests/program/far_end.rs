@@ -104,23 +104,31 @@ fn a_far_end_that_disappears_in_mid_test() {
 
 #[test]
 fn a_user_who_has_seen_enough() {
-    for signal in [Signal::INT, Signal::TERM] {
+    let tests = [
+        (Signal::INT, "udp --rate 1M", 1),
+        (Signal::TERM, "udp --rate 1M --reverse", 1),
+        (Signal::INT, "tcp --rate 1M --duplex", 2),
+    ];
+    for (signal, words, trials) in tests {
         let place = Place::new();
         let server = Server::on("127.0.0.1");
-        let args = [
-            "udp",
-            server.address(),
-            "--rate",
-            "1M",
-            "-t",
-            "1m",
-            "--stream",
-        ];
+        let mut args: Vec<_> = words.split(' ').collect();
+        args.extend([server.address(), "-t", "1m", "--stream"]);
         let mut test = Running::start(&mut place.command(&args));
         let rest = test.await_line("\"event\":\"progress\"");
         test.signal(signal);
         let ended = test.end(rest);
         ended.failed(1, &["was interrupted", "are kept"]);
+        // What was measured until then is a measurement, only a shorter one.
+        let kept = place.run(&["show", "last", "--json"]).document();
+        let kept = kept["trials"].as_array().unwrap();
+        assert_eq!(kept.len(), trials, "{words}");
+        for trial in kept {
+            assert_eq!(trial["valid"], true, "{trial}");
+            assert!(trial["received_bytes"].as_u64().unwrap() > 0, "{trial}");
+            let why = trial["reasons"][0].as_str().unwrap();
+            assert_eq!(why, "stopped by the user before its end");
+        }
         place.is_sound_with(1);
         // The far end is free for the next one.
         let args = ["udp", server.address(), "--rate", "1M", "-t", "100ms"];

@@ -12,7 +12,7 @@ pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
 pub use study::study;
 
-use crate::client::{Client, Pulse, TestOutcome};
+use crate::client::{Client, DirectionOutcome, Pulse, TestOutcome};
 use crate::context::Context;
 use crate::recorder::Recorder;
 use anyhow::Result;
@@ -23,14 +23,37 @@ use std::time::Duration;
 
 /// The trials of one test, one per direction of traffic.
 pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) -> Vec<Trial> {
+    let stopped = outcome.stopped;
+    let trial = |(done, index): (DirectionOutcome, u32)| {
+        let made = if stopped {
+            cut_short(spec, &done)
+        } else {
+            spec.clone()
+        };
+        let mut trial = assemble::trial(index, &made, done.direction, done.sender, done.receiver);
+        if stopped {
+            trial
+                .reasons
+                .push("stopped by the user before its end".to_owned());
+        }
+        trial
+    };
     outcome
         .directions
         .into_iter()
         .zip(first_index..)
-        .map(|(done, index)| {
-            assemble::trial(index, spec, done.direction, done.sender, done.receiver)
-        })
+        .map(trial)
         .collect()
+}
+
+/// The test that was made when the user stopped it: as long as its sender had sent.
+fn cut_short(spec: &TestSpec, done: &DirectionOutcome) -> TestSpec {
+    let streams = done.sender.iter().flat_map(|report| &report.streams);
+    let longest = streams.map(|stream| stream.duration).max();
+    TestSpec {
+        stop: Stop::After(longest.unwrap_or_default()),
+        ..spec.clone()
+    }
 }
 
 /// Runs one test on an open connection and records its trials; returns how many there were.

@@ -41,6 +41,10 @@ impl Client {
                 self.begin(now, spec);
                 Ok(())
             }
+            Input::EndTraffic => {
+                self.end_traffic(now);
+                Ok(())
+            }
             Input::Abort { code, reason } => {
                 if state.has_test() && state != State::Stopping {
                     self.core.abort(now, code, &reason);
@@ -209,6 +213,26 @@ impl Client {
         let spare = self.core.link.timeout() * 2;
         let limit = self.core.test.allowed.saturating_add(spare);
         self.core.enter(now, State::Running, Some(limit));
+    }
+
+    /// The user has seen enough. Without traffic there is nothing to keep.
+    fn end_traffic(&mut self, now: MonoInstant) {
+        match self.core.state {
+            State::Running => {
+                if self.core.test.sends {
+                    self.core.link.act(Action::StopSenders);
+                }
+                if self.core.test.receives {
+                    let end = Message::EndTraffic(self.core.test.number());
+                    self.core.link.send_short(now, &end);
+                }
+            }
+            State::Preparing | State::Connecting | State::Starting => {
+                let reason = "stopped by the user of the other end";
+                self.core.abort(now, RefusalCode::Interrupted, reason);
+            }
+            _ => {}
+        }
     }
 
     fn reported_here(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {

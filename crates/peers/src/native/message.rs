@@ -61,6 +61,8 @@ pub enum Kind {
     Abort = 26,
     /// Either: has dropped the aborted test.
     Aborted = 27,
+    /// Client: stop sending now; the test ends as if its time were over.
+    EndTraffic = 28,
 }
 
 impl Kind {
@@ -83,6 +85,7 @@ impl Kind {
         (Self::Acknowledge, "Acknowledge", Some(Role::Client), SMALL),
         (Self::Abort, "Abort", None, SMALL),
         (Self::Aborted, "Aborted", None, SMALL),
+        (Self::EndTraffic, "EndTraffic", Some(Role::Client), SMALL),
     ];
 
     /// The row of [`Kind::ALL`] with this byte.
@@ -121,6 +124,7 @@ pub enum Message {
     Acknowledge(TestNumber),
     Abort(Refused),
     Aborted(TestNumber),
+    EndTraffic(TestNumber),
 }
 
 /// Body of `Hello`. With the preamble it is longer than the 37 bytes an iperf3 server waits for, so that
@@ -251,6 +255,7 @@ impl Message {
             Self::Acknowledge(_) => Kind::Acknowledge,
             Self::Abort(_) => Kind::Abort,
             Self::Aborted(_) => Kind::Aborted,
+            Self::EndTraffic(_) => Kind::EndTraffic,
         }
     }
 
@@ -268,7 +273,8 @@ impl Message {
             | Self::Start(body)
             | Self::Started(body)
             | Self::Acknowledge(body)
-            | Self::Aborted(body) => Some(body.test),
+            | Self::Aborted(body)
+            | Self::EndTraffic(body) => Some(body.test),
         }
     }
 
@@ -290,7 +296,8 @@ impl Message {
             | Self::Start(body)
             | Self::Started(body)
             | Self::Acknowledge(body)
-            | Self::Aborted(body) => append(&mut frame, body),
+            | Self::Aborted(body)
+            | Self::EndTraffic(body) => append(&mut frame, body),
         }
         let (length, most) = (frame.len() - 4, self.kind().most());
         let announced = u32::try_from(length).ok().filter(|length| *length <= most);
@@ -319,6 +326,7 @@ impl Message {
             Kind::Acknowledge => Self::Acknowledge(read(body)?),
             Kind::Abort => Self::Abort(read(body)?),
             Kind::Aborted => Self::Aborted(read(body)?),
+            Kind::EndTraffic => Self::EndTraffic(read(body)?),
         })
     }
 }

@@ -22,6 +22,10 @@
 //!  Reports ->              |                               |
 //!          <- TestOver     | Acknowledge ----------------> |  TestOver ->
 //!                          |                               |
+//!  while traffic flows, if its user has seen enough
+//!  EndTraffic ->           | EndTraffic -----------------> |  StopSenders ->
+//!          <- StopSenders  |                               |
+//!                          |                               |
 //!  at any time of a test, from either end (here: from the client)
 //!  Abort ->                | Abort ----------------------> |  Stop ->
 //!          <- Stop         |                               |

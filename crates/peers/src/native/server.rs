@@ -133,13 +133,16 @@ impl Server {
         match (message, self.core.state) {
             (Message::Abort(body), _) => self.core.aborted_by_peer(now, &body),
             (Message::Aborted(_), _) => return self.core.stopped_there(now),
-            // Sent before the far end knew that the test is aborted.
-            (_, State::Stopping) => {}
+            // Sent before the far end knew that the test is aborted, or that its senders came to their end.
+            (_, State::Stopping) | (Message::EndTraffic(_), State::Reporting) => {}
             (Message::Start(_), State::Connecting) if self.core.test.connected.here => {
                 self.start(now);
             }
             (Message::Finished(body), State::Running | State::Reporting) => {
                 return self.core.finished_there(body);
+            }
+            (Message::EndTraffic(_), State::Running) if self.core.test.sends => {
+                self.core.link.act(Action::StopSenders);
             }
             (Message::Acknowledge(_), State::Reporting) => {
                 self.core.link.act(Action::TestOver);

@@ -219,6 +219,7 @@ impl End {
             }
             Action::OpenStreams { .. } => vec![Input::Connected],
             Action::StartSenders => self.finish(),
+            Action::StopSenders if !self.finished => self.finish(),
             Action::PeerFinished { .. } => {
                 self.peer_finished = true;
                 self.report_if_done()

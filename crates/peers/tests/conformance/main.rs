@@ -181,6 +181,7 @@ fn any_input() -> impl Strategy<Value = Input<'static>> {
             code: RefusalCode::Interrupted,
             reason: "\"".repeat(9999)
         }),
+        Just(Input::EndTraffic),
         Just(Input::Stopped),
         Just(Input::Bye),
     ]

@@ -158,6 +158,54 @@ fn an_abort_by_the_client_stops_both_ends_and_the_next_test_works() {
 }
 
 #[test]
+fn traffic_that_its_user_ends_is_reported_whoever_sends() {
+    for spec in specs() {
+        let (mut client, mut server) = pair(std::slice::from_ref(&spec), senders, senders);
+        (client.ignores, server.ignores) = (never, never);
+        let (bytes, outcome) = client.give(Input::EndTraffic);
+        assert_eq!(outcome, Ok(()));
+        carry(&mut client, &mut server, &bytes);
+        for end in [&client, &server] {
+            assert!(end.actions.contains(&Action::TestOver), "{spec:?}");
+            assert!(end.is_closed());
+        }
+        let reported = client
+            .actions
+            .iter()
+            .any(|a| matches!(a, Action::PeerReport(_)));
+        assert!(reported, "{spec:?}");
+    }
+}
+
+#[test]
+fn traffic_that_is_ended_twice_or_when_it_is_over_ends_once() {
+    let (mut client, mut server) = pair(&specs()[..1], senders, senders);
+    let before = server.actions.len();
+    let (mut bytes, _) = client.give(Input::EndTraffic);
+    bytes.extend(client.give(Input::EndTraffic).0);
+    (client.ignores, server.ignores) = (never, never);
+    carry(&mut client, &mut server, &bytes);
+    assert!(server.actions.len() > before);
+    let (bytes, outcome) = client.give(Input::EndTraffic);
+    assert_eq!((bytes.as_slice(), outcome), (&[][..], Ok(())));
+}
+
+#[test]
+fn a_test_that_is_ended_before_traffic_flows_is_aborted() {
+    let (mut client, mut server) = pair(
+        &specs()[..1],
+        |action| matches!(action, Action::OpenStreams { .. }),
+        never,
+    );
+    assert_eq!(client.session.state(), "connecting");
+    client.ignores = never;
+    let (bytes, _) = client.give(Input::EndTraffic);
+    carry(&mut client, &mut server, &bytes);
+    assert!(client.actions.contains(&Action::TestAborted));
+    assert!(server.actions.contains(&Action::TestAborted));
+}
+
+#[test]
 fn an_abort_by_the_server_stops_both_ends() {
     let (mut client, mut server) = pair(&specs()[..1], senders, never);
     let (bytes, _) = server.give(Input::Abort {
