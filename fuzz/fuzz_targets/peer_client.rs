@@ -13,6 +13,7 @@ fuzz_target!(|data: &[u8]| {
         let config = ClientConfig {
             version: "0.1.0".into(),
             timeout: TIMEOUT,
+            credential: None,
         };
         feed(CLIENT, kind.client(config, START), data);
     }

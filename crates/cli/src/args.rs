@@ -99,6 +99,9 @@ pub(crate) struct ServeArgs {
     /// Also accept clients from these networks (default: loopback, private and link-local only).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
+    /// Accept only clients that hold the key in this file, from any address.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
     /// Most clients at once.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max_clients: u16,
@@ -128,6 +131,9 @@ pub(crate) struct TargetArgs {
     /// Use IPv6 only.
     #[arg(short = '6', long = "ipv6")]
     pub(crate) ipv6: bool,
+    /// Show the far end that this end holds the key in this file (its `serve --key`).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
     /// Give up on a silent far end after this long.
     #[arg(long, default_value = "10s", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
@@ -288,6 +294,9 @@ pub(crate) struct RunArgs {
     /// The plan, a TOML file: `[study]`, `[defaults]`, `[factors]`.
     #[arg(value_name = "PLAN")]
     pub(crate) plan: PathBuf,
+    /// Show the far end that this end holds the key in this file (its `serve --key`).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
     /// Go on with an incomplete study of the same plan: its finished runs are taken over.
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,

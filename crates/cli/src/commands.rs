@@ -6,6 +6,7 @@ use crate::args::{
 };
 use crate::{requests, terminal};
 use anyhow::{Context as _, Result};
+use linerate_lab::access::read_key;
 use linerate_lab::agent::{AgentPlan, serve};
 use linerate_lab::context::Context;
 use linerate_lab::plan::StudyPlan;
@@ -112,7 +113,10 @@ fn demo(cli: &Cli, args: &DemoArgs) -> Result<ExitCode> {
 }
 
 fn study(cli: &Cli, args: &RunArgs) -> Result<ExitCode> {
-    let plan = StudyPlan::read(&args.plan)?;
+    let plan = StudyPlan {
+        key: args.key.as_deref().map(read_key).transpose()?,
+        ..StudyPlan::read(&args.plan)?
+    };
     let earlier = match &args.resume {
         Some(name) => Some(archive::load(&open_store(&cli.output)?, name)?),
         None => None,
@@ -132,6 +136,7 @@ fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             .iter()
             .map(|text| text.parse())
             .collect::<Result<_, Failure>>()?,
+        key: args.key.as_deref().map(read_key).transpose()?,
         max_clients: args.max_clients,
         max_duration: args.max_duration,
         max_rate: args.max_rate,

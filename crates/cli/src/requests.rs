@@ -3,6 +3,7 @@
 use crate::args::{
     LatencyArgs, LengthArgs, SaturateArgs, TargetArgs, TcpArgs, TrafficArgs, UdpArgs,
 };
+use linerate_lab::access::read_key;
 use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
 use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal};
@@ -19,6 +20,7 @@ pub(crate) fn target(args: &TargetArgs) -> Result<Target, Failure> {
     target.ip = ip;
     target.timeout = args.timeout;
     target.interface.clone_from(&args.interface);
+    target.key = args.key.as_deref().map(read_key).transpose()?;
     Ok(target)
 }
 

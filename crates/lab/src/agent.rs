@@ -1,6 +1,6 @@
 //! The answering end: `linerate serve`, and the far host of the demo.
 
-use crate::access::{Network, is_allowed, plain};
+use crate::access::{Network, credential, is_allowed, plain};
 use crate::context::host_lacks;
 use crate::driver::{Driver, News};
 use anyhow::{Context as _, Result};
@@ -9,6 +9,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS};
 use linerate_model::{BitRate, Clock as _};
 use linerate_observe::{Observer, Scope};
+use linerate_peers::key::Key;
 use linerate_peers::{Limits, PeerKind as _, RefusalCode, ServerConfig, TIMEOUT};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::Host;
@@ -26,6 +27,8 @@ pub struct AgentPlan {
     pub listen: SocketAddr,
     /// Networks beside loopback, private and link-local ones.
     pub allow: Vec<Network>,
+    /// The key that every client must hold; those that do may come from anywhere.
+    pub key: Option<Key>,
     /// Most clients at once.
     pub max_clients: u16,
     /// Longest test.
@@ -62,6 +65,7 @@ impl AgentPlan {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
             allow: Vec::new(),
+            key: None,
             max_clients: 16,
             max_duration: MAX_DURATION,
             max_rate: None,
@@ -204,10 +208,10 @@ fn serve_one(stream: TcpStream, from: SocketAddr, shared: &Shared<'_>) -> Result
 
 /// Why this client is turned away, if it is.
 fn admission(from: IpAddr, shared: &Shared<'_>) -> Option<(RefusalCode, String)> {
-    if !is_allowed(from, &shared.plan.allow) {
+    if shared.plan.key.is_none() && !is_allowed(from, &shared.plan.allow) {
         let from = plain(from);
         let message = format!(
-            "{from} is not a loopback, private or link-local address; start the server with --allow {from}"
+            "{from} is not a loopback, private or link-local address; start the server with --allow {from}, or with --key"
         );
         return Some((RefusalCode::Denied, message));
     }
@@ -239,6 +243,7 @@ fn converse(
             max_rate: shared.plan.max_rate,
         },
         turn_away,
+        credential: credential(shared.plan.key.as_ref())?,
     };
     let session = linerate_peers::native::Native.server(config, MonoClock.now());
     let mut driver = Driver::new(stream, session, Role::Server, observer, TIMEOUT)?;

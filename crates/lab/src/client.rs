@@ -1,5 +1,6 @@
 //! The asking end: one control connection to a far end, on which tests run one after the other.
 
+use crate::access::credential;
 use crate::address::{FarEnd, IpChoice};
 use crate::context::peer_failure;
 use crate::driver::{Driver, News};
@@ -11,6 +12,7 @@ use linerate_model::run::Host;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
+use linerate_peers::key::Key;
 use linerate_peers::{ClientConfig, PeerHello, PeerKind as _, Progress, RefusalCode};
 use linerate_sys::clock::MonoClock;
 use std::net::TcpStream;
@@ -27,6 +29,8 @@ pub struct Target {
     pub timeout: Duration,
     /// Interface whose counters belong to the test; `None` finds the one that carries it.
     pub interface: Option<String>,
+    /// The key that the far end asks for.
+    pub key: Option<Key>,
 }
 
 impl Target {
@@ -37,6 +41,7 @@ impl Target {
             ip: IpChoice::Any,
             timeout: linerate_peers::TIMEOUT,
             interface: None,
+            key: None,
         }
     }
 }
@@ -92,6 +97,7 @@ impl Client {
         let config = ClientConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
+            credential: credential(target.key.as_ref())?,
         };
         let session = linerate_peers::native::Native.client(config, MonoClock.now());
         let driver = Driver::new(stream, session, Role::Client, observer, target.timeout)?;

@@ -48,6 +48,14 @@ pub enum ProtocolError {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// One end holds a key that the other does not ask for or does not hold.
+    #[error("the far end is not to be used (state {state}): {message}")]
+    Key {
+        /// This end's state.
+        state: &'static str,
+        /// What is wrong and what to do.
+        message: &'static str,
+    },
     /// A message's length is none, or more than its kind may have.
     #[error(
         "the far end announced {length} bytes for message {message} (state {state}, offset {offset}, bytes {bytes}): 1 to {most} are valid"

@@ -17,6 +17,7 @@
 //! | over | `TestOver` | state 14, 16 | `TestOver` |
 
 use crate::error::ProtocolError;
+use crate::key::Credential;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec};
 use linerate_model::time::as_seconds;
@@ -333,6 +334,8 @@ pub struct ClientConfig {
     pub version: String,
     /// Silence of the far end after which it counts as gone, and the longest a step of setting up may take.
     pub timeout: Duration,
+    /// The key to show, and to see that the server has it; `None` shows none.
+    pub credential: Option<Credential>,
 }
 
 /// What a server session is made of.
@@ -350,4 +353,6 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Turns the client away as soon as it has said hello: too many clients, wrong address.
     pub turn_away: Option<(RefusalCode, String)>,
+    /// The key that a client must hold; `None` asks for none.
+    pub credential: Option<Credential>,
 }

@@ -1,16 +1,21 @@
-//! Unpredictable numbers from the kernel, for tokens; seeded generators live where they are used.
+//! Unpredictable numbers from the kernel, for tokens and nonces; seeded generators live where they are used.
 
 use std::io;
 
 /// A random number that nobody can guess.
 pub fn random_u32() -> io::Result<u32> {
-    let mut bytes = [0; 4];
+    Ok(u32::from_ne_bytes(random_bytes()?))
+}
+
+/// Random bytes that nobody can guess.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     let mut filled = 0;
     while filled < bytes.len() {
         filled +=
             rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }
-    Ok(u32::from_ne_bytes(bytes))
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::harness::{Place, Running, Server};
 use rustix::process::Signal;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::thread;
 
 /// A far end that says `words` to its first client, then listens until the client leaves.
@@ -163,6 +164,36 @@ fn a_killed_run_is_readable() {
     let shown = place.run(&["show", "last"]).done();
     assert!(shown.contains("did not come to its end"), "{shown}");
     place.is_sound_with(1);
+}
+
+#[test]
+fn a_far_end_with_a_key_serves_who_holds_it() {
+    let place = Place::new();
+    let right = place.with("right.key", b"correct horse battery staple\n");
+    let wrong = place.with("wrong.key", b"some other key of this length\n");
+    let short = place.with("short.key", b"short\n");
+    let path = |file: &PathBuf| file.to_str().unwrap().to_owned();
+    let server = Server::with(&["--listen", "127.0.0.1:0", "--key", &path(&right)]);
+    let test = |key: &[&str]| {
+        let args = ["udp", server.address(), "--rate", "1M", "-t", "50ms"];
+        place.run(&[&args, key].concat())
+    };
+    test(&["--key", &path(&right)]).done();
+    test(&[]).failed(5, &["wants a key", "--key"]);
+    test(&["--key", &path(&wrong)]).failed(5, &["its key is another"]);
+    test(&["--key", &path(&short)]).failed(2, &["short.key", "at least 16", "urandom"]);
+    let open = Server::on("127.0.0.1");
+    let args = [
+        "udp",
+        open.address(),
+        "--rate",
+        "1M",
+        "--key",
+        &path(&right),
+    ];
+    place
+        .run(&args)
+        .failed(5, &["did not ask for the key", "leave --key away"]);
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub use settings::Test;
 use crate::address::FarEnd;
 use linerate_analysis::random::Random;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::key::Key;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use settings::Setting;
@@ -49,6 +50,8 @@ pub struct StudyPlan {
     pub title: String,
     /// The far end of every test.
     pub far: FarEnd,
+    /// The key that the far end asks for; not part of the file.
+    pub key: Option<Key>,
     /// How often each cell is measured, at least once.
     pub repetitions: u32,
     /// Seed of the order.
@@ -145,6 +148,7 @@ impl StudyPlan {
                 .title
                 .unwrap_or_else(|| format!("study of {far}")),
             far,
+            key: None,
             repetitions,
             seed: file.study.seed,
             cells,

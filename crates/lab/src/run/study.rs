@@ -80,7 +80,10 @@ fn measure_missing(
 }
 
 fn measure(context: &mut Context<'_>, plan: &StudyPlan, cell: &Cell) -> Result<Run> {
-    let target = Target::new(plan.far.clone());
+    let target = Target {
+        key: plan.key.clone(),
+        ..Target::new(plan.far.clone())
+    };
     match &cell.test {
         Test::Single(spec) => single(context, &target, spec),
         Test::Latency(plan) => latency(context, &target, plan),

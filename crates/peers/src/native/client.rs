@@ -1,9 +1,10 @@
 //! The end that asks for tests. The drawing in [`super`] shows both ends.
 
 use super::link::text;
-use super::message::{Hello, Message, Prepare, Ready, Role, Welcome};
+use super::message::{Hello, Message, Prepare, Proof, Ready, Role, Welcome};
 use super::state::{Core, State, Test};
 use crate::error::{ProtocolError, clean};
+use crate::key::{Credential, Nonces, Prover, SIZE};
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
@@ -15,6 +16,9 @@ pub(super) struct Client {
     core: Core,
     /// What the server allows; known after its welcome.
     limits: Limits,
+    credential: Option<Credential>,
+    /// Both nonces, once the server has asked for the key.
+    asked: Option<Nonces>,
 }
 
 impl Client {
@@ -28,6 +32,8 @@ impl Client {
         Self {
             core,
             limits: Limits::default(),
+            credential: config.credential.clone(),
+            asked: None,
         }
     }
 
@@ -90,10 +96,10 @@ impl Client {
         match message {
             Message::Ping if state.is_greeted() => Ok(()),
             Message::Farewell(body) => Err(self.core.turned_away(body.code, &body.message)),
-            Message::Welcome(body) if state == State::Greeting => {
-                self.welcome(now, *body);
-                Ok(())
+            Message::Challenge(body) if state == State::Greeting && self.asked.is_none() => {
+                self.prove(now, body.nonce)
             }
+            Message::Welcome(body) if state == State::Greeting => self.welcome(now, *body),
             _ if !state.has_test() || message.test() != Some(self.core.test.number) => Err(self
                 .core
                 .unexpected(kind, offset, "no such test is under way")),
@@ -132,7 +138,46 @@ impl Client {
         }
     }
 
-    fn welcome(&mut self, now: MonoInstant, body: Welcome) {
+    /// Shows that this end holds the key.
+    fn prove(&mut self, now: MonoInstant, server: [u8; SIZE]) -> Result<(), ProtocolError> {
+        let Some(credential) = &self.credential else {
+            return Err(self.denied("it wants a key: give the file of its key with --key"));
+        };
+        let client = credential.nonce;
+        let nonces = Nonces { server, client };
+        let proof = credential.key.proof(Prover::Client, &nonces);
+        let nonce = client;
+        self.core
+            .link
+            .send_short(now, &Message::Proof(Proof { nonce, proof }));
+        self.asked = Some(nonces);
+        Ok(())
+    }
+
+    /// A client that has a key trusts no server that has not.
+    fn check_server(&self, proof: Option<[u8; SIZE]>) -> Result<(), ProtocolError> {
+        let Some(credential) = &self.credential else {
+            return Ok(());
+        };
+        let Some(nonces) = &self.asked else {
+            return Err(self.denied(
+                "it did not ask for the key: start it with --key, or leave --key away here",
+            ));
+        };
+        let proof = proof.unwrap_or_default();
+        if credential.key.is_proven_by(&proof, Prover::Server, nonces) {
+            return Ok(());
+        }
+        Err(self.denied("it does not hold this key itself: it is not the server it should be"))
+    }
+
+    fn denied(&self, message: &'static str) -> ProtocolError {
+        let state = self.core.state.name();
+        ProtocolError::Key { state, message }
+    }
+
+    fn welcome(&mut self, now: MonoInstant, body: Welcome) -> Result<(), ProtocolError> {
+        self.check_server(body.proof)?;
         self.limits = body.limits;
         self.core.enter(now, State::Idle, None);
         self.core.link.act(Action::PeerHello(Box::new(PeerHello {
@@ -141,6 +186,7 @@ impl Client {
             facts: body.facts,
             limits: body.limits,
         })));
+        Ok(())
     }
 
     fn begin(&mut self, now: MonoInstant, spec: Box<TestSpec>) {

@@ -1,5 +1,6 @@
 //! The messages of the native protocol: one kind byte and one JSON body each.
 
+use crate::key::SIZE;
 use crate::session::{Limits, Progress, RefusalCode, StreamPorts};
 use linerate_model::PacketCount;
 use linerate_model::sample::{EndpointReport, Facts};
@@ -37,6 +38,10 @@ pub enum Kind {
     Ping = 4,
     /// Client: done, closing.
     Bye = 5,
+    /// Server: prove that you hold the key.
+    Challenge = 6,
+    /// Client: the proof.
+    Proof = 7,
     /// Client: make ready for a test.
     Prepare = 16,
     /// Server: open the data streams.
@@ -73,6 +78,8 @@ impl Kind {
         (Self::Farewell, "Farewell", None, SMALL),
         (Self::Ping, "Ping", None, 1),
         (Self::Bye, "Bye", Some(Role::Client), 1),
+        (Self::Challenge, "Challenge", Some(Role::Server), SMALL),
+        (Self::Proof, "Proof", Some(Role::Client), SMALL),
         (Self::Prepare, "Prepare", Some(Role::Client), MEDIUM),
         (Self::Ready, "Ready", Some(Role::Server), SMALL),
         (Self::Refused, "Refused", Some(Role::Server), SMALL),
@@ -112,6 +119,8 @@ pub enum Message {
     Farewell(Farewell),
     Ping,
     Bye,
+    Challenge(Challenge),
+    Proof(Proof),
     Prepare(Prepare),
     Ready(Ready),
     Refused(Refused),
@@ -149,6 +158,25 @@ pub struct Welcome {
     /// The server's host.
     #[serde(default)]
     pub facts: Facts,
+    /// That the server holds the key too, if it asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<[u8; SIZE]>,
+}
+
+/// Body of `Challenge`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Challenge {
+    /// The server's nonce.
+    pub nonce: [u8; SIZE],
+}
+
+/// Body of `Proof`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// The client's nonce.
+    pub nonce: [u8; SIZE],
+    /// That the client holds the key.
+    pub proof: [u8; SIZE],
 }
 
 /// Body of `Farewell`.
@@ -243,6 +271,8 @@ impl Message {
             Self::Farewell(_) => Kind::Farewell,
             Self::Ping => Kind::Ping,
             Self::Bye => Kind::Bye,
+            Self::Challenge(_) => Kind::Challenge,
+            Self::Proof(_) => Kind::Proof,
             Self::Prepare(_) => Kind::Prepare,
             Self::Ready(_) => Kind::Ready,
             Self::Refused(_) => Kind::Refused,
@@ -262,7 +292,13 @@ impl Message {
     /// The number of the test it is about, if it is about one.
     pub const fn test(&self) -> Option<u32> {
         match self {
-            Self::Hello(_) | Self::Welcome(_) | Self::Farewell(_) | Self::Ping | Self::Bye => None,
+            Self::Hello(_)
+            | Self::Welcome(_)
+            | Self::Farewell(_)
+            | Self::Ping
+            | Self::Bye
+            | Self::Challenge(_)
+            | Self::Proof(_) => None,
             Self::Prepare(body) => Some(body.test),
             Self::Ready(body) => Some(body.test),
             Self::Refused(body) | Self::Abort(body) => Some(body.test),
@@ -286,6 +322,8 @@ impl Message {
             Self::Hello(body) => append(&mut frame, body),
             Self::Welcome(body) => append(&mut frame, body),
             Self::Farewell(body) => append(&mut frame, body),
+            Self::Challenge(body) => append(&mut frame, body),
+            Self::Proof(body) => append(&mut frame, body),
             Self::Prepare(body) => append(&mut frame, body),
             Self::Ready(body) => append(&mut frame, body),
             Self::Refused(body) | Self::Abort(body) => append(&mut frame, body),
@@ -314,6 +352,8 @@ impl Message {
             Kind::Hello => Self::Hello(read(body)?),
             Kind::Welcome => Self::Welcome(read(body)?),
             Kind::Farewell => Self::Farewell(read(body)?),
+            Kind::Challenge => Self::Challenge(read(body)?),
+            Kind::Proof => Self::Proof(read(body)?),
             Kind::Prepare => Self::Prepare(read(body)?),
             Kind::Ready => Self::Ready(read(body)?),
             Kind::Refused => Self::Refused(read(body)?),

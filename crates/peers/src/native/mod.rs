@@ -6,6 +6,9 @@
 //! ```text
 //!  client driver        client                          server           server driver
 //!                          | preamble, Hello ------------> |
+//!                          |   if it has a key             |
+//!                          | <-------- preamble, Challenge |
+//!                          | Proof ----------------------> |
 //!          <- PeerHello    | <---------- preamble, Welcome |  PeerHello ->
 //!  Begin(spec) ->          | Prepare --------------------> |  Prepare(spec) ->
 //!          <- OpenStreams  | <---------------------- Ready |               <- Prepared

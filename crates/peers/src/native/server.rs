@@ -2,10 +2,12 @@
 
 use super::link::text;
 use super::message::{
-    Message, Prepare, Ready, Refused, Report, Role, TestNumber, TestProgress, TooLong, Welcome,
+    Challenge, Message, Prepare, Proof, Ready, Refused, Report, Role, TestNumber, TestProgress,
+    TooLong, Welcome,
 };
 use super::state::{Core, State, Test};
 use crate::error::{ProtocolError, clean};
+use crate::key::{Nonces, Prover, SIZE};
 use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, Session, StreamPorts};
 use linerate_model::MonoInstant;
 use linerate_model::sample::{EndpointReport, Facts};
@@ -16,6 +18,8 @@ use linerate_model::spec::validate;
 pub(super) struct Server {
     core: Core,
     config: ServerConfig,
+    /// The version of a client that was asked for the key.
+    challenged: Option<String>,
 }
 
 impl Server {
@@ -23,6 +27,7 @@ impl Server {
         Self {
             core: Core::new(Role::Server, config.timeout, now),
             config,
+            challenged: None,
         }
     }
 
@@ -107,7 +112,12 @@ impl Server {
                 return Err(self.core.turned_away(body.code, &body.message));
             }
             Message::Bye => self.core.close(),
-            Message::Hello(hello) if state == State::Greeting => self.hello(now, &hello.version),
+            Message::Hello(hello) if state == State::Greeting && self.challenged.is_none() => {
+                self.hello(now, &hello.version);
+            }
+            Message::Proof(proof) if state == State::Greeting && self.challenged.is_some() => {
+                self.proof(now, &proof);
+            }
             Message::Prepare(body) if state == State::Idle => self.prepare(now, body),
             // The client aborted before it saw that the test was refused.
             Message::Abort(body) if state == State::Idle && is_present => {
@@ -159,7 +169,39 @@ impl Server {
             self.core.close();
             return;
         }
-        self.welcome(now);
+        if let Some(credential) = &self.config.credential {
+            let nonce = credential.nonce;
+            let challenge = Message::Challenge(Challenge { nonce });
+            self.core.link.send_short(now, &challenge);
+            self.challenged = Some(version.to_owned());
+            return;
+        }
+        self.admit(now, version, None);
+    }
+
+    /// Lets a client in that holds the key, and shows it that this end does.
+    fn proof(&mut self, now: MonoInstant, body: &Proof) {
+        let version = self.challenged.clone().unwrap_or_default();
+        let proof = self.config.credential.as_ref().and_then(|credential| {
+            let nonces = Nonces {
+                server: credential.nonce,
+                client: body.nonce,
+            };
+            let proven = credential
+                .key
+                .is_proven_by(&body.proof, Prover::Client, &nonces);
+            proven.then(|| credential.key.proof(Prover::Server, &nonces))
+        });
+        if proof.is_none() {
+            let reason = "its key is another: give the file of this server's key with --key";
+            self.core.link.farewell(now, RefusalCode::Denied, reason);
+            return self.core.close();
+        }
+        self.admit(now, &version, proof);
+    }
+
+    fn admit(&mut self, now: MonoInstant, version: &str, proof: Option<[u8; SIZE]>) {
+        self.welcome(now, proof);
         self.core.enter(now, State::Idle, None);
         self.core.link.act(Action::PeerHello(Box::new(PeerHello {
             version: clean(version, super::MAX_NAME),
@@ -169,12 +211,13 @@ impl Server {
         })));
     }
 
-    fn welcome(&mut self, now: MonoInstant) {
+    fn welcome(&mut self, now: MonoInstant, proof: Option<[u8; SIZE]>) {
         let mut welcome = Welcome {
             version: clean(&self.config.version, super::MAX_NAME),
             session: clean(&self.config.session, super::MAX_NAME),
             limits: self.config.limits,
             facts: std::mem::take(&mut self.config.facts),
+            proof,
         };
         let whole = Message::Welcome(Box::new(welcome.clone()));
         if let Err(TooLong { length, .. }) = self.core.link.send(now, &whole) {

@@ -20,6 +20,7 @@ pub(crate) fn client_config() -> ClientConfig {
     ClientConfig {
         version: "0.1.0".into(),
         timeout: TIMEOUT,
+        credential: None,
     }
 }
 
@@ -31,6 +32,7 @@ pub(crate) fn server_config() -> ServerConfig {
         facts: Facts::from([("cpu-count".to_owned(), 4.into())]),
         limits: Limits::default(),
         turn_away: None,
+        credential: None,
     }
 }
 

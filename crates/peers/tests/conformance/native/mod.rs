@@ -1,5 +1,6 @@
 //! What the native protocol promises beyond what every protocol does.
 
+mod key;
 mod life;
 mod wire;
 
