@@ -6,6 +6,7 @@
 
 pub mod estimate;
 pub mod exit;
+pub mod experiment;
 pub mod histogram;
 pub mod run;
 pub mod sample;

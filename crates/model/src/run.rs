@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use crate::experiment::{
+    Answer, Change, Experiment, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity,
+};
+
 /// The schema id of this version.
 pub const SCHEMA: &str = "linerate/run/1";
 
@@ -696,18 +700,6 @@ pub enum Confidence {
     Confirmed,
 }
 
-/// An experiment that would confirm a claim, and its result once it was run.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Experiment {
-    /// What to change.
-    pub change: String,
-    /// What to expect if the claim is true.
-    pub expect: String,
-    /// What happened; absent until it is run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-}
-
 /// What limits a run, and why.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Verdict {
@@ -725,7 +717,7 @@ pub struct Verdict {
     pub evidence: Vec<String>,
     /// An experiment that would confirm it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub experiment: Option<Experiment>,
+    pub experiment: Option<Box<Experiment>>,
 }
 
 /// A rule's outcome. A check that could not be made has not passed.

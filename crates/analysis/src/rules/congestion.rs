@@ -5,7 +5,7 @@ use super::path_loss::window_share;
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Confidence, Limit, Trial};
+use linerate_model::run::{Confidence, Experiment, Limit, Trial};
 use linerate_model::spec::Side;
 
 /// Throughput follows congestion window / RTT, not the link.
@@ -286,8 +286,10 @@ fn case(
         confidence,
         claim,
         evidence,
-        change: "repeat with two and four streams, or with another congestion control",
-        expect: "the rates of the streams add up if each one's window is the limit",
+        experiment: Experiment::in_words(
+            "repeat with two and four streams, or with another congestion control",
+            "the rates of the streams add up if each one's window is the limit",
+        ),
     }
     .found()
 }

@@ -2,7 +2,7 @@
 
 use super::evidence::{Delays, Evidence, Need, Regime};
 use super::{Case, Rule, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Delay, DelayOf, Limit, RuleOutcome, Trial};
+use linerate_model::run::{Confidence, Delay, DelayOf, Experiment, Limit, RuleOutcome, Trial};
 use linerate_model::{BitRate, PacketCount};
 
 /// Everything that was intended was offered and arrived.
@@ -102,8 +102,7 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
             words::rate(intended)
         ),
         evidence: figures,
-        change: "double the intended load, or search with `linerate saturate`",
-        expect: "the received rate grows with the intended load",
+        experiment: Experiment::in_words("double the intended load, or search with `linerate saturate`", "the received rate grows with the intended load"),
     }
     .found()
 }
@@ -142,8 +141,7 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
         confidence: Confidence::Supported,
         claim,
         evidence: timed.iter().map(|(trial, delay)| told(trial, delay)).collect(),
-        change: "repeat with `--wait spin` and with load from `--load`",
-        expect: "spinning lowers the median where waking up dominates; load raises it where a queue is shared",
+        experiment: Experiment::in_words("repeat with `--wait spin` and with load from `--load`", "spinning lowers the median where waking up dominates; load raises it where a queue is shared"),
     }
     .found()
 }

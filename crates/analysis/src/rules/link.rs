@@ -2,7 +2,7 @@
 
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Limit, Place};
+use linerate_model::run::{Confidence, Experiment, Limit, Place};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, FrameOverhead, Layer};
 
@@ -311,8 +311,10 @@ impl<'a> View<'a> {
             confidence,
             claim,
             evidence: self.figures(),
-            change: "halve the payload of each packet, and repeat with two streams",
-            expect: "the rate on the wire (L1) stays the same, in one stream or two, while the payload rate falls by the headers",
+            experiment: Experiment::in_words(
+                "halve the payload of each packet, and repeat with two streams",
+                "the rate on the wire (L1) stays the same, in one stream or two, while the payload rate falls by the headers",
+            ),
         }
     }
 

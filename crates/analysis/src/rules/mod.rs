@@ -32,7 +32,9 @@ pub use diagnose::diagnose;
 pub use evidence::{Evidence, Need};
 
 use linerate_model::Ratio;
-use linerate_model::run::{Confidence, Experiment, Limit, RuleOutcome, Verdict};
+use linerate_model::run::{
+    Change, Confidence, Experiment, ExperimentTest, Limit, Prediction, RuleOutcome, Verdict,
+};
 use linerate_model::spec::Side;
 
 /// Every rule. A new one: its file, its `mod` line above, its entry here, its case files.
@@ -80,8 +82,8 @@ struct Case {
     confidence: Confidence,
     claim: String,
     evidence: Vec<String>,
-    change: &'static str,
-    expect: &'static str,
+    /// [`proof`] where linerate can run it, else [`Experiment::in_words`].
+    experiment: Experiment,
 }
 
 impl Case {
@@ -94,14 +96,18 @@ impl Case {
                 confidence: self.confidence.min(Confidence::Supported),
                 claim: self.claim,
                 evidence: self.evidence,
-                experiment: Some(Experiment {
-                    change: self.change.to_owned(),
-                    expect: self.expect.to_owned(),
-                    result: None,
-                }),
+                experiment: Some(Box::new(self.experiment)),
             },
         }
     }
+}
+
+/// An experiment that linerate can run; its words follow from its values.
+fn proof(change: Change, predictions: impl Into<Vec<Prediction>>) -> Experiment {
+    Experiment::from(ExperimentTest {
+        change,
+        predictions: predictions.into(),
+    })
 }
 
 fn clear(because: impl Into<String>) -> RuleOutcome {

@@ -3,7 +3,7 @@
 use super::evidence::{Delays, Evidence, Need, Placed, Regime, load};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::PacketCount;
-use linerate_model::run::{Confidence, Limit, Place, Trial};
+use linerate_model::run::{Confidence, Experiment, Limit, Place, Trial};
 
 /// The path loses packets at every load.
 pub(super) struct PathLoss;
@@ -274,8 +274,10 @@ fn case(
         confidence,
         claim,
         evidence,
-        change: "send UDP at a tenth of the load for as many packets",
-        expect: "the same share of packets is lost",
+        experiment: Experiment::in_words(
+            "send UDP at a tenth of the load for as many packets",
+            "the same share of packets is lost",
+        ),
     }
     .found()
 }

@@ -3,7 +3,7 @@
 use super::evidence::{Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Confidence, Limit, Place};
+use linerate_model::run::{Confidence, Experiment, Limit, Place};
 
 /// Something in the path drops what exceeds a rate.
 pub(super) struct Policer;
@@ -106,8 +106,7 @@ fn decide(
             placed.figure(&[Place::Network])
         ),
         evidence: figures,
-        change: "send the same load in bursts of 64 packets with pauses between",
-        expect: "a policer passes bursts that fit its bucket at the speed of the line; a link spreads them",
+        experiment: Experiment::in_words("send the same load in bursts of 64 packets with pauses between", "a policer passes bursts that fit its bucket at the speed of the line; a link spreads them"),
     }
     .found()
 }

@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, Need};
 use super::{Case, Rule, RuleOutcome, place};
-use linerate_model::run::{Confidence, Limit, Place};
+use linerate_model::run::{Confidence, Experiment, Limit, Place};
 use linerate_model::spec::Side;
 
 /// Packets were dropped because the softnet backlog was full.
@@ -39,8 +39,10 @@ impl Rule for ReceiverBacklog {
                 "Counted by {}.",
                 placed.source(Place::ReceiverBacklog)
             )],
-            change: "raise net.core.netdev_max_backlog tenfold on the receiver",
-            expect: "softnet drops become fewer, unless the core that serves the interface is busy all the time",
+            experiment: Experiment::in_words(
+                "raise net.core.netdev_max_backlog tenfold on the receiver",
+                "softnet drops become fewer, unless the core that serves the interface is busy all the time",
+            ),
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::evidence::{Cpu, Evidence, Need, Placed, Regime};
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Limit, Place, RuleOutcome};
+use linerate_model::run::{Confidence, Experiment, Limit, Place, RuleOutcome};
 use linerate_model::spec::Side;
 
 /// Packets were lost, or the window closed, because the receiver had no CPU time left.
@@ -110,8 +110,7 @@ fn found(share: f64, claim: String, confidence: Confidence, cpu: &Cpu) -> RuleOu
         confidence,
         claim,
         evidence: cpu.figures(),
-        change: "receive with aggregation (`--datapath sockets,gro=true`), or spread the traffic over more flows and cores",
-        expect: "the received rate grows",
+        experiment: Experiment::in_words("receive with aggregation (`--datapath sockets,gro=true`), or spread the traffic over more flows and cores", "the received rate grows"),
     }
     .found()
 }

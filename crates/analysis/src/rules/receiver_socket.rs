@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, Need};
 use super::{Case, Rule, RuleOutcome, place, words};
-use linerate_model::run::{Confidence, Limit, Place};
+use linerate_model::run::{Confidence, Experiment, Limit, Place};
 use linerate_model::spec::Side;
 
 /// Packets were dropped at the receiving socket.
@@ -57,8 +57,10 @@ impl Rule for ReceiverSocket {
                     placed.figure(&[Place::ReceiverSocket])
                 ),
                 evidence: figures,
-                change: "double the receive buffer, or read faster (another core, `--wait spin`)",
-                expect: "drops at the socket become fewer; if the reader is slower than the load for good, only a faster reader helps",
+                experiment: Experiment::in_words(
+                    "double the receive buffer, or read faster (another core, `--wait spin`)",
+                    "drops at the socket become fewer; if the reader is slower than the load for good, only a faster reader helps",
+                ),
             }
         })
     }

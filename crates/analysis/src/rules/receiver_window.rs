@@ -1,8 +1,8 @@
 //! The receiver's window: the sender had data and room in its congestion window, but the receiver let no more come.
 
 use super::evidence::{Delays, Evidence, Need, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Limit};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// TCP waited for the window that the receiver advertises.
@@ -61,11 +61,19 @@ impl Rule for ReceiverWindow {
                 words::rate(rate)
             ),
             evidence: window_figures(evidence, share, rate),
-            change: "double the receive buffer (`tcp_rmem` or SO_RCVBUF) of the receiver",
-            expect: "the rate about doubles if the window is the limit, and stays if the reading application is",
+            experiment: larger_window(),
         }
         .found()
     }
+}
+
+/// Twice the window carries more only if the window is the limit: behind a link, a reader or a busy
+/// CPU the rate stays. Short of double, since a faster flow meets the next limit or a longer RTT.
+fn larger_window() -> Experiment {
+    proof(
+        Change::ReceiveBuffer { factor: 2.0 },
+        [Prediction::at_least(Quantity::ReceivedRate, 1.3)],
+    )
 }
 
 /// Why a larger window would not help: a queue already stands in the path.

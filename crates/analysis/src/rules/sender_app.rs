@@ -2,7 +2,7 @@
 
 use super::evidence::{Cpu, Evidence, Need, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Limit};
+use linerate_model::run::{Confidence, Experiment, Limit};
 use linerate_model::spec::Side;
 
 /// The application did not give TCP enough data.
@@ -68,8 +68,10 @@ impl Rule for SenderApp {
                 "The sending application limits: {idle} of the time TCP had nothing to send."
             ),
             evidence: figures,
-            change: "send without pauses, in larger writes",
-            expect: "the rate grows until something else limits",
+            experiment: Experiment::in_words(
+                "send without pauses, in larger writes",
+                "the rate grows until something else limits",
+            ),
         }
         .found()
     }

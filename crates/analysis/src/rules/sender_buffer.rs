@@ -3,7 +3,7 @@
 use super::evidence::{Evidence, Need, Regime};
 use super::receiver_window::{LEAST_SHARE, queue};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Limit};
+use linerate_model::run::{Confidence, Experiment, Limit};
 use linerate_model::spec::Side;
 
 /// The send buffer held no more than what was in flight, or refused datagrams.
@@ -122,8 +122,10 @@ fn found(share: f64, claim: String, evidence: Vec<String>) -> RuleOutcome {
         confidence: Confidence::Supported,
         claim,
         evidence,
-        change: "double the sender's send buffer (`tcp_wmem` or SO_SNDBUF)",
-        expect: "the rate grows; if it stays, what empties the buffer is the limit",
+        experiment: Experiment::in_words(
+            "double the sender's send buffer (`tcp_wmem` or SO_SNDBUF)",
+            "the rate grows; if it stays, what empties the buffer is the limit",
+        ),
     }
     .found()
 }

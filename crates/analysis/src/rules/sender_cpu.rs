@@ -2,7 +2,7 @@
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Plateau, Regime};
 use super::{Case, Rule, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Limit, RuleOutcome};
+use linerate_model::run::{Confidence, Experiment, Limit, RuleOutcome};
 use linerate_model::spec::Side;
 
 /// The sending thread had no more CPU time to take.
@@ -82,8 +82,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
             cpu.reason()
         ),
         evidence: figures,
-        change: CHANGE,
-        expect: EXPECT,
+        experiment: Experiment::in_words(CHANGE, EXPECT),
     }
     .found()
 }
@@ -133,8 +132,10 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
             loss(evidence)
         ),
         evidence: figures,
-        change: "record the sender's CPU (measure with linerate), and send larger packets",
-        expect: "its thread uses a whole core, and the offered load grows with the packet size",
+        experiment: Experiment::in_words(
+            "record the sender's CPU (measure with linerate), and send larger packets",
+            "its thread uses a whole core, and the offered load grows with the packet size",
+        ),
     }
     .found()
 }

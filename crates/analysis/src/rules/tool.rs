@@ -3,7 +3,7 @@
 use super::evidence::{Cpu, Evidence, Gap, Need, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::BitRate;
-use linerate_model::run::{Confidence, Limit};
+use linerate_model::run::{Confidence, Experiment, Limit};
 use linerate_model::spec::Side;
 
 /// The generator itself can do no more.
@@ -133,8 +133,10 @@ fn case(
         confidence,
         claim,
         evidence,
-        change: "send in two streams, or from a faster host",
-        expect: "more is offered and more arrives",
+        experiment: Experiment::in_words(
+            "send in two streams, or from a faster host",
+            "more is offered and more arrives",
+        ),
     }
     .found()
 }

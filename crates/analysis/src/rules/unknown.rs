@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Limit, Place, RuleOutcome as Outcome};
+use linerate_model::run::{Confidence, Experiment, Limit, Place, RuleOutcome as Outcome};
 use linerate_model::spec::Side;
 
 /// No cause was found; says what is known, on which side, and what was not recorded.
@@ -151,8 +151,10 @@ fn case(
         confidence: Confidence::Weak,
         claim,
         evidence: figures,
-        change: "repeat with linerate at both ends, so that counters and CPU of both are recorded",
-        expect: "a rule finds what limits",
+        experiment: Experiment::in_words(
+            "repeat with linerate at both ends, so that counters and CPU of both are recorded",
+            "a rule finds what limits",
+        ),
     }
     .found()
 }

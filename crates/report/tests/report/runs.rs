@@ -160,11 +160,10 @@ fn verdict(limit: Limit, side: Option<Side>, claim: &str) -> Verdict {
         confidence: Confidence::Supported,
         claim: claim.to_owned(),
         evidence: vec!["the first figure that shows it".to_owned()],
-        experiment: Some(Experiment {
-            change: "halve the datagram's size".to_owned(),
-            expect: "the same packets per second at half the rate".to_owned(),
-            result: None,
-        }),
+        experiment: Some(Box::new(Experiment::in_words(
+            "halve the datagram's size",
+            "the same packets per second at half the rate",
+        ))),
     }
 }
 

@@ -1,0 +1,434 @@
+//! An experiment that would confirm what limits a run: one change, and what it must do if the claim is true.
+//!
+//! A prediction is chosen so that it fails if another likely limit were the true one. Words are
+//! derived from the values, so that what people read and what is run cannot differ.
+
+use crate::estimate::Estimate;
+use crate::spec::Side;
+use crate::units::{BitRate, LossRatio, PacketRate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One thing that is done differently from the baseline; everything else stays.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Change {
+    /// The intended load, as a multiple of the rate that the baseline's receiver got (L4 payload).
+    Load {
+        /// Multiple of the received rate.
+        factor: f64,
+    },
+    /// The payload of each datagram, or the size of each write (TCP), at the same intended load.
+    Payload {
+        /// Multiple of the baseline's payload.
+        factor: f64,
+    },
+    /// The number of parallel streams; the intended load is that of all together and stays.
+    Streams {
+        /// Multiple of the baseline's streams.
+        factor: u16,
+    },
+    /// The sender's socket buffer, as a multiple of what the system really gave the baseline.
+    SendBuffer {
+        /// Multiple of the buffer.
+        factor: f64,
+    },
+    /// The receiver's socket buffer, as a multiple of what the system really gave the baseline.
+    ReceiveBuffer {
+        /// Multiple of the buffer.
+        factor: f64,
+    },
+    /// The traffic thread of one side is pinned to a core that was less busy.
+    OtherCore {
+        /// Whose thread.
+        side: Side,
+    },
+    /// Segmentation offload at the sender and its counterpart at the receiver (UDP GSO and GRO).
+    Aggregation {
+        /// Switched on, or off.
+        on: bool,
+    },
+    /// Traffic flows the other way.
+    Reverse,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = |side: Side| match side {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        };
+        match *self {
+            Self::Load { factor } => write!(f, "intend {factor} times the rate that was received"),
+            Self::Payload { factor } => write!(
+                f,
+                "send {factor} times the payload per packet at the same intended load"
+            ),
+            Self::Streams { factor } => write!(f, "send in {factor} times as many streams"),
+            Self::SendBuffer { factor } => {
+                write!(f, "give the sender's socket {factor} times the buffer")
+            }
+            Self::ReceiveBuffer { factor } => {
+                write!(f, "give the receiver's socket {factor} times the buffer")
+            }
+            Self::OtherCore { side: whose } => {
+                write!(
+                    f,
+                    "move the {}'s traffic thread to another core",
+                    side(whose)
+                )
+            }
+            Self::Aggregation { on: true } => {
+                f.write_str("send and receive many packets per system call (GSO and GRO)")
+            }
+            Self::Aggregation { on: false } => {
+                f.write_str("send and receive without aggregation (no GSO, no GRO)")
+            }
+            Self::Reverse => f.write_str("send the other way"),
+        }
+    }
+}
+
+/// What a prediction is about.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// What the sender's application gave to its system, L4 payload, bit/s.
+    OfferedRate,
+    /// What the receiver's application got, L4 payload, bit/s.
+    ReceivedRate,
+    /// What the receiver got as it filled the wire: with headers, preamble and gap (L1), bit/s.
+    WireRate,
+    /// Datagrams per second that the sender offered.
+    OfferedPacketRate,
+    /// Datagrams per second that the receiver got.
+    ReceivedPacketRate,
+    /// Share of the packets that was lost.
+    LossRatio,
+    /// Delay under load, ns: the median delay variation (UDP, receiver) or the mean smoothed RTT
+    /// (TCP, sender).
+    Delay,
+}
+
+impl Quantity {
+    /// Every quantity.
+    pub const ALL: [Self; 7] = [
+        Self::OfferedRate,
+        Self::ReceivedRate,
+        Self::WireRate,
+        Self::OfferedPacketRate,
+        Self::ReceivedPacketRate,
+        Self::LossRatio,
+        Self::Delay,
+    ];
+
+    /// `value` with its unit: `95.6 Mbit/s`, `1.2 %`, `3.4 ms`.
+    pub fn shown(self, value: f64) -> String {
+        match self {
+            Self::OfferedRate | Self::ReceivedRate | Self::WireRate => {
+                BitRate::from_f64(value).to_string()
+            }
+            Self::OfferedPacketRate | Self::ReceivedPacketRate => {
+                PacketRate::from_pps(value).to_string()
+            }
+            Self::LossRatio => LossRatio::clamped(value).to_string(),
+            Self::Delay => time(value),
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OfferedRate => "offered rate",
+            Self::ReceivedRate => "received rate",
+            Self::WireRate => "rate on the wire (L1)",
+            Self::OfferedPacketRate => "offered packet rate",
+            Self::ReceivedPacketRate => "received packet rate",
+            Self::LossRatio => "loss ratio",
+            Self::Delay => "delay under load",
+        })
+    }
+}
+
+/// What a change must do to one quantity if the claim is true.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Prediction {
+    /// What it is about.
+    pub quantity: Quantity,
+    /// Whether the bounds are on changed ÷ baseline; otherwise on the changed value itself, in the
+    /// unit of the quantity.
+    pub relative: bool,
+    /// Lower bound; absent when any value below the upper one will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// Upper bound; absent when any value above the lower one will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+}
+
+impl Prediction {
+    /// Changed ÷ baseline is at least `factor`.
+    pub const fn at_least(quantity: Quantity, factor: f64) -> Self {
+        Self {
+            quantity,
+            relative: true,
+            at_least: Some(factor),
+            at_most: None,
+        }
+    }
+
+    /// Changed ÷ baseline is at most `factor`.
+    pub const fn at_most(quantity: Quantity, factor: f64) -> Self {
+        Self {
+            quantity,
+            relative: true,
+            at_least: None,
+            at_most: Some(factor),
+        }
+    }
+
+    /// Changed ÷ baseline is within `low..=high`.
+    pub const fn within(quantity: Quantity, low: f64, high: f64) -> Self {
+        Self {
+            quantity,
+            relative: true,
+            at_least: Some(low),
+            at_most: Some(high),
+        }
+    }
+
+    /// The same bounds on the changed value itself, in the unit of the quantity.
+    #[must_use]
+    pub const fn absolute(mut self) -> Self {
+        self.relative = false;
+        self
+    }
+
+    /// A value of this prediction's kind for people: `1.32 times the baseline's`, `12.3 Mbit/s`.
+    pub fn shown(&self, value: f64) -> String {
+        if self.relative {
+            format!("{} times the baseline's", factor(value))
+        } else {
+            self.quantity.shown(value)
+        }
+    }
+
+    /// A bound without what it is compared with.
+    fn bound(&self, value: f64) -> String {
+        if self.relative {
+            factor(value)
+        } else {
+            self.quantity.shown(value)
+        }
+    }
+}
+
+/// Nanoseconds with a fitting unit.
+fn time(nanos: f64) -> String {
+    match nanos.abs() {
+        n if n >= 1e9 => format!("{:.2} s", nanos / 1e9),
+        n if n >= 1e6 => format!("{:.2} ms", nanos / 1e6),
+        n if n >= 1e3 => format!("{:.1} µs", nanos / 1e3),
+        _ => format!("{nanos:.0} ns"),
+    }
+}
+
+/// Three digits that count, for ratios from thousandths to thousands.
+fn factor(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 0.1 || v <= 0.0 => format!("{value:.2}"),
+        v if v >= 0.001 => format!("{value:.4}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+impl fmt::Display for Prediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the {} is ", self.quantity)?;
+        match (self.at_least, self.at_most) {
+            (Some(low), Some(high)) => {
+                write!(f, "from {} to {}", self.bound(low), self.shown(high))
+            }
+            (Some(low), None) => write!(f, "at least {}", self.shown(low)),
+            (None, Some(high)) => write!(f, "at most {}", self.shown(high)),
+            (None, None) => f.write_str("anything"),
+        }
+    }
+}
+
+/// What is changed, and what must then be seen.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ExperimentTest {
+    /// The one thing done differently.
+    pub change: Change,
+    /// All of these must come true.
+    pub predictions: Vec<Prediction>,
+}
+
+impl ExperimentTest {
+    /// The predictions as one phrase.
+    pub fn expect(&self) -> String {
+        let each: Vec<String> = self.predictions.iter().map(ToString::to_string).collect();
+        each.join(", and ")
+    }
+}
+
+/// What an experiment says to the claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Every prediction came true.
+    Agreed,
+    /// At least one prediction was shown to be false.
+    Disagreed,
+    /// Neither could be shown.
+    Undecided,
+}
+
+impl Answer {
+    /// The kebab-case name, as in the document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agreed => "agreed",
+            Self::Disagreed => "disagreed",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// One prediction and what was seen.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Observed {
+    /// What was predicted.
+    pub prediction: Prediction,
+    /// Changed ÷ baseline (geometric mean over the pairs) for a relative prediction, else the mean of
+    /// the changed trials in the unit of the quantity; with its interval.
+    pub estimate: Estimate,
+    /// True or false when the whole interval is inside or outside the bounds; null when neither is shown.
+    pub came_true: Option<bool>,
+}
+
+/// What came of an experiment.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ExperimentOutcome {
+    /// What it says to the claim.
+    pub answer: Answer,
+    /// Pairs of a baseline and a changed trial that were judged.
+    pub pairs: u32,
+    /// Each prediction with what was seen.
+    #[serde(default)]
+    pub observed: Vec<Observed>,
+    /// What else decided the answer: a sender that could not offer the changed load, pairs left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// An experiment that would confirm a claim, and its result once it was run.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Experiment {
+    /// What to change.
+    pub change: String,
+    /// What to expect if the claim is true.
+    pub expect: String,
+    /// What happened; absent until it is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The same as values that linerate can run and judge; absent where it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<ExperimentTest>,
+    /// The figures of the result; absent until it is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ExperimentOutcome>,
+    /// Why it was asked for and could not be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<String>,
+}
+
+impl Experiment {
+    /// One that only people can run.
+    pub fn in_words(change: impl Into<String>, expect: impl Into<String>) -> Self {
+        Self {
+            change: change.into(),
+            expect: expect.into(),
+            result: None,
+            test: None,
+            outcome: None,
+            not_run: None,
+        }
+    }
+}
+
+impl From<ExperimentTest> for Experiment {
+    fn from(test: ExperimentTest) -> Self {
+        Self {
+            test: Some(test.clone()),
+            ..Self::in_words(test.change.to_string(), test.expect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_follow_the_values() {
+        let test = ExperimentTest {
+            change: Change::ReceiveBuffer { factor: 2.0 },
+            predictions: vec![
+                Prediction::at_least(Quantity::ReceivedRate, 1.3),
+                Prediction::at_most(Quantity::Delay, 2e6).absolute(),
+            ],
+        };
+        let experiment = Experiment::from(test);
+        assert_eq!(
+            experiment.change,
+            "give the receiver's socket 2 times the buffer"
+        );
+        assert_eq!(
+            experiment.expect,
+            "the received rate is at least 1.30 times the baseline's, and the delay under load is at most 2.00 ms"
+        );
+        let flat = Prediction::within(Quantity::WireRate, 0.95, 1.05);
+        assert_eq!(
+            flat.to_string(),
+            "the rate on the wire (L1) is from 0.95 to 1.05 times the baseline's"
+        );
+    }
+
+    #[test]
+    fn documents_of_before_are_read_and_new_ones_come_back_the_same() {
+        let old: Experiment =
+            serde_json::from_str(r#"{"change": "a", "expect": "b", "result": "c"}"#).unwrap();
+        assert_eq!(
+            (old.result.as_deref(), old.test, old.outcome),
+            (Some("c"), None, None)
+        );
+        let new = Experiment::from(ExperimentTest {
+            change: Change::OtherCore {
+                side: Side::Receiver,
+            },
+            predictions: vec![Prediction::at_most(Quantity::LossRatio, 0.5)],
+        });
+        let text = serde_json::to_string(&new).unwrap();
+        assert!(
+            text.contains(r#""change":{"kind":"other-core","side":"receiver"}"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Experiment>(&text).unwrap(), new);
+    }
+
+    #[test]
+    fn figures_carry_their_units() {
+        assert_eq!(Quantity::LossRatio.shown(0.125), "12.5 %");
+        assert_eq!(Quantity::Delay.shown(1.5e6), "1.50 ms");
+        let loss = Prediction::at_most(Quantity::LossRatio, 0.1);
+        assert_eq!(loss.shown(0.000_04), "4.0e-5 times the baseline's");
+    }
+}
