@@ -41,9 +41,25 @@ fn apply<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
     apply_buffers(&socket, choice)?;
     if let Some(name) = &choice.congestion_control {
         sockopt::set_congestion_control(&socket, name)
-            .map_err(|e| io::Error::new(e.kind(), format!("congestion control {name}: {e}")))?;
+            .map_err(|error| refused_control(name, &error))?;
     }
     Ok(())
+}
+
+/// Why the kernel did not take a congestion control, and which ones it has.
+fn refused_control(name: &str, error: &io::Error) -> io::Error {
+    let read = |file| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{file}")).ok();
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(", ");
+    let list = |file| read(file).map(words).filter(|names| !names.is_empty());
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => list("tcp_allowed_congestion_control")
+            .map(|names| format!("without privileges this host allows {names}")),
+        _ => list("tcp_available_congestion_control")
+            .map(|names| format!("this host has {names}; as root, modprobe tcp_{name} may add it")),
+    };
+    let remedy = remedy.unwrap_or_else(|| "this host does not say which ones it has".to_owned());
+    let text = format!("congestion control {name}: {error}; {remedy}");
+    io::Error::new(error.kind(), text)
 }
 
 /// Applies the buffers of `choice` to any socket.
@@ -133,6 +149,17 @@ mod tests {
         let (server, _) = listener.accept().unwrap();
         assert_eq!(sockopt::receive_buffer(&client).unwrap(), 131_072);
         assert_eq!(sockopt::receive_buffer(&server).unwrap(), 131_072);
+    }
+
+    #[test]
+    fn an_unknown_congestion_control_is_told_with_the_known_ones() {
+        let choice = SocketChoice {
+            congestion_control: Some("pigeon".to_owned()),
+            ..SocketChoice::default()
+        };
+        let error = listen("127.0.0.1:0".parse().unwrap(), &choice).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("pigeon") && text.contains("reno"), "{text}");
     }
 
     #[test]
