@@ -1,6 +1,9 @@
 //! The words for enums, in one place.
 
-use linerate_model::run::{BoundedBy, Confidence, DelayOf, Limit, Place, Run, RunKind, RunStatus};
+use crate::figures::Unit;
+use linerate_model::run::{
+    BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Place, Run, RunKind, RunStatus,
+};
 use linerate_model::spec::{Direction, Side, Transport};
 
 pub(crate) const fn direction(direction: Direction) -> &'static str {
@@ -155,5 +158,20 @@ fn collect_directions(run: &Run, seen: &mut Vec<Direction>) {
     seen.extend(run.trials.iter().map(|trial| trial.direction));
     for part in &run.parts {
         collect_directions(part, seen);
+    }
+}
+
+/// The unit and the name of what a study's mean is about.
+pub(crate) fn quantity(mean: &CellEstimate) -> (Unit, &str) {
+    let point = mean.estimate.point;
+    match mean.quantity.as_str() {
+        "received_bps" => (Unit::for_rate(point), "received, L4 payload"),
+        "conditional_throughput_bps" => {
+            (Unit::for_rate(point), "conditional throughput, L4 payload")
+        }
+        "loss_ratio" => (Unit::PERCENT, "lost"),
+        "p50_ns" => (Unit::for_nanos(point), "median delay"),
+        "p99_ns" => (Unit::for_nanos(point), "p99 delay"),
+        other => (Unit::PLAIN, other),
     }
 }

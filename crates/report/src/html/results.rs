@@ -55,6 +55,41 @@ fn invalid(run: &Run) -> Markup {
     }
 }
 
+/// The means over the repetitions of a study, cell by cell.
+pub(super) fn means(run: &Run, level: u8) -> Markup {
+    let mut table = Table::new([
+        "Cell",
+        "Direction",
+        "What",
+        "Mean",
+        "95 % interval",
+        "Unit",
+        "Runs (n)",
+    ]);
+    for mean in &run.estimates {
+        let (unit, what) = words::quantity(mean);
+        let interval = mean.estimate.interval.map(|interval| {
+            let (low, high) = (unit.number(interval.low), unit.number(interval.high));
+            format!("{low} to {high}")
+        });
+        table.push(vec![
+            Cell::text(&mean.cell),
+            Cell::text(words::direction(mean.direction)),
+            Cell::text(what),
+            Cell::number(Some(mean.estimate.point), unit),
+            Cell::text(interval.as_deref().unwrap_or("none: it takes two runs")),
+            Cell::text(unit.symbol()),
+            Cell::count(Some(mean.estimate.n)),
+        ]);
+    }
+    html! {
+        @if !table.rows.is_empty() {
+            (heading(level, None, "Means over the repetitions"))
+            div.scroll tabindex="0" role="region" aria-label="Means" { (figure::table(&table, "Means over the repetitions")) }
+        }
+    }
+}
+
 fn goals(run: &Run, level: u8) -> Markup {
     if run.goals.is_empty() {
         return html! {};

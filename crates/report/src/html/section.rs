@@ -27,6 +27,7 @@ fn whole(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
         @if run.verdict.is_some() { (verdict::card(run, 3)) }
         (figure::charts(run, anchor, 3, drawings))
         (results::notes(run))
+        (results::means(run, 3))
         @for (index, part) in run.parts.iter().enumerate() {
             (part_of(run, part, &format!("{anchor}-{}", index + 1), drawings))
         }

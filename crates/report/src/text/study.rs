@@ -1,7 +1,7 @@
 //! A study in lines: the mean of each cell.
 
 use super::paper::Paper;
-use crate::figures::{UNKNOWN, Unit, Value};
+use crate::figures::{UNKNOWN, Value};
 use crate::words;
 use linerate_model::run::{CellEstimate, Run};
 
@@ -26,17 +26,7 @@ fn said(mean: &CellEstimate) -> String {
     let value = Value {
         estimate: mean.estimate,
     };
-    let point = value.point();
-    let (unit, what) = match mean.quantity.as_str() {
-        "received_bps" => (Unit::for_rate(point), "received, L4 payload"),
-        "conditional_throughput_bps" => {
-            (Unit::for_rate(point), "conditional throughput, L4 payload")
-        }
-        "loss_ratio" => (Unit::PERCENT, "lost"),
-        "p50_ns" => (Unit::for_nanos(point), "median delay"),
-        "p99_ns" => (Unit::for_nanos(point), "p99 delay"),
-        other => (Unit::PLAIN, other),
-    };
+    let (unit, what) = words::quantity(mean);
     let alone = if mean.estimate.n == 1 { " (n = 1)" } else { "" };
     let way = words::direction(mean.direction);
     format!("{}{alone} {what}, {way}", value.show(unit))
