@@ -8,7 +8,7 @@ use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
 use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::spec::{Direction, Pace, SocketChoice, Stop, TestSpec, validate};
+use linerate_model::spec::{Direction, Pace, SocketChoice, SpecError, Stop, TestSpec, validate};
 
 pub(crate) fn target(args: &TargetArgs) -> Result<Target, Failure> {
     let ip = match (args.ipv4, args.ipv6) {
@@ -84,7 +84,11 @@ pub(crate) fn latency(args: &LatencyArgs) -> Result<LatencyPlan, Failure> {
         load: args.load.as_deref().map(str::parse).transpose()?,
     };
     for spec in plan.specs() {
-        checked(spec)?;
+        validate(&spec).map_err(|error| match error.setting() {
+            // What is a payload elsewhere is one of several sizes here.
+            "payload" => out_of_bounds("sizes", &error),
+            other => out_of_bounds(other, &error),
+        })?;
     }
     Ok(plan)
 }
@@ -118,6 +122,12 @@ fn length(spec: &mut TestSpec, args: &LengthArgs) {
 fn checked(spec: TestSpec) -> Result<TestSpec, Failure> {
     match validate(&spec) {
         Ok(()) => Ok(spec),
-        Err(error) => Err(Failure::new(ExitCode::Usage, error.to_string())),
+        Err(error) => Err(out_of_bounds(error.setting(), &error)),
     }
+}
+
+/// `--payload 0: must be from 1 to 65507`.
+fn out_of_bounds(option: &str, error: &SpecError) -> Failure {
+    let message = format!("--{option} {}: must be {}", error.value, error.valid);
+    Failure::new(ExitCode::Usage, message)
 }

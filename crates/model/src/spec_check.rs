@@ -50,6 +50,25 @@ pub struct SpecError {
     pub valid: String,
 }
 
+impl SpecError {
+    /// The key by the name that the command line and plans give it.
+    pub fn setting(&self) -> &'static str {
+        match self.key {
+            "payload_bytes" => "payload",
+            "stop" => "time",
+            "pace" => "rate",
+            "pinning" => "cpu",
+            "warm_up" => "warm-up",
+            "receiver_pause" => "receiver-pause",
+            "datapath.params" => "datapath",
+            "socket.send_buffer_bytes" => "send-buffer",
+            "socket.receive_buffer_bytes" => "receive-buffer",
+            "socket.congestion_control" => "congestion",
+            same => same,
+        }
+    }
+}
+
 /// Checks every bound of `spec`; the first key that is out of bounds is named.
 pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
     within("streams", spec.streams, 1, MAX_STREAMS)?;

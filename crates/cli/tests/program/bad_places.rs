@@ -18,15 +18,15 @@ fn a_rate_that_is_none() {
 fn values_out_of_bounds_are_named() {
     let place = Place::new();
     let cases = [
-        (&["tcp", "127.0.0.1", "--payload", "0"][..], "payload"),
+        (&["tcp", "127.0.0.1", "--payload", "0"][..], "--payload 0"),
         (
             &["udp", "127.0.0.1", "--rate", "1M", "--payload", "1M"],
-            "payload",
+            "--payload 1048576",
         ),
-        (&["tcp", "127.0.0.1", "-t", "0s"], "stop"),
+        (&["tcp", "127.0.0.1", "-t", "0s"], "--time 0ns"),
         (&["tcp", "127.0.0.1", "-P", "129"], "--streams"),
         (&["tcp", "127.0.0.1", "--cpu", "one"], "--cpu"),
-        (&["latency", "127.0.0.1", "--sizes", "0"], "payload"),
+        (&["latency", "127.0.0.1", "--sizes", "0"], "--sizes 0"),
         (&["latency", "127.0.0.1", "--load", "quic"], "quic"),
         (&["saturate", "127.0.0.1", "--delay-goal", "fast"], "fast"),
         (&["saturate", "127.0.0.1", "--duplex"], "--duplex"),

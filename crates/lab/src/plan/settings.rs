@@ -174,7 +174,15 @@ impl Test {
             let why = "kind udp needs a rate such as 10M, or max for unpaced";
             return Err((Some(*at), why.to_owned()));
         }
-        validate(&draft.spec).map_err(|error| (None, error.to_string()))?;
+        validate(&draft.spec).map_err(|error| {
+            let why = format!(
+                "{} = {}: must be {}",
+                error.setting(),
+                error.value,
+                error.valid
+            );
+            (None, why)
+        })?;
         draft.finish(kind).map_err(|why| (None, why))
     }
 
