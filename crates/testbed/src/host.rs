@@ -80,25 +80,35 @@ impl Host {
         self.namespace.enter().map_err(TestbedError::step(step))
     }
 
-    /// Runs `work` on a new thread in this host's network; threads that it starts are there too.
+    /// Runs `work` on a new thread in this host's network; threads and programs that it starts are
+    /// there too, and `/proc/sys/net` is this host's.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<JoinHandle<T>, TestbedError> {
-        let namespace = Arc::clone(&self.namespace);
-        let inside = move || {
-            namespace
-                .enter()
-                .expect("invariant: a process may enter the namespaces that it made");
-            drop(namespace);
-            work()
-        };
-        Builder::new()
-            .name(name.to_owned())
-            .spawn(inside)
-            .map_err(TestbedError::step(format!("starting thread {name}")))
+        spawn_in(&self.namespace, name, work)
     }
+}
+
+/// Runs `work` on a new thread in `namespace`; threads and programs that it starts are there too.
+pub(crate) fn spawn_in<T: Send + 'static>(
+    namespace: &Arc<NetNamespace>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, TestbedError> {
+    let namespace = Arc::clone(namespace);
+    let inside = move || {
+        namespace
+            .enter()
+            .expect("invariant: a process may enter the namespaces that it made");
+        drop(namespace);
+        work()
+    };
+    Builder::new()
+        .name(name.to_owned())
+        .spawn(inside)
+        .map_err(TestbedError::step(format!("starting thread {name}")))
 }
 
 pub(crate) fn ipv4(id: HostId) -> Ipv4Addr {

@@ -9,11 +9,13 @@ pub mod link;
 
 mod error;
 mod host;
+mod router;
 mod two_hosts;
 mod userns;
 
 pub use error::{TeardownError, TestbedError};
 pub use host::{Host, HostId};
 pub use link::{LinkConfig, LinkCounters, LinkHandle, PacketFilter, PacketList};
+pub use router::Router;
 pub use two_hosts::{Link, TwoHosts};
 pub use userns::enter_user_namespace;

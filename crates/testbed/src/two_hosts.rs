@@ -4,11 +4,12 @@
 //!   host A                    middle                      host B
 //!   eth0 ====== veth ====== to-a  [element]  to-b ====== veth ====== eth0      Link::Element
 //!   eth0 =========================== veth =========================== eth0      Link::Direct
+//!   eth0 ====== veth ====== to-a  [ router ]  to-b ====== veth ====== eth0      Link::Routed
 //! ```
 
 use crate::host::{host_interface, ipv4, ipv6, mac};
 use crate::link::{ConfigError, ETHERNET_HEADER, LinkConfig, LinkHandle, Port, RING_BYTES};
-use crate::{Host, HostId, TeardownError, TestbedError};
+use crate::{Host, HostId, Router, TeardownError, TestbedError};
 use linerate_model::Clock;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::ethtool::{Ethtool, Offload};
@@ -21,7 +22,7 @@ use std::io;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// What joins two hosts.
@@ -41,6 +42,12 @@ pub enum Link {
         /// Longest IP packet in bytes.
         mtu: u32,
     },
+    /// A namespace that forwards between two veth pairs without offloads, as a router of the kernel:
+    /// queueing disciplines and packet filters go there.
+    Routed {
+        /// Longest IP packet in bytes.
+        mtu: u32,
+    },
 }
 
 impl Link {
@@ -54,12 +61,12 @@ impl Link {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let (Self::Direct { mtu } | Self::Element { mtu, .. }) = self;
+        let (Self::Direct { mtu } | Self::Element { mtu, .. } | Self::Routed { mtu }) = self;
         if !MTUS.contains(mtu) {
             return Err(ConfigError::new("mtu", "must be from 1280 to 16000 B"));
         }
         match self {
-            Self::Direct { .. } => Ok(()),
+            Self::Direct { .. } | Self::Routed { .. } => Ok(()),
             Self::Element { a_to_b, b_to_a, .. } => {
                 a_to_b.check(*mtu).and_then(|()| b_to_a.check(*mtu))
             }
@@ -75,6 +82,7 @@ pub struct TwoHosts {
     link: Option<LinkHandle>,
     a: Host,
     b: Host,
+    router: Option<Router>,
 }
 
 impl TwoHosts {
@@ -83,10 +91,16 @@ impl TwoHosts {
     pub fn create(link: Link, seed: u64) -> Result<Self, TestbedError> {
         link.check()?;
         let [a, b] = [new_namespace("host A")?, new_namespace("host B")?];
+        let mut router = None;
         let link = match link {
             Link::Direct { mtu } => {
                 join_directly(&a, &b, mtu)?;
-                bring_up(&a, &b, Frames::Aggregated)?;
+                bring_up(&a, &b, Frames::Aggregated, mac)?;
+                None
+            }
+            Link::Routed { mtu } => {
+                router = Some(join_by_router(&a, &b, mtu)?);
+                bring_up(&a, &b, Frames::Wire, |id| router_mac(id.other()))?;
                 None
             }
             Link::Element {
@@ -95,7 +109,7 @@ impl TwoHosts {
                 mtu,
             } => {
                 let ports = join_by_ports(&a, &b, mtu)?;
-                bring_up(&a, &b, Frames::Wire)?;
+                bring_up(&a, &b, Frames::Wire, mac)?;
                 Some(LinkHandle::start(ports, [*a_to_b, *b_to_a], mtu, seed)?)
             }
         };
@@ -103,6 +117,7 @@ impl TwoHosts {
             link,
             a: Host::new(HostId::A, a),
             b: Host::new(HostId::B, b),
+            router,
         })
     }
 
@@ -117,6 +132,25 @@ impl TwoHosts {
     /// The link element; `None` for [`Link::Direct`].
     pub fn link(&self) -> Option<&LinkHandle> {
         self.link.as_ref()
+    }
+
+    /// The router between the hosts; only [`Link::Routed`] has one.
+    pub fn router(&self) -> Option<&Router> {
+        self.router.as_ref()
+    }
+
+    /// Gives one host's interface another MTU than the other's, as in a network that is set up wrongly.
+    pub fn set_mtu(&self, id: HostId, mtu: u32) -> Result<(), TestbedError> {
+        let set = move || {
+            let name = host_interface();
+            let mut netlink = netlink()?;
+            let index = index_of(&mut netlink, &name)?;
+            let step = format!("giving {name} of host {id:?} an MTU of {mtu}");
+            netlink
+                .set_mtu(index, mtu)
+                .map_err(TestbedError::step(step))
+        };
+        join(self.host(id).spawn("testbed-setup", set)?)
     }
 
     /// Takes everything down and says what had gone wrong. Threads spawned on the hosts keep
@@ -185,6 +219,57 @@ fn join_by_ports(
     })
 }
 
+/// Makes a namespace between the hosts that forwards IP packets from one to the other.
+fn join_by_router(
+    a: &Arc<NetNamespace>,
+    b: &Arc<NetNamespace>,
+    mtu: u32,
+) -> Result<Router, TestbedError> {
+    let middle = new_namespace("the router")?;
+    let hosts = [Arc::clone(a), Arc::clone(b)];
+    within(&middle, "router setup", move || {
+        for (id, host) in [HostId::A, HostId::B].into_iter().zip(&hosts) {
+            add_leg(id, host, mtu)?;
+        }
+        for switch in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            let path = format!("/proc/sys/net/{switch}");
+            std::fs::write(&path, "1").map_err(TestbedError::step(format!("writing {path}")))?;
+        }
+        Ok(())
+    })?;
+    Ok(Router::new(middle))
+}
+
+/// Makes the veth pair from the calling thread's namespace, a router, to a host. The address of the
+/// leg names the host as its peer, which makes the route to that one host.
+fn add_leg(id: HostId, host: &NetNamespace, mtu: u32) -> Result<(), TestbedError> {
+    let (near, far) = (Router::leg(id), host_interface());
+    let mut netlink = netlink()?;
+    netlink
+        .add_veth(
+            &end(&near, router_mac(id), None),
+            &end(&far, mac(id), Some(host)),
+            mtu,
+            Aggregation::None,
+        )
+        .map_err(TestbedError::step("making a veth pair"))?;
+    let index = index_of(&mut netlink, &near)?;
+    quieten(&mut netlink, index, &near, Frames::Wire)?;
+    set_up(&mut netlink, index, &near)?;
+    for (own, (peer, _)) in Router::addresses(id).into_iter().zip(addresses(id)) {
+        netlink
+            .add_address_to_peer(index, own, peer)
+            .and_then(|()| netlink.add_neighbour(index, peer, mac(id)))
+            .map_err(TestbedError::step(format!("routing {peer} to {near}")))?;
+    }
+    Ok(())
+}
+
+/// The router's own address on the way to a host; a host sends everything for the other one there.
+fn router_mac(id: HostId) -> MacAddress {
+    MacAddress([0x02, 0, 0, 0x4d, 2, id.number()])
+}
+
 /// Makes a veth pair from the calling thread's namespace to a host and opens the near end.
 fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Port, TestbedError> {
     let near = InterfaceName::new(name).expect("invariant: a short name of letters");
@@ -207,14 +292,18 @@ fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Po
     open_sockets(index, mtu).map_err(TestbedError::step(step))
 }
 
-/// Brings both hosts up; when it returns, frames that they send are carried.
+/// Brings both hosts up; when it returns, frames that they send are carried. `next_hop` is the MAC
+/// address behind which each host's address lies, seen from the other.
 fn bring_up(
     a: &Arc<NetNamespace>,
     b: &Arc<NetNamespace>,
     frames: Frames,
+    next_hop: fn(HostId) -> MacAddress,
 ) -> Result<(), TestbedError> {
-    within(a, "host A", move || set_up_host(HostId::A, frames))?;
-    within(b, "host B", move || set_up_host(HostId::B, frames))?;
+    for (id, host) in [(HostId::A, a), (HostId::B, b)] {
+        let hop = next_hop(id.other());
+        within(host, "a host", move || set_up_host(id, frames, hop))?;
+    }
     within(a, "host A", || wait_for_host(HostId::A))?;
     within(b, "host B", || wait_for_host(HostId::B))
 }
@@ -249,7 +338,7 @@ fn open_sockets(index: InterfaceIndex, mtu: u32) -> io::Result<Port> {
 }
 
 /// Brings up and addresses the interface of the calling thread's host.
-fn set_up_host(id: HostId, frames: Frames) -> Result<(), TestbedError> {
+fn set_up_host(id: HostId, frames: Frames, next_hop: MacAddress) -> Result<(), TestbedError> {
     let name = host_interface();
     let mut netlink = netlink()?;
     let index = index_of(&mut netlink, &name)?;
@@ -263,7 +352,7 @@ fn set_up_host(id: HostId, frames: Frames) -> Result<(), TestbedError> {
                 "giving {name} the address {address}"
             )))?;
         netlink
-            .add_neighbour(index, neighbour, mac(id.other()))
+            .add_neighbour(index, neighbour, next_hop)
             .map_err(TestbedError::step(format!("telling {name} of {neighbour}")))?;
     }
     Ok(())
@@ -353,6 +442,11 @@ fn on_own_thread<T: Send + 'static>(
         .name("testbed-setup".into())
         .spawn(work)
         .map_err(TestbedError::step(format!("starting a thread for {what}")))?;
+    join(thread)
+}
+
+/// Waits for a thread's answer; its panic is ours.
+fn join<T>(thread: JoinHandle<Result<T, TestbedError>>) -> Result<T, TestbedError> {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

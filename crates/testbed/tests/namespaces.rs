@@ -23,6 +23,10 @@ const CASES: &[Case] = &[
         run: datagrams_cross_a_direct_link,
     },
     Case {
+        name: "datagrams_cross_a_router_in_both_families",
+        run: datagrams_cross_a_router_in_both_families,
+    },
+    Case {
         name: "jumbo_frames_cross_the_element",
         run: jumbo_frames_cross_the_element,
     },
@@ -115,6 +119,24 @@ fn datagrams_cross_a_direct_link() {
     let hosts = TwoHosts::create(Link::Direct { mtu: 9000 }, 1).unwrap();
     ping_pong(&hosts);
     assert!(hosts.link().is_none());
+    hosts.close().unwrap();
+}
+
+/// The router counts them: they did not find a way around it.
+fn datagrams_cross_a_router_in_both_families() {
+    let hosts = TwoHosts::create(Link::Routed { mtu: 1500 }, 1).unwrap();
+    ping_pong(&hosts);
+    let read = || fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+    let router = hosts.router().unwrap();
+    let snmp = router.spawn("count", read).unwrap().join().unwrap();
+    let mut ip = snmp.lines().filter(|line| line.starts_with("Ip:"));
+    let (names, values) = (ip.next().unwrap(), ip.next().unwrap());
+    let forwarded = names
+        .split_whitespace()
+        .zip(values.split_whitespace())
+        .find(|(name, _)| *name == "ForwDatagrams")
+        .unwrap();
+    assert_eq!(forwarded.1, "2");
     hosts.close().unwrap();
 }
 

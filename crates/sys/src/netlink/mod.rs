@@ -154,6 +154,14 @@ impl Netlink {
         self.request(message)
     }
 
+    /// Changes the longest IP packet that the interface sends and takes.
+    pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: u32) -> io::Result<()> {
+        let mut message = Message::change(libc::RTM_NEWLINK);
+        message.link_header(index, 0);
+        message.number(libc::IFLA_MTU, mtu);
+        self.request(message)
+    }
+
     /// Whether the interface carries frames: it and its far end are up, and the kernel, which
     /// notices that some time after, has noticed.
     pub fn is_operational(&mut self, index: InterfaceIndex) -> io::Result<bool> {
@@ -175,6 +183,22 @@ impl Netlink {
         message.address_header(index, address, prefix, flags);
         message.address(libc::IFA_LOCAL, address);
         message.address(libc::IFA_ADDRESS, address);
+        self.request(message)
+    }
+
+    /// Gives the interface an address whose only neighbour is `peer`: the kernel makes a route to it.
+    pub fn add_address_to_peer(
+        &mut self,
+        index: InterfaceIndex,
+        address: IpAddr,
+        peer: IpAddr,
+    ) -> io::Result<()> {
+        let mut message = Message::create(libc::RTM_NEWADDR);
+        let flags = u8::try_from(libc::IFA_F_NODAD).expect("invariant: the flag is 0x02");
+        let prefix = if address.is_ipv4() { 32 } else { 128 };
+        message.address_header(index, address, prefix, flags);
+        message.address(libc::IFA_LOCAL, address);
+        message.address(libc::IFA_ADDRESS, peer);
         self.request(message)
     }
 

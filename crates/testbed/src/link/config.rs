@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// One direction of a link. The default is a perfect wire of unlimited rate.
 ///
-/// A frame meets, in this order: drop list, loss ratio, reordering, queue, rate, delay. Frames
+/// A frame meets, in this order: MTU cut, drop list, loss ratio, reordering, queue, rate, delay. Frames
 /// that a list or chance drops take no room in the queue and no time on the line. Reports of
 /// multicast groups to routers, which the hosts' kernels send by themselves, go nowhere and are
 /// not counted: at 1 Mbit/s each would take a millisecond of the line.
@@ -28,6 +28,9 @@ pub struct LinkConfig {
     /// a frame that would overtake another leaves just behind it. At most `delay`.
     #[serde(rename = "jitter_s", with = "linerate_model::time::as_seconds")]
     pub jitter: Duration,
+    /// Longest IP packet that gets through; longer ones vanish and nobody is told: a black hole.
+    /// `None` carries what the interfaces do.
+    pub mtu_cut_bytes: Option<u32>,
     /// Share of all frames lost by chance.
     pub loss: Ratio,
     /// Data packets dropped, by number.
@@ -101,6 +104,7 @@ impl Default for LinkConfig {
             queue_bytes: ByteCount::new(128 * 1024),
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
+            mtu_cut_bytes: None,
             loss: Ratio::ZERO,
             drop: PacketList::none(),
             duplicate: Ratio::ZERO,

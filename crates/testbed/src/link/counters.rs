@@ -22,6 +22,9 @@ pub struct Tally {
     pub dropped_by_queue: PacketCount,
     /// Dropped because they are longer than the link's MTU allows.
     pub oversize: PacketCount,
+    /// Dropped because their IP packet is longer than the MTU cut.
+    #[serde(default)]
+    pub dropped_by_mtu_cut: PacketCount,
     /// Copies made in addition to what arrived.
     pub duplicated: PacketCount,
     /// Frames that left after a data packet that had arrived later (RFC 4737: reordered).
@@ -36,6 +39,7 @@ impl Tally {
             self.dropped_by_loss,
             self.dropped_by_queue,
             self.oversize,
+            self.dropped_by_mtu_cut,
         ];
         PacketCount::new(parts.iter().map(|part| part.get()).sum())
     }

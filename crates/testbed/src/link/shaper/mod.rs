@@ -10,7 +10,7 @@
 use super::counters::{add_bytes, count};
 use super::draw::{Draws, Purpose};
 use super::line::Line;
-use super::{DirectionCounters, LinkConfig, Tally};
+use super::{DirectionCounters, ETHERNET_HEADER, LinkConfig, Tally};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -208,6 +208,9 @@ impl Shaper {
         if frame.length > self.longest {
             return Some(&mut self.tally(frame.class).oversize);
         }
+        if self.is_cut(frame.length) {
+            return Some(&mut self.tally(frame.class).dropped_by_mtu_cut);
+        }
         if is_data && self.config.drop.contains(number) {
             return Some(&mut self.tally(frame.class).dropped_by_list);
         }
@@ -223,6 +226,13 @@ impl Shaper {
             return Some(&mut self.tally(frame.class).dropped_by_queue);
         }
         None
+    }
+
+    fn is_cut(&self, length: u32) -> bool {
+        let packet = u64::from(length).saturating_sub(ETHERNET_HEADER);
+        self.config
+            .mtu_cut_bytes
+            .is_some_and(|most| packet > u64::from(most))
     }
 
     fn has_room(&mut self, now: MonoInstant, length: u32) -> bool {

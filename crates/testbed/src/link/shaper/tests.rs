@@ -417,3 +417,17 @@ proptest! {
         assert_balanced(&shaper);
     }
 }
+
+#[test]
+fn a_black_hole_swallows_long_packets_and_counts_them() {
+    let mut shaper = shaper(LinkConfig {
+        mtu_cut_bytes: Some(1000),
+        ..LinkConfig::default()
+    });
+    // An IP packet of 1000 bytes is a frame of 1014.
+    assert_eq!(shaper.arrive(at(1), data(1, 1014)), Verdict::Taken);
+    assert_eq!(shaper.arrive(at(2), data(2, 1015)), Verdict::Dropped);
+    assert_eq!(handles(&drain(&mut shaper, at(3))), [1]);
+    assert_eq!(shaper.counters().data.dropped_by_mtu_cut.get(), 1);
+    assert_balanced(&shaper);
+}

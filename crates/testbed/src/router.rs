@@ -1,0 +1,49 @@
+//! A router between two hosts: a network namespace that forwards IP packets.
+
+use crate::host::spawn_in;
+use crate::{HostId, TestbedError};
+use linerate_sys::netlink::InterfaceName;
+use linerate_sys::netns::NetNamespace;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// A network namespace between two hosts, with one interface to each.
+#[derive(Debug)]
+pub struct Router(Arc<NetNamespace>);
+
+impl Router {
+    pub(crate) fn new(namespace: Arc<NetNamespace>) -> Self {
+        Self(namespace)
+    }
+
+    /// The name of its interface to a host: packets for that host leave here.
+    pub fn interface_to(id: HostId) -> &'static str {
+        match id {
+            HostId::A => "to-a",
+            HostId::B => "to-b",
+        }
+    }
+
+    /// Runs `work` on a new thread in the router's network; programs that it starts are there too.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<T>, TestbedError> {
+        spawn_in(&self.0, name, work)
+    }
+
+    pub(crate) fn leg(id: HostId) -> InterfaceName {
+        InterfaceName::new(Self::interface_to(id)).expect("invariant: a short name of letters")
+    }
+
+    /// Its addresses on the way to a host.
+    pub(crate) fn addresses(id: HostId) -> [IpAddr; 2] {
+        let number = id.number();
+        [
+            Ipv4Addr::new(10, 77, 1, number).into(),
+            Ipv6Addr::new(0xfd77, 1, 0, 0, 0, 0, 0, number.into()).into(),
+        ]
+    }
+}
