@@ -1,0 +1,218 @@
+//! The fault laboratory: known bottlenecks, each at three strengths, and what linerate says of them.
+//!
+//! Needs user namespaces, so it runs with `--ignored`; names filter, `--list` lists, `--keep DIR`
+//! keeps each cell's run document. Prints a table in Markdown. It passes if at least 95 % of the
+//! cells that ran are right and no wrong one is confirmed; what could not run is named, and counted
+//! as ignored, never as passed.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod families;
+mod fault;
+mod guard;
+mod rig;
+mod scene;
+mod table;
+
+use crate::fault::{Fault, Need, Strength};
+use crate::guard::Guard;
+use crate::table::{Outcome, Row};
+use anyhow::Result;
+use linerate_model::Clock as _;
+use linerate_model::run::Run;
+use linerate_sys::clock::MonoClock;
+use linerate_testbed::enter_user_namespace;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match std::env::args().nth(1).as_deref() {
+        Some(guard::GUARD) => guard::guard_main().map(|()| true),
+        Some(rig::FAR_END) => rig::far_end_main().map(|()| true),
+        _ => laboratory(&Request::parse(std::env::args().skip(1))),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(LIBTEST_FAILED),
+        Err(error) => {
+            say(&format!("the laboratory failed: {error:#}"));
+            ExitCode::from(LIBTEST_FAILED)
+        }
+    }
+}
+
+/// What libtest exits with when a test failed.
+const LIBTEST_FAILED: u8 = 101;
+
+fn say(line: &str) {
+    let mut out = std::io::stdout();
+    writeln!(out, "{line}").and_then(|()| out.flush()).unwrap();
+}
+
+/// What the arguments ask for.
+#[derive(Default)]
+struct Request {
+    filters: Vec<String>,
+    skips: Vec<String>,
+    keep: Option<PathBuf>,
+    list: bool,
+    run: bool,
+}
+
+impl Request {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Self {
+        let mut request = Self::default();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--ignored" | "--include-ignored" => request.run = true,
+                "--list" => request.list = true,
+                "--keep" => request.keep = arguments.next().map(PathBuf::from),
+                "--skip" => request.skips.extend(arguments.next()),
+                "--test-threads" | "--format" | "--color" | "--logfile" => {
+                    drop(arguments.next());
+                }
+                option if option.starts_with('-') => {}
+                _ => request.filters.push(argument),
+            }
+        }
+        request
+    }
+
+    fn wants(&self, fault: &Fault) -> bool {
+        let hit = |text: &String| LABORATORY == text || fault.name.contains(text.as_str());
+        (self.filters.is_empty() || self.filters.iter().any(hit)) && !self.skips.iter().any(hit)
+    }
+
+    fn cells(&self) -> Vec<(&'static Fault, &'static Strength)> {
+        let wanted = families::ALL.iter().copied().flatten();
+        wanted
+            .filter(|fault| self.wants(fault))
+            .flat_map(|fault| {
+                fault
+                    .strengths
+                    .iter()
+                    .map(move |strength| (fault, strength))
+            })
+            .collect()
+    }
+}
+
+/// The whole set is one test.
+const LABORATORY: &str = "the_fault_laboratory";
+
+fn laboratory(request: &Request) -> Result<bool> {
+    let wrong: Vec<String> = families::ALL
+        .iter()
+        .copied()
+        .flatten()
+        .filter_map(table::complaint)
+        .collect();
+    anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("; "));
+    let cells = request.cells();
+    if request.list {
+        for (fault, strength) in cells {
+            say(&format!("{} ({}): test", fault.name, strength.name));
+        }
+        return Ok(true);
+    }
+    if cells.is_empty() || !request.run {
+        let ignored = usize::from(!cells.is_empty());
+        say(&format!(
+            "\ntest result: ok. 0 passed; 0 failed; {ignored} ignored; 0 measured; 0 filtered out\n"
+        ));
+        return Ok(true);
+    }
+    // Before the namespace, so that it stays outside.
+    let mut guard = Guard::start()?;
+    enter_user_namespace()?;
+    let rows = play_all(&cells, request.keep.as_deref(), &mut guard);
+    let (text, good) = table::conclusion(&rows);
+    say(&text);
+    let ignored = rows
+        .iter()
+        .filter(|row| matches!(row.outcome, Outcome::NotRun(_)))
+        .count();
+    let word = if good { "ok" } else { "FAILED" };
+    say(&format!(
+        "\ntest {LABORATORY} ... {word}\n\ntest result: {word}. {} passed; {} failed; {ignored} ignored; 0 measured; 0 filtered out\n",
+        u8::from(good),
+        u8::from(!good)
+    ));
+    Ok(good)
+}
+
+fn play_all(
+    cells: &[(&'static Fault, &'static Strength)],
+    keep: Option<&Path>,
+    guard: &mut Guard,
+) -> Vec<Row> {
+    say(table::HEAD);
+    let mut rows = Vec::with_capacity(cells.len());
+    for (fault, strength) in cells {
+        let started = MonoClock.now();
+        let outcome = play(fault, strength, keep, guard);
+        let took = MonoClock.now().saturating_since(started);
+        let row = Row {
+            fault,
+            strength,
+            outcome,
+            took,
+        };
+        say(&row.line());
+        rows.push(row);
+    }
+    rows
+}
+
+fn play(fault: &Fault, strength: &Strength, keep: Option<&Path>, guard: &mut Guard) -> Outcome {
+    let lacking: Vec<&str> = fault
+        .needs
+        .iter()
+        .filter(|need| !is_met(**need, guard))
+        .map(|need| told(*need))
+        .collect();
+    if !lacking.is_empty() {
+        return Outcome::NotRun(format!("needs {}", lacking.join(" and ")));
+    }
+    match rig::play(&(strength.scene)(), guard).and_then(|run| kept(run, fault, strength, keep)) {
+        Ok(run) => match run.verdict {
+            Some(verdict) => Outcome::Judged(Box::new(verdict)),
+            None => Outcome::Failed("the run has no verdict".to_owned()),
+        },
+        Err(error) => Outcome::Failed(format!("{error:#}")),
+    }
+}
+
+/// Writes the run document, if asked to.
+fn kept(run: Run, fault: &Fault, strength: &Strength, keep: Option<&Path>) -> Result<Run> {
+    if let Some(folder) = keep {
+        let plain = |c: char| if c.is_alphanumeric() { c } else { '-' };
+        let name: String = strength.name.chars().map(plain).collect();
+        std::fs::create_dir_all(folder)?;
+        let path = folder.join(format!("{}--{name}.json", fault.name));
+        std::fs::write(path, serde_json::to_vec_pretty(&run)?)?;
+    }
+    Ok(run)
+}
+
+fn is_met(need: Need, guard: &mut Guard) -> bool {
+    let runs = |program: &str| {
+        let version = std::process::Command::new(program).arg("-V").output();
+        version.is_ok_and(|output| output.status.success())
+    };
+    match need {
+        Need::CpuQuota => guard.has_quota(),
+        Need::Nft => runs("nft"),
+        Need::RealRoot => guard.has_root(),
+        Need::Tc => runs("tc"),
+    }
+}
+
+fn told(need: Need) -> &'static str {
+    match need {
+        Need::CpuQuota => "real root and the cpu controller of cgroups version 1",
+        Need::Nft => "nft (Debian package nftables)",
+        Need::RealRoot => "real root",
+        Need::Tc => "tc (Debian package iproute2)",
+    }
+}

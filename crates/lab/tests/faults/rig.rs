@@ -1,0 +1,195 @@
+//! A scene, live: hosts, disturbances, the far end; and the test run on it.
+
+use crate::guard::Guard;
+use crate::scene::{FarEnd, Place, Scene, Step, Test};
+use anyhow::{Context as _, Result, bail, ensure};
+use linerate_lab::address::FarEnd as Address;
+use linerate_lab::agent::{Agent, AgentPlan, serve};
+use linerate_lab::client::Target;
+use linerate_lab::context::Context;
+use linerate_lab::run::{saturate, single};
+use linerate_lab::watch::Silent;
+use linerate_model::run::Run;
+use linerate_testbed::{Host, HostId, TwoHosts};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// Builds the scene, runs its test, takes it down, and returns the run with its verdict.
+pub(crate) fn play(scene: &Scene, guard: &mut Guard) -> Result<Run> {
+    let hosts = TwoHosts::create(scene.link.clone(), 1)?;
+    let result = on(&hosts, scene, guard);
+    guard.undo()?;
+    hosts
+        .close()
+        .map_err(|errors| anyhow::anyhow!("taking the hosts down: {errors:?}"))?;
+    result
+}
+
+fn on(hosts: &TwoHosts, scene: &Scene, guard: &mut Guard) -> Result<Run> {
+    for step in &scene.setup {
+        take(hosts, step, guard).with_context(|| format!("{step:?}"))?;
+    }
+    let far = FarSide::start(hosts.host(HostId::B), scene.far_end, guard)?;
+    let busy = Busy::start(&scene.busy);
+    let run = measure(hosts.host(HostId::A), &far.target, scene.test.clone());
+    busy.stop();
+    far.stop()?;
+    run
+}
+
+fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
+    match step {
+        Step::Mtu(id, mtu) => Ok(hosts.set_mtu(*id, *mtu)?),
+        Step::MachineSysctl(name, value) => guard.sysctl(name, value),
+        Step::Program(place, program, words) => {
+            let (program, words) = (*program, words.clone());
+            let work = move || Command::new(program).args(words).output();
+            let thread = match place {
+                Place::Host(id) => hosts.host(*id).spawn("program", work)?,
+                Place::Router => hosts
+                    .router()
+                    .context("this scene has no router")?
+                    .spawn("program", work)?,
+            };
+            let output = thread.join().unwrap().context("it did not start")?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            ensure!(output.status.success(), "{}: {said}", output.status);
+            Ok(())
+        }
+    }
+}
+
+/// Runs the test on host A.
+fn measure(host: &Host, target: &Target, test: Test) -> Result<Run> {
+    let target = target.clone();
+    let work = move || {
+        let interrupt = AtomicBool::new(false);
+        let mut context = Context {
+            store: None,
+            watcher: &mut Silent,
+            command: String::new(),
+            interrupt: &interrupt,
+        };
+        match test {
+            Test::Search(plan) => saturate(&mut context, &target, &plan),
+            Test::Single(spec) => single(&mut context, &target, &spec),
+        }
+    };
+    host.spawn("client", work)?.join().unwrap()
+}
+
+/// Busy loops, until stopped.
+struct Busy {
+    running: Arc<AtomicBool>,
+    loops: Vec<JoinHandle<()>>,
+}
+
+impl Busy {
+    fn start(cores: &[u32]) -> Self {
+        let running = Arc::new(AtomicBool::new(true));
+        let spin = |core: &u32| {
+            let (running, core) = (Arc::clone(&running), *core);
+            thread::spawn(move || {
+                linerate_sys::affinity::pin_current_thread(core).unwrap();
+                while running.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        };
+        Self {
+            loops: cores.iter().map(spin).collect(),
+            running,
+        }
+    }
+
+    fn stop(self) {
+        self.running.store(false, Ordering::Relaxed);
+        for busy in self.loops {
+            busy.join().unwrap();
+        }
+    }
+}
+
+/// The far end, wherever it runs.
+struct FarSide {
+    target: Target,
+    kind: Running,
+}
+
+enum Running {
+    Process(Child),
+    Thread(Agent),
+}
+
+impl FarSide {
+    fn start(host: &Host, kind: FarEnd, guard: &mut Guard) -> Result<Self> {
+        let (port, kind) = match kind {
+            FarEnd::Thread => {
+                let agent = Agent::start_on(host, AgentPlan::private())?;
+                (agent.port(), Running::Thread(agent))
+            }
+            FarEnd::Quota(share) => {
+                let (port, child) = start_process(host)?;
+                guard.quota(child.id(), share)?;
+                (port, Running::Process(child))
+            }
+        };
+        let address = format!("{}:{port}", host.ipv4());
+        Ok(Self {
+            target: Target::new(Address::parse(&address)?),
+            kind,
+        })
+    }
+
+    fn stop(self) -> Result<()> {
+        match self.kind {
+            Running::Thread(agent) => agent.stop(),
+            Running::Process(mut child) => {
+                // It ends when its standard input does.
+                drop(child.stdin.take());
+                child.wait()?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The argument that makes this program a far end.
+pub(crate) const FAR_END: &str = "--far-end";
+
+fn start_process(host: &Host) -> Result<(u16, Child)> {
+    let start = || {
+        Command::new("/proc/self/exe")
+            .arg(FAR_END)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+    };
+    let mut child = host.spawn("far-end", start)?.join().unwrap()?;
+    let mut line = String::new();
+    let stdout = child.stdout.take().context("invariant: it is piped")?;
+    BufReader::new(stdout).read_line(&mut line)?;
+    let port = line.trim().rsplit(':').next().unwrap_or_default();
+    match port.parse() {
+        Ok(port) => Ok((port, child)),
+        Err(_) => bail!("the far end said {line:?} instead of its address"),
+    }
+}
+
+/// The main of a far end: serves until its standard input ends.
+pub(crate) fn far_end_main() -> Result<()> {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            stop.store(true, Ordering::Relaxed);
+        });
+        serve(&AgentPlan::private(), &stop, &mut |line| {
+            // Only the first line has a reader; the others may fail.
+            let _ = writeln!(std::io::stdout(), "{line}");
+        })
+    })
+}

@@ -1,0 +1,135 @@
+//! The table of results, in Markdown, and whether it is good enough.
+
+use crate::fault::{Fault, Strength};
+use linerate_model::run::{Confidence, Limit, Verdict};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Least share of the cells that ran whose verdict must be right.
+const LEAST_RIGHT_PERCENT: usize = 95;
+
+/// What became of one cell.
+pub(crate) enum Outcome {
+    /// A verdict was given.
+    Judged(Box<Verdict>),
+    /// Something failed before there was a verdict.
+    Failed(String),
+    /// The host lacks what the cell needs.
+    NotRun(String),
+}
+
+/// One row.
+pub(crate) struct Row {
+    pub(crate) fault: &'static Fault,
+    pub(crate) strength: &'static Strength,
+    pub(crate) outcome: Outcome,
+    pub(crate) took: Duration,
+}
+
+impl Row {
+    pub(crate) fn is_right(&self) -> bool {
+        matches!(&self.outcome, Outcome::Judged(verdict) if self.fault.expect.contains(&verdict.limit))
+    }
+
+    fn is_confidently_wrong(&self) -> bool {
+        let sure = |verdict: &Verdict| verdict.confidence == Confidence::Confirmed;
+        matches!(&self.outcome, Outcome::Judged(verdict) if sure(verdict)) && !self.is_right()
+    }
+
+    fn ran(&self) -> bool {
+        !matches!(self.outcome, Outcome::NotRun(_))
+    }
+
+    /// One line of the table.
+    pub(crate) fn line(&self) -> String {
+        let expected: Vec<&str> = self
+            .fault
+            .expect
+            .iter()
+            .map(|limit| limit.as_str())
+            .collect();
+        let (found, confidence) = match &self.outcome {
+            Outcome::Judged(verdict) => (
+                verdict.limit.as_str().to_owned(),
+                confidence(verdict.confidence),
+            ),
+            Outcome::Failed(why) => (format!("error: {}", why.replace(['|', '\n'], " ")), ""),
+            Outcome::NotRun(why) => (why.clone(), ""),
+        };
+        let mark = match (self.ran(), self.is_right()) {
+            (false, _) => "not run",
+            (true, true) => "right",
+            (true, false) => "**wrong**",
+        };
+        format!(
+            "| {} | {} | {} | {found} | {confidence} | {mark} | {:.1} s |",
+            self.fault.name,
+            self.strength.name,
+            expected.join(" or "),
+            self.took.as_secs_f64()
+        )
+    }
+}
+
+fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Weak => "weak",
+        Confidence::Supported => "supported",
+        Confidence::Confirmed => "confirmed",
+    }
+}
+
+/// The head of the table.
+pub(crate) const HEAD: &str = "| fault | strength | expected limit | found limit | confidence | verdict | time |\n|---|---|---|---|---|---|--:|";
+
+/// Counts and what they mean, below the table; and whether that is a pass.
+pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
+    let ran = rows.iter().filter(|row| row.ran()).count();
+    let right = rows.iter().filter(|row| row.is_right()).count();
+    let sure: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.is_confidently_wrong())
+        .collect();
+    let mut text = format!("\n{right} of {ran} cells that ran are right.");
+    let left_out: Vec<String> = rows
+        .iter()
+        .filter(|row| !row.ran())
+        .map(|row| format!("{} ({})", row.fault.name, row.strength.name))
+        .collect();
+    if !left_out.is_empty() {
+        let _ = write!(text, "\nNot run, so not passed: {}.", left_out.join(", "));
+    }
+    for row in &sure {
+        let _ = write!(
+            text,
+            "\nConfidently wrong: {} ({}).",
+            row.fault.name, row.strength.name
+        );
+    }
+    for (fault, why) in reasons(rows) {
+        let _ = write!(text, "\n{fault}: {why}");
+    }
+    let good = right * 100 >= ran * LEAST_RIGHT_PERCENT;
+    (text, good && ran > 0 && sure.is_empty())
+}
+
+/// Why a fault has several right names, once each.
+fn reasons(rows: &[Row]) -> Vec<(&'static str, &'static str)> {
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for fault in rows.iter().map(|row| row.fault) {
+        if fault.expect.len() > 1 && !seen.iter().any(|(name, _)| *name == fault.name) {
+            seen.push((fault.name, fault.why));
+        }
+    }
+    seen
+}
+
+/// What is wrong with a fault as a value; a list of names needs a reason.
+pub(crate) fn complaint(fault: &Fault) -> Option<String> {
+    let name = fault.name;
+    if fault.expect.is_empty() || fault.expect.contains(&Limit::Unknown) {
+        return Some(format!("{name} expects nothing"));
+    }
+    ((fault.expect.len() > 1) == fault.why.is_empty())
+        .then(|| format!("{name}: several right names need a reason, and one needs none"))
+}
