@@ -57,6 +57,7 @@ impl EndpointPlan {
             warm_up: spec.warm_up,
             interval: spec.interval,
             receiver_pause: spec.receiver_pause,
+            sender_pause: spec.sender_pause,
             wait: spec.wait,
         }
     }
@@ -79,6 +80,7 @@ pub struct StreamPlan {
     pub(crate) warm_up: Duration,
     pub(crate) interval: Duration,
     pub(crate) receiver_pause: Option<Duration>,
+    pub(crate) sender_pause: Option<Duration>,
     pub(crate) wait: WaitMode,
 }
 
@@ -132,13 +134,14 @@ pub fn check(spec: &TestSpec) -> Result<(), EngineError> {
             "leave it out for an unpaced sender",
         ));
     }
-    if spec.receiver_pause.is_some_and(|pause| pause > MAX_PAUSE) {
-        let value = format!("{:?}", spec.receiver_pause.unwrap_or_default());
-        return Err(EngineError::plan(
-            "receiver_pause",
-            &value,
-            "the longest is 1 s",
-        ));
+    for (key, pause) in [
+        ("receiver_pause", spec.receiver_pause),
+        ("sender_pause", spec.sender_pause),
+    ] {
+        if let Some(pause) = pause.filter(|pause| *pause > MAX_PAUSE) {
+            let value = format!("{pause:?}");
+            return Err(EngineError::plan(key, &value, "the longest is 1 s"));
+        }
     }
     workloads::find(&spec.workload)?.check(spec)?;
     datapaths::find(&spec.datapath.id)?.check(spec)
@@ -222,6 +225,7 @@ mod tests {
             ("workload", |s| s.workload = "bulk".to_owned()),
             ("datapath", |s| s.datapath.id = "pigeons".to_owned()),
             ("receiver_pause", |s| s.receiver_pause = Some(LONG)),
+            ("sender_pause", |s| s.sender_pause = Some(LONG)),
         ];
         for (key, spoil) in bad {
             let mut spec = good.clone();

@@ -13,6 +13,7 @@ pub mod sample;
 pub mod signals;
 pub mod spec;
 mod spec_check;
+pub mod tcp;
 pub mod time;
 pub mod units;
 

@@ -6,6 +6,7 @@ use crate::estimate::{Estimate, Interval};
 use crate::histogram::Histogram;
 use crate::sample::{EndpointReport, Facts, TcpSample};
 use crate::spec::{Direction, Side, Transport};
+use crate::tcp::{Rfc6349, TcpQueueing, TcpRetransmissions, TcpShares, TcpStretch, TcpWindows};
 use crate::time::{WallTime, as_optional_seconds, as_seconds};
 use crate::units::{BitRate, ByteCount, Layer, LossRatio, PacketCount, PacketRate, Ratio};
 use schemars::JsonSchema;
@@ -506,6 +507,24 @@ pub struct TcpSummary {
     /// Congestion control algorithm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
+    /// Where the time went, all streams together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<TcpShares>,
+    /// The same over time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares_over_time: Vec<TcpStretch>,
+    /// What each window allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<TcpWindows>,
+    /// The metrics of RFC 6349.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rfc6349: Option<Rfc6349>,
+    /// Retransmissions, and how many were not needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmissions: Option<TcpRetransmissions>,
+    /// Delay that the transfer itself adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queueing: Option<TcpQueueing>,
     /// Readings over time of the first stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<TcpSample>,

@@ -137,6 +137,52 @@ pub struct TcpSample {
     pub pacing_rate_bps: Option<u64>,
     /// Path MTU.
     pub pmtu_bytes: Option<u64>,
+    /// What the congestion control is doing (`tcpi_ca_state`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_state: Option<CongestionState>,
+    /// Segments sent and not yet acknowledged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unacked_segments: Option<u64>,
+    /// Cumulative segments sent that carried data, retransmissions included (RFC 4898).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_segments_sent: Option<u64>,
+    /// Cumulative times that the peer's acknowledgements showed reordering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering_seen: Option<u64>,
+    /// Cumulative segments that this side received out of order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_order_segments: Option<u64>,
+    /// Window this side advertises (Linux 6.2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcv_wnd_bytes: Option<u64>,
+    /// Cumulative retransmission timeouts (Linux 6.7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<u64>,
+    /// Cumulative time spent in retransmission timeouts (Linux 6.7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ns: Option<u64>,
+    /// Whether both ends agreed to use ECN (RFC 3168).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
+    /// Bytes that this side's application has not read yet (`SIOCINQ`; receiver only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread_bytes: Option<u64>,
+}
+
+/// What TCP's congestion control is doing (Linux `enum tcp_ca_state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionState {
+    /// Nothing is amiss.
+    Open,
+    /// Duplicate acknowledgements or SACKs came: reordering or the beginning of a loss.
+    Disorder,
+    /// The window is being reduced for an ECN mark or a full local queue.
+    Reduced,
+    /// Fast recovery: lost segments are being retransmitted.
+    Recovery,
+    /// A retransmission timeout expired.
+    Loss,
 }
 
 /// What one side of one stream saw.
@@ -210,6 +256,9 @@ pub struct StreamReport {
     /// Size of the send buffer that the system really gave, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer_bytes: Option<ByteCount>,
+    /// Congestion control algorithm of this side's socket (`TCP_CONGESTION`; TCP only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
     /// Most datagrams given to the system in one burst (GSO segments included).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_max: Option<PacketCount>,

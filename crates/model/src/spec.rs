@@ -211,6 +211,14 @@ pub struct TestSpec {
         skip_serializing_if = "Option::is_none"
     )]
     pub receiver_pause: Option<Duration>,
+    /// Time the sender rests after each write, to imitate an application that writes in bursts
+    /// (tests, diagnosis; TCP bulk without an intended load).
+    #[serde(
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub sender_pause: Option<Duration>,
     /// How traffic threads wait.
     pub wait: WaitMode,
     /// Where traffic threads run.
@@ -240,6 +248,7 @@ impl TestSpec {
             warm_up: Duration::ZERO,
             interval: Duration::from_secs(1),
             receiver_pause: None,
+            sender_pause: None,
             wait: WaitMode::Block,
             pinning: Pinning::default(),
             datapath: DatapathChoice::default(),

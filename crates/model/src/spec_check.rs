@@ -25,7 +25,7 @@ pub const MAX_INTERVALS: u128 = 100_000;
 pub const MAX_RATE: BitRate = BitRate::from_bps(100_000_000_000_000);
 /// Largest socket buffer to ask for.
 pub const MAX_BUFFER: ByteCount = ByteCount::new(1024 * 1024 * 1024);
-/// Longest pause of a receiver between reads.
+/// Longest pause of a receiver between reads, or of a sender between writes.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// Highest core number that Linux can be built for (`NR_CPUS`).
 const MAX_CORE: u32 = 8191;
@@ -116,6 +116,15 @@ fn times(spec: &TestSpec) -> Result<(), SpecError> {
     duration("interval", spec.interval, MIN_INTERVAL, MAX_DURATION)?;
     if let Some(pause) = spec.receiver_pause {
         duration("receiver_pause", pause, Duration::ZERO, MAX_PAUSE)?;
+    }
+    if let Some(pause) = spec.sender_pause {
+        duration("sender_pause", pause, Duration::ZERO, MAX_PAUSE)?;
+        check(
+            spec.workload == "bulk" && spec.pace == Pace::Unpaced,
+            "sender_pause",
+            format_args!("{pause:?}"),
+            || "left out, unless the test is a TCP transfer without an intended load".to_owned(),
+        )?;
     }
     let Stop::After(time) = spec.stop else {
         return Ok(());
@@ -288,12 +297,26 @@ mod tests {
             refused(|s| s.receiver_pause = Some(day)).key,
             "receiver_pause"
         );
+        assert_eq!(refused(|s| s.sender_pause = Some(day)).key, "sender_pause");
         assert_eq!(refused(|s| s.pinning.remote = Some(9000)).key, "pinning");
         assert_eq!(refused(|s| s.datapath.id = String::new()).key, "datapath");
         assert_eq!(
             refused(|s| s.socket.send_buffer_bytes = Some(ByteCount::new(0))).key,
             "socket.send_buffer_bytes"
         );
+    }
+
+    #[test]
+    fn only_an_unpaced_byte_stream_rests_between_writes() {
+        let rest = Some(Duration::from_millis(5));
+        assert_eq!(refused(|s| s.sender_pause = rest).key, "sender_pause");
+        let mut spec = TestSpec {
+            sender_pause: rest,
+            ..TestSpec::tcp_bulk()
+        };
+        assert_eq!(validate(&spec), Ok(()));
+        spec.pace = Pace::At(BitRate::from_bps(1_000_000));
+        assert_eq!(validate(&spec).unwrap_err().key, "sender_pause");
     }
 
     #[test]

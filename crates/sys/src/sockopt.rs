@@ -86,6 +86,11 @@ pub fn set_congestion_control<Fd: AsFd>(socket: Fd, name: &str) -> io::Result<()
     )
 }
 
+/// The congestion control in use (`TCP_CONGESTION`).
+pub fn congestion_control<Fd: AsFd>(socket: Fd) -> io::Result<String> {
+    Ok(rx::tcp_congestion(socket)?)
+}
+
 /// Cuts what is sent into datagrams of `segment` payload bytes (`UDP_SEGMENT`, Linux 4.18).
 pub fn set_udp_segment<Fd: AsFd>(socket: Fd, segment: u16) -> io::Result<()> {
     let value = libc::c_int::from(segment);
@@ -219,5 +224,6 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         assert!(set_congestion_control(&listener, "no-such-control").is_err());
         set_congestion_control(&listener, "reno").unwrap();
+        assert_eq!(congestion_control(&listener).unwrap(), "reno");
     }
 }

@@ -6,20 +6,24 @@
 //! # References
 //! - Layout: Linux `include/uapi/linux/tcp.h`, `struct tcp_info`.
 //! - Chronographs (busy, rwnd-limited, sndbuf-limited): Linux commit 05b055e8.
+//! - `tcpi_rcv_wnd` Linux 6.2, `tcpi_total_rto*` Linux 6.7.
 
 use crate::sockopt;
-use linerate_model::sample::TcpSample;
+use linerate_model::sample::{CongestionState, TcpSample};
 use std::io;
 use std::os::fd::AsFd;
 
 /// Bytes asked for: room for fields later kernels add behind those read here.
 const ROOM: usize = 512;
 
-/// Reads `TCP_INFO` of a connected TCP socket. `at_ns` is the caller's time of the reading.
+/// Reads `TCP_INFO` of a connected TCP socket, and how much it holds for its application.
+/// `at_ns` is the caller's time of the reading.
 pub fn read<Fd: AsFd>(socket: Fd, at_ns: u64) -> io::Result<TcpSample> {
     let mut bytes = [0; ROOM];
-    let length = sockopt::tcp_info(socket, &mut bytes)?;
-    Ok(parse(&bytes[..length.min(ROOM)], at_ns))
+    let length = sockopt::tcp_info(&socket, &mut bytes)?;
+    let mut sample = parse(&bytes[..length.min(ROOM)], at_ns);
+    sample.unread_bytes = rustix::io::ioctl_fionread(socket).ok();
+    Ok(sample)
 }
 
 /// Reads a `struct tcp_info` of any kernel's length.
@@ -63,6 +67,31 @@ pub fn parse(bytes: &[u8], at_ns: u64) -> TcpSample {
             .filter(|rate| *rate < u64::MAX)
             .map(|r| r.saturating_mul(8)),
         pmtu_bytes: info.u32(60),
+        congestion_state: bytes.get(1).copied().and_then(congestion_state),
+        unacked_segments: info.u32(24),
+        data_segments_sent: info.u32(156),
+        reordering_seen: info.u32(220),
+        out_of_order_segments: info.u32(224),
+        rcv_wnd_bytes: info.u32(232),
+        timeouts: info.u16(240),
+        timeout_ns: info.u32(244).map(|ms| ms * 1_000_000),
+        ecn: bytes.get(5).map(|options| options & ECN_AGREED != 0),
+        unread_bytes: None,
+    }
+}
+
+/// `TCPI_OPT_ECN`: ECN was negotiated at the handshake.
+const ECN_AGREED: u8 = 8;
+
+/// Linux `enum tcp_ca_state`.
+const fn congestion_state(number: u8) -> Option<CongestionState> {
+    match number {
+        0 => Some(CongestionState::Open),
+        1 => Some(CongestionState::Disorder),
+        2 => Some(CongestionState::Reduced),
+        3 => Some(CongestionState::Recovery),
+        4 => Some(CongestionState::Loss),
+        _ => None,
     }
 }
 
@@ -73,6 +102,11 @@ const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
+    fn u16(&self, offset: usize) -> Option<u64> {
+        let bytes = self.0.get(offset..offset + 2)?;
+        Some(u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)))
+    }
+
     fn u32(&self, offset: usize) -> Option<u64> {
         let bytes = self.0.get(offset..offset + 4)?;
         Some(u64::from(u32::from_ne_bytes(bytes.try_into().ok()?)))
@@ -150,5 +184,40 @@ mod tests {
         let sample = read(&client, 1).unwrap();
         assert!(sample.smss_bytes.unwrap() > 500);
         assert!(sample.busy_ns.is_some());
+        assert_eq!(sample.congestion_state, Some(CongestionState::Open));
+        assert_eq!(sample.unread_bytes, Some(0));
+        assert_eq!(sample.data_segments_sent, Some(0));
+    }
+
+    #[test]
+    fn what_the_application_has_not_read_is_counted() {
+        use std::io::Write;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        client.write_all(&[7; 1000]).unwrap();
+        let mut first = [0];
+        assert_eq!(server.peek(&mut first).unwrap(), 1);
+        assert_eq!(read(&server, 0).unwrap().unread_bytes, Some(1000));
+    }
+
+    #[test]
+    fn states_have_names_and_unknown_ones_none() {
+        let mut bytes = [0_u8; 248];
+        bytes[1] = 3;
+        bytes[5] = ECN_AGREED;
+        bytes[240] = 2;
+        bytes[244] = 250;
+        let sample = parse(&bytes, 0);
+        assert_eq!(sample.congestion_state, Some(CongestionState::Recovery));
+        assert_eq!(sample.ecn, Some(true));
+        if cfg!(target_endian = "little") {
+            assert_eq!(
+                (sample.timeouts, sample.timeout_ns),
+                (Some(2), Some(250_000_000))
+            );
+        }
+        bytes[1] = 9;
+        assert_eq!(parse(&bytes, 0).congestion_state, None);
     }
 }

@@ -205,6 +205,83 @@ fn chronograph_shares_are_of_the_time_between_readings() {
     assert!(trial.packets.is_none());
 }
 
+/// Two streams of 50 ms RTT: their windows add up, and RFC 6349's figures are of both together.
+#[test]
+fn windows_of_streams_add_up_and_rfc_6349_is_of_all_of_them() {
+    let sample = |at_s: u64| linerate_model::sample::TcpSample {
+        at_ns: at_s * 1_000_000_000,
+        bytes_sent: Some(at_s * 2_000_000),
+        bytes_retrans: Some(at_s * 100_000),
+        retrans_segments: Some(at_s * 70),
+        dsack_dups: Some(at_s * 35),
+        cwnd_bytes: Some(if at_s == 0 { 14_480 } else { 100_000 }),
+        snd_wnd_bytes: Some(62_500),
+        srtt_ns: Some(if at_s == 0 { 1 } else { 50_000_000 }),
+        min_rtt_ns: Some(10_000_000),
+        smss_bytes: Some(1448),
+        delivery_rate_bps: Some(20_000_000),
+        delivery_rate_app_limited: Some(false),
+        ..Default::default()
+    };
+    let mut sender = report(Side::Sender, 0, 0);
+    sender.streams[0].bytes = ByteCount::new(2_000_000);
+    sender.streams[0].tcp = vec![sample(0), sample(1)];
+    sender.streams[0].congestion_control = Some("cubic".to_owned());
+    sender.streams[0].send_buffer_bytes = Some(ByteCount::new(125_000));
+    sender.streams.push(sender.streams[0].clone());
+    let mut receiver = sender.clone();
+    receiver.side = Side::Receiver;
+    let spec = TestSpec::tcp_bulk();
+    let tcp = trial(0, &spec, Direction::Forward, Some(sender), Some(receiver))
+        .tcp
+        .unwrap();
+    assert_eq!(tcp.congestion_control.as_deref(), Some("cubic"));
+    assert_eq!(tcp.cwnd_mean_bytes, Some(ByteCount::new(100_000)));
+    let windows = tcp.windows.unwrap();
+    let mbit = |n: u64| Some(BitRate::from_bps(n * 1_000_000));
+    assert_eq!(windows.congestion_window_rate, mbit(32));
+    assert_eq!(windows.receiver_window_rate, mbit(20));
+    assert_eq!(windows.send_buffer_rate, mbit(40));
+    let metrics = tcp.rfc6349.unwrap();
+    assert_eq!(metrics.efficiency_ratio, Some(Ratio::clamped(0.95)));
+    assert_eq!(metrics.buffer_delay_ratio, Some(4.0));
+    assert_eq!(metrics.bottleneck, mbit(40));
+    assert_eq!(metrics.bdp_bytes, Some(ByteCount::new(50_000)));
+    // 4 MB in 1 s, at 40 Mbit/s 0.8 s.
+    assert_eq!(metrics.transfer_time_ratio, Some(1.25));
+    let counts = tcp.retransmissions.unwrap();
+    assert_eq!((counts.segments, counts.needless), (Some(140), Some(70)));
+    assert_eq!(counts.needless_share(), Some(Ratio::clamped(0.5)));
+    let queueing = tcp.queueing.unwrap();
+    assert!(queueing.bloated && (queueing.factor - 5.0).abs() < 1e-9);
+}
+
+/// Where the interface's speed is known, it is the bottleneck, less headers and gaps.
+#[test]
+fn a_known_link_speed_is_the_bottleneck() {
+    let mut sender = report(Side::Sender, 0, 0);
+    sender.streams[0].tcp = vec![linerate_model::sample::TcpSample {
+        smss_bytes: Some(1448),
+        ..Default::default()
+    }];
+    sender
+        .after
+        .values
+        .insert(signals::LINK_SPEED_BPS.to_owned(), 1_000_000_000);
+    let tcp = trial(
+        0,
+        &TestSpec::tcp_bulk(),
+        Direction::Forward,
+        Some(sender),
+        None,
+    )
+    .tcp;
+    let metrics = tcp.unwrap().rfc6349.unwrap();
+    // 1448 of 1538 bytes on the wire.
+    assert_eq!(metrics.bottleneck.unwrap().bps() / 100_000, 9414);
+    assert_eq!(metrics.efficiency_ratio, None);
+}
+
 #[test]
 fn a_ping_pong_counts_unanswered_requests_and_round_trips() {
     let mut sender = report(Side::Sender, 98, 32);
@@ -274,6 +351,15 @@ fn any_tcp() -> impl Strategy<Value = linerate_model::sample::TcpSample> {
             rwnd_limited_ns: rwnd,
             sndbuf_limited_ns: buffer,
             retrans_segments: busy,
+            smss_bytes: rwnd,
+            unacked_segments: cwnd,
+            bytes_sent: busy,
+            bytes_retrans: rwnd,
+            delivery_rate_bps: busy,
+            delivery_rate_app_limited: Some(false),
+            pacing_rate_bps: srtt,
+            snd_wnd_bytes: buffer,
+            dsack_dups: buffer,
             ..Default::default()
         },
     )

@@ -305,6 +305,10 @@ impl StreamPath for MemoryStream {
     fn buffers(&self) -> Buffers {
         memory_buffers()
     }
+
+    fn congestion_control(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Drop for MemoryStream {

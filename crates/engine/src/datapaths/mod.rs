@@ -114,6 +114,9 @@ pub struct PathSetup<'a> {
     pub wait: WaitMode,
     /// Whether a stream holds small writes back.
     pub nagle: Nagle,
+    /// Whether a receive buffer was asked for: then its window is what is measured, and no reader
+    /// may wait for it to fill.
+    pub own_receive_buffer: bool,
     /// The datapath's own parameters.
     pub params: &'a BTreeMap<String, String>,
 }
@@ -190,6 +193,8 @@ pub trait StreamPath: Send {
     fn info(&mut self, at_ns: u64) -> Option<TcpSample>;
     /// Sizes of the buffers.
     fn buffers(&self) -> Buffers;
+    /// The congestion control in use; `None` if there is none.
+    fn congestion_control(&self) -> Option<String>;
 }
 
 /// Refuses parameters that are not in `kind`'s list.

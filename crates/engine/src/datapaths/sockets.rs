@@ -173,6 +173,7 @@ impl DatapathKind for Sockets {
         match setup.nagle {
             Nagle::Off => sockopt::set_no_delay(&socket)
                 .map_err(|e| EngineError::io("set TCP_NODELAY on", &"a data socket", e))?,
+            Nagle::On if setup.own_receive_buffer => {}
             Nagle::On => sockopt::set_receive_low_water(&socket, LOW_WATER)
                 .map_err(|e| EngineError::io("set SO_RCVLOWAT on", &"a data socket", e))?,
         }
@@ -182,7 +183,8 @@ impl DatapathKind for Sockets {
 
 /// Bytes a bulk receiver waits for, as many as it reads at once. Waking it for each segment costs the
 /// sending core a third of its time (a wake-up across cores is an interrupt); a slow stream is read
-/// every [`CALL_LIMIT`] all the same.
+/// every [`CALL_LIMIT`] all the same. Not with a receive buffer of the user's choice: the kernel lets
+/// the reader wait for half of it, which would halve the window that the user asked for.
 const LOW_WATER: i32 = 128 << 10;
 
 /// Messages per receiving call with GRO: 64 KiB each, so 1 MiB, which stays in a level-2 cache.
@@ -387,6 +389,10 @@ impl StreamPath for StreamSocket {
 
     fn buffers(&self) -> Buffers {
         buffers_of(&self.socket)
+    }
+
+    fn congestion_control(&self) -> Option<String> {
+        sockopt::congestion_control(&self.socket).ok()
     }
 }
 

@@ -36,6 +36,7 @@ fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
         calls: Calls::Batch(8),
         wait,
         nagle: Nagle::Off,
+        own_receive_buffer: false,
         params,
     }
 }

@@ -140,6 +140,7 @@ fn lane(
         calls: workload.calls(plan.side, &stream),
         wait: stream.wait,
         nagle: workload.nagle(),
+        own_receive_buffer: plan.spec.socket.receive_buffer_bytes.is_some(),
         params: &plan.spec.datapath.params,
     };
     let path = match socket {

@@ -169,6 +169,7 @@ impl Stream {
             errors: self.troubles.into_counts(),
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            congestion_control: self.path.congestion_control(),
             ..StreamReport::default()
         };
         if let Some(tally) = self.tally {
@@ -189,6 +190,8 @@ struct Sender {
     chunk: usize,
     /// Bytes of the present chunk that the system has not taken yet.
     pending: usize,
+    /// End of the rest after a write.
+    rest: MonoInstant,
 }
 
 impl Sender {
@@ -204,6 +207,7 @@ impl Sender {
             data: PageBuffer::new(chunk, 0x5a),
             chunk,
             pending: 0,
+            rest: MonoInstant::default(),
             stream,
         }
     }
@@ -214,13 +218,14 @@ impl Sender {
         if self.pending > 0 {
             return Ok(self.pending.min(left));
         }
+        if now < self.rest {
+            return Err(self.until(self.rest));
+        }
         let Some(schedule) = &mut self.schedule else {
             return Ok(self.chunk.min(left));
         };
         match schedule.due(now) {
-            Due::Wait(until) => Err(Step::Until(
-                self.limit.end().map_or(until, |e| e.min(until)),
-            )),
+            Due::Wait(until) => Err(self.until(until)),
             Due::Now { late, .. } => {
                 if let Some(lateness) = &mut self.lateness {
                     lateness.record_duration(late);
@@ -229,6 +234,11 @@ impl Sender {
                 Ok(self.chunk.min(left))
             }
         }
+    }
+
+    /// At `instant`, or at the end if that is sooner.
+    fn until(&self, instant: MonoInstant) -> Step {
+        Step::Until(self.limit.end().map_or(instant, |e| e.min(instant)))
     }
 
     /// Near the end a blocked write must not outlast it.
@@ -278,6 +288,11 @@ impl Work for Sender {
                 self.pending = length - written;
                 let after = self.stream.clock.now();
                 self.stream.moved(after, written);
+                if self.pending == 0
+                    && let Some(pause) = self.stream.plan.sender_pause
+                {
+                    self.rest = after.after(pause);
+                }
                 if after >= self.stream.start.after(self.stream.plan.warm_up) {
                     self.limit.spend(written as u64);
                 }

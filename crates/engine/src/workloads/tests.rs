@@ -250,6 +250,23 @@ fn a_slow_reader_loses_exactly_what_its_socket_dropped() {
     assert_eq!(received[0].socket_overflows, Some(PacketCount::new(lost)));
 }
 
+/// Four writes with three rests between them: the transfer cannot be shorter than the rests.
+#[test]
+fn a_bursty_application_rests_between_its_writes() {
+    let rest = Duration::from_millis(30);
+    let spec = TestSpec {
+        payload_bytes: ByteCount::new(1000),
+        sender_pause: Some(rest),
+        ..bulk(4000)
+    };
+    for kind in datapaths::ALL {
+        let (sent, received) =
+            exchange(&over(kind.id(), spec.clone()), Side::Sender, "127.0.0.1:0");
+        assert!(sent[0].duration >= rest * 3, "{:?}", sent[0].duration);
+        assert_eq!(total_bytes(&received), 4000, "{}", kind.id());
+    }
+}
+
 #[test]
 fn a_sender_whose_peer_closed_ends_with_an_error_count() {
     let mut spec = datagrams(0);

@@ -1,0 +1,136 @@
+//! TCP state of the sending side, whichever side of the control connection that is.
+//!
+//! Everything is of all streams together. The first reading of a stream is taken before its first
+//! byte, so it counts in differences and not in means.
+
+mod figures;
+mod shares;
+
+use super::{Ends, streams};
+use linerate_model::run::TcpSummary;
+use linerate_model::sample::{StreamReport, TcpSample};
+use linerate_model::spec::Transport;
+use linerate_model::tcp::TcpQueueing;
+use linerate_model::{ByteCount, Ratio};
+use std::time::Duration;
+
+/// One sending stream with the readings of its counted time.
+#[derive(Clone, Copy)]
+struct Stream<'a> {
+    report: &'a StreamReport,
+    readings: &'a [TcpSample],
+}
+
+impl Stream<'_> {
+    /// The readings under load.
+    fn loaded(&self) -> impl Iterator<Item = &TcpSample> {
+        let only = self.readings.len() == 1;
+        self.readings.iter().filter(move |s| only || s.at_ns > 0)
+    }
+
+    /// What a cumulative field gained from the first reading to the last.
+    fn gained(&self, part: Part) -> Option<u64> {
+        let [first, .., last] = self.readings else {
+            return None;
+        };
+        part(last)?.checked_sub(part(first)?)
+    }
+
+    /// The mean of a field over the readings under load.
+    fn mean(&self, part: Part) -> Option<u64> {
+        mean(&self.loaded().filter_map(part).collect::<Vec<_>>())
+    }
+}
+
+/// Shares of time come from the chronographs, first to last reading after the warm-up.
+///
+/// The sender is always in exactly one of idle, busy, receiver-window limited and send-buffer
+/// limited; the last two are part of busy (Linux `tcp_info`).
+pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
+    if ends.spec.transport != Transport::Tcp {
+        return None;
+    }
+    let counted: Vec<Stream<'_>> = streams(ends.sender)
+        .map(|report| Stream {
+            report,
+            readings: after_warm_up(report, ends.spec.warm_up),
+        })
+        .filter(|stream| !stream.readings.is_empty())
+        .collect();
+    let first = streams(ends.sender).next()?;
+    let all = || counted.iter().flat_map(|stream| stream.readings);
+    let loaded = |part: Part| -> Vec<u64> {
+        let each = counted.iter().flat_map(Stream::loaded);
+        each.filter_map(part).collect()
+    };
+    let cwnd = loaded(|sample| sample.cwnd_bytes);
+    all().next()?;
+    let readings: Vec<&[TcpSample]> = counted.iter().map(|stream| stream.readings).collect();
+    let (shares, shares_over_time) = shares::shares(&readings, ends.spec.interval);
+    let srtt_mean_ns = mean(&loaded(|sample| sample.srtt_ns));
+    let min_rtt_ns = all().filter_map(|sample| sample.min_rtt_ns).min();
+    let chosen = ends.spec.socket.congestion_control.clone();
+    Some(TcpSummary {
+        retransmitted_segments: gained(&counted, |sample| sample.retrans_segments),
+        busy_ratio: share(&counted, |sample| sample.busy_ns),
+        rwnd_limited_ratio: share(&counted, |sample| sample.rwnd_limited_ns),
+        sndbuf_limited_ratio: share(&counted, |sample| sample.sndbuf_limited_ns),
+        cwnd_mean_bytes: mean(&cwnd).map(ByteCount::new),
+        cwnd_max_bytes: cwnd.iter().copied().max().map(ByteCount::new),
+        srtt_mean_ns,
+        min_rtt_ns,
+        smss_bytes: all().filter_map(|sample| sample.smss_bytes).max(),
+        congestion_control: first.congestion_control.clone().or(chosen),
+        shares,
+        shares_over_time,
+        windows: figures::windows(&counted),
+        rfc6349: figures::rfc6349(ends, &counted, srtt_mean_ns.zip(min_rtt_ns)),
+        retransmissions: figures::retransmissions(ends, &counted),
+        queueing: min_rtt_ns
+            .zip(srtt_mean_ns)
+            .and_then(|(idle, loaded)| TcpQueueing::of(idle, loaded)),
+        samples: first.tcp.clone(),
+    })
+}
+
+/// The readings of the counted time; all of them if fewer than two fall into it.
+fn after_warm_up(stream: &StreamReport, warm_up: Duration) -> &[TcpSample] {
+    let from = stream
+        .tcp
+        .partition_point(|sample| u128::from(sample.at_ns) < warm_up.as_nanos());
+    match &stream.tcp[from..] {
+        counted @ [_, _, ..] => counted,
+        _ => &stream.tcp,
+    }
+}
+
+type Part = fn(&TcpSample) -> Option<u64>;
+
+/// What a cumulative field gained over all streams; `None` if no stream has two readings of it.
+fn gained(streams: &[Stream<'_>], part: Part) -> Option<u64> {
+    streams
+        .iter()
+        .filter_map(|stream| stream.gained(part))
+        .reduce(u64::saturating_add)
+}
+
+/// A chronograph's gain over the time between its readings, all streams together.
+fn share(streams: &[Stream<'_>], part: Part) -> Option<Ratio> {
+    let (mut limited, mut whole) = (0_u64, 0_u64);
+    for stream in streams {
+        let Some(gain) = stream.gained(part) else {
+            continue;
+        };
+        let time = stream.gained(|sample| Some(sample.at_ns)).unwrap_or(0);
+        limited = limited.saturating_add(gain);
+        whole = whole.saturating_add(time);
+    }
+    (whole > 0).then(|| Ratio::of(limited, whole))
+}
+
+/// The mean, rounded down; `None` of nothing.
+pub(super) fn mean(values: &[u64]) -> Option<u64> {
+    let sum: u128 = values.iter().copied().map(u128::from).sum();
+    let mean = sum.checked_div(values.len() as u128)?;
+    u64::try_from(mean).ok()
+}
