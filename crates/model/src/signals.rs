@@ -98,6 +98,10 @@ signals! {
     IP_IN_DISCARDS = "ip.in_discards", Counter;
     /// Good IP packets that this host did not send, such as for a full queue (Ip `OutDiscards`, and Ip6).
     IP_OUT_DISCARDS = "ip.out_discards", Counter;
+    /// IP packets that came in, whatever became of them (Ip `InReceives`, and Ip6).
+    IP_IN_RECEIVES = "ip.in_receives", Counter;
+    /// IP packets given to UDP, TCP and the other protocols (Ip `InDelivers`, and Ip6).
+    IP_IN_DELIVERS = "ip.in_delivers", Counter;
     /// IP packets too long for the path that could not be fragmented (Ip `FragFails`, and Ip6).
     IP_FRAG_FAILS = "ip.frag_fails", Counter;
     /// Packets processed by the softnet backlog, all cores (`/proc/net/softnet_stat` column 1).
@@ -120,6 +124,10 @@ signals! {
     NIC_TX_DROPPED = "nic.tx_dropped", Counter;
     /// Receive errors of the test's interface (`rx_errors`).
     NIC_RX_ERRORS = "nic.rx_errors", Counter;
+    /// Number of the test's interface in its network namespace.
+    NIC_INDEX = "nic.index", Gauge;
+    /// Number of the interface at the other end of the test's, in that one's network namespace; absent unless it is a veth.
+    NIC_PEER_INDEX = "nic.peer_index", Gauge;
     /// Packets dropped by the queueing discipline of the test's interface.
     QDISC_DROPPED = "qdisc.dropped", Counter;
     /// Bytes now waiting in the queueing discipline of the test's interface.

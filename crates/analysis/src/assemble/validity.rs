@@ -7,6 +7,7 @@ use linerate_model::run::Trial;
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::spec::{Side, Stop};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Everything there is to say, and whether any of it spoils the trial.
@@ -40,6 +41,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     }
     ended_early(ends, trial, &mut judgement);
     refused(ends, &mut judgement);
+    send_errors(ends, &mut judgement);
     strays(ends, &mut judgement);
     judgement
 }
@@ -169,6 +171,39 @@ fn refused(ends: &Ends<'_>, judgement: &mut Judgement) {
     if refused > 0 {
         judgement.careful.push(format!(
             "the sender's system refused {refused} datagrams; they count as not offered, not as lost"
+        ));
+    }
+}
+
+/// Errors of sending calls that are no shortage: what they mean, and that they are no loss.
+fn send_errors(ends: &Ends<'_>, judgement: &mut Judgement) {
+    if !ends.is_datagrams() {
+        return;
+    }
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for error in streams(ends.sender).flat_map(|stream| &stream.errors) {
+        let count = counts.entry(&error.errno).or_default();
+        *count = count.saturating_add(error.count);
+    }
+    for (errno, count) in counts {
+        if matches!(errno, "EAGAIN" | "ENOBUFS" | "EINTR") {
+            continue;
+        }
+        let meaning = match errno {
+            "EACCES" | "EPERM" => {
+                ": a packet filter on the sender's host refuses some of the datagrams"
+            }
+            "ECONNREFUSED" => {
+                ": the receiver's host answered that nobody has the port open, so datagrams sent before were lost there"
+            }
+            "EMSGSIZE" => ": the datagrams are longer than the path takes without fragments",
+            "EHOSTUNREACH" | "ENETUNREACH" | "ENETDOWN" => {
+                ": the sender's host has no way to the receiver"
+            }
+            _ => "",
+        };
+        judgement.careful.push(format!(
+            "{count} sending calls failed with {errno}{meaning}; what they did not take is not offered, not lost"
         ));
     }
 }

@@ -6,12 +6,14 @@ use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::signals as signal;
 use linerate_model::spec::Side;
 
-/// A counter of a whole host that may explain lost packets: an upper bound.
+/// A counter of a whole host that may explain lost packets: an upper bound, unless nothing else can be in it.
 #[derive(Clone)]
 pub(super) struct Claim {
     pub(super) place: Place,
     pub(super) signal: &'static str,
     pub(super) at_most: u64,
+    /// How many of them are the test's own for certain.
+    pub(super) at_least: u64,
     side: &'static str,
 }
 
@@ -21,12 +23,17 @@ impl Claim {
     }
 
     pub(super) fn source(&self) -> String {
-        let note = if self.place == Place::Network {
-            "corrupted on the way; "
-        } else {
-            ""
+        let note = match self.signal {
+            signal::UDP_CSUM_ERRORS => "corrupted on the way; ",
+            signal::UDP_NO_PORTS => "nobody had the port open; ",
+            _ => "",
         };
-        format!("{} ({note}host-wide: an upper bound)", self.figure())
+        let scope = if self.at_least == self.at_most {
+            "no other UDP was sent on that host: exact"
+        } else {
+            "host-wide: an upper bound"
+        };
+        format!("{} ({note}{scope})", self.figure())
     }
 }
 
@@ -41,6 +48,8 @@ pub(super) struct Host {
     pub(super) claims: Vec<Claim>,
     /// What passed the test's interface, or why that is not known.
     pub(super) passed: Result<Passed, String>,
+    /// Packets that came in at the interface and that neither UDP nor another protocol was given.
+    pub(super) filtered: u64,
     /// Counters that could not be read and that might hide a drop.
     missing: Vec<&'static str>,
 }
@@ -48,17 +57,39 @@ pub(super) struct Host {
 impl Host {
     pub(super) fn sender(report: &EndpointReport, packets: &Packets) -> Self {
         let mut host = Self::empty();
-        let qdisc = host.claim(report, Place::SenderQdisc, signal::QDISC_DROPPED, 0);
-        // A qdisc's drop and a refused call count as send buffer errors as well.
-        let told_elsewhere = qdisc.saturating_add(refusals(report));
-        host.claim(
+        let sent = packets.sent.map_or(0, PacketCount::get);
+        let queue = host.gain(report, signal::QDISC_DROPPED);
+        let device = host.gain(report, signal::NIC_TX_DROPPED);
+        let told = host.gain(report, signal::UDP_SNDBUF_ERRORS);
+        // UDP counts what the queue or a software device refuses as its own error too, so the three
+        // are one event each. What a queue drops later (AQM) or a device in hardware is not in it.
+        let errors = told.unwrap_or(0).saturating_sub(refusals(report));
+        let others = told
+            .zip(gained(report, signal::UDP_OUT_DATAGRAMS))
+            .map(|(failed, went)| failed.saturating_add(went).saturating_sub(sent));
+        let parts = split(errors, queue.unwrap_or(0), device.unwrap_or(0));
+        let own = |part: u64| match others {
+            Some(others) if parts.synchronous => part.saturating_sub(others),
+            _ => 0,
+        };
+        host.put(
+            report,
+            Place::SenderQdisc,
+            signal::QDISC_DROPPED,
+            (own(parts.queue), parts.queue),
+        );
+        host.put(
             report,
             Place::SenderSocket,
             signal::UDP_SNDBUF_ERRORS,
-            told_elsewhere,
+            (own(parts.socket), parts.socket),
         );
-        host.claim(report, Place::SenderNic, signal::NIC_TX_DROPPED, 0);
-        let sent = packets.sent.map_or(0, PacketCount::get);
+        host.put(
+            report,
+            Place::SenderNic,
+            signal::NIC_TX_DROPPED,
+            (own(parts.device), parts.device),
+        );
         host.passed = passed(
             &Interface {
                 report,
@@ -78,21 +109,36 @@ impl Host {
         own_overflows: Option<u64>,
     ) -> Self {
         let mut host = Self::empty();
-        host.claim(report, Place::ReceiverNic, signal::NIC_RX_DROPPED, 0);
-        host.claim(report, Place::ReceiverNic, signal::NIC_RX_ERRORS, 0);
-        host.claim(report, Place::ReceiverBacklog, signal::SOFTNET_DROPPED, 0);
-        let own = own_overflows.unwrap_or(0);
-        host.claim(
+        let device = host.gain(report, signal::NIC_RX_DROPPED);
+        let backlog = host.gain(report, signal::SOFTNET_DROPPED);
+        // A backlog drop counts at its interface too, and the backlog's counter is that of the whole
+        // machine: what the test's interface has not counted was another's.
+        let shared = match (device, backlog) {
+            (Some(device), Some(backlog)) => device.min(backlog),
+            (None, backlog) => backlog.unwrap_or(0),
+            (Some(_), None) => 0,
+        };
+        let alone = device.unwrap_or(0).saturating_sub(shared);
+        host.put(
             report,
-            Place::ReceiverSocket,
-            signal::UDP_RCVBUF_ERRORS,
-            own,
+            Place::ReceiverNic,
+            signal::NIC_RX_DROPPED,
+            (0, alone),
         );
-        if own_overflows.is_some() {
-            host.missing
-                .retain(|name| *name != signal::UDP_RCVBUF_ERRORS);
+        host.claim(report, Place::ReceiverNic, signal::NIC_RX_ERRORS, 0);
+        host.put(
+            report,
+            Place::ReceiverBacklog,
+            signal::SOFTNET_DROPPED,
+            (0, shared),
+        );
+        // Where the test's own sockets count for themselves, the host's count holds only others' beside.
+        if own_overflows.is_none() {
+            host.claim(report, Place::ReceiverSocket, signal::UDP_RCVBUF_ERRORS, 0);
         }
         host.claim(report, Place::Network, signal::UDP_CSUM_ERRORS, 0);
+        host.claim(report, Place::Unknown, signal::UDP_NO_PORTS, 0);
+        host.filtered = filtered(report);
         let got = [packets.received, packets.duplicated]
             .into_iter()
             .flatten()
@@ -111,39 +157,70 @@ impl Host {
         host
     }
 
+    /// Takes from what the interface dropped while sending what its peer `receiver` dropped on
+    /// arrival: a veth pair has both events in both counters.
+    pub(super) fn without_peer(&mut self, sender: &EndpointReport, receiver: &EndpointReport) {
+        let number = |report: &EndpointReport, name| report.after.values.get(name).copied();
+        let names = |here: &EndpointReport, there: &EndpointReport| {
+            let peer = number(here, signal::NIC_PEER_INDEX);
+            peer.is_some() && peer == number(there, signal::NIC_INDEX)
+        };
+        if !names(sender, receiver) || !names(receiver, sender) {
+            return;
+        }
+        let peers = gained(receiver, signal::NIC_RX_DROPPED).unwrap_or(0);
+        for claim in &mut self.claims {
+            if claim.place == Place::SenderNic {
+                claim.at_most = claim.at_most.saturating_sub(peers);
+                claim.at_least = claim.at_least.min(claim.at_most);
+            }
+        }
+        self.claims.retain(|claim| claim.at_most > 0);
+    }
+
     fn empty() -> Self {
         Self {
             claims: Vec::new(),
             passed: Err(String::new()),
+            filtered: 0,
             missing: Vec::new(),
         }
     }
 
-    /// Notes what `signal` gained beyond what `told` already explains; returns the whole gain.
-    fn claim(
+    /// What `signal` gained; noted as missing if it cannot be said.
+    fn gain(&mut self, report: &EndpointReport, signal: &'static str) -> Option<u64> {
+        let gain = gained(report, signal);
+        if gain.is_none() {
+            self.missing.push(signal);
+        }
+        gain
+    }
+
+    /// Notes what `signal` gained beyond what `told` already explains.
+    fn claim(&mut self, report: &EndpointReport, place: Place, signal: &'static str, told: u64) {
+        let gain = self.gain(report, signal).unwrap_or(0);
+        self.put(report, place, signal, (0, gain.saturating_sub(told)));
+    }
+
+    fn put(
         &mut self,
         report: &EndpointReport,
         place: Place,
         signal: &'static str,
-        told: u64,
-    ) -> u64 {
-        let Some(gained) = report.after.gained(&report.before, signal) else {
-            self.missing.push(signal);
-            return 0;
-        };
-        let at_most = gained.saturating_sub(told);
+        (at_least, at_most): (u64, u64),
+    ) {
         if at_most > 0 {
             self.claims.push(Claim {
                 place,
                 signal,
                 at_most,
+                at_least,
                 side: match report.side {
                     Side::Sender => "sender",
                     Side::Receiver => "receiver",
                 },
             });
         }
-        gained
     }
 
     pub(super) fn claimed(&self, place: Place) -> u64 {
@@ -196,10 +273,7 @@ const MOST_HEADER_BYTES: u64 = 100;
 /// An interface may count several datagrams as one packet (segmentation offload); then the bytes
 /// bound them, since each needs at least its payload.
 fn passed(interface: &Interface<'_>, payload: u64, certain: u64) -> Result<Passed, String> {
-    let gained = |name| {
-        let report = interface.report;
-        report.after.gained(&report.before, name)
-    };
+    let gained = |name| gained(interface.report, name);
     let side = interface.side;
     let Some(packets) = gained(interface.packets) else {
         return Err(format!(
@@ -224,6 +298,57 @@ fn passed(interface: &Interface<'_>, payload: u64, certain: u64) -> Result<Passe
         ));
     }
     Ok(Passed { at_most, text })
+}
+
+fn gained(report: &EndpointReport, signal: &str) -> Option<u64> {
+    report.after.gained(&report.before, signal)
+}
+
+/// What UDP counted as send errors, by who refused the datagram.
+struct Split {
+    queue: u64,
+    device: u64,
+    socket: u64,
+    /// Whether queue and device told UDP of what they dropped.
+    synchronous: bool,
+}
+
+/// Divides UDP's send errors among the queue, the device and the rest. A queue that dropped more
+/// than twice as many as UDP was told of drops later than the sending call; then its count stands alone.
+fn split(errors: u64, queue: u64, device: u64) -> Split {
+    let synchronous = queue.saturating_add(device) <= errors.saturating_mul(2);
+    if !synchronous {
+        let socket = errors.saturating_sub(queue).saturating_sub(device);
+        return Split {
+            queue,
+            device,
+            socket,
+            synchronous,
+        };
+    }
+    let queue = queue.min(errors);
+    let device = device.min(errors - queue);
+    Split {
+        queue,
+        device,
+        socket: errors - queue - device,
+        synchronous,
+    }
+}
+
+/// Packets that the interface received and that no protocol was given: dropped by a packet filter,
+/// addressed to others, or no IP at all.
+fn filtered(report: &EndpointReport) -> u64 {
+    // The counters are read one after the other while packets of the control connection come in.
+    const SKEW: u64 = 2;
+    let gained = |name| gained(report, name);
+    let not_ip = gained(signal::NIC_RX_PACKETS)
+        .zip(gained(signal::IP_IN_RECEIVES))
+        .map_or(0, |(came, ip)| came.saturating_sub(ip));
+    let not_given = gained(signal::IP_IN_RECEIVES)
+        .zip(gained(signal::IP_IN_DELIVERS))
+        .map_or(0, |(ip, given)| ip.saturating_sub(given));
+    not_ip.saturating_add(not_given).saturating_sub(SKEW)
 }
 
 /// Payload of each datagram of this end; zero if it cannot be said.

@@ -11,6 +11,8 @@
 //! # References
 //! - `UdpRcvbufErrors` includes the drops of `SO_RXQ_OVFL`: Linux `__udp_enqueue_schedule_skb`
 //! - `UdpSndbufErrors` counts a qdisc's drop and a refusal too: Linux `udp_send_skb`, `udp_sendmsg`
+//! - `rx_dropped` counts backlog drops too: Linux `enqueue_to_backlog`; a veth's `tx_dropped` counts
+//!   what its peer dropped on arrival: `veth_xmit`
 
 mod counters;
 
@@ -40,8 +42,11 @@ pub fn place(
         sum(receiver, |stream| stream.sequence.map(|s| s.too_old)).unwrap_or(0),
         "came so late that it could not be told from a duplicate: perhaps not lost",
     );
-    let sending = sender.map(|report| Host::sender(report, packets));
+    let mut sending = sender.map(|report| Host::sender(report, packets));
     let receiving = receiver.map(|report| Host::receiver(report, packets, overflows));
+    if let (Some(host), Some(sender), Some(receiver)) = (&mut sending, sender, receiver) {
+        host.without_peer(sender, receiver);
+    }
     let upstream = Upstream::between(packets, sending.as_ref(), receiving.as_ref());
     let claims: Vec<Claim> = [&sending, &receiving]
         .into_iter()
@@ -49,14 +54,7 @@ pub fn place(
         .flat_map(|host| host.claims.iter().cloned())
         .collect();
     book.settle(&claims, upstream.network_at_least);
-    match upstream.doubt {
-        None => book.rest(Place::Network, &upstream.why),
-        Some(doubt) => {
-            let proven = upstream.network_at_least;
-            book.take(Place::Network, proven, &upstream.why);
-            book.rest(Place::Unknown, &doubt);
-        }
-    }
+    upstream.close(&mut book);
     book.close()
 }
 
@@ -66,6 +64,8 @@ struct Upstream {
     network_at_least: u64,
     /// Why the rest cannot be given to the network; `None` if it can.
     doubt: Option<String>,
+    /// Packets that came to the receiver's interface and that no protocol there was given.
+    filtered: u64,
     /// The figures that justify `network`.
     why: String,
 }
@@ -76,6 +76,7 @@ impl Upstream {
         let duplicates = packets.duplicated.map_or(0, PacketCount::get);
         let doubtful = |doubt: String| Self {
             network_at_least: 0,
+            filtered: 0,
             doubt: Some(doubt),
             why: String::new(),
         };
@@ -88,11 +89,11 @@ impl Upstream {
             return doubtful(format!("the {end} gave no report, so nothing places these"));
         };
         let left = match &sender.passed {
-            Ok(passed) if passed.at_most >= sent => passed,
+            Ok(passed) if passed.at_most.saturating_add(sender.claims_total()) >= sent => passed,
             Ok(passed) => {
                 return doubtful(format!(
-                    "of {sent} datagrams at most {} left the sender's interface, and no counter says where the others stayed",
-                    passed.at_most
+                    "of {sent} datagrams at most {} left the sender's interface, and no counter says where the others stayed ({})",
+                    passed.at_most, REFUSED_UNSEEN
                 ));
             }
             Err(missing) => return doubtful(missing.clone()),
@@ -104,9 +105,11 @@ impl Upstream {
         let absent = sent
             .saturating_add(duplicates)
             .saturating_sub(arrived.at_most)
-            .saturating_sub(receiver.claimed(Place::ReceiverNic));
+            .saturating_sub(receiver.claimed(Place::ReceiverNic))
+            .saturating_sub(receiver.claimed(Place::ReceiverBacklog));
         Self {
             network_at_least: absent.saturating_sub(sender.claims_total()),
+            filtered: receiver.filtered,
             doubt: receiver.doubt(),
             why: format!(
                 "sender's interface sent {}, receiver's got {} (each with other traffic)",
@@ -114,7 +117,27 @@ impl Upstream {
             ),
         }
     }
+
+    /// Gives what is left to the network as far as it can have been lost there.
+    fn close(&self, book: &mut Book) {
+        if let Some(doubt) = &self.doubt {
+            book.take(Place::Network, self.network_at_least, &self.why);
+            book.rest(Place::Unknown, doubt);
+            return;
+        }
+        let unproven = book.left.saturating_sub(self.network_at_least);
+        let filtered = self.filtered.min(unproven);
+        let why = format!(
+            "{} packets reached the receiver's interface and no protocol was given them: a packet filter there, or other traffic",
+            self.filtered
+        );
+        book.take(Place::Unknown, filtered, &why);
+        book.rest(Place::Network, &self.why);
+    }
 }
+
+/// Where a drop at the sender can go uncounted.
+const REFUSED_UNSEEN: &str = "a program or a device there dropped them without counting";
 
 /// Lost packets that wait for a place, and those that have one.
 struct Book {
@@ -149,40 +172,42 @@ impl Book {
     }
 
     /// Gives each host-wide counter what it claims. Where several claim more than was lost, each
-    /// gets only what the others cannot explain; whose the others are is unknown.
+    /// gets only what the others cannot explain; whose the others are is unknown. A counter that
+    /// holds far more than was lost counts other traffic for certain and proves nothing.
     fn settle(&mut self, claims: &[Claim], network_at_least: u64) {
+        for claim in claims {
+            self.take(claim.place, claim.at_least, &claim.source());
+        }
         let available = self.left.saturating_sub(network_at_least);
-        let total = claims
-            .iter()
-            .fold(0_u64, |sum, claim| sum.saturating_add(claim.at_most));
-        if total <= available {
+        let open = |claim: &Claim| claim.at_most - claim.at_least;
+        let total = |claims: &mut dyn Iterator<Item = &Claim>| {
+            claims.fold(0_u64, |sum, claim| sum.saturating_add(open(claim)))
+        };
+        let all = total(&mut claims.iter());
+        if all <= available {
             for claim in claims {
-                self.take(claim.place, claim.at_most, &claim.source());
+                self.take(claim.place, open(claim), &claim.source());
             }
             return;
         }
-        let mut open = available;
-        for claim in claims {
-            let others = claims
-                .iter()
-                .filter(|other| other.signal != claim.signal)
-                .fold(0_u64, |sum, other| sum.saturating_add(other.at_most));
+        let bound = available
+            .saturating_add(available / FOREIGN_SHARE)
+            .saturating_add(FOREIGN_LEAST);
+        let mut unplaced = available;
+        for claim in claims.iter().filter(|claim| open(claim) <= bound) {
             let own = available
-                .saturating_sub(others)
-                .min(claim.at_most)
-                .min(open);
-            open -= own;
+                .saturating_sub(all - open(claim))
+                .min(open(claim))
+                .min(unplaced);
+            unplaced -= own;
             self.take(claim.place, own, &claim.source());
         }
         let names: Vec<String> = claims.iter().map(Claim::figure).collect();
-        self.take(
-            Place::Unknown,
-            open,
-            &format!(
-                "host-wide counters claim more than was lost: {}",
-                names.join(", ")
-            ),
+        let why = format!(
+            "host-wide counters claim more than was lost, so other traffic is in them: {}",
+            names.join(", ")
         );
+        self.take(Place::Unknown, unplaced, &why);
     }
 
     fn close(mut self) -> Vec<LedgerEntry> {
@@ -190,6 +215,11 @@ impl Book {
         self.entries
     }
 }
+
+/// A counter may exceed what was lost by this share, and by this many packets (of the control
+/// connection and of neighbour discovery), before it is taken to count another flow.
+const FOREIGN_SHARE: u64 = 10;
+const FOREIGN_LEAST: u64 = 10;
 
 /// The sum over streams of what at least one of them knows.
 fn sum(

@@ -78,9 +78,19 @@ fn the_sockets_own_count_comes_first_and_is_exact() {
 }
 
 #[test]
+fn what_other_sockets_of_the_receiver_dropped_is_not_ours() {
+    let (sender, mut receiver) = ends(900, 5000);
+    receiver.streams[0].socket_overflows = Some(PacketCount::new(0));
+    set(&mut receiver, signal::UDP_RCVBUF_ERRORS, 4000);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::Network, 100)]);
+}
+
+#[test]
 fn a_host_wide_counter_says_that_it_is_an_upper_bound() {
     let (sender, mut receiver) = ends(900, 1003);
     set(&mut receiver, signal::SOFTNET_DROPPED, 100);
+    set(&mut receiver, signal::NIC_RX_DROPPED, 100);
     let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
     assert_eq!(placed(&entries), [(Place::ReceiverBacklog, 100)]);
     assert!(entries[0].source.contains("upper bound"));
@@ -98,19 +108,99 @@ fn a_qdisc_drop_is_not_counted_again_as_a_send_buffer_error() {
 
 #[test]
 fn two_counters_that_claim_too_much_leave_a_rest_unknown() {
-    let (sender, mut receiver) = ends(900, 1003);
-    set(&mut receiver, signal::SOFTNET_DROPPED, 70);
+    let (mut sender, mut receiver) = ends(900, 1003);
+    set(&mut sender, signal::NIC_TX_DROPPED, 70);
     set(&mut receiver, signal::NIC_RX_DROPPED, 60);
     let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
     assert_eq!(
         placed(&entries),
         [
+            (Place::SenderNic, 40),
             (Place::ReceiverNic, 30),
-            (Place::ReceiverBacklog, 40),
             (Place::Unknown, 30)
         ]
     );
     assert!(entries[2].source.contains("claim more than was lost"));
+}
+
+/// What Linux counts when a veth's peer drops on arrival: the same event four times.
+fn veth_pair(dropped: u64, backlog: u64) -> (EndpointReport, EndpointReport) {
+    let (mut sender, mut receiver) = ends(1000 - dropped, 1003 - dropped);
+    for (report, own, peer) in [(&mut sender, 2, 3), (&mut receiver, 3, 2)] {
+        report
+            .after
+            .values
+            .insert(signal::NIC_INDEX.to_owned(), own);
+        report
+            .after
+            .values
+            .insert(signal::NIC_PEER_INDEX.to_owned(), peer);
+    }
+    set(&mut sender, signal::NIC_TX_PACKETS, 1003 - dropped);
+    set(&mut sender, signal::NIC_TX_BYTES, (1003 - dropped) * 1490);
+    set(&mut sender, signal::UDP_SNDBUF_ERRORS, dropped);
+    set(&mut sender, signal::UDP_OUT_DATAGRAMS, 1000 - dropped);
+    set(&mut sender, signal::NIC_TX_DROPPED, dropped);
+    set(&mut receiver, signal::NIC_RX_DROPPED, dropped);
+    set(&mut receiver, signal::SOFTNET_DROPPED, backlog);
+    (sender, receiver)
+}
+
+#[test]
+fn what_a_veths_peer_drops_on_arrival_is_one_event_in_four_counters() {
+    let (sender, receiver) = veth_pair(100, 0);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::ReceiverNic, 100)]);
+    let (sender, receiver) = veth_pair(100, 100);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::ReceiverBacklog, 100)]);
+}
+
+#[test]
+fn backlog_drops_of_another_interface_are_not_ours() {
+    let (sender, mut receiver) = ends(900, 903);
+    set(&mut receiver, signal::SOFTNET_DROPPED, 5000);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::Network, 100)]);
+}
+
+#[test]
+fn without_another_sender_the_queues_share_of_the_send_errors_is_exact() {
+    // The queue dropped 100 of ours and two segments of the control connection; 37 were lost later.
+    let (mut sender, receiver) = ends(863, 866);
+    set(&mut sender, signal::QDISC_DROPPED, 102);
+    set(&mut sender, signal::UDP_SNDBUF_ERRORS, 100);
+    set(&mut sender, signal::UDP_OUT_DATAGRAMS, 900);
+    set(&mut sender, signal::NIC_TX_PACKETS, 903);
+    set(&mut sender, signal::NIC_TX_BYTES, 903 * 1490);
+    let entries = place(&lost(1000, 137), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [(Place::SenderQdisc, 100), (Place::Network, 37)]
+    );
+    assert!(entries[0].source.contains("exact"), "{entries:?}");
+}
+
+#[test]
+fn a_counter_that_holds_far_more_than_was_lost_proves_nothing() {
+    let (mut sender, receiver) = ends(900, 1003);
+    set(&mut sender, signal::QDISC_DROPPED, 5000);
+    set(&mut sender, signal::UDP_SNDBUF_ERRORS, 5000);
+    set(&mut sender, signal::UDP_OUT_DATAGRAMS, 9000);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::Unknown, 100)]);
+    assert!(entries[0].source.contains("other traffic"), "{entries:?}");
+}
+
+#[test]
+fn what_reached_the_receivers_interface_and_no_protocol_was_filtered_there() {
+    let (sender, mut receiver) = ends(900, 1003);
+    set(&mut receiver, signal::IP_IN_RECEIVES, 1003);
+    set(&mut receiver, signal::IP_IN_DELIVERS, 903);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    let unknown = entries.iter().find(|entry| entry.place == Place::Unknown);
+    assert_eq!(unknown.unwrap().packets.get(), 98, "all but the skew");
+    assert!(unknown.unwrap().source.contains("packet filter"));
 }
 
 #[test]

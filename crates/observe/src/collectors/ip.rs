@@ -6,7 +6,8 @@ use crate::host_view::HostView;
 use crate::snmp::{self, Columns};
 use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
-    IP_FRAG_FAILS, IP_IN_DISCARDS, IP_OUT_DISCARDS, IP_OUT_NO_ROUTES, IP_REASM_FAILS,
+    IP_FRAG_FAILS, IP_IN_DELIVERS, IP_IN_DISCARDS, IP_IN_RECEIVES, IP_OUT_DISCARDS,
+    IP_OUT_NO_ROUTES, IP_REASM_FAILS,
 };
 
 const COLUMNS: &[Columns] = &[
@@ -15,6 +16,8 @@ const COLUMNS: &[Columns] = &[
     columns(IP_IN_DISCARDS, &["InDiscards"], "Ip6InDiscards"),
     columns(IP_OUT_DISCARDS, &["OutDiscards"], "Ip6OutDiscards"),
     columns(IP_FRAG_FAILS, &["FragFails"], "Ip6FragFails"),
+    columns(IP_IN_RECEIVES, &["InReceives"], "Ip6InReceives"),
+    columns(IP_IN_DELIVERS, &["InDelivers"], "Ip6InDelivers"),
 ];
 
 const fn columns(signal: &'static str, v4: &'static [&'static str], v6: &'static str) -> Columns {
@@ -33,7 +36,7 @@ impl Collector for Ip {
     }
 
     fn summary(&self) -> &'static str {
-        "IP packets that were discarded, had no route or could not be put together, IPv4 and IPv6."
+        "IP packets that came in, were delivered, discarded, had no route or could not be put together, IPv4 and IPv6."
     }
 
     fn signals(&self) -> &'static [&'static str] {
@@ -43,6 +46,8 @@ impl Collector for Ip {
             IP_IN_DISCARDS,
             IP_OUT_DISCARDS,
             IP_FRAG_FAILS,
+            IP_IN_RECEIVES,
+            IP_IN_DELIVERS,
         ]
     }
 

@@ -1,4 +1,4 @@
-//! The speed of the test's interface.
+//! The speed and the identity of the test's interface.
 //!
 //! A virtual device (veth, tun, bridge, loopback) reports a made-up speed, so only devices with
 //! hardware, or what a hypervisor shows as such, are believed.
@@ -8,7 +8,7 @@ use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::sysfs;
 use linerate_model::sample::{Facts, Snapshot};
-use linerate_model::signals::LINK_SPEED_BPS;
+use linerate_model::signals::{LINK_SPEED_BPS, NIC_INDEX, NIC_PEER_INDEX};
 
 pub(super) struct LinkSpeed;
 
@@ -18,21 +18,40 @@ impl Collector for LinkSpeed {
     }
 
     fn summary(&self) -> &'static str {
-        "Speed of the interface that carries the traffic, if it is a real one."
+        "Number of the interface that carries the traffic, of its peer if it is a veth, its speed if it is a real one."
     }
 
     fn signals(&self) -> &'static [&'static str] {
-        &[LINK_SPEED_BPS]
+        &[LINK_SPEED_BPS, NIC_INDEX, NIC_PEER_INDEX]
     }
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
         record(into, LINK_SPEED_BPS, speed(host));
+        let index = host
+            .link()
+            .and_then(|link| number(u32::try_from(link.index).ok()));
+        record(into, NIC_INDEX, index);
+        record(into, NIC_PEER_INDEX, peer(host));
     }
 
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
         note(into, "link_speed_bps", speed(host).ok());
         note(into, "link_duplex", sysfs::interface_value(host, "duplex"));
     }
+}
+
+/// The other end of a veth: its number in its own network namespace.
+fn peer(host: &HostView<'_>) -> Result<u64, ReadError> {
+    let link = host.link()?;
+    if link.kind.as_deref() != Some("veth") {
+        return Err(unfit(format!("{} is no veth", link.name)));
+    }
+    number(link.lower_index)
+}
+
+fn number(index: Option<u32>) -> Result<u64, ReadError> {
+    let missing = || unfit("the kernel does not tell the interface's number".to_owned());
+    index.map(u64::from).ok_or_else(missing)
 }
 
 /// L1 speed in bit/s, one direction.

@@ -15,6 +15,7 @@ const LOOPBACK: u16 = 772;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
 const IFLA_QDISC: u16 = 6;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
@@ -29,6 +30,8 @@ pub struct Link {
     pub index: i32,
     /// Its name.
     pub name: String,
+    /// Number of the interface that it lies upon or, of a veth, of its other end.
+    pub lower_index: Option<u32>,
     /// Hardware address; empty where the device has none.
     pub address: Vec<u8>,
     /// Kind of a virtual device (`veth`, `bridge`, `tun`); `None` for hardware and loopback.
@@ -100,6 +103,7 @@ pub(super) fn parse(body: &[u8]) -> Option<Link> {
     Some(Link {
         index: i32_at(body, 4)?,
         name: word(IFLA_IFNAME)?,
+        lower_index: number(IFLA_LINK),
         address: attribute(attributes, IFLA_ADDRESS)
             .unwrap_or_default()
             .to_vec(),

@@ -1,0 +1,242 @@
+//! Two hosts, an agent on one, tests from the other, and counters that linerate does not read.
+
+use linerate_lab::address::FarEnd;
+use linerate_lab::agent::{Agent, AgentPlan};
+use linerate_lab::client::Target;
+use linerate_lab::context::Context;
+use linerate_lab::run::single;
+use linerate_lab::watch::Silent;
+use linerate_model::run::{Place, Run, Trial};
+use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
+use linerate_model::{BitRate, ByteCount};
+use linerate_testbed::{HostId, Link, LinkCounters, TwoHosts};
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+/// L4 payload of each datagram.
+pub(crate) const PAYLOAD: u64 = 200;
+
+/// Matches counted datagrams in nftables: of the test's length, and their header's kind (after
+/// 4 bytes of token and one of stream) is 0. Handshakes and other flows differ.
+const COUNTED: &str = "udp length 208 @th,104,8 0";
+
+/// Two hosts and an agent on host B.
+pub(crate) struct Bench {
+    hosts: TwoHosts,
+    agent: Agent,
+    address: String,
+}
+
+impl Bench {
+    /// Joins the hosts by `link`.
+    pub(crate) fn over(link: Link) -> Self {
+        let hosts = TwoHosts::create(link, 1).unwrap();
+        let far = hosts.host(HostId::B);
+        let agent = Agent::start_on(far, AgentPlan::private()).unwrap();
+        let address = far.ipv4().to_string();
+        Self {
+            hosts,
+            agent,
+            address,
+        }
+    }
+
+    /// A veth pair between the hosts.
+    pub(crate) fn direct() -> Self {
+        Self::over(Link::Direct { mtu: 1500 })
+    }
+
+    /// Sends the tests to another address of host B.
+    pub(crate) fn aim_at(&mut self, address: &str) {
+        address.clone_into(&mut self.address);
+    }
+
+    /// Runs a shell script on a host and gives what it printed.
+    pub(crate) fn shell(&self, host: HostId, script: &str) -> String {
+        let owned = script.to_owned();
+        let run = move || Command::new("sh").args(["-ec", &owned]).output().unwrap();
+        let output = self.on(host, run);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}: {complaint}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs `work` on a thread of a host.
+    pub(crate) fn on<T: Send + 'static>(
+        &self,
+        host: HostId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let thread = self.hosts.host(host).spawn("work", work).unwrap();
+        thread.join().unwrap()
+    }
+
+    /// Starts `work` on a thread of a host.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        host: HostId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> std::thread::JoinHandle<T> {
+        self.hosts.host(host).spawn("work", work).unwrap()
+    }
+
+    /// Makes host A's packet filter drop the first `packets` counted datagrams on their way to the
+    /// interface `eth0`, before its queueing discipline.
+    pub(crate) fn drop_at_egress(&self, packets: u64) {
+        // At this hook a packet has its Ethernet (14), IPv4 (20) and UDP (8) headers.
+        self.drop_first("egress", packets * (PAYLOAD + 42), COUNTED);
+    }
+
+    /// Drops the first `bytes` of what `filter` matches at a netdev hook of host A.
+    pub(crate) fn drop_first(&self, hook: &str, bytes: u64, filter: &str) {
+        self.shell(
+            HostId::A,
+            &format!(
+                "nft 'add table netdev t; add chain netdev t c {{ type filter hook {hook} device \"eth0\" priority 0; }};
+                 add rule netdev t c {filter} quota until {bytes} bytes counter drop'"
+            ),
+        );
+    }
+
+    /// What that packet filter has dropped, by its own counter.
+    pub(crate) fn dropped_by_filter(&self) -> u64 {
+        let rules = self.shell(HostId::A, "nft list table netdev t");
+        number_after(&rules, "counter packets ").unwrap()
+    }
+
+    /// Runs one test on host A.
+    pub(crate) fn run(&self, spec: &TestSpec) -> Run {
+        let spec = spec.clone();
+        let port = self.agent.port();
+        let far = FarEnd::parse(&format!("{}:{port}", self.address)).unwrap();
+        let work = move || {
+            let interrupt = AtomicBool::new(false);
+            let mut context = Context {
+                store: None,
+                watcher: &mut Silent,
+                command: String::new(),
+                interrupt: &interrupt,
+            };
+            single(&mut context, &Target::new(far), &spec)
+        };
+        let run = self.on(HostId::A, work).unwrap();
+        let document = serde_json::to_value(&run).unwrap();
+        assert_eq!(linerate_schema_check::validate(&document), Ok(()));
+        run
+    }
+
+    /// Runs one test and holds its ledger against `oracles`, which are asked after it. What host B's
+    /// UDP says of full sockets, read by this test itself, is one more oracle.
+    pub(crate) fn check(
+        &self,
+        name: &str,
+        spec: &TestSpec,
+        oracles: &[(Place, Oracle<'_>)],
+    ) -> Trial {
+        let before = self.full_sockets();
+        let mut run = self.run(spec);
+        let trial = run.trials.remove(0);
+        let mut truth: BTreeMap<Place, u64> = oracles
+            .iter()
+            .map(|(place, count)| (*place, count(self)))
+            .collect();
+        truth.insert(Place::ReceiverSocket, self.full_sockets() - before);
+        truth.retain(|_, packets| *packets > 0);
+        let ledger = ledger_of(&trial);
+        println!("\n    {name}: independent {truth:?}, ledger {ledger:?}");
+        assert_eq!(
+            ledger, truth,
+            "{name}: {:?} {:?}",
+            trial.ledger, trial.counters
+        );
+        assert_balanced(&trial);
+        trial
+    }
+
+    /// `RcvbufErrors` of host B.
+    pub(crate) fn full_sockets(&self) -> u64 {
+        self.on(HostId::B, || {
+            let text = std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+            let row = text.lines().rfind(|line| line.starts_with("Udp:")).unwrap();
+            row.split_ascii_whitespace()
+                .nth(5)
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
+    }
+
+    /// Column `drop` of what host B's interface received (`/proc/net/dev`).
+    pub(crate) fn dropped_on_arrival(&self) -> u64 {
+        self.on(HostId::B, || {
+            let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+            let row = text
+                .lines()
+                .find_map(|line| line.trim().strip_prefix("eth0:"));
+            row.unwrap()
+                .split_ascii_whitespace()
+                .nth(3)
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
+    }
+
+    /// What the link element did.
+    pub(crate) fn link(&self) -> LinkCounters {
+        let counters = self.hosts.link().unwrap().counters().unwrap();
+        assert!(
+            counters.a_to_b.faults.is_none() && counters.b_to_a.faults.is_none(),
+            "{counters:?}"
+        );
+        counters
+    }
+
+    /// Takes everything down.
+    pub(crate) fn close(self) {
+        self.agent.stop().unwrap();
+        self.hosts.close().unwrap();
+    }
+}
+
+/// Counts drops independently of linerate.
+pub(crate) type Oracle<'a> = &'a dyn Fn(&Bench) -> u64;
+
+/// `total` datagrams, slowly enough for a debug build, into a large buffer.
+pub(crate) fn datagrams(total: u64) -> TestSpec {
+    TestSpec {
+        stop: Stop::Transactions(total),
+        payload_bytes: ByteCount::new(PAYLOAD),
+        socket: SocketChoice {
+            receive_buffer_bytes: Some(ByteCount::new(4 << 20)),
+            ..SocketChoice::default()
+        },
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(60_000_000)))
+    }
+}
+
+/// Packets by place.
+pub(crate) fn ledger_of(trial: &Trial) -> BTreeMap<Place, u64> {
+    let mut places = BTreeMap::new();
+    for entry in &trial.ledger {
+        *places.entry(entry.place).or_default() += entry.packets.get();
+    }
+    places
+}
+
+/// Whatever happens, these hold.
+pub(crate) fn assert_balanced(trial: &Trial) {
+    let packets = trial.packets.unwrap();
+    let [sent, received, lost] =
+        [packets.sent, packets.received, packets.lost].map(|count| count.unwrap().get());
+    assert_eq!(sent, received + lost);
+    assert_eq!(ledger_of(trial).values().sum::<u64>(), lost);
+}
+
+/// The number that follows `word` in `text`.
+pub(crate) fn number_after(text: &str, word: &str) -> Option<u64> {
+    let rest = &text[text.find(word)? + word.len()..];
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}

@@ -1,0 +1,165 @@
+//! Drops at one place, counted there by somebody else.
+
+use crate::bench::{Bench, datagrams, number_after};
+use linerate_model::ByteCount;
+use linerate_model::run::Place;
+use linerate_model::spec::{Pace, SocketChoice, TestSpec};
+use linerate_testbed::{HostId, Link, LinkConfig, PacketList};
+use std::time::Duration;
+
+/// How many are dropped; where a place cannot be told to drop so many, at least so many.
+const AMOUNTS: [u64; 3] = [1, 100, 100_000];
+
+/// Datagrams beside the dropped ones, which must arrive.
+const OTHERS: u64 = 1000;
+
+/// A packet filter between the socket and the interface; oracle: its counter.
+pub(crate) fn at_the_sending_socket() {
+    for amount in AMOUNTS {
+        let bench = Bench::direct();
+        bench.drop_at_egress(amount);
+        let place = Place::SenderSocket;
+        bench.check(
+            "filter",
+            &datagrams(amount + OTHERS),
+            &[(place, &|bench| {
+                let dropped = bench.dropped_by_filter();
+                assert_eq!(dropped, amount);
+                dropped
+            })],
+        );
+        bench.close();
+    }
+}
+
+/// A class of its own for UDP whose queue is short; oracle: `tc -s`.
+pub(crate) const SHORT_QUEUE: &str = "tc qdisc add dev eth0 root handle 1: htb default 1
+    tc class add dev eth0 parent 1: classid 1:1 htb rate 1gbit
+    tc class add dev eth0 parent 1: classid 1:2 htb rate 10mbit burst 2k
+    tc qdisc add dev eth0 parent 1:2 handle 2: pfifo limit 50
+    tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 17 0xff flowid 1:2";
+
+/// What the short queue dropped.
+pub(crate) fn dropped_by_queue(bench: &Bench) -> u64 {
+    let text = bench.shell(HostId::A, "tc -s qdisc show dev eth0");
+    let leaf = &text[text.find("qdisc pfifo 2:").unwrap()..];
+    number_after(leaf, "dropped ").unwrap()
+}
+
+pub(crate) fn in_the_sending_queue() {
+    for amount in AMOUNTS {
+        let bench = Bench::direct();
+        bench.shell(HostId::A, SHORT_QUEUE);
+        let spec = TestSpec {
+            pace: Pace::Unpaced,
+            // At most one in two is taken by the queue while it drains at 10 Mbit/s.
+            ..datagrams(60 + amount * 2)
+        };
+        bench.check(
+            "queue",
+            &spec,
+            &[(Place::SenderQdisc, &|bench| {
+                let dropped = dropped_by_queue(bench);
+                assert!(dropped >= amount, "{dropped}");
+                dropped
+            })],
+        );
+        bench.close();
+    }
+}
+
+/// A macvlan whose lower device refuses: what the test's interface did not send; oracle: the counter
+/// of the filter that makes the lower device refuse.
+pub(crate) fn at_the_sending_interface() {
+    for amount in AMOUNTS {
+        let mut bench = Bench::direct();
+        bench.shell(
+            HostId::A,
+            "ip link add link eth0 name mv0 type macvlan mode bridge
+             ip address add 10.78.0.1/24 dev mv0; ip link set mv0 up",
+        );
+        bench.shell(HostId::B, "ip address add 10.78.0.2/24 dev eth0");
+        bench.aim_at("10.78.0.2");
+        bench.drop_at_egress(amount);
+        let place = Place::SenderNic;
+        bench.check(
+            "macvlan",
+            &datagrams(amount + OTHERS),
+            &[(place, &|bench| {
+                let dropped = bench.dropped_by_filter();
+                assert_eq!(dropped, amount);
+                dropped
+            })],
+        );
+        bench.close();
+    }
+}
+
+/// The link element's list; oracle: its counter.
+pub(crate) fn in_the_network() {
+    for amount in AMOUNTS {
+        let bench = Bench::over(Link::symmetric(LinkConfig {
+            drop: PacketList::of(10..10 + amount),
+            ..LinkConfig::default()
+        }));
+        let place = Place::Network;
+        bench.check(
+            "list",
+            &datagrams(amount + OTHERS),
+            &[(place, &|bench| {
+                let dropped = bench.link().a_to_b.data.dropped_by_list.get();
+                assert_eq!(dropped, amount);
+                dropped
+            })],
+        );
+        bench.close();
+    }
+}
+
+/// Packets longer than the receiving interface takes: all of them; oracle: `/proc/net/dev`.
+pub(crate) fn at_the_receiving_interface() {
+    for amount in AMOUNTS {
+        let bench = Bench::direct();
+        bench.shell(HostId::B, "ip link set eth0 mtu 1300");
+        let spec = TestSpec {
+            payload_bytes: ByteCount::new(1448),
+            pace: Pace::Unpaced,
+            ..datagrams(amount)
+        };
+        let before = bench.dropped_on_arrival();
+        bench.check(
+            "mtu",
+            &spec,
+            &[(Place::ReceiverNic, &|bench| {
+                let dropped = bench.dropped_on_arrival() - before;
+                assert_eq!(dropped, amount);
+                dropped
+            })],
+        );
+        bench.close();
+    }
+}
+
+/// A reader that pauses, with a small buffer.
+pub(crate) fn slow_reader(total: u64) -> TestSpec {
+    TestSpec {
+        receiver_pause: Some(Duration::from_millis(10)),
+        socket: SocketChoice {
+            receive_buffer_bytes: Some(ByteCount::new(8 * 1024)),
+            ..SocketChoice::default()
+        },
+        ..datagrams(total)
+    }
+}
+
+/// Oracle: `RcvbufErrors` of a host on which no other socket is used.
+pub(crate) fn at_the_receiving_socket() {
+    for amount in AMOUNTS {
+        let bench = Bench::direct();
+        let before = bench.full_sockets();
+        bench.check("slow reader", &slow_reader(amount + amount / 10 + 100), &[]);
+        let dropped = bench.full_sockets() - before;
+        assert!(dropped >= amount, "{dropped} of at least {amount}");
+        bench.close();
+    }
+}
