@@ -174,6 +174,7 @@ impl End {
                     at_ns: 123_456,
                     ..Snapshot::default()
                 },
+                profile: None,
             })
             .collect()
     }
