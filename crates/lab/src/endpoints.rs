@@ -213,6 +213,7 @@ impl Endpoints {
                 streams,
                 before: before.clone(),
                 after: after.clone(),
+                profile: None,
             }),
             _ => None,
         };

@@ -4,10 +4,12 @@
 //! compared and made up in a test. The run document (`linerate/run/1`) is [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod cost;
 pub mod estimate;
 pub mod exit;
 pub mod experiment;
 pub mod histogram;
+pub mod profile;
 pub mod run;
 pub mod sample;
 pub mod signals;

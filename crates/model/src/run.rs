@@ -2,6 +2,7 @@
 //!
 //! Keys carry their unit. What a source cannot tell is absent or null, never zero.
 
+use crate::cost::{CoreShares, CpuCost, PacketsPerInterrupt, ProfileSummary};
 use crate::estimate::{Estimate, Interval};
 use crate::histogram::Histogram;
 use crate::sample::{EndpointReport, Facts, TcpSample};
@@ -256,6 +257,9 @@ pub struct Trial {
     /// CPU use of both ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuSummary>,
+    /// What each layer of both ends' systems cost, from sampled profiles; absent if none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileSummary>,
     /// Host counters gained during the trial, by side and signal name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<Side, BTreeMap<String, u64>>,
@@ -295,6 +299,7 @@ impl Trial {
             lateness: None,
             tcp: None,
             cpu: None,
+            profile: None,
             counters: BTreeMap::new(),
             rounding: BTreeMap::new(),
             raw: Vec::new(),
@@ -565,9 +570,27 @@ pub struct CpuSide {
     /// Busy share of each core, in core order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Ratio>,
+    /// What each core did, in core order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_shares: Vec<CoreShares>,
     /// CPU time of the whole host per byte that moved, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ns_per_byte: Option<f64>,
+    /// CPU time of the whole host per packet that moved, by kind of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_packet: Option<CpuCost>,
+    /// CPU time of the whole host per L4 payload byte that moved, by kind of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_byte: Option<CpuCost>,
+    /// Interrupts served by all cores, per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts_per_s: Option<f64>,
+    /// Context switches on all cores, per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_switches_per_s: Option<f64>,
+    /// Packets of the test's interface per interrupt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_per_interrupt: Option<PacketsPerInterrupt>,
 }
 
 /// What bounds a goal's upper bound.

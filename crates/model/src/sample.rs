@@ -1,6 +1,7 @@
 //! What was seen: raw counters, per stream and per host, cumulative and with their time.
 
 use crate::histogram::Histogram;
+use crate::profile::Profile;
 use crate::spec::{MAX_STREAMS, Side};
 use crate::time::{as_optional_seconds, as_seconds};
 use crate::units::{ByteCount, PacketCount};
@@ -276,6 +277,14 @@ pub struct EndpointReport {
     pub before: Snapshot,
     /// Host counters just after the last byte.
     pub after: Snapshot,
+    /// Sampled call stacks of this end, where the test asked for them and the host allowed it; if
+    /// it did not, `after.missing` says why at `profile`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::profile::checked"
+    )]
+    pub profile: Option<Profile>,
 }
 
 /// Reads at most `MAX_STREAMS` streams: each may hold histograms that are far larger than their text.
@@ -314,6 +323,7 @@ mod tests {
             streams: vec![StreamReport::default(); usize::from(streams)],
             before: Snapshot::default(),
             after: Snapshot::default(),
+            profile: None,
         }
     }
 

@@ -50,6 +50,13 @@ signals! {
     CPU_INTERRUPTS = "cpu.interrupts", Counter;
     /// Context switches, all cores (`/proc/stat` `ctxt`).
     CPU_CONTEXT_SWITCHES = "cpu.context_switches", Counter;
+    /// Interrupts of the test's own interface, all cores; absent where no line names it
+    /// (`/proc/interrupts`).
+    NIC_INTERRUPTS = "nic.interrupts", Counter;
+    /// Runs of the receive soft interrupt, all cores and interfaces (`/proc/softirqs` `NET_RX`).
+    SOFTIRQ_NET_RX = "softirq.net_rx", Counter;
+    /// Runs of the transmit soft interrupt, all cores and interfaces (`/proc/softirqs` `NET_TX`).
+    SOFTIRQ_NET_TX = "softirq.net_tx", Counter;
     /// Times this process's control group was stopped by its CPU quota (cgroup `cpu.stat` `nr_throttled`).
     CGROUP_THROTTLED = "cgroup.throttled", Counter;
     /// Time this process's control group was stopped by its CPU quota (cgroup `cpu.stat`).

@@ -167,6 +167,31 @@ impl Default for DatapathChoice {
     }
 }
 
+/// How much each end looks at its host beside moving traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Observe {
+    /// Nothing: no counters of the host, no `TCP_INFO`. For measuring what observing costs; such a
+    /// trial has no ledger and no verdict.
+    None,
+    /// Counters before and after, and `TCP_INFO` while the test runs.
+    #[default]
+    Counters,
+    /// Counters, and a sampled profile of both ends.
+    All,
+}
+
+impl Observe {
+    /// Whether it is what a specification means that does not say.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Socket options both ends apply to their traffic sockets; absent means the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SocketChoice {
@@ -232,6 +257,9 @@ pub struct TestSpec {
     pub socket: SocketChoice,
     /// Seed of everything random in this test.
     pub seed: u64,
+    /// How much each end looks at its host beside moving traffic.
+    #[serde(default, skip_serializing_if = "Observe::is_default")]
+    pub observe: Observe,
 }
 
 impl TestSpec {
@@ -254,6 +282,7 @@ impl TestSpec {
             datapath: DatapathChoice::default(),
             socket: SocketChoice::default(),
             seed: 1,
+            observe: Observe::default(),
         }
     }
 

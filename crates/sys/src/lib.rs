@@ -16,6 +16,7 @@ pub mod memory;
 pub mod netlink;
 pub mod netns;
 pub mod packet;
+pub mod perf;
 pub mod process;
 pub mod random;
 pub mod sockopt;

@@ -1,6 +1,7 @@
 //! CPU use of both ends, from two snapshots of each host and the traffic threads' own times.
 
-use super::{Ends, total};
+use super::{Ends, duration, total};
+use linerate_model::cost::{CoreShares, CpuCost, InterruptKind, PacketKind, PacketsPerInterrupt};
 use linerate_model::run::{CpuSide, CpuSummary};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::signals;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 /// CPU use of each end that reported; `None` if neither did.
 pub(super) fn summary(ends: &Ends<'_>) -> Option<CpuSummary> {
-    let side = |side| ends.report(side).map(of_report);
+    let side = |side| ends.report(side).map(|report| of_report(ends, report));
     let summary = CpuSummary {
         sender: side(Side::Sender),
         receiver: side(Side::Receiver),
@@ -19,15 +20,20 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<CpuSummary> {
     (summary != CpuSummary::default()).then_some(summary)
 }
 
-fn of_report(report: &EndpointReport) -> CpuSide {
+fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
     let host = Times::between(report, |part| format!("cpu.{part}"));
-    let cores: Vec<Ratio> = core_numbers(report)
-        .into_iter()
-        .filter_map(|core| Times::between(report, |part| signals::per_core(core, part)))
-        .filter_map(Times::busy_ratio)
+    let numbers = core_numbers(report);
+    let per_core = numbers.iter().filter_map(|core| {
+        let times = Times::between(report, |part| signals::per_core(*core, part))?;
+        Some((*core, times))
+    });
+    let per_core: Vec<(u32, Times)> = per_core.collect();
+    let cores: Vec<Ratio> = per_core
+        .iter()
+        .filter_map(|(_, times)| times.busy_ratio())
         .collect();
     let busiest = report.streams.iter().max_by_key(|stream| stream.thread_cpu);
-    let bytes = total(report, |stream| stream.bytes.get());
+    let moved = Moved::of(ends, report);
     CpuSide {
         host_ratio: host.and_then(Times::busy_ratio),
         softirq_ratio: host.and_then(|times| times.share(times.softirq)),
@@ -39,8 +45,94 @@ fn of_report(report: &EndpointReport) -> CpuSide {
         thread_ratio: busiest.and_then(|stream| of_trial(stream, stream.thread_cpu)),
         run_delay_ratio: busiest.and_then(|stream| of_trial(stream, stream.run_delay?)),
         cores,
-        host_ns_per_byte: host.and_then(|times| times.ns_per_byte(bytes)),
+        core_shares: per_core.iter().map(|(core, t)| t.shares(*core)).collect(),
+        host_ns_per_byte: host.and_then(|times| times.ns_per_byte(moved.bytes)),
+        per_packet: host.and_then(|times| {
+            let cost = times.cost(moved.all_packets()?);
+            let of = moved.packets.map(|(kind, _)| kind);
+            Some(CpuCost { of, ..cost })
+        }),
+        per_byte: host.and_then(|times| Some(times.cost(moved.counted(moved.bytes)?))),
+        interrupts_per_s: per_second(report, signals::CPU_INTERRUPTS),
+        context_switches_per_s: per_second(report, signals::CPU_CONTEXT_SWITCHES),
+        packets_per_interrupt: packets_per_interrupt(report),
     }
+}
+
+/// What one end moved in the counted time, and how much of the time between its snapshots that is.
+pub(super) struct Moved {
+    pub(super) bytes: u64,
+    pub(super) packets: Option<(PacketKind, u64)>,
+    /// How much more was moved in all, the warm-up included, taking its rate as the same.
+    scale: f64,
+}
+
+impl Moved {
+    pub(super) fn of(ends: &Ends<'_>, report: &EndpointReport) -> Self {
+        let sum = |part: fn(&StreamReport) -> PacketCount| total(report, |s| part(s).get());
+        let counted = duration(Some(report)).map_or(0.0, |time| time.as_secs_f64());
+        let warm_up = ends.spec.warm_up.as_secs_f64();
+        let gained = |signal| report.after.gained(&report.before, signal);
+        let packets = if ends.is_ping_pong() {
+            Some((PacketKind::Transactions, sum(|stream| stream.packets)))
+        } else if ends.is_datagrams() {
+            Some((PacketKind::Datagrams, sum(|stream| stream.packets)))
+        } else {
+            let both = gained(signals::TCP_OUT_SEGMENTS).zip(gained(signals::TCP_IN_SEGMENTS));
+            both.map(|(out, into)| (PacketKind::Segments, out.saturating_add(into)))
+        };
+        Self {
+            bytes: total(report, |stream| stream.bytes.get()),
+            packets: packets.filter(|(_, count)| *count > 0),
+            scale: if counted > 0.0 {
+                (counted + warm_up) / counted
+            } else {
+                1.0
+            },
+        }
+    }
+
+    /// How many of what was counted (bytes, datagrams) moved between the snapshots; `None` for none.
+    pub(super) fn counted(&self, count: u64) -> Option<f64> {
+        (count > 0).then(|| PacketCount::new(count).as_f64() * self.scale)
+    }
+
+    /// The packets that moved between the snapshots.
+    pub(super) fn all_packets(&self) -> Option<f64> {
+        match self.packets? {
+            // The host's own counter: it has seen the warm-up.
+            (PacketKind::Segments, count) => Some(PacketCount::new(count).as_f64()),
+            (_, count) => self.counted(count),
+        }
+    }
+}
+
+fn per_second(report: &EndpointReport, signal: &str) -> Option<f64> {
+    let gained = report.after.gained(&report.before, signal)?;
+    let nanos = report.after.at_ns.checked_sub(report.before.at_ns)?;
+    let seconds = Duration::from_nanos(nanos).as_secs_f64();
+    (seconds > 0.0).then(|| PacketCount::new(gained).as_f64() / seconds)
+}
+
+/// By the interface's own interrupts where they are known, else by receive soft interrupts.
+fn packets_per_interrupt(report: &EndpointReport) -> Option<PacketsPerInterrupt> {
+    let gained = |signal| report.after.gained(&report.before, signal);
+    let ratio = |packets: u64, interrupts: Option<u64>, of| {
+        let interrupts = interrupts.filter(|count| *count > 0)?;
+        let packets = PacketCount::new(packets).as_f64() / PacketCount::new(interrupts).as_f64();
+        Some(PacketsPerInterrupt { packets, of })
+    };
+    let received = gained(signals::NIC_RX_PACKETS)?;
+    let both = received.saturating_add(gained(signals::NIC_TX_PACKETS).unwrap_or(0));
+    ratio(
+        both,
+        gained(signals::NIC_INTERRUPTS),
+        InterruptKind::Interface,
+    )
+    .or_else(|| {
+        let runs = gained(signals::SOFTIRQ_NET_RX);
+        ratio(received, runs, InterruptKind::NetRxSoftirq)
+    })
 }
 
 fn of_trial(stream: &StreamReport, part: Duration) -> Option<Ratio> {
@@ -64,7 +156,10 @@ fn core_numbers(report: &EndpointReport) -> Vec<u32> {
 struct Times {
     whole: u64,
     idle: u64,
+    user: Option<u64>,
+    system: Option<u64>,
     softirq: Option<u64>,
+    irq: Option<u64>,
     steal: Option<u64>,
 }
 
@@ -73,16 +168,24 @@ impl Times {
     fn between(report: &EndpointReport, name: impl Fn(&str) -> String) -> Option<Self> {
         let gained = |part: &str| report.after.gained(&report.before, &name(part));
         let idle = gained("idle_ns")?;
-        let whole = ["user_ns", "system_ns", "softirq_ns", "irq_ns", "steal_ns"]
-            .iter()
-            .filter_map(|part| gained(part))
-            .fold(idle, u64::saturating_add);
-        (whole > 0).then(|| Self {
-            whole,
+        let times = Self {
+            whole: 0,
             idle,
+            user: gained("user_ns"),
+            system: gained("system_ns"),
             softirq: gained("softirq_ns"),
+            irq: gained("irq_ns"),
             steal: gained("steal_ns"),
-        })
+        };
+        let parts = [
+            times.user,
+            times.system,
+            times.softirq,
+            times.irq,
+            times.steal,
+        ];
+        let whole = parts.into_iter().flatten().fold(idle, u64::saturating_add);
+        (whole > 0).then_some(Self { whole, ..times })
     }
 
     fn busy_ratio(self) -> Option<Ratio> {
@@ -93,8 +196,32 @@ impl Times {
         part.map(|part| Ratio::of(part, self.whole))
     }
 
+    fn shares(self, core: u32) -> CoreShares {
+        CoreShares {
+            core,
+            user_ratio: self.share(self.user),
+            system_ratio: self.share(self.system),
+            softirq_ratio: self.share(self.softirq),
+            irq_ratio: self.share(self.irq),
+            steal_ratio: self.share(self.steal),
+        }
+    }
+
     fn ns_per_byte(self, bytes: u64) -> Option<f64> {
         let busy = PacketCount::new(self.whole - self.idle).as_f64();
         (bytes > 0).then(|| busy / PacketCount::new(bytes).as_f64())
+    }
+
+    /// The cost of one of `count` units; stolen time is another host's.
+    fn cost(self, count: f64) -> CpuCost {
+        let of = |part: u64| PacketCount::new(part).as_f64() / count;
+        let stolen = self.steal.unwrap_or(0);
+        CpuCost {
+            of: None,
+            total_ns: of((self.whole - self.idle).saturating_sub(stolen)),
+            user_ns: self.user.map(of),
+            system_ns: self.system.map(of),
+            softirq_ns: self.softirq.map(of),
+        }
     }
 }

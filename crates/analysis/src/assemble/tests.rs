@@ -1,5 +1,6 @@
 use super::*;
 use linerate_model::Ratio;
+use linerate_model::cost::{InterruptKind, PacketKind, PacketsPerInterrupt};
 use linerate_model::run::Packets;
 use linerate_model::sample::SequenceCount;
 use linerate_model::spec::Pace;
@@ -25,6 +26,7 @@ pub(crate) fn report(side: Side, packets: u64, payload: u64) -> EndpointReport {
             at_ns: 1_100_000_000,
             ..Snapshot::default()
         },
+        profile: None,
     }
 }
 
@@ -140,6 +142,51 @@ fn a_clock_that_went_back_spoils_the_trial() {
 }
 
 #[test]
+fn rates_of_interrupts_come_from_the_time_between_the_snapshots() {
+    let mut sender = report(Side::Sender, 1000, 1000);
+    sender.before.at_ns = 100_000_000;
+    sender.after.at_ns = 600_000_000;
+    for (signal, gained) in [
+        ("cpu.interrupts", 500),
+        ("cpu.context_switches", 50),
+        ("nic.interrupts", 200),
+        ("nic.rx_packets", 100),
+        ("nic.tx_packets", 900),
+    ] {
+        set(&mut sender, signal, gained);
+    }
+    let mut receiver = report(Side::Receiver, 1000, 1000);
+    set(&mut receiver, "softirq.net_rx", 40);
+    set(&mut receiver, "nic.rx_packets", 1000);
+    let cpu = udp(Some(sender), Some(receiver)).cpu.unwrap();
+    let (sender, receiver) = (cpu.sender.unwrap(), cpu.receiver.unwrap());
+    assert_eq!(sender.interrupts_per_s, Some(1000.0));
+    assert_eq!(sender.context_switches_per_s, Some(100.0));
+    let per_interrupt = |packets, of| Some(PacketsPerInterrupt { packets, of });
+    assert_eq!(
+        sender.packets_per_interrupt,
+        per_interrupt(5.0, InterruptKind::Interface)
+    );
+    assert_eq!(
+        receiver.packets_per_interrupt,
+        per_interrupt(25.0, InterruptKind::NetRxSoftirq)
+    );
+    assert_eq!(receiver.interrupts_per_s, None);
+}
+
+#[test]
+fn a_warm_up_is_part_of_the_cost_of_no_counted_packet() {
+    let mut sender = report(Side::Sender, 1000, 1000);
+    set(&mut sender, "cpu.system_ns", 3000);
+    set(&mut sender, "cpu.idle_ns", 3000);
+    let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    spec.warm_up = Duration::from_secs(2);
+    let trial = trial(0, &spec, Direction::Forward, Some(sender), None);
+    let cost = trial.cpu.unwrap().sender.unwrap().per_packet.unwrap();
+    assert!((cost.total_ns - 1.0).abs() < 1e-9, "{}", cost.total_ns);
+}
+
+#[test]
 fn cpu_comes_from_the_difference_of_the_snapshots() {
     let mut sender = report(Side::Sender, 1000, 1000);
     for (signal, gained) in [
@@ -165,6 +212,14 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
     assert_eq!(cpu.thread_ratio, Some(Ratio::clamped(0.4)));
     assert_eq!(cpu.run_delay_ratio, Some(Ratio::clamped(0.05)));
     assert_eq!(cpu.host_ns_per_byte, Some(0.0004));
+    let cost = cpu.per_packet.unwrap();
+    assert_eq!(cost.of, Some(PacketKind::Datagrams));
+    assert_eq!((cost.total_ns, cost.user_ns), (0.4, Some(0.1)));
+    assert_eq!((cost.system_ns, cost.softirq_ns), (Some(0.2), Some(0.1)));
+    assert_eq!(cpu.per_byte.unwrap().system_ns, Some(0.0002));
+    assert_eq!(cpu.core_shares[0].user_ratio, Some(Ratio::clamped(0.75)));
+    assert_eq!(cpu.core_shares[0].softirq_ratio, None);
+    assert_eq!(cpu.packets_per_interrupt, None);
     assert_eq!(trial.counters[&Side::Sender]["cpu.user_ns"], 100);
     assert!(!trial.counters[&Side::Sender].contains_key("cpu.0.user_ns"));
 }
@@ -365,6 +420,11 @@ fn any_tcp() -> impl Strategy<Value = linerate_model::sample::TcpSample> {
     )
 }
 
+fn any_signal() -> impl Strategy<Value = String> {
+    let names: Vec<&'static str> = signals::ALL.iter().map(|signal| signal.name).collect();
+    proptest::sample::select(names).prop_map(str::to_owned)
+}
+
 /// Reports that no honest engine would make.
 pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
     let number = || prop_oneof![0..2000_u64, any::<u64>()];
@@ -403,14 +463,7 @@ pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
                 }
             },
         );
-    let names: Vec<&'static str> = signals::ALL.iter().map(|signal| signal.name).collect();
-    let values = || {
-        proptest::collection::btree_map(
-            proptest::sample::select(names.clone()).prop_map(str::to_owned),
-            number(),
-            0..35,
-        )
-    };
+    let values = || proptest::collection::btree_map(any_signal(), number(), 0..35);
     let snapshot = |(at_ns, values)| Snapshot {
         at_ns,
         values,
@@ -426,6 +479,7 @@ pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
             streams,
             before,
             after,
+            profile: None,
         })
 }
 

@@ -134,6 +134,7 @@ mod tests {
             streams: vec![stream],
             before: Snapshot::default(),
             after: Snapshot::default(),
+            profile: None,
         }];
         trial
     }

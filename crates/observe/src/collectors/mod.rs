@@ -4,6 +4,7 @@ mod cgroup;
 mod cpu;
 mod frequency;
 mod host;
+mod interrupts;
 mod ip;
 mod link;
 mod nic;
@@ -24,6 +25,7 @@ pub static ALL: &[&dyn Collector] = &[
     &cpu::Cpu,
     &frequency::Frequency,
     &cgroup::Cgroup,
+    &interrupts::Interrupts,
     &nic::Nic,
     &link::LinkSpeed,
     &qdisc::Qdisc,

@@ -176,6 +176,7 @@ impl End {
                     at_ns: 123_456,
                     ..Snapshot::default()
                 },
+                profile: None,
             })
             .collect()
     }

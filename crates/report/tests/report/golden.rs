@@ -273,6 +273,7 @@ fn parallel_streams_get_a_chart_of_their_own() {
         streams: streams.collect(),
         before: Snapshot::default(),
         after: Snapshot::default(),
+        profile: None,
     }];
     let charts = charts_of(&run);
     let chart = charts.iter().find(|c| c.id == "stream-rate-0").unwrap();

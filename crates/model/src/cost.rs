@@ -1,0 +1,226 @@
+//! What moving packets cost the hosts: CPU time by core, by kind of time and by layer.
+
+use crate::profile::{ProfileEvent, ProfileScope};
+use crate::units::{PacketCount, Ratio};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What one core did over a trial, as shares of its time. What the kernel does not tell is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct CoreShares {
+    /// The core's number.
+    pub core: u32,
+    /// User mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_ratio: Option<Ratio>,
+    /// Kernel mode outside interrupts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_ratio: Option<Ratio>,
+    /// Soft interrupts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub softirq_ratio: Option<Ratio>,
+    /// Hard interrupts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irq_ratio: Option<Ratio>,
+    /// Taken by the hypervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_ratio: Option<Ratio>,
+}
+
+/// CPU time per unit moved, nanoseconds; parts that the kernel does not tell are absent.
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct CpuCost {
+    /// What a unit is; absent for bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<PacketKind>,
+    /// All that was not idle and not stolen.
+    pub total_ns: f64,
+    /// User mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<f64>,
+    /// Kernel mode outside interrupts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<f64>,
+    /// Soft interrupts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub softirq_ns: Option<f64>,
+}
+
+/// What a cost per packet counts as a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PacketKind {
+    /// The test's datagrams, as this end's application counted them.
+    Datagrams,
+    /// TCP segments that the host sent and received, other traffic of the host included.
+    Segments,
+    /// Requests with their answers.
+    Transactions,
+}
+
+/// Packets of an interface per interrupt, and which interrupts were counted.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct PacketsPerInterrupt {
+    /// Packets per interrupt.
+    pub packets: f64,
+    /// Which interrupts.
+    pub of: InterruptKind,
+}
+
+/// Which interrupts were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterruptKind {
+    /// Those of the test's own interface; packets both ways.
+    Interface,
+    /// Runs of the receive soft interrupt, other traffic of the host included; packets received.
+    NetRxSoftirq,
+}
+
+/// Cost by layer of both ends over a trial.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct ProfileSummary {
+    /// The host that sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<ProfileSide>,
+    /// The host that received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ProfileSide>,
+}
+
+/// Cost by layer of one end over a trial. Stacks are in the trial's raw report.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum ProfileSide {
+    /// This end was sampled.
+    Sampled(ProfileCost),
+    /// This end could not be sampled.
+    Missing {
+        /// Why, and what would change that.
+        missing: String,
+    },
+}
+
+/// What each layer of one end cost.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ProfileCost {
+    /// What made the samples.
+    pub event: ProfileEvent,
+    /// What was sampled.
+    pub scope: ProfileScope,
+    /// Whether kernel functions were seen.
+    pub kernel: bool,
+    /// Samples of code at work: these were divided among the layers.
+    pub busy_samples: u64,
+    /// Samples of idle cores: no cost.
+    pub idle_samples: u64,
+    /// Samples that were lost or whose stacks were too many to keep: in no layer.
+    pub unplaced_samples: u64,
+    /// Packets that the cost is divided by; absent when they were not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<PacketCount>,
+    /// What a packet is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet_kind: Option<PacketKind>,
+    /// CPU time per packet, all layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns_per_packet: Option<f64>,
+    /// CPU time per L4 payload byte, all layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns_per_byte: Option<f64>,
+    /// Layers with at least one sample, dearest first.
+    pub layers: Vec<LayerCost>,
+    /// What is missing, and what would change that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// What one layer cost.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct LayerCost {
+    /// The layer.
+    pub layer: CostLayer,
+    /// Its samples.
+    pub samples: u64,
+    /// Its share of the busy samples.
+    pub share_ratio: Ratio,
+    /// Its CPU time per packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns_per_packet: Option<f64>,
+}
+
+/// A part of the system that packets cost time in, from the application to the wire.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostLayer {
+    /// User code, of the tool and of everything else on the host.
+    Application,
+    /// Entering and leaving the kernel.
+    Syscall,
+    /// Sockets, their queues and waiting on them.
+    Socket,
+    /// TCP and UDP.
+    Transport,
+    /// IP, routes, neighbours.
+    Ip,
+    /// Filters: netfilter, BPF, traffic control's classifiers.
+    Netfilter,
+    /// Queueing disciplines and the transmit queue.
+    Qdisc,
+    /// The device's driver.
+    Driver,
+    /// Soft and hard interrupts: NAPI, backlog, GRO.
+    Softirq,
+    /// Copying and checksumming data.
+    Copy,
+    /// Allocating and freeing memory.
+    Memory,
+    /// Scheduling, waking, timers.
+    Scheduling,
+    /// Waiting for locks.
+    Locks,
+    /// Anything else of the kernel.
+    Other,
+}
+
+impl CostLayer {
+    /// Every layer, from the application to the wire, then what all of them use.
+    pub const ALL: [Self; 14] = [
+        Self::Application,
+        Self::Syscall,
+        Self::Socket,
+        Self::Transport,
+        Self::Ip,
+        Self::Netfilter,
+        Self::Qdisc,
+        Self::Driver,
+        Self::Softirq,
+        Self::Copy,
+        Self::Memory,
+        Self::Scheduling,
+        Self::Locks,
+        Self::Other,
+    ];
+
+    /// The name for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Application => "application",
+            Self::Syscall => "system call",
+            Self::Socket => "socket",
+            Self::Transport => "TCP/UDP",
+            Self::Ip => "IP",
+            Self::Netfilter => "netfilter",
+            Self::Qdisc => "qdisc",
+            Self::Driver => "driver",
+            Self::Softirq => "softirq",
+            Self::Copy => "copy",
+            Self::Memory => "memory",
+            Self::Scheduling => "scheduling",
+            Self::Locks => "locks",
+            Self::Other => "other kernel",
+        }
+    }
+}
