@@ -1,7 +1,7 @@
 //! Loss of datagrams: the same share at light and at heavy load.
 
 use super::case;
-use crate::rules::evidence::{Delays, Evidence, Need, Placed, load};
+use crate::rules::evidence::{Bucket, Delays, Evidence, Need, Placed, load};
 use crate::rules::{RuleOutcome, clear, not_evaluated, words};
 use linerate_model::PacketCount;
 use linerate_model::run::{Confidence, Place, Trial};
@@ -29,6 +29,14 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         return clear(format!(
             "{} were lost in the network",
             placed.figure(&[Place::Network])
+        ));
+    }
+    if let Some(bucket) = Bucket::of(evidence) {
+        return clear(format!(
+            "{} packets passed whole at {}, and a longer trial at no higher load lost {}: the loss comes from volume",
+            words::count(bucket.passed),
+            words::rate(bucket.passed_load),
+            words::percent(bucket.loss)
         ));
     }
     if Need::SeveralLoads.is_met(evidence) {
