@@ -1,5 +1,6 @@
 //! The verdict of a run: every rule is asked, the one that explains most speaks.
 
+use super::evidence::Gap;
 use super::{ALL, Evidence, words};
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
@@ -80,6 +81,23 @@ fn score(verdict: &Verdict) -> f64 {
     certainty * verdict.share_ratio.map_or(0.5, linerate_model::Ratio::get)
 }
 
+/// Shares of datagrams' findings are of what was lost; what was never offered is another part of the
+/// gap between intended and received load, which only a sender's own limits explain.
+fn weight(verdict: &Verdict, evidence: &Evidence<'_>) -> f64 {
+    let explains_shortage = matches!(
+        verdict.limit,
+        Limit::SenderCpu
+            | Limit::SenderApp
+            | Limit::SenderBuffer
+            | Limit::Tool
+            | Limit::IntendedLoad
+    );
+    if explains_shortage || evidence.is_tcp() {
+        return 1.0;
+    }
+    1.0 - Gap::around_best(evidence).short_share()
+}
+
 fn one_way(run: &Run, direction: Direction) -> Diagnosis {
     let mut findings: Vec<Finding> = Vec::with_capacity(ALL.len());
     for rule in ALL {
@@ -89,15 +107,18 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
             outcome,
         });
     }
-    let mut best: Option<&Verdict> = None;
+    let evidence = Evidence::new(run, direction, &findings);
+    let mut best: Option<(&Verdict, f64)> = None;
     for finding in &findings {
         let RuleOutcome::Found { verdict } = &finding.outcome else {
             continue;
         };
-        if best.is_none_or(|best| score(verdict) > score(best)) {
-            best = Some(verdict);
+        let score = score(verdict) * weight(verdict, &evidence);
+        if best.is_none_or(|best| score > best.1) {
+            best = Some((verdict, score));
         }
     }
+    let best = best.map(|best| best.0);
     let mut verdict = best.cloned().unwrap_or_else(|| undecided(&findings));
     distrust(run, direction, &mut verdict);
     (verdict, findings)

@@ -16,8 +16,10 @@ mod congestion;
 mod intended_load;
 mod link;
 mod path_loss;
+mod path_mtu;
 mod place;
 mod policer;
+mod receiver_app;
 mod receiver_backlog;
 mod receiver_cpu;
 mod receiver_socket;
@@ -48,10 +50,12 @@ pub static ALL: &[&dyn Rule] = &[
     &sender_cpu::SenderCpu,
     &receiver_cpu::ReceiverCpu,
     &receiver_backlog::ReceiverBacklog,
+    &receiver_app::ReceiverApp,
     &receiver_socket::ReceiverSocket,
     &receiver_window::ReceiverWindow,
     &sender_buffer::SenderBuffer,
     &sender_app::SenderApp,
+    &path_mtu::PathMtu,
     &policer::Policer,
     &link::Link,
     &path_loss::PathLoss,

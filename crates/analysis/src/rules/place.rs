@@ -13,32 +13,54 @@ pub(super) fn examine(
     place: Place,
     case: impl FnOnce(&Placed, f64) -> Case,
 ) -> RuleOutcome {
+    match share(evidence, place) {
+        Ok((placed, share)) => case(&placed, share).found(),
+        Err(outcome) => outcome,
+    }
+}
+
+/// Where packets were lost and the share of `place`, if that is a good one; else the outcome of a
+/// rule about that place.
+pub(super) fn share(evidence: &Evidence<'_>, place: Place) -> Result<(Placed, f64), RuleOutcome> {
     if evidence.is_latency() || evidence.is_tcp() {
-        return clear("no stream of datagrams was sent, so none was dropped there");
+        return Err(clear(
+            "no stream of datagrams was sent, so none was dropped there",
+        ));
     }
     if !Need::Loss.is_met(evidence) {
-        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
+        return Err(not_evaluated(format!(
+            "Not recorded: {}",
+            Need::Loss.describe()
+        )));
     }
     if evidence.regime() == Regime::Sender {
-        return clear("the sender offered less than intended before anything was lost");
+        return Err(clear(
+            "the sender offered less than intended before anything was lost",
+        ));
     }
     if evidence.stressed().is_empty() {
-        return clear("no more packets were lost than the goal tolerates");
+        return Err(clear("no more packets were lost than the goal tolerates"));
     }
     let Some(placed) = Placed::of(evidence) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Ledger.describe()));
+        return Err(not_evaluated(format!(
+            "Not recorded: {}",
+            Need::Ledger.describe()
+        )));
     };
     let share = placed.share(&[place]);
     let unknown = placed.share(&[Place::Unknown]);
     if share >= LEAST_SHARE {
-        return case(&placed, share).found();
+        return Ok((placed, share));
     }
     if share + unknown >= LEAST_SHARE {
-        return not_evaluated(format!(
+        return Err(not_evaluated(format!(
             "{} of the lost packets could not be placed: {}",
             words::percent(unknown),
             placed.source(Place::Unknown)
-        ));
+        )));
     }
-    clear(format!("{} were dropped there", placed.figure(&[place])))
+    Err(clear(format!(
+        "{} were dropped there",
+        placed.figure(&[place])
+    )))
 }

@@ -1,6 +1,6 @@
 //! A policer: packets above a rate are dropped at once, without waiting in a queue.
 
-use super::evidence::{Delays, Evidence, Need, Placed, Plateau, Regime};
+use super::evidence::{Bucket, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::ByteCount;
 use linerate_model::run::{Confidence, Experiment, Limit, Place};
@@ -38,7 +38,9 @@ impl Rule for Policer {
         let Some(plateau) = Plateau::of(evidence) else {
             return clear("no load lost more than the goal tolerates");
         };
+        let bucket = Bucket::of(evidence);
         match plateau.is_flat() {
+            _ if bucket.is_some() => {}
             Some(true) => {}
             Some(false) => {
                 return clear(format!(
@@ -55,7 +57,7 @@ impl Rule for Policer {
             let missing = Need::missing(&[Need::Ledger, Need::Delay], evidence);
             return not_evaluated(missing.unwrap_or_default());
         };
-        decide(evidence, plateau, &placed, delays)
+        decide(evidence, plateau, &placed, (delays, bucket))
     }
 }
 
@@ -63,7 +65,7 @@ fn decide(
     evidence: &Evidence<'_>,
     plateau: Plateau,
     placed: &Placed,
-    delays: Delays,
+    (delays, bucket): (Delays, Option<Bucket>),
 ) -> RuleOutcome {
     let share = placed.share(&[Place::Network]);
     if placed.share(&[Place::Unknown]) >= 0.5 {
@@ -93,6 +95,15 @@ fn decide(
             "At this rate that is a queue of {queued:.1} packets."
         ));
     }
+    if let Some(bucket) = bucket {
+        figures.push(format!(
+            "{} packets passed whole at {}; a longer trial at {} lost {}: a bucket of tokens was emptied.",
+            words::count(bucket.passed),
+            words::rate(bucket.passed_load),
+            words::rate(bucket.lost_load),
+            words::percent(bucket.loss)
+        ));
+    }
     let none = queued.is_some_and(|queued| queued < SHORTEST_QUEUE);
     Case {
         limit: Limit::Policer,
@@ -101,7 +112,7 @@ fn decide(
         confidence: if none { Confidence::Supported } else { Confidence::Weak },
         claim: format!(
             "A policer limits: {} of L4 payload passed at {} intended, and {} were dropped in the network without queueing.",
-            words::rate(plateau.peak),
+            words::rates(plateau.lowest, plateau.peak),
             words::rates(plateau.from, plateau.to),
             placed.figure(&[Place::Network])
         ),

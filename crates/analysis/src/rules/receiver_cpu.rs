@@ -1,6 +1,6 @@
 //! The receiver's CPU: the receiving host could not take packets fast enough.
 
-use super::evidence::{Cpu, Evidence, Need, Placed, Regime};
+use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime};
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Experiment, Limit, Place, RuleOutcome};
@@ -49,7 +49,12 @@ impl Rule for ReceiverCpu {
         let Some(cpu) = Cpu::of_side(evidence, Side::Receiver) else {
             return not_evaluated(format!("Not recorded: {}", Need::ReceiverCpu.describe()));
         };
-        if !cpu.is_hot() {
+        let held_up = if evidence.is_tcp() {
+            cpu.is_hot()
+        } else {
+            Reader::of(evidence).is_held_up(&cpu)
+        };
+        if !held_up {
             return if cpu.is_idle() || cpu.thread.is_some() {
                 clear(cpu.figures().join(" "))
             } else {

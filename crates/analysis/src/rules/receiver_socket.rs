@@ -1,7 +1,7 @@
 //! The receiver's socket: packets arrived and found the socket's buffer full.
 
-use super::evidence::{Evidence, Need};
-use super::{Case, Rule, RuleOutcome, place, words};
+use super::evidence::{Evidence, Need, Reader};
+use super::{Case, Rule, RuleOutcome, place};
 use linerate_model::run::{Confidence, Experiment, Limit, Place};
 use linerate_model::spec::Side;
 
@@ -41,12 +41,7 @@ impl Rule for ReceiverSocket {
             if let Some(buffer) = buffer {
                 figures.push(format!("The receive buffer held {buffer}."));
             }
-            if let Some(thread) = evidence.thread_load(Side::Receiver) {
-                figures.push(format!(
-                    "The receiver's traffic thread ran, or waited for a core, {} of the time.",
-                    words::percent(thread)
-                ));
-            }
+            figures.extend(Reader::of(evidence).figures());
             Case {
                 limit: Limit::ReceiverSocket,
                 side: Some(Side::Receiver),

@@ -34,7 +34,7 @@ impl Rule for SenderCpu {
         }
         match evidence.regime() {
             Regime::Nothing => clear("the sender offered every load that was intended"),
-            Regime::Loss if Gap::of(&evidence.stressed()).short_share() < 0.5 => {
+            Regime::Loss if Gap::around_best(evidence).short_share() < 0.5 => {
                 clear("the bound is made of loss: the sender offered what was then lost")
             }
             _ => Cpu::of_side(evidence, Side::Sender)
@@ -48,7 +48,7 @@ const EXPECT: &str = "the offered load grows, since each byte then costs less CP
 
 fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     // Only a sender with a schedule to keep is known to have suffered from waiting.
-    let starved = cpu.is_starved() && evidence.regime() == Regime::Sender;
+    let starved = cpu.is_starved() && evidence.regime() != Regime::Unpaced;
     if !cpu.is_hot() && !starved {
         return if cpu.is_idle() || cpu.thread.is_some() {
             clear(cpu.figures().join(" "))
@@ -67,7 +67,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
             .unwrap_or(0.0);
         cpu.pressure().max(cpu.throttled).min(1.0 - window)
     } else {
-        Gap::of(&evidence.stressed()).short_share().max(0.5)
+        Gap::around_best(evidence).short_share().max(0.5)
     };
     let mut figures = shortfall(evidence);
     figures.extend(cpu.figures());
@@ -125,7 +125,7 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
     Case {
         limit: Limit::SenderCpu,
         side: Some(Side::Sender),
-        share: Some(Gap::of(&evidence.stressed()).short_share()),
+        share: Some(Gap::around_best(evidence).short_share()),
         confidence: Confidence::Weak,
         claim: format!(
             "{claim} with {}; its CPU is the likely cause.",

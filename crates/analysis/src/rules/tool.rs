@@ -45,7 +45,7 @@ impl Rule for Tool {
         if regime == Regime::Nothing {
             return clear("the generator offered every load that was intended");
         }
-        if regime == Regime::Loss && Gap::of(&evidence.stressed()).short_share() < 0.5 {
+        if regime == Regime::Loss && Gap::around_best(evidence).short_share() < 0.5 {
             return clear("the generator offered what was then lost");
         }
         match evidence
@@ -110,7 +110,7 @@ fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) ->
         ));
     }
     case(
-        Some(Gap::of(&evidence.stressed()).short_share()),
+        Some(Gap::around_best(evidence).short_share()),
         Confidence::Weak,
         format!(
             "The generator fell short at {} of L4 payload without loss and with CPU time to spare: the tool, or something that pushes back on its socket, limits.",

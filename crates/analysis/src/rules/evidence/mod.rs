@@ -1,11 +1,16 @@
 //! What rules read: one direction of one run, with the quantities that several rules share.
 
+mod bucket;
 mod cpu;
 mod figures;
 mod needs;
+mod reader;
 
+pub(super) use bucket::Bucket;
 pub(super) use cpu::Cpu;
 pub(super) use figures::{Delays, Gap, Placed, Plateau};
+pub(super) use reader::Reader;
+
 pub use needs::Need;
 
 use linerate_model::BitRate;
@@ -224,6 +229,18 @@ impl<'a> Evidence<'a> {
             let whole = trial.duration?.as_secs_f64();
             (whole > 0.0).then(|| (super::words::nanos(stopped) / 1e9 / whole).min(1.0))
         })
+    }
+
+    /// MTU of the interface of `side`, in bytes, from the facts of its host.
+    pub(super) fn mtu(&self, side: Side) -> Option<u64> {
+        let direction = self.trials.first()?.direction;
+        let role = match (side, direction) {
+            (Side::Sender, Direction::Forward) | (Side::Receiver, Direction::Reverse) => "client",
+            (Side::Sender, Direction::Reverse) | (Side::Receiver, Direction::Forward) => "server",
+            (_, Direction::Duplex) => return None,
+        };
+        let host = self.run.hosts.iter().find(|host| host.role == role)?;
+        host.facts.get("mtu_bytes")?.as_u64()
     }
 
     /// Speed of the slower of the two test interfaces in bit/s at L1, from facts, gauges or configuration.

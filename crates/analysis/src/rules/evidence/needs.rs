@@ -18,6 +18,8 @@ pub enum Need {
     CongestionWindow,
     /// Delay variation of datagrams or RTT of TCP.
     Delay,
+    /// The smallest delay of each part of a trial.
+    DelayFloor,
     /// A load that was asked for.
     IntendedLoad,
     /// Where each lost packet was lost.
@@ -48,6 +50,7 @@ impl Need {
             }
             Self::CongestionWindow => "the congestion window (trials.tcp.cwnd_mean_bytes)",
             Self::Delay => "delay or RTT under load (trials.delay, trials.tcp.srtt_mean_ns)",
+            Self::DelayFloor => "the smallest delays over time (trials.raw.streams.delay_floor_ns)",
             Self::IntendedLoad => "an intended load (trials.intended_bps)",
             Self::Ledger => "where packets were lost (trials.ledger)",
             Self::LinkSpeed => "the link speed (hosts.facts or config.values.link_speed_bps)",
@@ -78,6 +81,10 @@ impl Need {
                     .is_some_and(|tcp| tcp.cwnd_mean_bytes.is_some())
             }),
             Self::Delay => super::Delays::of(evidence).is_some(),
+            Self::DelayFloor => any(|t| {
+                let mut streams = t.raw.iter().flat_map(|report| &report.streams);
+                streams.any(|stream| !stream.delay_floor_ns.is_empty())
+            }),
             Self::IntendedLoad => any(|t| t.intended_load.is_some()),
             Self::Ledger => super::Placed::of(evidence).is_some(),
             Self::LinkSpeed => evidence.link_speed().is_some(),

@@ -1,68 +1,48 @@
-//! Loss on the path that does not come from load.
+//! Loss of datagrams: the same share at light and at heavy load.
 
-use super::evidence::{Delays, Evidence, Need, Placed, Regime, load};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use super::case;
+use crate::rules::evidence::{Bucket, Delays, Evidence, Need, Placed, load};
+use crate::rules::{RuleOutcome, clear, not_evaluated, words};
 use linerate_model::PacketCount;
-use linerate_model::run::{Confidence, Experiment, Limit, Place, Trial};
+use linerate_model::run::{Confidence, Place, Trial};
 
-/// The path loses packets at every load.
-pub(super) struct PathLoss;
-
-impl Rule for PathLoss {
-    fn id(&self) -> &'static str {
-        "path-loss"
+pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
+    if !Need::Loss.is_met(evidence) {
+        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
     }
-
-    fn limit(&self) -> Limit {
-        Limit::PathLoss
+    let all = Loss::of(evidence.trials().iter().copied());
+    if all.lost == 0 {
+        return clear(format!(
+            "none of {} packets was lost",
+            words::count(all.sent)
+        ));
     }
-
-    fn summary(&self) -> &'static str {
-        "The path loses about the same share of packets at every load."
+    if evidence.is_latency() {
+        return found(
+            Confidence::Weak,
+            None,
+            all,
+            "request/response loads nothing",
+        );
     }
-
-    fn needs(&self) -> &'static [Need] {
-        &[
-            Need::Loss,
-            Need::ReceivedRate,
-            Need::SeveralLoads,
-            Need::Delay,
-        ]
+    if let Some(placed) = elsewhere(evidence) {
+        return clear(format!(
+            "{} were lost in the network",
+            placed.figure(&[Place::Network])
+        ));
     }
-
-    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
-        if evidence.is_tcp() {
-            return tcp(evidence);
-        }
-        if !Need::Loss.is_met(evidence) {
-            return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
-        }
-        let all = Loss::of(evidence.trials().iter().copied());
-        if all.lost == 0 {
-            return clear(format!(
-                "none of {} packets was lost",
-                words::count(all.sent)
-            ));
-        }
-        if evidence.is_latency() {
-            return found(
-                Confidence::Weak,
-                None,
-                all,
-                "request/response loads nothing",
-            );
-        }
-        if let Some(placed) = elsewhere(evidence) {
-            return clear(format!(
-                "{} were lost in the network",
-                placed.figure(&[Place::Network])
-            ));
-        }
-        if Need::SeveralLoads.is_met(evidence) {
-            at_all_loads(evidence, all)
-        } else {
-            at_one_load(evidence, all)
-        }
+    if let Some(bucket) = Bucket::of(evidence) {
+        return clear(format!(
+            "{} packets passed whole at {}, and a longer trial at no higher load lost {}: the loss comes from volume",
+            words::count(bucket.passed),
+            words::rate(bucket.passed_load),
+            words::percent(bucket.loss)
+        ));
+    }
+    if Need::SeveralLoads.is_met(evidence) {
+        at_all_loads(evidence, all)
+    } else {
+        at_one_load(evidence, all)
     }
 }
 
@@ -188,65 +168,6 @@ fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     )
 }
 
-/// TCP sees its losses as retransmissions; without a standing queue, load did not cause them.
-fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
-    if evidence.regime() == Regime::Nothing {
-        return clear("everything that was intended was carried");
-    }
-    let retransmitted = |trial: &&Trial| trial.tcp.as_ref()?.retransmitted_segments;
-    let known: Vec<u64> = evidence
-        .subject()
-        .iter()
-        .filter_map(retransmitted)
-        .collect();
-    let Some(again) = known.into_iter().reduce(u64::saturating_add) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
-    };
-    if again == 0 {
-        return clear("no segment was retransmitted");
-    }
-    let Some(delays) = Delays::of(evidence) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
-    };
-    let again = words::count(again);
-    if delays.queue_stands() {
-        return clear(format!(
-            "{again} segments were retransmitted while a queue stood (RTT {}, {} at best): the loss comes from load",
-            words::time(delays.loaded),
-            words::time(delays.base)
-        ));
-    }
-    let Some(share) = window_share(evidence) else {
-        return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
-    };
-    if share < 0.2 {
-        return clear(format!(
-            "the congestion window limited only {} of the time",
-            words::percent(share)
-        ));
-    }
-    let told = format!(
-        "{again} segments were retransmitted while no queue stood (RTT {}, {} at best), and the congestion window limited {} of the time",
-        words::time(delays.loaded),
-        words::time(delays.base),
-        words::percent(share)
-    );
-    case(
-        Confidence::Supported,
-        Some(share),
-        format!("The path's loss limits: {told}."),
-        vec![format!("{again} segments were retransmitted.")],
-    )
-}
-
-/// Share of the time that is left to the congestion window: busy, and neither window nor buffer limited.
-pub(super) fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
-    evidence.tcp(|tcp| {
-        let other = tcp.rwnd_limited_ratio?.get() + tcp.sndbuf_limited_ratio?.get();
-        Some((tcp.busy_ratio?.get() - other).max(0.0))
-    })
-}
-
 fn found(confidence: Confidence, share: Option<f64>, all: Loss, told: &str) -> RuleOutcome {
     case(
         confidence,
@@ -259,25 +180,4 @@ fn found(confidence: Confidence, share: Option<f64>, all: Loss, told: &str) -> R
             words::percent(all.ratio())
         )],
     )
-}
-
-fn case(
-    confidence: Confidence,
-    share: Option<f64>,
-    claim: String,
-    evidence: Vec<String>,
-) -> RuleOutcome {
-    Case {
-        limit: Limit::PathLoss,
-        side: None,
-        share,
-        confidence,
-        claim,
-        evidence,
-        experiment: Experiment::in_words(
-            "send UDP at a tenth of the load for as many packets",
-            "the same share of packets is lost",
-        ),
-    }
-    .found()
 }

@@ -1,5 +1,8 @@
 //! The link or shaper: what arrives stays the same however much more is offered.
 
+mod tcp;
+mod udp;
+
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Experiment, Limit, Place};
@@ -136,107 +139,6 @@ impl<'a> View<'a> {
         Some(self.case(Some(1.0), Confidence::Supported, claim))
     }
 
-    /// Less offered than intended and nothing lost: only a link that pushes back does that.
-    fn sender_short(&self) -> RuleOutcome {
-        if let Some(plateau) = self.plateau.filter(Plateau::falls) {
-            return clear(format!(
-                "the rate falls from {} to {} when {} instead of {} is asked for; a link keeps its rate",
-                words::rate(plateau.peak),
-                words::rate(plateau.last),
-                words::rate(plateau.to),
-                words::rate(plateau.peak_load)
-            ));
-        }
-        match self.speed {
-            Some(speed) => clear(format!(
-                "the sender fell short at {} of L4 payload, far below the link's {}, and nothing was lost",
-                words::rate(self.carried),
-                words::rate(speed)
-            )),
-            None => not_evaluated(format!("Not recorded: {}", Need::LinkSpeed.describe())),
-        }
-    }
-
-    fn datagrams(&self) -> RuleOutcome {
-        let flat = self.plateau.and_then(|plateau| plateau.is_flat());
-        if let Some(delays) = self.delays.filter(|d| d.queue_stands() && self.lossless()) {
-            return self.standing(delays);
-        }
-        let Some(placed) = &self.placed else {
-            return self.unplaced(flat);
-        };
-        let share = placed.share(BEFORE_RECEIVER);
-        if share < 0.1 {
-            return clear(format!(
-                "{} were lost before the receiver",
-                placed.figure(BEFORE_RECEIVER)
-            ));
-        }
-        let confidence = match (flat, self.stands()) {
-            (_, Some(true)) | (Some(true), None) => Confidence::Supported,
-            (Some(true), Some(false)) => Confidence::Weak,
-            (None, None) => {
-                return not_evaluated(format!(
-                    "Not recorded: {}; {}",
-                    Need::SeveralLoads.describe(),
-                    Need::Delay.describe()
-                ));
-            }
-            _ => return clear(self.no_plateau()),
-        };
-        let claim = format!(
-            "The link limits: {}, and {} were lost {}.",
-            self.passed(flat),
-            placed.figure(BEFORE_RECEIVER),
-            whereabouts(placed)
-        );
-        self.case(Some(share), confidence, claim).found()
-    }
-
-    /// Whether delay alone made the limit.
-    fn lossless(&self) -> bool {
-        let stressed = self.evidence.stressed();
-        !stressed.is_empty()
-            && stressed
-                .iter()
-                .all(|t| t.loss_ratio().is_some_and(|l| l.get() <= 0.0))
-    }
-
-    /// The figures of the rate alone, when nothing says where packets were lost.
-    fn unplaced(&self, flat: Option<bool>) -> RuleOutcome {
-        if flat == Some(false) {
-            return clear(self.no_plateau());
-        }
-        let standard = self.on_the_wire().and_then(nominal);
-        let Some(speed) = standard.filter(|_| flat == Some(true)) else {
-            return not_evaluated(format!(
-                "Not recorded: {}; {}",
-                Need::Ledger.describe(),
-                Need::LinkSpeed.describe()
-            ));
-        };
-        let claim = format!(
-            "The link probably limits: {}, what a link of {} carries.",
-            self.passed(flat),
-            words::rate(speed)
-        );
-        self.case(None, Confidence::Weak, claim).found()
-    }
-
-    fn tcp(&self) -> RuleOutcome {
-        let Some(delays) = self.delays else {
-            return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
-        };
-        if !delays.queue_stands() {
-            return clear(format!(
-                "no queue stands: RTT under load {} against {} at best",
-                words::time(delays.loaded),
-                words::time(delays.base)
-            ));
-        }
-        self.standing(delays)
-    }
-
     /// A queue stands; it is the link's unless it stands before a busy CPU.
     fn standing(&self, delays: Delays) -> RuleOutcome {
         let ends = [Side::Sender, Side::Receiver].map(|side| Cpu::of_side(self.evidence, side));
@@ -366,21 +268,4 @@ impl<'a> View<'a> {
         }
         figures
     }
-}
-
-fn whereabouts(placed: &Placed) -> &'static str {
-    if placed.at(&[Place::Network]) * 2 >= placed.at(BEFORE_RECEIVER) {
-        "in the network"
-    } else {
-        "at the sender's interface"
-    }
-}
-
-/// The nominal Ethernet speed that `wire` bit/s fill to within two percent.
-fn nominal(wire: f64) -> Option<f64> {
-    [
-        1e7, 1e8, 1e9, 2.5e9, 5e9, 1e10, 2.5e10, 4e10, 1e11, 2e11, 4e11,
-    ]
-    .into_iter()
-    .find(|speed| (0.98..=1.005).contains(&(wire / speed)))
 }

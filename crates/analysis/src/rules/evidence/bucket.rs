@@ -1,0 +1,58 @@
+//! A bucket of tokens: a burst passes at any rate, and only what follows it is lost.
+
+use super::Evidence;
+use linerate_model::run::Trial;
+use linerate_model::{BitRate, PacketCount, Ratio};
+
+/// Two trials that differ in length, of which the shorter passed whole at a load at which the
+/// longer lost: only something that counts volume does that without a queue.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::rules) struct Bucket {
+    /// Load that passed whole, bit/s of L4 payload.
+    pub(in crate::rules) passed_load: f64,
+    /// Packets that passed at it.
+    pub(in crate::rules) passed: u64,
+    /// Load of the trial that lost, no higher.
+    pub(in crate::rules) lost_load: f64,
+    /// Share that it lost.
+    pub(in crate::rules) loss: f64,
+}
+
+/// Loads within this of each other are one load.
+const SAME_LOAD: f64 = 0.95;
+/// Chance of the shorter trial to pass whole if each packet were lost with the longer one's ratio.
+const CHANCE: f64 = 1e-6;
+
+impl Bucket {
+    /// The plainest such pair of trials, if there is one.
+    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        let pairs = evidence.trials().iter().flat_map(|passed| {
+            let others = evidence.trials().iter();
+            others.filter_map(|lossy| Self::from_pair(passed, lossy))
+        });
+        pairs.max_by(|a, b| a.loss.total_cmp(&b.loss))
+    }
+
+    fn from_pair(passed: &Trial, lossy: &Trial) -> Option<Self> {
+        let (here, there) = (passed.packets?, lossy.packets?);
+        let count = |n: Option<PacketCount>| n.map(PacketCount::get);
+        let (whole, more) = (count(here.sent)?, count(there.sent)?);
+        let loads = (
+            passed.offered_load.map(BitRate::as_f64)?,
+            lossy.offered_load.map(BitRate::as_f64)?,
+        );
+        let loss = lossy.loss_ratio().map(Ratio::get)?;
+        let chance = (1.0 - loss).powf(PacketCount::new(whole).as_f64());
+        let is_bucket = count(here.lost)? == 0
+            && whole < more
+            && passed.duration? < lossy.duration?
+            && loads.0 >= loads.1 * SAME_LOAD
+            && chance < CHANCE;
+        is_bucket.then_some(Self {
+            passed_load: loads.0,
+            passed: whole,
+            lost_load: loads.1,
+            loss,
+        })
+    }
+}

@@ -1,0 +1,40 @@
+//! The path's MTU: packets of this size do not get through, smaller ones do.
+
+mod udp;
+
+use super::evidence::{Evidence, Need};
+use super::{Rule, RuleOutcome, clear, not_evaluated};
+use linerate_model::run::Limit;
+
+/// Packets are longer than some part of the path carries.
+pub(super) struct PathMtu;
+
+impl Rule for PathMtu {
+    fn id(&self) -> &'static str {
+        "path-mtu"
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::PathMtu
+    }
+
+    fn summary(&self) -> &'static str {
+        "No packet of the size sent arrives while smaller ones do: part of the path carries less, and nobody says so."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Loss]
+    }
+
+    fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
+        if evidence.is_tcp() {
+            return not_evaluated("datagrams of one size; TCP chooses the size of its segments");
+        }
+        if evidence.is_latency() {
+            return clear(
+                "request/response keeps one message in flight and is judged by its answers",
+            );
+        }
+        udp::examine(evidence)
+    }
+}

@@ -1,0 +1,62 @@
+//! Datagrams: the queue at the socket never runs empty.
+
+use crate::rules::evidence::{Cpu, Evidence, Need, Reader};
+use crate::rules::{Case, RuleOutcome, clear, not_evaluated, place, proof, words};
+use linerate_model::BitRate;
+use linerate_model::run::{Change, Confidence, Limit, Place, Prediction, Quantity};
+use linerate_model::spec::Side;
+
+/// A thread that was runnable for less than this was not kept busy by what it does.
+const RESTS: f64 = 0.5;
+
+pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
+    let (placed, share) = match place::share(evidence, Place::ReceiverSocket) {
+        Ok(found) => found,
+        Err(outcome) => return outcome,
+    };
+    let reader = Reader::of(evidence);
+    match reader.stands {
+        None => {
+            return not_evaluated(format!("Not recorded: {}", Need::DelayFloor.describe()));
+        }
+        Some(false) => {
+            return clear(format!(
+                "the reader emptied its socket in between: the smallest delay fell to {}",
+                words::time(reader.always.unwrap_or(0.0))
+            ));
+        }
+        Some(true) => {}
+    }
+    let Some((cpu, runnable)) = Cpu::of_side(evidence, Side::Receiver).zip(reader.runnable) else {
+        return not_evaluated(format!("Not recorded: {}", Need::ReceiverCpu.describe()));
+    };
+    if runnable >= RESTS || reader.is_held_up(&cpu) {
+        return clear(cpu.figures().join(" "));
+    }
+    let rate = evidence
+        .mean(|trial| trial.received_rate.map(BitRate::as_f64))
+        .unwrap_or(0.0);
+    Case {
+        limit: Limit::ReceiverApp,
+        side: Some(Side::Receiver),
+        share: Some(share),
+        confidence: Confidence::Supported,
+        claim: format!(
+            "The receiver's application limits: it took {} of L4 payload and rested {} of the time while a queue of at least {} always stood before it, and {} were dropped there.",
+            words::rate(rate),
+            words::percent(1.0 - runnable),
+            words::time(reader.always.unwrap_or(0.0)),
+            placed.figure(&[Place::ReceiverSocket])
+        ),
+        evidence: reader.figures(),
+        // A buffer too small for the reader's pauses would let more through, and not later.
+        experiment: proof(
+            Change::ReceiveBuffer { factor: 2.0 },
+            [
+                Prediction::within(Quantity::ReceivedRate, 0.85, 1.15),
+                Prediction::at_least(Quantity::Delay, 1.4),
+            ],
+        ),
+    }
+    .found()
+}
