@@ -84,6 +84,11 @@ impl Tally {
         rolled
     }
 
+    /// Notes that datagrams up to the one before number `next` have been seen or skipped by now.
+    pub(crate) const fn expect(&mut self, next: u64) {
+        self.current.next_expected = Some(next);
+    }
+
     /// Closes the intervals that ended before `now`. Returns whether there was one.
     pub(crate) fn roll(&mut self, now: MonoInstant) -> bool {
         let rolled = now >= self.current_end;
@@ -93,6 +98,7 @@ impl Tally {
             self.current = IntervalCount {
                 start,
                 end: start + self.interval,
+                next_expected: self.current.next_expected,
                 ..IntervalCount::default()
             };
             self.current_end = self.start.after(self.current.end);
@@ -228,6 +234,18 @@ mod tests {
                 .all(|pair| pair[0].end == pair[1].start)
         );
         assert_eq!(intervals[3].end, Duration::from_millis(3600));
+    }
+
+    #[test]
+    fn an_interval_knows_the_next_number_expected_at_its_end() {
+        let mut tally = tally();
+        for (millis, next) in [(0, 5), (2500, 9)] {
+            tally.count(after_start(&tally, millis), 1, 1);
+            tally.expect(next);
+        }
+        let intervals = tally.into_intervals(Duration::from_millis(2600));
+        let next: Vec<_> = intervals.iter().map(|i| i.next_expected).collect();
+        assert_eq!(next, [Some(5), Some(5), Some(9)]);
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub struct IntervalCount {
     pub bytes: ByteCount,
     /// Datagrams or transactions; duplicates excluded at the receiver. Zero for a TCP byte stream.
     pub packets: PacketCount,
+    /// One more than the highest sequence number seen up to the end (datagram receiver only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_expected: Option<u64>,
 }
 
 /// What the receiver of numbered datagrams knows from sequence numbers alone.

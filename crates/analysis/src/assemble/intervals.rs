@@ -1,9 +1,9 @@
 //! Progress over time: the reporting intervals of all streams and both sides on one scale.
 
-use super::{Ends, streams};
-use linerate_model::run::TrialInterval;
+use super::{Ends, losses, streams};
+use linerate_model::run::{Packets, TrialInterval};
 use linerate_model::sample::{EndpointReport, IntervalCount, StreamReport, TcpSample};
-use linerate_model::{BitRate, ByteCount};
+use linerate_model::{BitRate, ByteCount, PacketCount};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,16 +11,19 @@ use std::time::Duration;
 ///
 /// Both sides count from the start of their own counted time; the path's delay between the two is
 /// far below an interval.
-pub(super) fn merge(ends: &Ends<'_>) -> Vec<TrialInterval> {
+pub(super) fn merge(ends: &Ends<'_>, packets: Option<&Packets>) -> Vec<TrialInterval> {
     let sender = sums(ends.sender, ends.spec.interval);
     let receiver = sums(ends.receiver, ends.spec.interval);
     let mut slots: Vec<u128> = sender.keys().chain(receiver.keys()).copied().collect();
     slots.sort_unstable();
     slots.dedup();
     let mut merged: Vec<TrialInterval> = slots
-        .into_iter()
-        .map(|slot| joined(sender.get(&slot), receiver.get(&slot)))
+        .iter()
+        .map(|slot| joined(sender.get(slot), receiver.get(slot)))
         .collect();
+    if let Some(lost) = packets.and_then(|packets| packets.lost) {
+        losses::spread(ends, lost.get(), &slots, &mut merged);
+    }
     add_tcp(ends, &mut merged);
     merged
 }
@@ -53,7 +56,7 @@ fn sums(report: Option<&EndpointReport>, length: Duration) -> BTreeMap<u128, Sum
 
 /// The intervals of a stream, with a stub at the end added to the one before it: the rate of a few
 /// microseconds is an artefact of where the clock was read.
-fn whole(stream: &StreamReport, length: Duration) -> Vec<IntervalCount> {
+pub(super) fn whole(stream: &StreamReport, length: Duration) -> Vec<IntervalCount> {
     let mut intervals = stream.intervals.clone();
     let stub = |last: &mut IntervalCount| last.end.saturating_sub(last.start) < length / 10;
     if intervals.len() > 1
@@ -62,6 +65,8 @@ fn whole(stream: &StreamReport, length: Duration) -> Vec<IntervalCount> {
     {
         before.end = before.end.max(last.end);
         before.bytes = ByteCount::new(before.bytes.get().saturating_add(last.bytes.get()));
+        before.packets = PacketCount::new(before.packets.get().saturating_add(last.packets.get()));
+        before.next_expected = last.next_expected.or(before.next_expected);
     }
     intervals
 }
@@ -70,7 +75,7 @@ fn rate(interval: &IntervalCount) -> Option<BitRate> {
     BitRate::of(interval.bytes, interval.end.checked_sub(interval.start)?)
 }
 
-fn slot(position: usize, interval: &IntervalCount, length: Duration) -> u128 {
+pub(super) fn slot(position: usize, interval: &IntervalCount, length: Duration) -> u128 {
     let start = interval.start.as_nanos() + length.as_nanos() / 2;
     start
         .checked_div(length.as_nanos())

@@ -12,6 +12,7 @@
 
 mod cpu;
 mod intervals;
+mod losses;
 mod packets;
 mod tcp;
 mod validity;
@@ -55,7 +56,7 @@ pub fn trial(
     trial.delay = ends.delay();
     trial.lateness = merged(ends.sender, |stream| stream.lateness.as_ref())
         .and_then(|all| Delay::from_histogram(DelayOf::Lateness, all));
-    trial.intervals = intervals::merge(&ends);
+    trial.intervals = intervals::merge(&ends, trial.packets.as_ref());
     trial.tcp = tcp::summary(&ends);
     trial.cpu = cpu::summary(&ends);
     trial.counters = ends.counters();

@@ -358,6 +358,7 @@ fn intervals_of_streams_add_up() {
         end: Duration::from_millis(start + 1000),
         bytes: ByteCount::new(bytes),
         packets: PacketCount::new(1),
+        next_expected: None,
     };
     let mut sender = report(Side::Sender, 2, 1000);
     sender.streams[0].intervals = vec![interval(0, 1000), interval(1000, 2000)];
@@ -383,6 +384,7 @@ fn a_stub_at_the_end_belongs_to_the_interval_before() {
         end: Duration::from_micros(end_us),
         bytes: ByteCount::new(1000),
         packets: PacketCount::new(1),
+        next_expected: None,
     };
     sender.streams[0].intervals = vec![interval(0, 1_000_000), interval(1_000_000, 1_000_040)];
     let trial = udp(Some(sender), None);
@@ -392,6 +394,72 @@ fn a_stub_at_the_end_belongs_to_the_interval_before() {
         trial.intervals[0].offered_load,
         Some(BitRate::from_bps(15_999))
     );
+}
+
+fn counted(second: u64, packets: u64, next: Option<u64>) -> linerate_model::sample::IntervalCount {
+    linerate_model::sample::IntervalCount {
+        start: Duration::from_secs(second),
+        end: Duration::from_secs(second + 1),
+        bytes: ByteCount::new(packets.saturating_mul(1000)),
+        packets: PacketCount::new(packets),
+        next_expected: next,
+    }
+}
+
+/// Sent, received and next expected number of each second; what was lost in each.
+fn losses(seconds: &[(u64, u64, Option<u64>)]) -> Vec<u64> {
+    let sent = seconds.iter().map(|second| second.0).sum();
+    let taken = seconds.iter().map(|second| second.1).sum();
+    let mut sender = report(Side::Sender, sent, 1000);
+    let mut receiver = report(Side::Receiver, taken, 1000);
+    for (at, (sent, taken, next)) in (0..).zip(seconds) {
+        sender.streams[0].intervals.push(counted(at, *sent, None));
+        if next.is_some() {
+            receiver.streams[0]
+                .intervals
+                .push(counted(at, *taken, *next));
+        }
+    }
+    let trial = udp(Some(sender), Some(receiver));
+    let lost: Vec<u64> = trial
+        .intervals
+        .iter()
+        .map(|i| i.lost_packets.unwrap().get())
+        .collect();
+    assert_eq!(lost.iter().sum::<u64>(), counts(&trial).2);
+    lost
+}
+
+#[test]
+fn each_interval_has_its_loss() {
+    let seconds = [
+        (100, 90, Some(100)),
+        (100, 100, Some(200)),
+        (100, 95, Some(298)),
+    ];
+    assert_eq!(
+        losses(&seconds),
+        [10, 0, 5],
+        "three of the tail, two in gaps"
+    );
+}
+
+#[test]
+fn a_late_datagram_undoes_the_loss_of_an_earlier_interval() {
+    // Ten are missing after the first second; eight of them come in the second one.
+    let seconds = [
+        (100, 90, Some(100)),
+        (100, 108, Some(200)),
+        (100, 100, Some(300)),
+    ];
+    assert_eq!(losses(&seconds), [2, 0, 0]);
+}
+
+#[test]
+fn what_never_came_at_the_end_was_lost_when_it_was_sent() {
+    let seconds = [(100, 100, Some(100)), (100, 40, Some(140)), (100, 0, None)];
+    assert_eq!(losses(&seconds), [0, 60, 100]);
+    assert_eq!(losses(&[(100, 0, None), (100, 0, None)]), [100, 100]);
 }
 
 fn any_tcp() -> impl Strategy<Value = linerate_model::sample::TcpSample> {
@@ -456,8 +524,8 @@ pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
                     intervals: vec![linerate_model::sample::IntervalCount {
                         start: Duration::from_nanos(dup),
                         end: Duration::from_nanos(seen),
-                        bytes: ByteCount::new(bytes),
-                        packets: PacketCount::new(packets),
+                        next_expected: own,
+                        ..counted(0, packets, None)
                     }],
                     ..StreamReport::default()
                 }
@@ -495,6 +563,9 @@ proptest! {
             prop_assert_eq!(sent.get(), received.get() + lost.get());
             let placed: u64 = trial.ledger.iter().map(|entry| entry.packets.get()).sum();
             prop_assert_eq!(placed, lost.get());
+            let timed: u64 = trial.intervals.iter().filter_map(|i| i.lost_packets).map(PacketCount::get).sum();
+            let is_timed = trial.intervals.iter().any(|i| i.lost_packets.is_some());
+            prop_assert!(!is_timed || timed == lost.get());
         }
         if let Some(ratio) = packets.loss_ratio {
             prop_assert!((0.0..=1.0).contains(&ratio.get()));

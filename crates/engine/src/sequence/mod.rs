@@ -88,6 +88,15 @@ impl Tracker {
         self.received
     }
 
+    /// One more than the highest number so far; zero before the first.
+    pub const fn next_expected(&self) -> u64 {
+        if self.received == 0 {
+            0
+        } else {
+            self.next_expected
+        }
+    }
+
     /// Counts the datagram with the 48-bit number `wire`.
     pub fn record(&mut self, wire: u64) -> Arrival {
         let distance = distance_48(wire, self.next_expected);
@@ -181,11 +190,7 @@ impl Tracker {
             duplicated: PacketCount::new(self.duplicated),
             reordered: PacketCount::new(self.reordered),
             reorder_extent_max: PacketCount::new(self.extent_max),
-            next_expected: if self.received == 0 {
-                0
-            } else {
-                self.next_expected
-            },
+            next_expected: self.next_expected(),
             too_old: PacketCount::new(self.too_old),
             foreign,
         }

@@ -85,6 +85,10 @@ pub(crate) fn a_drop_list_is_lost_to_the_packet() {
     let rig = Rig::shaped(config);
     let spec = TestSpec {
         stop: Stop::Transactions(100_000),
+        socket: SocketChoice {
+            receive_buffer_bytes: Some(ByteCount::new(4 << 20)),
+            ..SocketChoice::default()
+        },
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(300_000_000)))
     };
     let run = rig.run(move |context, target| single(context, target, &spec));
@@ -96,13 +100,13 @@ pub(crate) fn a_drop_list_is_lost_to_the_packet() {
     assert_eq!(truth.dropped_by_list.get(), 137);
     // A host that is short of CPU may overflow its own socket beside; that is counted by the socket itself.
     let overflowed = lost_at(trial, Place::ReceiverSocket);
-    assert_eq!(
-        packets.lost.unwrap().get(),
-        137 + overflowed,
-        "{:?}",
-        trial.ledger
-    );
-    assert_eq!(lost_at(trial, Place::Network), 137, "{:?}", trial.ledger);
+    // What overflowed may have been the second copy of a datagram, which is then not lost.
+    let lost = packets.lost.unwrap().get();
+    assert!(lost <= 137 + overflowed, "{:?}", trial.ledger);
+    assert!(lost + truth.duplicated.get() >= 137 + overflowed);
+    if overflowed == 0 {
+        assert_eq!(lost_at(trial, Place::Network), 137, "{:?}", trial.ledger);
+    }
     assert!(
         truth.duplicated.get() > 0 && truth.reordered.get() > 0,
         "{truth:?}"

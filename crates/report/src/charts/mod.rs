@@ -10,6 +10,7 @@ mod load_delay;
 mod load_loss;
 mod load_rate;
 mod load_zoom;
+mod loss_over_time;
 mod rate_over_time;
 mod stream_rate;
 mod tcp_rtt;
@@ -27,6 +28,7 @@ pub static ALL: &[&dyn ChartKind] = &[
     &delay_quantiles::DelayQuantiles,
     &delay_cdf::DelayCdf,
     &rate_over_time::RateOverTime,
+    &loss_over_time::LossOverTime,
     &stream_rate::StreamRate,
     &tcp_window::TcpWindow,
     &tcp_rtt::TcpRtt,

@@ -265,6 +265,7 @@ fn parallel_streams_get_a_chart_of_their_own() {
             end: Duration::from_secs(1),
             bytes: ByteCount::new(1_250_000 * (u64::from(index) + 1)),
             packets: PacketCount::new(0),
+            next_expected: None,
         }],
         ..StreamReport::default()
     });

@@ -114,9 +114,9 @@ impl Counts {
         let first = self.tally.is_none();
         if counted {
             let fresh = || Tally::new(now, self.plan.interval, Arc::clone(&self.progress));
-            self.tally
-                .get_or_insert_with(fresh)
-                .count(now, bytes, packets);
+            let tally = self.tally.get_or_insert_with(fresh);
+            tally.count(now, bytes, packets);
+            tally.expect(self.tracker.next_expected());
         }
         if counted && first {
             Batch::FirstCounted
