@@ -1,10 +1,11 @@
 //! The verdict of a run: every rule is asked, the one that explains most speaks.
 
-use super::{ALL, Evidence, words};
+use super::{ALL, Evidence, settle, words};
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
 
-/// Asks every rule and picks the verdict; never more sure than [`Confidence::Supported`].
+/// Asks every rule and picks the verdict; never more sure than [`Confidence::Supported`] unless one of
+/// the run's experiments agreed with it. A finding that an experiment refuted is weak and no verdict.
 ///
 /// A finding counts its share of the loss or time times a certainty: 1 when supported, ½ when weak;
 /// a share that cannot be said counts as one half. The highest wins. Ties go to the earlier rule in
@@ -89,16 +90,20 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
             outcome,
         });
     }
+    settle::apply(&run.experiments, &mut findings);
     let mut best: Option<&Verdict> = None;
     for finding in &findings {
         let RuleOutcome::Found { verdict } = &finding.outcome else {
             continue;
         };
-        if best.is_none_or(|best| score(verdict) > score(best)) {
+        if !settle::is_refuted(verdict) && best.is_none_or(|best| score(verdict) > score(best)) {
             best = Some(verdict);
         }
     }
-    let mut verdict = best.cloned().unwrap_or_else(|| undecided(&findings));
+    let mut verdict = best
+        .cloned()
+        .or_else(|| settle::nothing_left(&findings))
+        .unwrap_or_else(|| undecided(&findings));
     distrust(run, direction, &mut verdict);
     (verdict, findings)
 }
