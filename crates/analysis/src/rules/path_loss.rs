@@ -1,9 +1,11 @@
 //! Loss on the path that does not come from load.
 
 use super::evidence::{Delays, Evidence, Need, Placed, Regime, load};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::PacketCount;
-use linerate_model::run::{Confidence, Experiment, Limit, Place, Trial};
+use linerate_model::run::{
+    Change, Confidence, Experiment, Limit, Place, Prediction, Quantity, Trial,
+};
 
 /// The path loses packets at every load.
 pub(super) struct PathLoss;
@@ -261,6 +263,15 @@ fn found(confidence: Confidence, share: Option<f64>, all: Loss, told: &str) -> R
     )
 }
 
+/// Loss that does not come from load stays at a quarter of it; that of a full link, a policer or a slow
+/// receiver goes away. The factor of two leaves room for chance: a hundred lost packets are enough.
+fn lighter_load() -> Experiment {
+    proof(
+        Change::Load { factor: 0.25 },
+        [Prediction::within(Quantity::LossRatio, 0.5, 2.0)],
+    )
+}
+
 fn case(
     confidence: Confidence,
     share: Option<f64>,
@@ -274,10 +285,7 @@ fn case(
         confidence,
         claim,
         evidence,
-        experiment: Experiment::in_words(
-            "send UDP at a tenth of the load for as many packets",
-            "the same share of packets is lost",
-        ),
+        experiment: lighter_load(),
     }
     .found()
 }
