@@ -73,10 +73,10 @@ pub(crate) fn tcp_and_udp_both_ways_and_at_once() {
 
 /// 137 of 100 000, spread, in runs, and beside duplicates and reordering that must not hide any.
 pub(crate) fn a_drop_list_is_lost_to_the_packet() {
-    let mut list: Vec<u64> = (0..100).map(|k| 17 + k * 977).collect();
-    list.extend(50_000..50_037);
+    let mut drops: Vec<u64> = (0..100).map(|k| 17 + k * 977).collect();
+    drops.extend(50_000..50_037);
     let config = LinkConfig {
-        drop: PacketList::of(list),
+        drop: PacketList::of(drops),
         duplicate: Ratio::clamped(0.001),
         reorder: Ratio::clamped(0.001),
         displacement: 3,
