@@ -1,7 +1,8 @@
-//! Pure: statistics, search controller, loss ledger, diagnosis rules.
+//! Pure: statistics, search controller, loss ledger, diagnosis rules, experiments on what they claim.
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+pub mod experiment;
 pub mod ledger;
 pub mod random;
 pub mod rules;

@@ -54,6 +54,7 @@ impl Recorder {
             findings: Vec::new(),
             notes: Vec::new(),
             estimates: Vec::new(),
+            experiments: Vec::new(),
             parts: Vec::new(),
         };
         let writer = context

@@ -4,7 +4,9 @@
 //! derived from the values, so that what people read and what is run cannot differ.
 
 use crate::estimate::Estimate;
+use crate::run::{Limit, Trial};
 use crate::spec::Side;
+use crate::time::WallTime;
 use crate::units::{BitRate, LossRatio, PacketRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -218,7 +220,7 @@ impl Prediction {
     }
 
     /// A bound without what it is compared with.
-    fn bound(&self, value: f64) -> String {
+    pub fn bound(&self, value: f64) -> String {
         if self.relative {
             factor(value)
         } else {
@@ -348,6 +350,60 @@ pub struct Experiment {
     /// Why it was asked for and could not be run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
+}
+
+/// An experiment that was run, with its trials.
+///
+/// These trials are apart from the run's own on purpose: they measure a changed test, so that no
+/// curve, ledger or rule reads them.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ExperimentRecord {
+    /// What the claim says limits.
+    pub limit: Limit,
+    /// On which side; null for the path.
+    pub side: Option<Side>,
+    /// When it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<WallTime>,
+    /// What was asked, and what came of it.
+    pub experiment: Experiment,
+    /// Every trial in the order it was made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<ExperimentTrial>,
+}
+
+/// One trial of an experiment.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct ExperimentTrial {
+    /// Which of the two tests it measured.
+    pub part: Part,
+    /// The pair that it belongs to, from 1; 0 for the pilot.
+    pub pair: u32,
+    /// What was measured.
+    pub trial: Trial,
+}
+
+/// The tests of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The first baseline: tells received rate and buffers, which the change is relative to; not judged.
+    Pilot,
+    /// The test as it was, short.
+    Baseline,
+    /// The same with the one change.
+    Changed,
+}
+
+impl Part {
+    /// The kebab-case name, as in the document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pilot => "pilot",
+            Self::Baseline => "baseline",
+            Self::Changed => "changed",
+        }
+    }
 }
 
 impl Experiment {

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use crate::experiment::{
-    Answer, Change, Experiment, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity,
+    Answer, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
+    ExperimentTrial, Observed, Part, Prediction, Quantity,
 };
 
 /// The schema id of this version.
@@ -64,6 +65,9 @@ pub struct Run {
     /// Every rule's outcome.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+    /// Experiments that were run on what the rules found, with their trials, which are in no other list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<ExperimentRecord>,
     /// Things the user should know: imprecise sources, clock steps, unusual settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -136,6 +136,22 @@ impl ByteCount {
         self.0
     }
 
+    /// From a calculation; rounds, and saturates at both ends.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates"
+    )]
+    pub fn from_f64(bytes: f64) -> Self {
+        Self(bytes.round() as u64)
+    }
+
+    /// Bytes, for calculations.
+    #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 bytes")]
+    pub const fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
     /// Bytes as an index or length on this machine; saturates.
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)

@@ -68,6 +68,7 @@ fn run(id: &str) -> Run {
         findings: Vec::new(),
         notes: Vec::new(),
         estimates: Vec::new(),
+        experiments: Vec::new(),
         parts: Vec::new(),
     }
 }

@@ -1,11 +1,12 @@
 //! The verdict of a run: every rule is asked, the one that explains most speaks.
 
 use super::evidence::Gap;
-use super::{ALL, Evidence, words};
+use super::{ALL, Evidence, settle, words};
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
 
-/// Asks every rule and picks the verdict; never more sure than [`Confidence::Supported`].
+/// Asks every rule and picks the verdict; never more sure than [`Confidence::Supported`] unless one of
+/// the run's experiments agreed with it. A finding that an experiment refuted is weak and no verdict.
 ///
 /// A finding counts its share of the loss or time times a certainty: 1 when supported, ½ when weak;
 /// a share that cannot be said counts as one half. The highest wins. Ties go to the earlier rule in
@@ -107,19 +108,25 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
             outcome,
         });
     }
+    settle::apply(&run.experiments, &mut findings);
     let evidence = Evidence::new(run, direction, &findings);
     let mut best: Option<(&Verdict, f64)> = None;
     for finding in &findings {
         let RuleOutcome::Found { verdict } = &finding.outcome else {
             continue;
         };
+        if settle::is_refuted(verdict) {
+            continue;
+        }
         let score = score(verdict) * weight(verdict, &evidence);
         if best.is_none_or(|best| score > best.1) {
             best = Some((verdict, score));
         }
     }
-    let best = best.map(|best| best.0);
-    let mut verdict = best.cloned().unwrap_or_else(|| undecided(&findings));
+    let mut verdict = best
+        .map(|best| best.0.clone())
+        .or_else(|| settle::nothing_left(&findings))
+        .unwrap_or_else(|| undecided(&findings));
     distrust(run, direction, &mut verdict);
     (verdict, findings)
 }

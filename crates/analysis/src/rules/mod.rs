@@ -10,6 +10,7 @@
 
 mod diagnose;
 mod evidence;
+mod settle;
 mod words;
 
 mod congestion;

@@ -48,6 +48,7 @@ pub(crate) fn bare(kind: RunKind) -> Run {
         findings: Vec::new(),
         notes: Vec::new(),
         estimates: Vec::new(),
+        experiments: Vec::new(),
         parts: Vec::new(),
     }
 }

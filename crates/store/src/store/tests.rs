@@ -29,6 +29,7 @@ fn run(id: &str) -> Run {
         findings: Vec::new(),
         notes: Vec::new(),
         estimates: Vec::new(),
+        experiments: Vec::new(),
         parts: Vec::new(),
     }
 }

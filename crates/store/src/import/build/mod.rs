@@ -127,6 +127,7 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         findings: Vec::new(),
         notes,
         estimates: Vec::new(),
+        experiments: Vec::new(),
         parts: Vec::new(),
     }
 }
@@ -267,6 +268,7 @@ fn latency_run(test: LatencyTest) -> Run {
         findings: Vec::new(),
         notes: test.notes,
         estimates: Vec::new(),
+        experiments: Vec::new(),
         parts: Vec::new(),
     }
 }

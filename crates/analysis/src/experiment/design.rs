@@ -1,0 +1,181 @@
+//! From a run and what its verdict claims to the baseline of an experiment.
+
+use linerate_model::run::{
+    BoundedBy, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
+};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::{BitRate, ByteCount};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Why an experiment cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotRun {
+    /// The log of another tool: there is no far end to ask again.
+    #[error("the run was imported from {tool}, so linerate cannot repeat it")]
+    Imported {
+        /// Whose log.
+        tool: String,
+    },
+    /// The rule proposes nothing that linerate can do.
+    #[error("linerate cannot run it by itself: {change}")]
+    ByHand {
+        /// What people can do.
+        change: String,
+    },
+    /// Not a test that has one direction of bulk traffic.
+    #[error("{0}")]
+    Kind(&'static str),
+    /// What was set is not in the run.
+    #[error("the run does not hold the test that was made: {0}")]
+    NoTest(String),
+    /// The change cannot be made here.
+    #[error("{0}")]
+    Impossible(String),
+}
+
+/// An experiment on what a verdict claims.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Design {
+    /// What the claim says limits.
+    pub limit: Limit,
+    /// On which side.
+    pub side: Option<Side>,
+    /// What is changed and predicted.
+    pub test: ExperimentTest,
+    /// The test of the run, short; also the pilot.
+    pub baseline: TestSpec,
+}
+
+/// Length of a trial of datagrams, as of a search's final trials.
+const UDP_TIME: Duration = Duration::from_secs(1);
+/// Length of a trial of TCP.
+const TCP_TIME: Duration = Duration::from_millis(1500);
+/// A slow start from ten segments to a window of ten thousand takes ten round trips; leave twice that.
+const SLOW_START_RTTS: u32 = 20;
+const SHORTEST_WARM_UP: Duration = Duration::from_millis(500);
+const LONGEST_WARM_UP: Duration = Duration::from_secs(3);
+/// TCP state is read once per interval.
+const TCP_INTERVAL: Duration = Duration::from_millis(250);
+/// Above a search's bound by this much, what limits is clearly over its limit.
+const ABOVE_BOUND: f64 = 1.1;
+/// A sender that is the limit is asked for clearly more than it ever offered.
+const ABOVE_SENDER: f64 = 1.25;
+/// Loss that does not come from load shows below any other limit.
+const BELOW_BEST: f64 = 0.8;
+
+impl Design {
+    /// The experiment on `verdict`, which is one of `run`.
+    pub fn of(run: &Run, verdict: &Verdict) -> Result<Self, NotRun> {
+        if run.source.is_some() || run.tool.name != "linerate" {
+            let tool = run.tool.name.clone();
+            return Err(NotRun::Imported { tool });
+        }
+        let baseline = baseline(run, verdict)?;
+        let experiment = verdict
+            .experiment
+            .as_ref()
+            .ok_or(NotRun::Kind("the verdict proposes no experiment"))?;
+        let test = experiment.test.clone().ok_or_else(|| NotRun::ByHand {
+            change: experiment.change.clone(),
+        })?;
+        Ok(Self {
+            limit: verdict.limit,
+            side: verdict.side,
+            test,
+            baseline,
+        })
+    }
+}
+
+/// The test of the run, short, at a load at which what limits shows.
+fn baseline(run: &Run, verdict: &Verdict) -> Result<TestSpec, NotRun> {
+    match run.kind {
+        RunKind::Tcp | RunKind::Udp | RunKind::Saturate => {}
+        RunKind::Latency => {
+            return Err(NotRun::Kind(
+                "request/response loads nothing, so there is no limit to prove",
+            ));
+        }
+        RunKind::Demo | RunKind::Study => {
+            return Err(NotRun::Kind(
+                "the run is made of parts; prove the limit of a single test",
+            ));
+        }
+    }
+    let values = run.config.values.clone().into_iter().collect();
+    let mut spec: TestSpec = serde_json::from_value(Value::Object(values))
+        .map_err(|error| NotRun::NoTest(error.to_string()))?;
+    if spec.direction == Direction::Duplex {
+        return Err(NotRun::Kind(
+            "traffic flowed both ways at once, so a change to one way changes the other; test one way at a time",
+        ));
+    }
+    if run.kind == RunKind::Saturate {
+        let load = saturating_load(run, spec.direction, verdict.limit)
+            .ok_or(NotRun::Kind("the search found no load to repeat"))?;
+        spec.pace = Pace::At(load);
+    }
+    shorten(&mut spec, run);
+    validate(&spec).map_err(|error| NotRun::NoTest(error.to_string()))?;
+    Ok(spec)
+}
+
+fn shorten(spec: &mut TestSpec, run: &Run) {
+    match spec.transport {
+        Transport::Udp => {
+            spec.stop = Stop::After(UDP_TIME);
+            spec.warm_up = Duration::ZERO;
+            spec.interval = spec.interval.min(UDP_TIME);
+        }
+        Transport::Tcp => {
+            let rtt = |trial: &Trial| trial.tcp.as_ref()?.srtt_mean_ns;
+            let rtt = run.trials.iter().filter_map(rtt).max().unwrap_or(0);
+            spec.stop = Stop::After(TCP_TIME);
+            spec.warm_up = Duration::from_nanos(rtt)
+                .saturating_mul(SLOW_START_RTTS)
+                .clamp(SHORTEST_WARM_UP, LONGEST_WARM_UP);
+            spec.interval = spec.interval.min(TCP_INTERVAL);
+        }
+    }
+}
+
+/// The load of a search's baseline: just above the bound, where the limit shows and little else does.
+fn saturating_load(run: &Run, direction: Direction, limit: Limit) -> Option<BitRate> {
+    let here = || run.trials.iter().filter(|t| t.direction == direction);
+    let scaled = |rate: BitRate, factor: f64| BitRate::from_f64(rate.as_f64() * factor);
+    let best = here().filter_map(|trial| trial.received_rate).max();
+    let carried = |trial: &&Trial| trial.loss_ratio().is_none_or(|loss| loss.get() <= 0.0);
+    let goals = || run.goals.iter().filter(|goal| goal.direction == direction);
+    let bound = |by_sender: bool| {
+        let of =
+            move |goal: &&GoalResult| (goal.bounded_by == Some(BoundedBy::Sender)) == by_sender;
+        goals().filter(of).filter_map(|goal| goal.upper_bound).max()
+    };
+    match limit {
+        Limit::IntendedLoad => here()
+            .filter(carried)
+            .filter_map(|trial| trial.intended_load)
+            .max(),
+        Limit::PathLoss => best.map(|rate| scaled(rate, BELOW_BEST)),
+        _ => bound(true)
+            .map(|rate| scaled(rate, ABOVE_SENDER))
+            .or_else(|| bound(false).map(|rate| scaled(rate, ABOVE_BOUND)))
+            .or_else(|| best.map(|rate| scaled(rate, ABOVE_BOUND))),
+    }
+}
+
+/// The buffer that the system gave to `side`'s smallest socket.
+pub(super) fn given_buffer(trial: &Trial, side: Side) -> Option<ByteCount> {
+    let streams = trial
+        .raw
+        .iter()
+        .filter(|report| report.side == side)
+        .flat_map(|report| &report.streams);
+    let buffer = |stream: &linerate_model::sample::StreamReport| match side {
+        Side::Sender => stream.send_buffer_bytes,
+        Side::Receiver => stream.receive_buffer_bytes,
+    };
+    streams.filter_map(buffer).min()
+}

@@ -1,0 +1,161 @@
+//! What pairs of trials say to predictions.
+
+use super::observe::{observe, observe_positive};
+use crate::statistics::{USUAL_CONFIDENCE, mean, paired_ratio};
+use linerate_model::run::{Answer, ExperimentOutcome, ExperimentTest, Observed, Prediction, Trial};
+use linerate_model::spec::Side;
+use linerate_model::{Estimate, Interval};
+
+/// A sender that offered this much less than intended did not make the changed test.
+const SHORT_RATIO: f64 = 0.02;
+
+/// Judges the pairs (baseline, changed) of an experiment on a claim about `side`.
+///
+/// A pair with an invalid trial is left out. A change that the sender could not carry out refutes
+/// nothing, unless the claim is about the sender.
+pub fn judge(
+    test: &ExperimentTest,
+    side: Option<Side>,
+    pairs: &[(Trial, Trial)],
+) -> ExperimentOutcome {
+    let valid: Vec<&(Trial, Trial)> = pairs
+        .iter()
+        .filter(|(baseline, changed)| baseline.valid && changed.valid)
+        .collect();
+    let observed: Vec<Observed> = test
+        .predictions
+        .iter()
+        .filter_map(|prediction| seen(prediction, &valid))
+        .collect();
+    let all_seen = observed.len() == test.predictions.len() && !observed.is_empty();
+    let mut answer = if observed.iter().any(|seen| seen.came_true == Some(false)) {
+        Answer::Disagreed
+    } else if all_seen && observed.iter().all(|seen| seen.came_true == Some(true)) {
+        Answer::Agreed
+    } else {
+        Answer::Undecided
+    };
+    let number = |pairs: usize| u32::try_from(pairs).unwrap_or(u32::MAX);
+    let mut notes = notes(test, &observed, number(pairs.len() - valid.len()));
+    if answer == Answer::Disagreed && side != Some(Side::Sender) {
+        let short = valid.iter().filter(|(_, changed)| fell_short(changed));
+        if short.count() * 2 > valid.len() {
+            answer = Answer::Undecided;
+            notes.push("the sender could not offer the changed load, so that nothing follows from what arrived".to_owned());
+        }
+    }
+    ExperimentOutcome {
+        answer,
+        pairs: number(valid.len()),
+        observed,
+        notes,
+    }
+}
+
+fn notes(test: &ExperimentTest, observed: &[Observed], invalid: u32) -> Vec<String> {
+    let mut notes = Vec::new();
+    if invalid > 0 {
+        notes.push(format!(
+            "left out: {} with an invalid trial",
+            counted(invalid)
+        ));
+    }
+    let unseen = test.predictions.iter().filter(|prediction| {
+        let known = observed.iter().any(|seen| seen.prediction == **prediction);
+        !known
+    });
+    notes.extend(unseen.map(|prediction| format!("the {} was not recorded", prediction.quantity)));
+    notes
+}
+
+fn fell_short(trial: &Trial) -> bool {
+    let rates = trial.intended_load.zip(trial.offered_load);
+    rates.is_some_and(|(intended, offered)| {
+        offered.as_f64() < intended.as_f64() * (1.0 - SHORT_RATIO)
+    })
+}
+
+fn seen(prediction: &Prediction, pairs: &[&(Trial, Trial)]) -> Option<Observed> {
+    let quantity = prediction.quantity;
+    let estimate = if prediction.relative {
+        let ratios: Vec<(f64, f64)> = pairs
+            .iter()
+            .filter_map(|(baseline, changed)| {
+                Some((
+                    observe_positive(baseline, quantity)?,
+                    observe_positive(changed, quantity)?,
+                ))
+            })
+            .collect();
+        paired_ratio(&ratios, USUAL_CONFIDENCE).ok()?
+    } else {
+        let values: Vec<f64> = pairs
+            .iter()
+            .filter_map(|(_, changed)| observe(changed, quantity))
+            .collect();
+        mean(&values, USUAL_CONFIDENCE).ok()?
+    };
+    Some(Observed {
+        prediction: *prediction,
+        estimate,
+        came_true: estimate
+            .interval
+            .and_then(|interval| came_true(prediction, interval)),
+    })
+}
+
+/// True or false when the whole interval is inside or outside the bounds.
+fn came_true(prediction: &Prediction, interval: Interval) -> Option<bool> {
+    let low = prediction.at_least.unwrap_or(f64::NEG_INFINITY);
+    let high = prediction.at_most.unwrap_or(f64::INFINITY);
+    if low <= interval.low && interval.high <= high {
+        Some(true)
+    } else if interval.high < low || high < interval.low {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// The outcome in words with figures: `agreed over 5 pairs: the received rate was 1.93 times the
+/// baseline's (95 % interval 1.85 to 2.01)`.
+pub fn told(outcome: &ExperimentOutcome) -> String {
+    let pairs = counted(outcome.pairs);
+    let mut parts: Vec<String> = outcome.observed.iter().map(figure).collect();
+    parts.extend(outcome.notes.iter().cloned());
+    let answer = match outcome.answer {
+        Answer::Agreed => "agreed",
+        Answer::Disagreed => "disagreed",
+        Answer::Undecided => "undecided",
+    };
+    if parts.is_empty() {
+        return format!("{answer} over {pairs}");
+    }
+    format!("{answer} over {pairs}: {}", parts.join("; "))
+}
+
+fn counted(pairs: u32) -> String {
+    match pairs {
+        1 => "1 pair".to_owned(),
+        n => format!("{n} pairs"),
+    }
+}
+
+fn figure(seen: &Observed) -> String {
+    let Prediction { quantity, .. } = seen.prediction;
+    let Estimate {
+        point, interval, ..
+    } = seen.estimate;
+    let shown = seen.prediction.shown(point);
+    let range = interval.map_or_else(
+        || "no interval from one pair".to_owned(),
+        |interval| {
+            format!(
+                "95 % interval {} to {}",
+                seen.prediction.bound(interval.low),
+                seen.prediction.bound(interval.high)
+            )
+        },
+    );
+    format!("the {quantity} was {shown} ({range})")
+}

@@ -1,0 +1,203 @@
+//! From the pilot's figures to the two tests that are compared, and whether the change took effect.
+
+use super::design::{Design, NotRun, given_buffer};
+use linerate_model::run::{Change, Trial};
+use linerate_model::spec::{
+    Direction, MAX_BUFFER, Pace, Side, Stop, TestSpec, Transport, validate,
+};
+use linerate_model::{BitRate, ByteCount, Ratio};
+use std::time::Duration;
+
+/// Longest UDP payload that fits an Ethernet frame: more would be cut into fragments, another test.
+const UNFRAGMENTED: u64 = 1472;
+/// A buffer that grew by less than this share of what was asked is the system's maximum.
+const GROWN: f64 = 0.8;
+/// A lower load is measured longer, so that as many packets tell; up to this.
+const LONGEST_TIME: Duration = Duration::from_secs(4);
+/// A larger buffer must be full before its loss says anything; longer than this is not waited.
+const LONGEST_FILL: Duration = Duration::from_secs(4);
+
+fn impossible(why: impl Into<String>) -> NotRun {
+    NotRun::Impossible(why.into())
+}
+
+impl Design {
+    /// The two tests to compare, from what the pilot showed: the baseline, and it with the change.
+    pub fn prepare(&self, pilot: &Trial) -> Result<(TestSpec, TestSpec), NotRun> {
+        let mut baseline = self.baseline.clone();
+        let mut changed = baseline.clone();
+        match self.test.change {
+            Change::Load { factor } => load(&mut changed, pilot, factor)?,
+            Change::Payload { factor } => payload(&mut changed, factor)?,
+            Change::Streams { factor } => changed.streams = changed.streams.saturating_mul(factor),
+            Change::SendBuffer { factor } => {
+                changed.socket.send_buffer_bytes = Some(larger(
+                    pilot,
+                    Side::Sender,
+                    factor,
+                    changed.socket.send_buffer_bytes,
+                )?);
+            }
+            Change::ReceiveBuffer { factor } => {
+                changed.socket.receive_buffer_bytes = Some(larger(
+                    pilot,
+                    Side::Receiver,
+                    factor,
+                    changed.socket.receive_buffer_bytes,
+                )?);
+                let fill = fill_time(pilot, factor)?;
+                baseline.warm_up = baseline.warm_up.max(fill);
+                changed.warm_up = baseline.warm_up;
+            }
+            Change::OtherCore { side } => other_core(&mut changed, pilot, side)?,
+            Change::Aggregation { on } => aggregation(&mut changed, on)?,
+            Change::Reverse => {
+                changed.direction = match changed.direction {
+                    Direction::Forward => Direction::Reverse,
+                    Direction::Reverse => Direction::Forward,
+                    Direction::Duplex => return Err(impossible("traffic flows both ways already")),
+                };
+            }
+        }
+        validate(&changed)
+            .map_err(|error| impossible(format!("the change is out of bounds: {error}")))?;
+        Ok((baseline, changed))
+    }
+
+    /// Whether the change took effect in a trial of the changed test.
+    pub fn took_effect(&self, pilot: &Trial, changed: &Trial) -> Result<(), NotRun> {
+        let (side, factor, setting) = match self.test.change {
+            Change::SendBuffer { factor } => (Side::Sender, factor, "net.core.wmem_max"),
+            Change::ReceiveBuffer { factor } => (Side::Receiver, factor, "net.core.rmem_max"),
+            _ => return Ok(()),
+        };
+        let (Some(before), Some(after)) = (given_buffer(pilot, side), given_buffer(changed, side))
+        else {
+            return Err(impossible("the socket's buffer was not recorded"));
+        };
+        if after.as_f64() < before.as_f64() * factor * GROWN {
+            return Err(impossible(format!(
+                "the system gave a buffer of {after} where {factor} times {before} was wanted; raise {setting} there"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {
+    let received = pilot.received_rate.filter(|rate| rate.bps() > 0);
+    let received = received.ok_or_else(|| impossible("nothing was received in the pilot trial"))?;
+    spec.pace = Pace::At(BitRate::from_f64(received.as_f64() * factor));
+    if let (Stop::After(time), true) = (spec.stop, factor > 0.0 && factor < 1.0) {
+        let longer =
+            Duration::from_secs_f64((time.as_secs_f64() / factor).min(LONGEST_TIME.as_secs_f64()));
+        spec.stop = Stop::After(longer);
+    }
+    Ok(())
+}
+
+fn payload(spec: &mut TestSpec, factor: f64) -> Result<(), NotRun> {
+    let before = spec.payload_bytes;
+    let after = ByteCount::from_f64(before.as_f64() * factor);
+    if spec.transport == Transport::Udp && after > before && after.get() > UNFRAGMENTED {
+        return Err(impossible(format!(
+            "a payload of {after} would be cut into fragments"
+        )));
+    }
+    if spec.transport == Transport::Udp && after < SMALLEST {
+        return Err(impossible(format!(
+            "the payload of {before} is about the smallest already"
+        )));
+    }
+    spec.payload_bytes = after;
+    Ok(())
+}
+
+/// Below this a datagram is mostly headers, and its probe header takes most of what is left.
+const SMALLEST: ByteCount = ByteCount::new(32);
+
+/// What to ask for to be given `factor` times what the pilot was given.
+fn larger(
+    pilot: &Trial,
+    side: Side,
+    factor: f64,
+    asked: Option<ByteCount>,
+) -> Result<ByteCount, NotRun> {
+    let given = given_buffer(pilot, side);
+    let given = given.ok_or_else(|| impossible("the socket's buffer was not recorded"))?;
+    // Linux gives twice what is asked for, to hold its own records too.
+    let base = asked.map_or(given.as_f64() / 2.0, ByteCount::as_f64);
+    let wanted = ByteCount::from_f64(base * factor);
+    if wanted > MAX_BUFFER {
+        return Err(impossible(format!(
+            "a buffer of {wanted} is more than a test may ask for"
+        )));
+    }
+    Ok(wanted)
+}
+
+/// How long datagrams must flow until the larger buffer is full, if the reader is too slow for good:
+/// until then more room would hide the loss whatever its cause.
+fn fill_time(pilot: &Trial, factor: f64) -> Result<Duration, NotRun> {
+    if pilot.transport == Transport::Tcp {
+        return Ok(Duration::ZERO);
+    }
+    let lost = pilot.loss_ratio().map_or(0.0, Ratio::get);
+    let bytes_per_second = pilot.offered_load.map_or(0.0, BitRate::as_f64) * lost / 8.0;
+    let buffer = given_buffer(pilot, Side::Receiver).map_or(0.0, ByteCount::as_f64) * factor;
+    let seconds = buffer / bytes_per_second;
+    if !seconds.is_finite() {
+        return Err(impossible("the pilot trial lost no packet"));
+    }
+    if seconds > LONGEST_FILL.as_secs_f64() {
+        return Err(impossible(format!(
+            "so few packets are lost that {factor} times the buffer would take {seconds:.0} s to fill, and would hide the loss until then"
+        )));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Pins the thread of `side` to the core that was least busy in the pilot.
+fn other_core(spec: &mut TestSpec, pilot: &Trial, side: Side) -> Result<(), NotRun> {
+    let cpu = pilot.cpu.as_ref().and_then(|cpu| match side {
+        Side::Sender => cpu.sender.as_ref(),
+        Side::Receiver => cpu.receiver.as_ref(),
+    });
+    let cores = cpu.map_or(&[][..], |cpu| &cpu.cores);
+    if cores.is_empty() {
+        return Err(impossible("how busy each core is was not recorded"));
+    }
+    if cores.len() == 1 {
+        return Err(impossible("that host has only one core"));
+    }
+    let local = (spec.direction == Direction::Forward) == (side == Side::Sender);
+    let pinned = if local {
+        &mut spec.pinning.local
+    } else {
+        &mut spec.pinning.remote
+    };
+    let free = (0_u32..)
+        .zip(cores)
+        .filter(|(core, _)| Some(*core) != *pinned)
+        .min_by(|a, b| a.1.get().total_cmp(&b.1.get()));
+    *pinned = free.map(|(core, _)| core);
+    Ok(())
+}
+
+fn aggregation(spec: &mut TestSpec, on: bool) -> Result<(), NotRun> {
+    if spec.transport != Transport::Udp || spec.datapath.id != "sockets" {
+        return Err(impossible(
+            "only datagrams through sockets can be aggregated on request",
+        ));
+    }
+    let is_on = |value: Option<&String>| value.is_some_and(|value| value != "false");
+    let params = &mut spec.datapath.params;
+    let both = is_on(params.get("gso")) && is_on(params.get("gro"));
+    if on && both {
+        return Err(impossible("the test aggregates already"));
+    }
+    for key in ["gso", "gro"] {
+        params.insert(key.to_owned(), on.to_string());
+    }
+    Ok(())
+}

@@ -1,0 +1,458 @@
+//! Each change as a test, and the judge against noise of known kind.
+
+use super::*;
+use crate::random::Random;
+use linerate_model::run::{
+    Answer, BoundedBy, Change, Config, CpuSide, CpuSummary, Experiment, ExperimentOutcome,
+    ExperimentTest, Limit, Packets, Prediction, Quantity, Run, RunKind, Trial, Verdict,
+};
+use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
+use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn run_of(kind: RunKind, spec: &TestSpec) -> Run {
+    let Value::Object(values) = serde_json::to_value(spec).unwrap() else {
+        unreachable!()
+    };
+    let mut run: Run = serde_json::from_value(json!({
+        "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "udp", "status": "complete",
+        "tool": {"name": "linerate"}, "config": {},
+    }))
+    .unwrap();
+    run.kind = kind;
+    run.config = Config {
+        command: None,
+        values: values.into_iter().collect(),
+    };
+    run
+}
+
+fn verdict(limit: Limit, side: Option<Side>, test: Option<ExperimentTest>) -> Verdict {
+    let experiment = test.map_or_else(|| Experiment::in_words("look", "see"), Experiment::from);
+    Verdict {
+        limit,
+        side,
+        share_ratio: None,
+        confidence: linerate_model::run::Confidence::Supported,
+        claim: "It limits.".to_owned(),
+        evidence: Vec::new(),
+        experiment: Some(Box::new(experiment)),
+    }
+}
+
+fn test_of(change: Change) -> ExperimentTest {
+    ExperimentTest {
+        change,
+        predictions: vec![Prediction::at_least(Quantity::ReceivedRate, 1.3)],
+    }
+}
+
+fn design(spec: &TestSpec, change: Change) -> Design {
+    let run = run_of(RunKind::Udp, spec);
+    let verdict = verdict(Limit::Link, None, Some(test_of(change)));
+    Design::of(&run, &verdict).unwrap()
+}
+
+fn udp() -> TestSpec {
+    TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(100_000_000)))
+}
+
+fn report(side: Side, buffer: u64) -> EndpointReport {
+    let stream = StreamReport {
+        send_buffer_bytes: Some(ByteCount::new(buffer)),
+        receive_buffer_bytes: Some(ByteCount::new(buffer)),
+        ..StreamReport::default()
+    };
+    EndpointReport {
+        side,
+        streams: vec![stream],
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+    }
+}
+
+/// A trial of datagrams: offered in Mbit/s, of 10 000 packets that many lost.
+fn trial(offered: f64, lost: u64) -> Trial {
+    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+    trial.payload_bytes = Some(ByteCount::new(1448));
+    trial.intended_load = Some(BitRate::from_f64(offered * 1e6));
+    trial.offered_load = trial.intended_load;
+    let share = 1.0 - Ratio::of(lost, 10_000).get();
+    trial.received_rate = Some(BitRate::from_f64(offered * share * 1e6));
+    trial.packets = Some(Packets {
+        sent: Some(PacketCount::new(10_000)),
+        received: Some(PacketCount::new(10_000 - lost)),
+        lost: Some(PacketCount::new(lost)),
+        loss_ratio: Some(Ratio::of(lost, 10_000)),
+        ..Packets::default()
+    });
+    trial.raw = vec![report(Side::Sender, 65_536), report(Side::Receiver, 32_768)];
+    trial.cpu = Some(CpuSummary {
+        sender: Some(cores(&[0.9, 0.1])),
+        receiver: Some(cores(&[0.3])),
+    });
+    trial
+}
+
+fn cores(busy: &[f64]) -> CpuSide {
+    CpuSide {
+        cores: busy.iter().map(|share| Ratio::clamped(*share)).collect(),
+        ..CpuSide::default()
+    }
+}
+
+/// The changed test, from a pilot that lost a fifth.
+fn changed(spec: &TestSpec, change: Change) -> Result<TestSpec, NotRun> {
+    let (baseline, changed) = design(spec, change).prepare(&trial(100.0, 2_000))?;
+    assert_ne!(baseline, changed);
+    Ok(changed)
+}
+
+#[test]
+fn the_baseline_is_the_test_but_short() {
+    let design = design(&udp(), Change::Reverse);
+    assert_eq!(design.baseline.stop, Stop::After(Duration::from_secs(1)));
+    assert_eq!(design.baseline.pace, udp().pace);
+}
+
+#[test]
+fn a_tcp_baseline_warms_up_for_its_slow_start() {
+    let mut run = run_of(RunKind::Tcp, &TestSpec::tcp_bulk());
+    let mut slow = Trial::new(0, Transport::Tcp, Direction::Forward);
+    slow.tcp = Some(linerate_model::run::TcpSummary {
+        srtt_mean_ns: Some(100_000_000),
+        ..Default::default()
+    });
+    run.trials.push(slow);
+    let claim = verdict(
+        Limit::ReceiverWindow,
+        Some(Side::Receiver),
+        Some(test_of(Change::ReceiveBuffer { factor: 2.0 })),
+    );
+    let design = Design::of(&run, &claim).unwrap();
+    assert_eq!(design.baseline.warm_up, Duration::from_secs(2));
+}
+
+#[test]
+fn the_baseline_of_a_search_is_just_above_its_bound() {
+    let mut run = run_of(RunKind::Saturate, &TestSpec::udp_datagrams(Pace::Unpaced));
+    run.goals = serde_json::from_value(json!([{
+        "direction": "forward", "loss_goal_ratio": 0.0, "lower_bound_bps": 95_000_000, "upper_bound_bps": 96_000_000,
+        "conditional_throughput_bps": null, "reached": true, "bounded_by": "loss", "width_ratio": null, "trials": 9, "time_s": 9.0
+    }]))
+    .unwrap();
+    run.trials.push(trial(200.0, 5_000));
+    let load = |run: &Run, limit| {
+        let claim = verdict(limit, None, Some(test_of(Change::Load { factor: 0.5 })));
+        Design::of(run, &claim).unwrap().baseline.pace
+    };
+    let mbit = |mbit: f64| Pace::At(BitRate::from_f64(mbit * 1e6));
+    assert_eq!(load(&run, Limit::Link), mbit(105.6));
+    assert_eq!(load(&run, Limit::PathLoss), mbit(80.0));
+    run.goals[0].bounded_by = Some(BoundedBy::Sender);
+    assert_eq!(load(&run, Limit::SenderCpu), mbit(120.0));
+}
+
+#[test]
+fn a_load_is_relative_to_what_was_received_and_a_lower_one_is_measured_longer() {
+    let low = changed(&udp(), Change::Load { factor: 0.25 }).unwrap();
+    assert_eq!(low.pace, Pace::At(BitRate::from_bps(20_000_000)));
+    assert_eq!(low.stop, Stop::After(Duration::from_secs(4)));
+    let high = changed(&udp(), Change::Load { factor: 1.5 }).unwrap();
+    assert_eq!(high.pace, Pace::At(BitRate::from_bps(120_000_000)));
+    assert_eq!(high.stop, Stop::After(Duration::from_secs(1)));
+}
+
+#[test]
+fn payload_and_streams_are_multiplied() {
+    let half = changed(&udp(), Change::Payload { factor: 0.5 }).unwrap();
+    assert_eq!(half.payload_bytes, ByteCount::new(724));
+    assert_eq!(half.pace, udp().pace);
+    let twice = changed(&udp(), Change::Streams { factor: 2 }).unwrap();
+    assert_eq!(twice.streams, 2);
+}
+
+#[test]
+fn a_buffer_is_relative_to_the_one_that_was_given() {
+    let more = changed(&udp(), Change::ReceiveBuffer { factor: 8.0 }).unwrap();
+    // 32 768 were given, so 16 384 were asked for, or would have been.
+    assert_eq!(
+        more.socket.receive_buffer_bytes,
+        Some(ByteCount::new(131_072))
+    );
+    // A fifth of 100 Mbit/s fills 8 × 32 KiB in about a tenth of a second.
+    assert!(
+        (0.1..0.11).contains(&more.warm_up.as_secs_f64()),
+        "{more:?}"
+    );
+    let more = changed(&udp(), Change::SendBuffer { factor: 2.0 }).unwrap();
+    assert_eq!(more.socket.send_buffer_bytes, Some(ByteCount::new(65_536)));
+    assert_eq!(more.warm_up, Duration::ZERO);
+}
+
+#[test]
+fn a_buffer_that_stays_the_same_is_the_systems_maximum() {
+    let design = design(&udp(), Change::ReceiveBuffer { factor: 8.0 });
+    let pilot = trial(100.0, 2_000);
+    let why = design.took_effect(&pilot, &pilot).unwrap_err().to_string();
+    assert!(why.contains("net.core.rmem_max"), "{why}");
+    let mut larger = pilot.clone();
+    larger.raw = vec![report(Side::Receiver, 262_144)];
+    assert_eq!(design.took_effect(&pilot, &larger), Ok(()));
+}
+
+#[test]
+fn a_thread_moves_to_the_idlest_core_of_its_own_host() {
+    let sender = Change::OtherCore { side: Side::Sender };
+    assert_eq!(changed(&udp(), sender).unwrap().pinning.local, Some(1));
+    let reverse = TestSpec {
+        direction: Direction::Reverse,
+        ..udp()
+    };
+    assert_eq!(changed(&reverse, sender).unwrap().pinning.remote, Some(1));
+}
+
+#[test]
+fn aggregation_sets_both_ends() {
+    let on = changed(&udp(), Change::Aggregation { on: true }).unwrap();
+    assert_eq!(
+        (&*on.datapath.params["gso"], &*on.datapath.params["gro"]),
+        ("true", "true")
+    );
+    let again = changed(&on, Change::Aggregation { on: true }).unwrap_err();
+    assert!(again.to_string().contains("already"), "{again}");
+}
+
+#[test]
+fn the_other_way_is_the_other_way() {
+    let back = changed(&udp(), Change::Reverse).unwrap();
+    assert_eq!(back.direction, Direction::Reverse);
+}
+
+#[test]
+fn what_cannot_be_changed_says_why() {
+    let tiny = TestSpec {
+        payload_bytes: ByteCount::new(40),
+        ..udp()
+    };
+    let receiver = Change::OtherCore {
+        side: Side::Receiver,
+    };
+    let cases = [
+        (tiny, Change::Payload { factor: 0.5 }, "smallest"),
+        (udp(), Change::Payload { factor: 2.0 }, "fragments"),
+        (udp(), receiver, "only one core"),
+        (udp(), Change::Streams { factor: 1000 }, "streams"),
+        (
+            TestSpec::tcp_bulk(),
+            Change::Aggregation { on: true },
+            "datagrams",
+        ),
+    ];
+    for (spec, change, want) in cases {
+        let why = changed(&spec, change).unwrap_err().to_string();
+        assert!(why.contains(want), "{change:?}: {why}");
+    }
+    let design = design(&udp(), Change::ReceiveBuffer { factor: 8.0 });
+    for (pilot, want) in [
+        (trial(100.0, 0), "lost no packet"),
+        (trial(100.0, 1), "to fill"),
+    ] {
+        let why = design.prepare(&pilot).unwrap_err().to_string();
+        assert!(why.contains(want), "{why}");
+    }
+}
+
+#[test]
+fn runs_that_cannot_be_repeated_say_why() {
+    let claim = verdict(Limit::Link, None, Some(test_of(Change::Reverse)));
+    let why = |run: &Run, claim: &Verdict| Design::of(run, claim).unwrap_err().to_string();
+    let mut imported = run_of(RunKind::Udp, &udp());
+    imported.tool.name = "iperf3".to_owned();
+    assert!(why(&imported, &claim).contains("imported from iperf3"));
+    let duplex = TestSpec {
+        direction: Direction::Duplex,
+        ..udp()
+    };
+    assert!(why(&run_of(RunKind::Udp, &duplex), &claim).contains("both ways"));
+    let latency = run_of(RunKind::Latency, &TestSpec::ping_pong(Transport::Udp));
+    assert!(why(&latency, &claim).contains("request/response"));
+    assert!(why(&run_of(RunKind::Demo, &udp()), &claim).contains("parts"));
+    let by_hand = verdict(Limit::Tool, None, None);
+    assert!(why(&run_of(RunKind::Udp, &udp()), &by_hand).contains("look"));
+    let mut empty = run_of(RunKind::Udp, &udp());
+    empty.config.values.clear();
+    assert!(why(&empty, &claim).contains("does not hold the test"));
+}
+
+fn judged(predictions: &[Prediction], pairs: &[(Trial, Trial)]) -> ExperimentOutcome {
+    let test = ExperimentTest {
+        change: Change::Load { factor: 0.95 },
+        predictions: predictions.to_vec(),
+    };
+    judge(&test, None, pairs)
+}
+
+#[test]
+fn loss_that_goes_away_is_told_from_loss_that_stays() {
+    let gone = [Prediction::at_most(Quantity::LossRatio, 0.1)];
+    let pair = |before, after| (trial(100.0, before), trial(95.0, after));
+    let cured = judged(&gone, &[pair(900, 0), pair(950, 1), pair(880, 0)]);
+    assert_eq!(cured.answer, Answer::Agreed, "{}", told(&cured));
+    let stays = judged(&gone, &[pair(900, 800), pair(950, 900), pair(880, 870)]);
+    assert_eq!(stays.answer, Answer::Disagreed, "{}", told(&stays));
+    // Nothing was lost in the baseline either: that is no confirmation.
+    let never = judged(&gone, &[pair(0, 0), pair(0, 0), pair(0, 0)]);
+    assert_eq!(never.answer, Answer::Disagreed, "{}", told(&never));
+}
+
+#[test]
+fn one_pair_shows_nothing() {
+    let rises = [Prediction::at_least(Quantity::ReceivedRate, 1.3)];
+    let outcome = judged(&rises, &[(trial(50.0, 0), trial(100.0, 0))]);
+    assert_eq!(outcome.answer, Answer::Undecided);
+    assert!(told(&outcome).contains("no interval from one pair"));
+}
+
+#[test]
+fn one_false_prediction_of_two_is_enough() {
+    let both = [
+        Prediction::at_least(Quantity::ReceivedRate, 1.3),
+        Prediction::at_most(Quantity::LossRatio, 0.5),
+    ];
+    let pair = || (trial(50.0, 100), trial(100.0, 200));
+    let outcome = judged(&both, &[pair(), pair(), pair()]);
+    assert_eq!(outcome.observed[0].came_true, Some(true));
+    assert_eq!(outcome.observed[1].came_true, Some(false));
+    assert_eq!(outcome.answer, Answer::Disagreed);
+}
+
+#[test]
+fn a_sender_that_falls_short_refutes_only_claims_about_itself() {
+    let wire = Prediction::within(Quantity::WireRate, 0.9, 1.1);
+    let mut short = trial(50.0, 0);
+    short.intended_load = Some(BitRate::from_bps(100_000_000));
+    let pairs = [
+        (trial(100.0, 0), short.clone()),
+        (trial(101.0, 0), short.clone()),
+        (trial(99.0, 0), short),
+    ];
+    let test = ExperimentTest {
+        change: Change::Payload { factor: 0.5 },
+        predictions: vec![wire],
+    };
+    let outcome = judge(&test, None, &pairs);
+    assert_eq!(outcome.answer, Answer::Undecided);
+    assert!(
+        told(&outcome).contains("could not offer"),
+        "{}",
+        told(&outcome)
+    );
+    let sender = judge(&test, Some(Side::Sender), &pairs);
+    assert_eq!(sender.answer, Answer::Disagreed);
+}
+
+#[test]
+fn invalid_trials_and_what_was_not_recorded_are_said() {
+    let rises = [
+        Prediction::at_least(Quantity::ReceivedRate, 1.3),
+        Prediction::at_most(Quantity::Delay, 0.5),
+    ];
+    let mut bad = trial(100.0, 0);
+    bad.valid = false;
+    let good = || (trial(50.0, 0), trial(100.0, 0));
+    let outcome = judged(&rises, &[good(), good(), (trial(50.0, 0), bad)]);
+    assert_eq!((outcome.pairs, outcome.answer), (2, Answer::Undecided));
+    let words = told(&outcome);
+    assert!(words.contains("1 pair with an invalid trial"), "{words}");
+    assert!(
+        words.contains("delay under load was not recorded"),
+        "{words}"
+    );
+}
+
+/// The answer of an experiment as the lab runs it: looks from [`FIRST_LOOK`] pairs on.
+fn sequential(random: &mut Random, truth: f64, noise: f64, prediction: Prediction) -> Answer {
+    let mut pairs = Vec::new();
+    loop {
+        let rate = |random: &mut Random, mean: f64| mean * (noise * random.normal()).exp();
+        pairs.push((
+            trial(rate(random, 100.0), 0),
+            trial(rate(random, 100.0 * truth), 0),
+        ));
+        if pairs.len() < FIRST_LOOK as usize {
+            continue;
+        }
+        let answer = judged(&[prediction], &pairs).answer;
+        if answer != Answer::Undecided || pairs.len() >= MOST_PAIRS as usize {
+            return answer;
+        }
+    }
+}
+
+/// Shares of agreed and disagreed among 2000 experiments.
+fn shares(truth: f64, noise: f64, prediction: Prediction) -> (f64, f64) {
+    let mut random = Random::new(11);
+    let answers: Vec<Answer> = (0..2000)
+        .map(|_| sequential(&mut random, truth, noise, prediction))
+        .collect();
+    let share = |wanted: Answer| {
+        let n = answers.iter().filter(|answer| **answer == wanted).count();
+        Ratio::of(n as u64, answers.len() as u64).get()
+    };
+    (share(Answer::Agreed), share(Answer::Disagreed))
+}
+
+/// The worst case of a false alarm: the truth is right on the bound.
+#[test]
+fn false_alarms_are_as_rare_as_stated() {
+    let rises = Prediction::at_least(Quantity::ReceivedRate, 1.3);
+    let (agreed, disagreed) = shares(1.3, 0.05, rises);
+    assert!(agreed < 0.06 && disagreed < 0.06, "{agreed} {disagreed}");
+    assert!(agreed > 0.02 && disagreed > 0.02, "{agreed} {disagreed}");
+    // Ratios of two trials spread by √2 × 5 %: twice that off the bound.
+    let off = (2.0 * 0.05 * std::f64::consts::SQRT_2).exp();
+    let (agreed, _) = shares(1.3 / off, 0.05, rises);
+    assert!(agreed < 0.001, "{agreed}");
+    let (_, disagreed) = shares(1.3 * off, 0.05, rises);
+    assert!(disagreed < 0.001, "{disagreed}");
+}
+
+/// With a twentieth of noise, a doubled rate and an unchanged one are told apart.
+#[test]
+fn true_and_false_claims_are_decided() {
+    let rises = Prediction::at_least(Quantity::ReceivedRate, 1.3);
+    let (agreed, _) = shares(2.0, 0.05, rises);
+    assert!(agreed > 0.99, "{agreed}");
+    let (_, disagreed) = shares(1.0, 0.05, rises);
+    assert!(disagreed > 0.99, "{disagreed}");
+}
+
+proptest! {
+    /// Whatever the trials, an answer follows from the observations, and words can be made of it.
+    #[test]
+    fn the_answer_follows_from_the_observations(
+        pairs in prop::collection::vec(((0.0..1e6f64, 0..10_000u64), (0.0..1e6f64, 0..10_000u64)), 0..8),
+        low in prop::option::of(0.0..10.0f64), high in prop::option::of(0.0..10.0f64), relative: bool,
+    ) {
+        let pairs: Vec<_> = pairs
+            .into_iter()
+            .map(|(a, b)| (trial(a.0, a.1), trial(b.0, b.1)))
+            .collect();
+        let predictions: Vec<Prediction> = Quantity::ALL
+            .into_iter()
+            .map(|quantity| Prediction { quantity, relative, at_least: low, at_most: high })
+            .collect();
+        let outcome = judged(&predictions, &pairs);
+        let any_false = outcome.observed.iter().any(|seen| seen.came_true == Some(false));
+        prop_assert_eq!(outcome.answer == Answer::Disagreed, any_false);
+        if outcome.answer == Answer::Agreed {
+            prop_assert!(outcome.observed.iter().all(|seen| seen.came_true == Some(true)));
+            prop_assert_eq!(outcome.observed.len(), predictions.len());
+        }
+        prop_assert!(told(&outcome).starts_with(outcome.answer.as_str()));
+    }
+}

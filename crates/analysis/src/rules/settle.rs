@@ -1,0 +1,190 @@
+//! What a run's experiments do to what the rules found.
+
+use crate::experiment::told;
+use linerate_model::run::{
+    Answer, Confidence, Experiment, ExperimentRecord, Finding, Limit, RuleOutcome, Verdict,
+};
+
+/// Puts the outcome of each experiment beside the finding that it was about.
+pub(super) fn apply(records: &[ExperimentRecord], findings: &mut [Finding]) {
+    for record in records {
+        let about = findings
+            .iter_mut()
+            .filter_map(|finding| match &mut finding.outcome {
+                RuleOutcome::Found { verdict } => Some(verdict),
+                _ => None,
+            })
+            .find(|verdict| verdict.limit == record.limit && verdict.side == record.side);
+        if let Some(verdict) = about {
+            settle(verdict, &record.experiment);
+        }
+    }
+}
+
+fn settle(verdict: &mut Verdict, experiment: &Experiment) {
+    verdict.experiment = Some(Box::new(experiment.clone()));
+    let Some(outcome) = &experiment.outcome else {
+        return;
+    };
+    match outcome.answer {
+        Answer::Agreed => verdict.confidence = Confidence::Confirmed,
+        Answer::Undecided => {}
+        Answer::Disagreed => {
+            verdict.confidence = Confidence::Weak;
+            verdict.evidence.push(format!(
+                "An experiment refutes it ({}): {}.",
+                experiment.change,
+                told(outcome)
+            ));
+        }
+    }
+}
+
+/// Whether an experiment disagreed with it.
+pub(super) fn is_refuted(verdict: &Verdict) -> bool {
+    let outcome = verdict.experiment.as_ref().and_then(|e| e.outcome.as_ref());
+    outcome.is_some_and(|outcome| outcome.answer == Answer::Disagreed)
+}
+
+/// The verdict when experiments refuted everything that was found.
+pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
+    let refuted: Vec<&Verdict> = findings
+        .iter()
+        .filter_map(|finding| match &finding.outcome {
+            RuleOutcome::Found { verdict } => Some(verdict),
+            _ => None,
+        })
+        .filter(|verdict| is_refuted(verdict))
+        .collect();
+    let first = refuted.first()?;
+    let names: Vec<&str> = refuted.iter().map(|v| v.limit.as_str()).collect();
+    let evidence = refuted.iter().filter_map(|v| v.evidence.last().cloned());
+    Some(Verdict {
+        limit: Limit::Unknown,
+        side: None,
+        share_ratio: None,
+        confidence: Confidence::Weak,
+        claim: format!(
+            "What limits is not known: the run looked like {}, but the experiment on it disagreed.",
+            names.join(" or ")
+        ),
+        evidence: evidence.collect(),
+        experiment: first.experiment.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::run::{
+        Change, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity, Run,
+    };
+    use linerate_model::spec::Side;
+    use linerate_model::{Estimate, Interval};
+    use serde_json::json;
+
+    /// TCP that waited for the window and, less, for its send buffer.
+    fn run() -> Run {
+        serde_json::from_value(json!({
+            "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
+            "tool": {"name": "linerate"}, "config": {},
+            "trials": [{
+                "index": 0, "transport": "tcp", "direction": "forward", "valid": true,
+                "offered_bps": 20_000_000, "received_bps": 20_000_000, "duration_s": 2.0,
+                "tcp": {"busy_ratio": 1.0, "rwnd_limited_ratio": 0.6, "sndbuf_limited_ratio": 0.3}
+            }]
+        }))
+        .unwrap()
+    }
+
+    fn record(limit: Limit, side: Side, answer: Answer) -> ExperimentRecord {
+        let prediction = Prediction::at_least(Quantity::ReceivedRate, 1.3);
+        let mut experiment = Experiment::from(ExperimentTest {
+            change: Change::ReceiveBuffer { factor: 2.0 },
+            predictions: vec![prediction],
+        });
+        experiment.outcome = Some(ExperimentOutcome {
+            answer,
+            pairs: 5,
+            observed: vec![Observed {
+                prediction,
+                estimate: Estimate {
+                    point: 1.01,
+                    interval: Some(Interval {
+                        low: 0.99,
+                        high: 1.03,
+                    }),
+                    confidence_ratio: 0.95,
+                    n: 5,
+                },
+                came_true: None,
+            }],
+            notes: Vec::new(),
+        });
+        ExperimentRecord {
+            limit,
+            side: Some(side),
+            started: None,
+            experiment,
+            trials: Vec::new(),
+        }
+    }
+
+    fn verdict(records: &[(Limit, Side, Answer)]) -> Verdict {
+        let mut run = run();
+        let record = |&(limit, side, answer): &_| record(limit, side, answer);
+        run.experiments = records.iter().map(record).collect();
+        super::super::diagnose(&run).0
+    }
+
+    const WINDOW: (Limit, Side) = (Limit::ReceiverWindow, Side::Receiver);
+    const BUFFER: (Limit, Side) = (Limit::SenderBuffer, Side::Sender);
+
+    #[test]
+    fn without_experiments_nothing_is_confirmed() {
+        let verdict = verdict(&[]);
+        assert_eq!(
+            (verdict.limit, verdict.confidence),
+            (Limit::ReceiverWindow, Confidence::Supported)
+        );
+    }
+
+    #[test]
+    fn what_agreed_is_confirmed() {
+        let verdict = verdict(&[(WINDOW.0, WINDOW.1, Answer::Agreed)]);
+        assert_eq!(
+            (verdict.limit, verdict.confidence),
+            (Limit::ReceiverWindow, Confidence::Confirmed)
+        );
+    }
+
+    #[test]
+    fn what_is_undecided_stays_supported() {
+        let verdict = verdict(&[(WINDOW.0, WINDOW.1, Answer::Undecided)]);
+        assert_eq!(
+            (verdict.limit, verdict.confidence),
+            (Limit::ReceiverWindow, Confidence::Supported)
+        );
+        assert!(verdict.experiment.unwrap().outcome.is_some());
+    }
+
+    #[test]
+    fn what_was_refuted_makes_room_for_the_next() {
+        let refuted = (WINDOW.0, WINDOW.1, Answer::Disagreed);
+        let next = verdict(&[refuted]);
+        assert_eq!(
+            (next.limit, next.confidence),
+            (Limit::SenderBuffer, Confidence::Supported)
+        );
+        let none = verdict(&[refuted, (BUFFER.0, BUFFER.1, Answer::Disagreed)]);
+        assert_eq!(
+            (none.limit, none.confidence),
+            (Limit::Unknown, Confidence::Weak)
+        );
+        assert!(
+            none.claim.contains("receiver-window or sender-buffer"),
+            "{none:?}"
+        );
+        assert!(none.evidence[0].contains("1.01 times"), "{none:?}");
+    }
+}
