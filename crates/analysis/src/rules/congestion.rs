@@ -3,9 +3,9 @@
 use super::evidence::{Delays, Evidence, Need, Regime};
 use super::path_loss::window_share;
 use super::receiver_window::LEAST_SHARE;
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Confidence, Experiment, Limit, Trial};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
 
 /// Throughput follows congestion window / RTT, not the link.
@@ -273,6 +273,15 @@ fn keeps_growing(evidence: &Evidence<'_>) -> bool {
     known > 0 && known * 2 > subject.len()
 }
 
+/// Two windows carry more than one where a window is the limit; two streams through one full link, or
+/// into one busy receiver, share what one had.
+fn more_windows() -> Experiment {
+    proof(
+        Change::Streams { factor: 2 },
+        [Prediction::at_least(Quantity::ReceivedRate, 1.3)],
+    )
+}
+
 fn case(
     share: Option<f64>,
     confidence: Confidence,
@@ -286,10 +295,7 @@ fn case(
         confidence,
         claim,
         evidence,
-        experiment: Experiment::in_words(
-            "repeat with two and four streams, or with another congestion control",
-            "the rates of the streams add up if each one's window is the limit",
-        ),
+        experiment: more_windows(),
     }
     .found()
 }

@@ -1,8 +1,10 @@
 //! Nothing saturated: what was asked for was carried.
 
 use super::evidence::{Delays, Evidence, Need, Regime};
-use super::{Case, Rule, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Delay, DelayOf, Experiment, Limit, RuleOutcome, Trial};
+use super::{Case, Rule, clear, not_evaluated, proof, words};
+use linerate_model::run::{
+    Change, Confidence, Delay, DelayOf, Experiment, Limit, Prediction, Quantity, RuleOutcome, Trial,
+};
 use linerate_model::{BitRate, PacketCount};
 
 /// Everything that was intended was offered and arrived.
@@ -102,9 +104,19 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
             words::rate(intended)
         ),
         evidence: figures,
-        experiment: Experiment::in_words("double the intended load, or search with `linerate saturate`", "the received rate grows with the intended load"),
+        experiment: more_load(evidence.is_tcp()),
     }
     .found()
+}
+
+/// A quarter more than what passed passes too, as long as nothing saturates; anything that limits
+/// at the load that was carried holds the rate or loses packets.
+fn more_load(tcp: bool) -> Experiment {
+    let mut predictions = vec![Prediction::at_least(Quantity::ReceivedRate, 1.2)];
+    if !tcp {
+        predictions.push(Prediction::at_most(Quantity::LossRatio, 0.001).absolute());
+    }
+    proof(Change::Load { factor: 1.25 }, predictions)
 }
 
 /// Request/response at rest loads nothing; what can be said is how long it took, and how load changed that.

@@ -1,9 +1,9 @@
 //! A policer: packets above a rate are dropped at once, without waiting in a queue.
 
 use super::evidence::{Bucket, Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Confidence, Experiment, Limit, Place};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
 
 /// Something in the path drops what exceeds a rate.
 pub(super) struct Policer;
@@ -59,6 +59,18 @@ impl Rule for Policer {
         };
         decide(evidence, plateau, &placed, (delays, bucket))
     }
+}
+
+/// Just below its rate a policer drops nothing, and the delay does not fall, since no queue stood. A
+/// link's queue drains at that load; loss on the path stays.
+fn below_the_rate() -> Experiment {
+    proof(
+        Change::Load { factor: 0.95 },
+        [
+            Prediction::at_most(Quantity::LossRatio, 0.1),
+            Prediction::at_least(Quantity::Delay, 0.3),
+        ],
+    )
 }
 
 fn decide(
@@ -117,7 +129,7 @@ fn decide(
             placed.figure(&[Place::Network])
         ),
         evidence: figures,
-        experiment: Experiment::in_words("send the same load in bursts of 64 packets with pauses between", "a policer passes bursts that fit its bucket at the speed of the line; a link spreads them"),
+        experiment: below_the_rate(),
     }
     .found()
 }

@@ -1,8 +1,8 @@
 //! The receiver's softnet backlog: packets arrived faster than the soft interrupt took them.
 
 use super::evidence::{Evidence, Need};
-use super::{Case, Rule, RuleOutcome, place};
-use linerate_model::run::{Confidence, Experiment, Limit, Place};
+use super::{Case, Rule, RuleOutcome, place, proof};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// Packets were dropped because the softnet backlog was full.
@@ -39,10 +39,16 @@ impl Rule for ReceiverBacklog {
                 "Counted by {}.",
                 placed.source(Place::ReceiverBacklog)
             )],
-            experiment: Experiment::in_words(
-                "raise net.core.netdev_max_backlog tenfold on the receiver",
-                "softnet drops become fewer, unless the core that serves the interface is busy all the time",
-            ),
+            experiment: fewer_packets(),
         })
     }
+}
+
+/// The backlog counts packets, not bytes: datagrams that travel as one need one place in it. A link, a
+/// policer and a socket's buffer count bytes, and lose as much as before.
+fn fewer_packets() -> Experiment {
+    proof(
+        Change::Aggregation { on: true },
+        [Prediction::at_most(Quantity::LossRatio, 0.5)],
+    )
 }

@@ -1,8 +1,8 @@
 //! The receiver's socket: packets arrived and found the socket's buffer full.
 
 use super::evidence::{Evidence, Need, Reader};
-use super::{Case, Rule, RuleOutcome, place};
-use linerate_model::run::{Confidence, Experiment, Limit, Place};
+use super::{Case, Rule, RuleOutcome, place, proof};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// Packets were dropped at the receiving socket.
@@ -52,11 +52,18 @@ impl Rule for ReceiverSocket {
                     placed.figure(&[Place::ReceiverSocket])
                 ),
                 evidence: figures,
-                experiment: Experiment::in_words(
-                    "double the receive buffer, or read faster (another core, `--wait spin`)",
-                    "drops at the socket become fewer; if the reader is slower than the load for good, only a faster reader helps",
-                ),
+                experiment: larger_buffer(),
             }
         })
     }
+}
+
+/// Eight times the room holds the bursts that overflow a small buffer. A reader that is too slow for
+/// good fills any buffer, and loss elsewhere does not see it. (The lab waits until the buffer is full
+/// before it counts.)
+fn larger_buffer() -> Experiment {
+    proof(
+        Change::ReceiveBuffer { factor: 8.0 },
+        [Prediction::at_most(Quantity::LossRatio, 0.5)],
+    )
 }

@@ -1,8 +1,8 @@
 //! The sending application: TCP had nothing to send.
 
 use super::evidence::{Cpu, Evidence, Need, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Experiment, Limit};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// The application did not give TCP enough data.
@@ -68,11 +68,17 @@ impl Rule for SenderApp {
                 "The sending application limits: {idle} of the time TCP had nothing to send."
             ),
             evidence: figures,
-            experiment: Experiment::in_words(
-                "send without pauses, in larger writes",
-                "the rate grows until something else limits",
-            ),
+            experiment: larger_writes(),
         }
         .found()
     }
+}
+
+/// Four times as much per write, as often as before, is more to send where writes are what is missing.
+/// A window, a link or a buffer does not carry more for it.
+fn larger_writes() -> Experiment {
+    proof(
+        Change::Payload { factor: 4.0 },
+        [Prediction::at_least(Quantity::ReceivedRate, 1.5)],
+    )
 }

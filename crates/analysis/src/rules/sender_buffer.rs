@@ -2,8 +2,8 @@
 
 use super::evidence::{Evidence, Need, Regime};
 use super::receiver_window::{LEAST_SHARE, queue};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Experiment, Limit};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// The send buffer held no more than what was in flight, or refused datagrams.
@@ -114,6 +114,15 @@ fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
     )
 }
 
+/// Twice the buffer lets twice as much be in flight, and the rate follows. Behind a window, a link or
+/// a busy CPU the buffer only stays full.
+fn larger_buffer() -> Experiment {
+    proof(
+        Change::SendBuffer { factor: 2.0 },
+        [Prediction::at_least(Quantity::ReceivedRate, 1.3)],
+    )
+}
+
 fn found(share: f64, claim: String, evidence: Vec<String>) -> RuleOutcome {
     Case {
         limit: Limit::SenderBuffer,
@@ -122,10 +131,7 @@ fn found(share: f64, claim: String, evidence: Vec<String>) -> RuleOutcome {
         confidence: Confidence::Supported,
         claim,
         evidence,
-        experiment: Experiment::in_words(
-            "double the sender's send buffer (`tcp_wmem` or SO_SNDBUF)",
-            "the rate grows; if it stays, what empties the buffer is the limit",
-        ),
+        experiment: larger_buffer(),
     }
     .found()
 }

@@ -1,8 +1,10 @@
 //! The sender's CPU: the sending host could not make packets fast enough.
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Plateau, Regime};
-use super::{Case, Rule, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Experiment, Limit, RuleOutcome};
+use super::{Case, Rule, clear, not_evaluated, proof, words};
+use linerate_model::run::{
+    Change, Confidence, Experiment, Limit, Prediction, Quantity, RuleOutcome,
+};
 use linerate_model::spec::Side;
 
 /// The sending thread had no more CPU time to take.
@@ -43,8 +45,27 @@ impl Rule for SenderCpu {
     }
 }
 
-const CHANGE: &str = "send larger packets or with segmentation offload (`--datapath sockets,gso=true`), or pin the sender to an idle core";
-const EXPECT: &str = "the offered load grows, since each byte then costs less CPU time";
+/// A CPU makes packets, not bytes: of half the size it makes about as many per second. A link or a
+/// policer that pushes back lets nearly twice as many pass. TCP makes its own packets; there a thread that
+/// waits for its core runs freely on another.
+fn proving(evidence: &Evidence<'_>, cpu: &Cpu) -> Experiment {
+    if !evidence.is_tcp() {
+        return proof(
+            Change::Payload { factor: 0.5 },
+            [Prediction::within(Quantity::OfferedPacketRate, 0.75, 1.35)],
+        );
+    }
+    if cpu.is_starved() {
+        return proof(
+            Change::OtherCore { side: Side::Sender },
+            [Prediction::at_least(Quantity::OfferedRate, 1.2)],
+        );
+    }
+    Experiment::in_words(
+        "send from a faster core, or in two streams on two cores",
+        "the offered load grows, since each byte then costs less CPU time",
+    )
+}
 
 fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     // Only a sender with a schedule to keep is known to have suffered from waiting.
@@ -82,7 +103,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
             cpu.reason()
         ),
         evidence: figures,
-        experiment: Experiment::in_words(CHANGE, EXPECT),
+        experiment: proving(evidence, cpu),
     }
     .found()
 }

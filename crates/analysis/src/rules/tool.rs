@@ -133,6 +133,7 @@ fn case(
         confidence,
         claim,
         evidence,
+        // Nothing that this host can change lifts its own ceiling, so linerate cannot run this.
         experiment: Experiment::in_words(
             "send in two streams, or from a faster host",
             "more is offered and more arrives",

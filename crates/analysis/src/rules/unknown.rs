@@ -151,6 +151,7 @@ fn case(
         confidence: Confidence::Weak,
         claim,
         evidence: figures,
+        // No claim, so nothing to predict: people must look further.
         experiment: Experiment::in_words(
             "repeat with linerate at both ends, so that counters and CPU of both are recorded",
             "a rule finds what limits",

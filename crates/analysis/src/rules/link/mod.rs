@@ -4,8 +4,8 @@ mod tcp;
 mod udp;
 
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Experiment, Limit, Place};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, FrameOverhead, Layer};
 
@@ -14,6 +14,9 @@ pub(super) struct Link;
 
 /// Where packets are lost that a link or shaper had no room for.
 const BEFORE_RECEIVER: &[Place] = &[Place::SenderQdisc, Place::SenderNic, Place::Network];
+
+/// A queue that stands keeps at least this share of its delay when only the packets change.
+const QUEUE_LEFT: f64 = 0.3;
 
 /// A link this full is full: the rest are gaps, pauses and other traffic.
 const FULL: f64 = 0.95;
@@ -213,11 +216,33 @@ impl<'a> View<'a> {
             confidence,
             claim,
             evidence: self.figures(),
-            experiment: Experiment::in_words(
-                "halve the payload of each packet, and repeat with two streams",
-                "the rate on the wire (L1) stays the same, in one stream or two, while the payload rate falls by the headers",
-            ),
+            experiment: self.proving(),
         }
+    }
+
+    /// A link carries bits, whoever sends them in whatever packets; a queue that stands before it stays.
+    ///
+    /// Datagrams of half the size fill the wire as before, where a CPU would keep its packets per
+    /// second and so half the rate, and a policer would keep no queue. Twice the TCP streams share the
+    /// same total, where windows would add up and a competing flow would lose its share.
+    fn proving(&self) -> Experiment {
+        let queue = self
+            .delays
+            .filter(|delays| delays.queue_stands())
+            .map(|delays| Prediction::at_least(Quantity::Delay, QUEUE_LEFT * delays.loaded));
+        let (change, rate) = if self.evidence.is_tcp() {
+            let total = Prediction::within(Quantity::ReceivedRate, 0.93, 1.07);
+            (Change::Streams { factor: 2 }, total)
+        } else {
+            // Shapers that count without preamble or headers let a few percent more through at L1.
+            let wire = Prediction::within(Quantity::WireRate, 0.9, 1.1);
+            (Change::Payload { factor: 0.5 }, wire)
+        };
+        let predictions: Vec<Prediction> = [rate]
+            .into_iter()
+            .chain(queue.map(Prediction::absolute))
+            .collect();
+        proof(change, predictions)
     }
 
     fn figures(&self) -> Vec<String> {
