@@ -63,7 +63,7 @@ pub(crate) enum Command {
     /// Run a study: every combination of factors in a plan file, repeated, in random order.
     Run(RunArgs),
     /// Say what limits a stored run, and on what evidence.
-    Explain(OneRun),
+    Explain(ExplainArgs),
     /// Turn logs of other tools into stored runs.
     Import(ImportArgs),
     /// Write a report of stored runs.
@@ -170,6 +170,9 @@ pub(crate) struct TrafficArgs {
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Then run the experiment that the verdict proposes: only what it agrees with is confirmed.
+    #[arg(long)]
+    pub(crate) prove: bool,
 }
 
 /// When and how much: options of single tests.
@@ -286,6 +289,17 @@ pub(crate) struct SaturateArgs {
     /// Most trial time to use in each direction.
     #[arg(long, default_value = "60s", value_parser = parse_duration)]
     pub(crate) budget: Duration,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) run: OneRun,
+    /// Run the experiment that the verdict proposes, against the far end that the run measured, and
+    /// keep its answer with the run.
+    #[arg(long)]
+    pub(crate) prove: bool,
 }
 
 /// Arguments of `run`.

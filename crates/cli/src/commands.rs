@@ -1,13 +1,14 @@
 //! One function per command: arguments in, lab called, result shown.
 
 use crate::args::{
-    Cli, Command, DemoArgs, ExportArgs, ExportFormat, ImportArgs, OneRun, OutputArgs, ReportArgs,
-    RunArgs, ServeArgs,
+    Cli, Command, DemoArgs, ExplainArgs, ExportArgs, ExportFormat, ImportArgs, OneRun, OutputArgs,
+    ReportArgs, RunArgs, ServeArgs,
 };
 use crate::{requests, terminal};
 use anyhow::{Context as _, Result};
 use linerate_lab::access::read_key;
 use linerate_lab::agent::{AgentPlan, serve};
+use linerate_lab::client::Target;
 use linerate_lab::context::Context;
 use linerate_lab::plan::StudyPlan;
 use linerate_lab::run::DemoPlan;
@@ -26,11 +27,17 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
         Command::Serve(args) => serve_until_stopped(cli, args),
         Command::Tcp(args) => {
             let (target, spec) = (requests::target(&args.target)?, requests::tcp(args)?);
-            measured(cli, |context| run::single(context, &target, &spec))
+            measured(cli, |context| {
+                let run = run::single(context, &target, &spec)?;
+                proved(context, &target, run, args.traffic.prove)
+            })
         }
         Command::Udp(args) => {
             let (target, spec) = (requests::target(&args.target)?, requests::udp(args)?);
-            measured(cli, |context| run::single(context, &target, &spec))
+            measured(cli, |context| {
+                let run = run::single(context, &target, &spec)?;
+                proved(context, &target, run, args.traffic.prove)
+            })
         }
         Command::Latency(args) => {
             let (target, plan) = (requests::target(&args.target)?, requests::latency(args)?);
@@ -38,7 +45,10 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
         }
         Command::Saturate(args) => {
             let (target, plan) = (requests::target(&args.target)?, requests::saturate(args)?);
-            measured(cli, |context| run::saturate(context, &target, &plan))
+            measured(cli, |context| {
+                let run = run::saturate(context, &target, &plan)?;
+                proved(context, &target, run, args.traffic.prove)
+            })
         }
         Command::Run(args) => study(cli, args),
         Command::Import(args) => import(cli, args),
@@ -58,6 +68,16 @@ fn measured(cli: &Cli, work: impl FnOnce(&mut Context<'_>) -> Result<Run>) -> Re
         terminal::error(&format!("{} was interrupted; {}", run.id, kept(cli)));
     }
     Ok(verdict_code(&run))
+}
+
+/// The run after its proof, if one is asked for.
+fn proved(context: &mut Context<'_>, target: &Target, run: Run, asked: bool) -> Result<Run> {
+    if !asked {
+        return Ok(run);
+    }
+    let id = run.id.clone();
+    run::prove(context, target, run)
+        .with_context(|| format!("{id} is measured, but the proof of what limits it failed"))
 }
 
 /// What becomes of an interrupted run.
@@ -172,9 +192,16 @@ fn report(cli: &Cli, args: &ReportArgs) -> Result<ExitCode> {
     Ok(ExitCode::Done)
 }
 
-fn explain(cli: &Cli, args: &OneRun) -> Result<ExitCode> {
-    let mut run = archive::load(&open_store(&cli.output)?, &args.run)?;
-    archive::conclude(&mut run);
+fn explain(cli: &Cli, args: &ExplainArgs) -> Result<ExitCode> {
+    let store = open_store(&cli.output)?;
+    let name = &args.run.run;
+    let run = if args.prove {
+        in_context(cli, |context| run::prove_stored(context, &store, name))?
+    } else {
+        let mut run = archive::load(&store, name)?;
+        archive::conclude(&mut run);
+        run
+    };
     if cli.output.json {
         terminal::print_line(&archive::document(std::slice::from_ref(&run))?)?;
     } else {

@@ -332,7 +332,7 @@ pub struct ExperimentOutcome {
 }
 
 /// An experiment that would confirm a claim, and its result once it was run.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Experiment {
     /// What to change.
     pub change: String,
@@ -412,10 +412,7 @@ impl Experiment {
         Self {
             change: change.into(),
             expect: expect.into(),
-            result: None,
-            test: None,
-            outcome: None,
-            not_run: None,
+            ..Self::default()
         }
     }
 }

@@ -68,11 +68,14 @@ const BELOW_BEST: f64 = 0.8;
 impl Design {
     /// The experiment on `verdict`, which is one of `run`.
     pub fn of(run: &Run, verdict: &Verdict) -> Result<Self, NotRun> {
-        if run.source.is_some() || run.tool.name != "linerate" {
-            let tool = run.tool.name.clone();
-            return Err(NotRun::Imported { tool });
+        let mut baseline = repeatable(run)?;
+        if run.kind == RunKind::Saturate {
+            let load = saturating_load(run, baseline.direction, verdict.limit)
+                .ok_or(NotRun::Kind("the search found no load to repeat"))?;
+            baseline.pace = Pace::At(load);
         }
-        let baseline = baseline(run, verdict)?;
+        shorten(&mut baseline, run);
+        validate(&baseline).map_err(|error| NotRun::NoTest(error.to_string()))?;
         let experiment = verdict
             .experiment
             .as_ref()
@@ -89,8 +92,12 @@ impl Design {
     }
 }
 
-/// The test of the run, short, at a load at which what limits shows.
-fn baseline(run: &Run, verdict: &Verdict) -> Result<TestSpec, NotRun> {
+/// The test that `run` made, if it can be made again for an experiment; else why not.
+pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
+    if run.source.is_some() || run.tool.name != "linerate" {
+        let tool = run.tool.name.clone();
+        return Err(NotRun::Imported { tool });
+    }
     match run.kind {
         RunKind::Tcp | RunKind::Udp | RunKind::Saturate => {}
         RunKind::Latency => {
@@ -105,20 +112,13 @@ fn baseline(run: &Run, verdict: &Verdict) -> Result<TestSpec, NotRun> {
         }
     }
     let values = run.config.values.clone().into_iter().collect();
-    let mut spec: TestSpec = serde_json::from_value(Value::Object(values))
+    let spec: TestSpec = serde_json::from_value(Value::Object(values))
         .map_err(|error| NotRun::NoTest(error.to_string()))?;
     if spec.direction == Direction::Duplex {
         return Err(NotRun::Kind(
             "traffic flowed both ways at once, so a change to one way changes the other; test one way at a time",
         ));
     }
-    if run.kind == RunKind::Saturate {
-        let load = saturating_load(run, spec.direction, verdict.limit)
-            .ok_or(NotRun::Kind("the search found no load to repeat"))?;
-        spec.pace = Pace::At(load);
-    }
-    shorten(&mut spec, run);
-    validate(&spec).map_err(|error| NotRun::NoTest(error.to_string()))?;
     Ok(spec)
 }
 

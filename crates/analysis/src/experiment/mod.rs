@@ -21,7 +21,7 @@ mod prepare;
 #[cfg(test)]
 mod tests;
 
-pub use design::{Design, NotRun};
+pub use design::{Design, NotRun, repeatable};
 pub use judge::{judge, told};
 pub use observe::observe;
 

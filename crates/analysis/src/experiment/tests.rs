@@ -69,9 +69,9 @@ fn report(side: Side, buffer: u64) -> EndpointReport {
     EndpointReport {
         side,
         streams: vec![stream],
-        profile: None,
         before: Snapshot::default(),
         after: Snapshot::default(),
+        profile: None,
     }
 }
 

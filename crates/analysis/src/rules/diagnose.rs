@@ -115,8 +115,11 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
         let RuleOutcome::Found { verdict } = &finding.outcome else {
             continue;
         };
+        if settle::is_refuted(verdict) {
+            continue;
+        }
         let score = score(verdict) * weight(verdict, &evidence);
-        if !settle::is_refuted(verdict) && best.is_none_or(|best| score > best.1) {
+        if best.is_none_or(|best| score > best.1) {
             best = Some((verdict, score));
         }
     }

@@ -6,6 +6,7 @@
 //! host = "10.0.0.2"
 //! repetitions = 10
 //! seed = 1
+//! prove = false  # true runs the experiment that each run's verdict proposes
 //!
 //! [defaults]
 //! kind = "udp"
@@ -56,6 +57,8 @@ pub struct StudyPlan {
     pub repetitions: u32,
     /// Seed of the order.
     pub seed: u64,
+    /// Whether each run's verdict is put to the proof.
+    pub prove: bool,
     /// Every combination of levels.
     pub cells: Vec<Cell>,
 }
@@ -88,6 +91,8 @@ struct Study {
     repetitions: Spanned<u32>,
     #[serde(default)]
     seed: u64,
+    #[serde(default)]
+    prove: bool,
 }
 
 fn one() -> Spanned<u32> {
@@ -151,6 +156,7 @@ impl StudyPlan {
             key: None,
             repetitions,
             seed: file.study.seed,
+            prove: file.study.prove,
             cells,
         })
     }
@@ -174,13 +180,17 @@ impl StudyPlan {
     pub fn values(&self) -> BTreeMap<String, Value> {
         let cell = |cell: &Cell| json!({"cell": cell.label, "test": cell.test.values()});
         let order = self.order().into_iter().map(|(_, cell)| cell);
-        BTreeMap::from([
+        let mut values = BTreeMap::from([
             ("host".to_owned(), json!(self.far.to_string())),
             ("repetitions".to_owned(), json!(self.repetitions)),
             ("seed".to_owned(), json!(self.seed)),
             ("cells".to_owned(), self.cells.iter().map(cell).collect()),
             ("order".to_owned(), order.collect()),
-        ])
+        ]);
+        if self.prove {
+            values.insert("prove".to_owned(), json!(true));
+        }
+        values
     }
 }
 

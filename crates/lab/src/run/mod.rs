@@ -2,12 +2,14 @@
 
 mod demo;
 mod latency;
+mod prove;
 mod saturate;
 mod single;
 mod study;
 
 pub use demo::{DemoPlan, demo};
 pub use latency::{LatencyPlan, Load, latency};
+pub use prove::{prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;
 pub use study::study;

@@ -156,7 +156,7 @@ fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {
     Header {
         kind: RunKind::Saturate,
         title: format!("UDP saturation {way} {}", target.far),
-        values: plan.values(),
+        values: crate::describe::with_target(plan.values(), target),
         hosts: client.hosts(),
     }
 }

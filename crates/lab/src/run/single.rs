@@ -17,7 +17,7 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
             Transport::Udp => RunKind::Udp,
         },
         title: title(spec, target),
-        values: crate::describe::values(spec),
+        values: crate::describe::with_target(crate::describe::values(spec), target),
         hosts: client.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;

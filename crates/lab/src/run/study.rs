@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::plan::{Cell, StudyPlan, Test};
 use crate::recorder::{Header, Recorder};
 use crate::run::demo::Scaled;
-use crate::run::{latency, saturate, single};
+use crate::run::{latency, prove, saturate, single};
 use anyhow::{Context as _, Result};
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_model::exit::{ExitCode, Failure};
@@ -84,11 +84,15 @@ fn measure(context: &mut Context<'_>, plan: &StudyPlan, cell: &Cell) -> Result<R
         key: plan.key.clone(),
         ..Target::new(plan.far.clone())
     };
-    match &cell.test {
+    let run = match &cell.test {
         Test::Single(spec) => single(context, &target, spec),
-        Test::Latency(plan) => latency(context, &target, plan),
+        Test::Latency(plan) => return latency(context, &target, plan),
         Test::Saturate(plan) => saturate(context, &target, plan),
+    }?;
+    if plan.prove {
+        return prove(context, &target, run);
     }
+    Ok(run)
 }
 
 fn header(plan: &StudyPlan) -> Header {

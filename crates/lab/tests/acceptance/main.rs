@@ -7,6 +7,7 @@
 
 mod bench_rig;
 mod ledger;
+mod proof;
 mod search;
 
 use linerate_testbed::enter_user_namespace;
@@ -37,6 +38,18 @@ const CASES: &[Case] = &[
     Case {
         name: "a_starved_sender_is_the_limit_and_not_loss",
         run: search::a_starved_sender_is_the_limit_and_not_loss,
+    },
+    Case {
+        name: "a_shaped_link_is_confirmed",
+        run: proof::a_shaped_link_is_confirmed,
+    },
+    Case {
+        name: "a_small_window_is_confirmed",
+        run: proof::a_small_window_is_confirmed,
+    },
+    Case {
+        name: "a_false_verdict_is_refuted",
+        run: proof::a_false_verdict_is_refuted,
     },
 ];
 

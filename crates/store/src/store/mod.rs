@@ -82,6 +82,14 @@ pub struct Summary {
     pub trials: usize,
 }
 
+/// Where a run is.
+enum Located {
+    /// One file.
+    Document(PathBuf),
+    /// A directory of its own.
+    Directory(PathBuf),
+}
+
 impl Store {
     /// Opens the store in `dir`. The directory need not exist: the first run creates it.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
@@ -156,27 +164,44 @@ impl Store {
     /// Loads a run: by a unique beginning of its id, by `last`, or by the path of a run directory or
     /// of a `run.json`.
     pub fn load(&self, id_or_path: &str) -> Result<Run, StoreError> {
+        match self.locate(id_or_path)? {
+            Located::Document(path) => read::document(&path),
+            Located::Directory(path) => read::run(&path),
+        }
+    }
+
+    /// Puts a new version of a finished run in the place of the old one, which `id_or_path` names as for
+    /// [`load`](Self::load). A crash leaves one or the other.
+    pub fn replace(&self, id_or_path: &str, run: &Run) -> Result<(), StoreError> {
+        let path = match self.locate(id_or_path)? {
+            Located::Document(path) => path,
+            Located::Directory(path) => path.join(RUN),
+        };
+        write::document(&path, run)
+    }
+
+    fn locate(&self, id_or_path: &str) -> Result<Located, StoreError> {
         let path = Path::new(id_or_path);
         let is_path = path.components().count() > 1
             || path.extension().is_some_and(|ending| ending == "json");
         if is_path && path.is_file() {
-            return read::document(path);
+            return Ok(Located::Document(path.to_owned()));
         }
         if is_path && path.is_dir() {
-            return read::run(path);
+            return Ok(Located::Directory(path.to_owned()));
         }
         if id_or_path == "last" {
             let newest = self.list()?.pop().ok_or_else(|| StoreError::Empty {
                 store: self.dir.clone(),
             })?;
-            return read::run(&newest.path);
+            return Ok(Located::Directory(newest.path));
         }
         match self.find(id_or_path) {
             // A run directory in the current one.
             Err(StoreError::NotFound { .. }) if path.is_dir() && !id_or_path.is_empty() => {
-                read::run(path)
+                Ok(Located::Directory(path.to_owned()))
             }
-            found => read::run(&found?),
+            found => found.map(Located::Directory),
         }
     }
 

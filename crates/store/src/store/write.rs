@@ -94,6 +94,11 @@ impl RunWriter {
     }
 }
 
+/// Writes a whole run document in the place of another.
+pub(super) fn document(path: &Path, run: &Run) -> Result<(), StoreError> {
+    write_atomically(path, &readable(&run.id, run)?)
+}
+
 /// Trials are in the log, or in the finished document.
 fn without_trials(run: &Run) -> Run {
     Run {

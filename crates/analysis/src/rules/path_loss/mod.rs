@@ -42,6 +42,15 @@ impl Rule for PathLoss {
     }
 }
 
+/// Loss that does not come from load stays at a quarter of it; that of a full link, a policer or a slow
+/// receiver goes away. The factor of two leaves room for chance: a hundred lost packets are enough.
+fn lighter_load() -> Experiment {
+    proof(
+        Change::Load { factor: 0.25 },
+        [Prediction::within(Quantity::LossRatio, 0.5, 2.0)],
+    )
+}
+
 fn case(
     confidence: Confidence,
     share: Option<f64>,
@@ -58,13 +67,4 @@ fn case(
         experiment: lighter_load(),
     }
     .found()
-}
-
-/// Loss that does not come from load stays at a quarter of it; that of a full link, a policer or a slow
-/// receiver goes away. The factor of two leaves room for chance: a hundred lost packets are enough.
-fn lighter_load() -> Experiment {
-    proof(
-        Change::Load { factor: 0.25 },
-        [Prediction::within(Quantity::LossRatio, 0.5, 2.0)],
-    )
 }

@@ -1,0 +1,111 @@
+//! Verdicts that experiments confirm, and one that they refute.
+
+use crate::bench_rig::Rig;
+use linerate_lab::run::{prove, single};
+use linerate_model::run::{Answer, Confidence, Limit, Part, Run, Verdict};
+use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
+use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_testbed::LinkConfig;
+use std::time::Duration;
+
+fn shaped() -> LinkConfig {
+    LinkConfig {
+        rate: Some(BitRate::from_bps(100_000_000)),
+        ..LinkConfig::default()
+    }
+}
+
+fn tcp(seconds: u64) -> TestSpec {
+    TestSpec {
+        stop: Stop::After(Duration::from_secs(seconds)),
+        ..TestSpec::tcp_bulk()
+    }
+}
+
+fn small_window() -> TestSpec {
+    TestSpec {
+        socket: SocketChoice {
+            receive_buffer_bytes: Some(ByteCount::new(64 * 1024)),
+            ..SocketChoice::default()
+        },
+        ..tcp(2)
+    }
+}
+
+/// Measures and proves, after `doctor` had its way with the run.
+fn proved(rig: &Rig, spec: TestSpec, doctor: fn(&mut Run)) -> Run {
+    rig.run(move |context, target| {
+        let mut run = single(context, target, &spec)?;
+        doctor(&mut run);
+        prove(context, target, run)
+    })
+}
+
+#[track_caller]
+fn confirmed(run: &Run, limit: Limit) {
+    let verdict = run.verdict.as_ref().unwrap();
+    assert_eq!(
+        (verdict.limit, verdict.confidence),
+        (limit, Confidence::Confirmed),
+        "{verdict:#?}"
+    );
+    let record = &run.experiments[0];
+    let count = |part| record.trials.iter().filter(|t| t.part == part).count();
+    let pairs = record.experiment.outcome.as_ref().unwrap().pairs;
+    assert_eq!(count(Part::Pilot), 1);
+    assert_eq!(count(Part::Baseline), count(Part::Changed));
+    assert!(count(Part::Changed) >= pairs as usize);
+    assert_eq!(run.trials.len(), 1, "the run's own trials stay apart");
+}
+
+/// Datagrams in excess of the link, and TCP that fills it.
+pub(crate) fn a_shaped_link_is_confirmed() {
+    let rig = Rig::shaped(shaped());
+    let datagrams = TestSpec {
+        stop: Stop::After(Duration::from_secs(2)),
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(120_000_000)))
+    };
+    confirmed(&proved(&rig, datagrams, |_| {}), Limit::Link);
+    confirmed(&proved(&rig, tcp(3), |_| {}), Limit::Link);
+    rig.close();
+}
+
+/// 128 KiB in flight over a round trip of 20 ms.
+pub(crate) fn a_small_window_is_confirmed() {
+    let rig = Rig::shaped(LinkConfig {
+        delay: Duration::from_millis(10),
+        ..LinkConfig::default()
+    });
+    confirmed(&proved(&rig, small_window(), |_| {}), Limit::ReceiverWindow);
+    rig.close();
+}
+
+/// A full link whose run is made to look as if the window were the limit: the window is doubled in
+/// vain, and what was seen is said.
+pub(crate) fn a_false_verdict_is_refuted() {
+    let rig = Rig::shaped(shaped());
+    let run = proved(&rig, tcp(3), |run| {
+        let tcp = run.trials[0].tcp.as_mut().unwrap();
+        tcp.rwnd_limited_ratio = Some(Ratio::clamped(0.9));
+        tcp.sndbuf_limited_ratio = Some(Ratio::ZERO);
+        tcp.srtt_mean_ns = tcp.min_rtt_ns;
+        for side in &mut run.trials[0].raw {
+            for stream in &mut side.streams {
+                stream.tcp.clear();
+            }
+        }
+    });
+    let about = |limit| {
+        let record = run.experiments.iter().find(|r| r.limit == limit);
+        record.and_then(|r| r.experiment.outcome.as_ref())
+    };
+    let answer = about(Limit::ReceiverWindow).map(|outcome| outcome.answer);
+    let verdict: &Verdict = run.verdict.as_ref().unwrap();
+    assert_eq!(answer, Some(Answer::Disagreed), "{:#?}", run.experiments);
+    assert_ne!(verdict.limit, Limit::ReceiverWindow, "{verdict:#?}");
+    assert_ne!(verdict.confidence, Confidence::Confirmed, "{verdict:#?}");
+    let found = run.findings.iter().find(|f| f.rule == "receiver-window");
+    let text = serde_json::to_string(&found).unwrap();
+    assert!(text.contains("An experiment refutes it"), "{text}");
+    rig.close();
+}
