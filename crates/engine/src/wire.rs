@@ -54,6 +54,10 @@ impl Kind {
     }
 }
 
+/// Where the kind is in a datagram's header, and what it is in counted ones; the token is before it,
+/// in the first four bytes, big-endian.
+pub const COUNTED_MARK: (u8, u8) = (5, Kind::Counted.code());
+
 /// A datagram's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {

@@ -1,11 +1,13 @@
 //! This end's part of one test: its endpoints, from sockets to reports.
 
 use anyhow::Result;
+use linerate_engine::wire::COUNTED_MARK;
 use linerate_engine::{EndpointPlan, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
-use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::signals::DROPS_WATCHED;
+use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
-use linerate_observe::Observer;
+use linerate_observe::{DropWatch, Mark, Observer};
 use linerate_sys::clock::MonoClock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -44,6 +46,52 @@ struct Endpoint {
 pub(crate) struct Endpoints {
     parts: Vec<Endpoint>,
     before: Option<Snapshot>,
+    drops: Drops,
+}
+
+/// The kernel's reasons for dropping this test's datagrams.
+enum Drops {
+    /// Not yet, or none: only packets of numbered datagrams carry the test's token.
+    Unwatched(Option<Mark>),
+    /// Counted since the start.
+    Watched(DropWatch),
+    /// Not counted, and why.
+    Missing(String),
+}
+
+impl Drops {
+    fn of(spec: &TestSpec, token: u32) -> Self {
+        let (byte_at, byte) = COUNTED_MARK;
+        let mark = Mark {
+            word: token.to_be_bytes(),
+            byte_at,
+            byte,
+        };
+        let is_marked = spec.transport == Transport::Udp && spec.workload == "datagrams";
+        if is_marked && spec.datapath.params.contains_key("gso") {
+            return Self::Missing("with gso one drop may be of many datagrams".to_owned());
+        }
+        Self::Unwatched(is_marked.then_some(mark))
+    }
+
+    fn start(&mut self) {
+        if let Self::Unwatched(Some(mark)) = self {
+            *self = match DropWatch::open(*mark) {
+                Ok(watch) => Self::Watched(watch),
+                Err(why) => Self::Missing(why),
+            };
+        }
+    }
+
+    fn read(&self, into: &mut Snapshot) {
+        match self {
+            Self::Unwatched(_) => {}
+            Self::Watched(watch) => watch.read(into),
+            Self::Missing(why) => {
+                into.missing.insert(DROPS_WATCHED.to_owned(), why.clone());
+            }
+        }
+    }
 }
 
 impl Endpoints {
@@ -95,6 +143,7 @@ impl Endpoints {
         Ok(Self {
             parts,
             before: None,
+            drops: Drops::of(spec, token),
         })
     }
 
@@ -120,7 +169,10 @@ impl Endpoints {
     /// Starts every endpoint of `side`; the first start of a test reads the host's counters.
     pub(crate) fn start(&mut self, side: Side, observer: &Observer) -> Result<()> {
         if self.before.is_none() {
-            self.before = Some(observer.snapshot(MonoClock.now()));
+            self.drops.start();
+            let mut before = observer.snapshot(MonoClock.now());
+            self.drops.read(&mut before);
+            self.before = Some(before);
         }
         for part in self.parts.iter_mut().filter(|part| part.side == side) {
             part.stage = match part.stage.take() {
@@ -205,7 +257,8 @@ impl Endpoints {
         if !all_done {
             return None;
         }
-        let after = observer.snapshot(MonoClock.now());
+        let mut after = observer.snapshot(MonoClock.now());
+        self.drops.read(&mut after);
         let before = self.before.clone().unwrap_or_default();
         let report = |part: Endpoint| match part.stage {
             Some(Stage::Done(streams)) => Some(EndpointReport {

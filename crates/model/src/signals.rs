@@ -150,6 +150,21 @@ pub fn per_core(core: u32, part: &str) -> String {
     format!("cpu.{core}.{part}")
 }
 
+/// 1 where the kernel's drop reasons are counted during a test of numbered datagrams, see [`own_drops`]
+/// and [`all_drops`]; else among the missing, with the reason.
+pub const DROPS_WATCHED: &str = "drops.watched";
+
+/// Counted datagrams of the test that the kernel dropped for `reason` (`QDISC_DROP`) in the network
+/// namespace of this host, from the test's start on (tracepoint `skb:kfree_skb`); absent while zero.
+pub fn own_drops(reason: &str) -> String {
+    format!("drops.own.{reason}")
+}
+
+/// All packets that the kernel dropped for `reason` there, those of [`own_drops`] included.
+pub fn all_drops(reason: &str) -> String {
+    format!("drops.all.{reason}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod collectors;
+mod drops;
 mod error;
 mod history;
 mod host_view;
@@ -27,6 +28,7 @@ mod sysfs;
 mod text;
 
 pub use collectors::Collector;
+pub use drops::{DropWatch, Mark};
 pub use error::ReadError;
 pub use history::Backwards;
 pub use host_view::{HostView, Scope};

@@ -8,6 +8,7 @@
 )]
 
 pub mod affinity;
+pub mod bpf;
 pub mod clock;
 pub mod ethtool;
 pub mod failure;

@@ -1,5 +1,6 @@
 //! What the host-wide counters of one end say about lost datagrams.
 
+use super::reasons::{BEFORE_QUEUE, IN_BACKLOG, IN_QUEUE, Reasons};
 use linerate_model::PacketCount;
 use linerate_model::run::{Packets, Place};
 use linerate_model::sample::{EndpointReport, StreamReport};
@@ -29,7 +30,7 @@ impl Claim {
             _ => "",
         };
         let scope = if self.at_least == self.at_most {
-            "no other UDP was sent on that host: exact"
+            "the test's own: exact"
         } else {
             "host-wide: an upper bound"
         };
@@ -68,21 +69,24 @@ impl Host {
             .zip(gained(report, signal::UDP_OUT_DATAGRAMS))
             .map(|(failed, went)| failed.saturating_add(went).saturating_sub(sent));
         let parts = split(errors, queue.unwrap_or(0), device.unwrap_or(0));
+        let reasons = Reasons::of(report);
         let own = |part: u64| match others {
             Some(others) if parts.synchronous => part.saturating_sub(others),
             _ => 0,
         };
+        let queue = (own(parts.queue), parts.queue);
+        let socket = (own(parts.socket), parts.socket);
         host.put(
             report,
             Place::SenderQdisc,
             signal::QDISC_DROPPED,
-            (own(parts.queue), parts.queue),
+            reasons.refine(queue, IN_QUEUE),
         );
         host.put(
             report,
             Place::SenderSocket,
             signal::UDP_SNDBUF_ERRORS,
-            (own(parts.socket), parts.socket),
+            reasons.refine(socket, BEFORE_QUEUE),
         );
         host.put(
             report,
@@ -126,11 +130,12 @@ impl Host {
             (0, alone),
         );
         host.claim(report, Place::ReceiverNic, signal::NIC_RX_ERRORS, 0);
+        let reasons = Reasons::of(report);
         host.put(
             report,
             Place::ReceiverBacklog,
             signal::SOFTNET_DROPPED,
-            (0, shared),
+            reasons.refine((0, shared), IN_BACKLOG),
         );
         // Where the test's own sockets count for themselves, the host's count holds only others' beside.
         if own_overflows.is_none() {
@@ -138,7 +143,12 @@ impl Host {
         }
         host.claim(report, Place::Network, signal::UDP_CSUM_ERRORS, 0);
         host.claim(report, Place::Unknown, signal::UDP_NO_PORTS, 0);
-        host.filtered = filtered(report);
+        // With the reasons, what was filtered of the test's own is known datagram by datagram.
+        host.filtered = if reasons.are_known() {
+            0
+        } else {
+            filtered(report)
+        };
         let got = [packets.received, packets.duplicated]
             .into_iter()
             .flatten()

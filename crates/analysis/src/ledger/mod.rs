@@ -15,11 +15,13 @@
 //!   what its peer dropped on arrival: `veth_xmit`
 
 mod counters;
+mod reasons;
 
 use counters::{Claim, Host};
 use linerate_model::PacketCount;
 use linerate_model::run::{LedgerEntry, Packets, Place};
 use linerate_model::sample::{EndpointReport, StreamReport};
+use reasons::Reasons;
 
 /// Places what `packets` lost, from the counters of both ends over the trial.
 ///
@@ -42,6 +44,12 @@ pub fn place(
         sum(receiver, |stream| stream.sequence.map(|s| s.too_old)).unwrap_or(0),
         "came so late that it could not be told from a duplicate: perhaps not lost",
     );
+    for (reason, count) in receiver.map_or_else(Vec::new, |report| Reasons::of(report).unplaced()) {
+        let why = format!(
+            "dropped on the receiver's host: {reason} (kernel's drop reasons, the test's own datagrams)"
+        );
+        book.take(Place::Unknown, count, &why);
+    }
     let mut sending = sender.map(|report| Host::sender(report, packets));
     let receiving = receiver.map(|report| Host::receiver(report, packets, overflows));
     if let (Some(host), Some(sender), Some(receiver)) = (&mut sending, sender, receiver) {
@@ -53,7 +61,11 @@ pub fn place(
         .flatten()
         .flat_map(|host| host.claims.iter().cloned())
         .collect();
-    book.settle(&claims, upstream.network_at_least);
+    let unread = [sender, receiver]
+        .into_iter()
+        .flatten()
+        .find_map(reasons::missing);
+    book.settle(&claims, upstream.network_at_least, unread);
     upstream.close(&mut book);
     book.close()
 }
@@ -174,7 +186,7 @@ impl Book {
     /// Gives each host-wide counter what it claims. Where several claim more than was lost, each
     /// gets only what the others cannot explain; whose the others are is unknown. A counter that
     /// holds far more than was lost counts other traffic for certain and proves nothing.
-    fn settle(&mut self, claims: &[Claim], network_at_least: u64) {
+    fn settle(&mut self, claims: &[Claim], network_at_least: u64, unread: Option<&str>) {
         for claim in claims {
             self.take(claim.place, claim.at_least, &claim.source());
         }
@@ -204,8 +216,11 @@ impl Book {
         }
         let names: Vec<String> = claims.iter().map(Claim::figure).collect();
         let why = format!(
-            "host-wide counters claim more than was lost, so other traffic is in them: {}",
-            names.join(", ")
+            "host-wide counters claim more than was lost, so other traffic is in them: {}{}",
+            names.join(", "),
+            unread.map_or_else(String::new, |why| format!(
+                "; the kernel's drop reasons could tell: {why}"
+            )),
         );
         self.take(Place::Unknown, unplaced, &why);
     }

@@ -253,6 +253,60 @@ fn nothing_lost_is_an_empty_ledger() {
     assert!(place(&Packets::default(), Some(&sender), None).is_empty());
 }
 
+const REASONS: [&str; 4] = [
+    "CPU_BACKLOG",
+    "NETFILTER_DROP",
+    "NOT_SPECIFIED",
+    "QDISC_DROP",
+];
+
+/// Lets the kernel have counted drop reasons at this end: own and all packets.
+fn watched(report: &mut EndpointReport, reason: &str, own: u64, all: u64) {
+    let values = &mut report.after.values;
+    values.insert(signal::DROPS_WATCHED.to_owned(), 1);
+    values.insert(signal::own_drops(reason), own);
+    values.insert(signal::all_drops(reason), all);
+}
+
+#[test]
+fn drop_reasons_tell_the_tests_own_from_another_flows() {
+    let (mut sender, receiver) = ends(900, 903);
+    set(&mut sender, signal::QDISC_DROPPED, 5000);
+    set(&mut sender, signal::UDP_SNDBUF_ERRORS, 5000);
+    set(&mut sender, signal::UDP_OUT_DATAGRAMS, 9000);
+    watched(&mut sender, "QDISC_DROP", 60, 5000);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [(Place::SenderQdisc, 60), (Place::Network, 40)]
+    );
+}
+
+#[test]
+fn a_drop_at_the_receiver_that_has_no_place_is_unknown_with_its_reason() {
+    let (sender, mut receiver) = ends(900, 963);
+    watched(&mut receiver, "NETFILTER_DROP", 60, 60);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [(Place::Network, 40), (Place::Unknown, 60)]
+    );
+    assert!(entries[1].source.contains("NETFILTER_DROP"));
+}
+
+#[test]
+fn an_unknown_says_that_drop_reasons_could_tell_and_why_there_are_none() {
+    let (mut sender, receiver) = ends(900, 1003);
+    set(&mut sender, signal::QDISC_DROPPED, 5000);
+    let why = "bpf map: not permitted; run as root".to_owned();
+    sender
+        .after
+        .missing
+        .insert(signal::DROPS_WATCHED.to_owned(), why);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert!(entries[0].source.contains("run as root"), "{entries:?}");
+}
+
 proptest! {
     #[test]
     fn places_always_sum_to_what_was_lost(
@@ -260,7 +314,15 @@ proptest! {
         share in 0.0..=1.0_f64,
         sender in proptest::option::of(any_report(Side::Sender)),
         receiver in proptest::option::of(any_report(Side::Receiver)),
+        (reason, own, all) in (0..REASONS.len(), any::<u64>(), any::<u64>()),
     ) {
+        let with_reasons = |report: EndpointReport| {
+            let mut report = report;
+            watched(&mut report, REASONS[reason], own, all);
+            report
+        };
+        let sender = sender.map(with_reasons);
+        let receiver = receiver.map(with_reasons);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "any share will do")]
         let missing = ((sent as f64 * share) as u64).min(sent);
         let entries = place(&lost(sent, missing), sender.as_ref(), receiver.as_ref());

@@ -19,7 +19,7 @@ pub(crate) const PAYLOAD: u64 = 200;
 
 /// Matches counted datagrams in nftables: of the test's length, and their header's kind (after
 /// 4 bytes of token and one of stream) is 0. Handshakes and other flows differ.
-const COUNTED: &str = "udp length 208 @th,104,8 0";
+pub(crate) const COUNTED: &str = "udp length 208 @th,104,8 0";
 
 /// Two hosts and an agent on host B.
 pub(crate) struct Bench {
@@ -156,14 +156,16 @@ impl Bench {
 
     /// `RcvbufErrors` of host B.
     pub(crate) fn full_sockets(&self) -> u64 {
-        self.on(HostId::B, || {
+        self.udp_counter(HostId::B, 5)
+    }
+
+    /// Column `column` of UDP's row in `/proc/net/snmp` of a host.
+    pub(crate) fn udp_counter(&self, host: HostId, column: usize) -> u64 {
+        self.on(host, move || {
             let text = std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
             let row = text.lines().rfind(|line| line.starts_with("Udp:")).unwrap();
-            row.split_ascii_whitespace()
-                .nth(5)
-                .unwrap()
-                .parse()
-                .unwrap()
+            let mut columns = row.split_ascii_whitespace();
+            columns.nth(column).unwrap().parse().unwrap()
         })
     }
 

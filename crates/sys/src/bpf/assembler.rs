@@ -1,0 +1,234 @@
+//! Instructions of a small kernel program, with labels.
+//!
+//! One `u64` per instruction, as the kernel reads it: opcode 8, registers 4 + 4, offset 16,
+//! immediate 32 bits, in the machine's byte order. Only what counting programs need.
+
+/// A register: 0 is the result of a call, 1 to 5 its arguments, 6 to 9 survive it, 10 is the stack.
+pub type Register = u8;
+
+/// Bytes that a load moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// One byte.
+    Byte,
+    /// Two bytes.
+    Half,
+    /// Four bytes.
+    Word,
+    /// Eight bytes.
+    Double,
+}
+
+impl Width {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Word => 0x00,
+            Self::Half => 0x08,
+            Self::Byte => 0x10,
+            Self::Double => 0x18,
+        }
+    }
+
+    /// How many bytes that is.
+    pub const fn bytes(self) -> i32 {
+        match self {
+            Self::Byte => 1,
+            Self::Half => 2,
+            Self::Word => 4,
+            Self::Double => 8,
+        }
+    }
+}
+
+/// When a jump is taken; unsigned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// Register and number are equal.
+    Equal,
+    /// The register is greater.
+    Greater,
+    /// They differ.
+    NotEqual,
+}
+
+/// A place in the program to jump to; forward only, so that the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label(usize);
+
+/// Writes a program.
+#[derive(Debug, Default)]
+pub struct Assembler {
+    code: Vec<u64>,
+    labels: Vec<Option<usize>>,
+    jumps: Vec<(usize, Label)>,
+}
+
+/// Numbers of kernel functions (`enum bpf_func_id`).
+const MAP_LOOKUP: i32 = 1;
+const PROBE_READ_KERNEL: i32 = 113;
+
+impl Assembler {
+    /// A label that is placed later.
+    pub fn label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() - 1)
+    }
+
+    /// Places `label` here.
+    pub fn place(&mut self, label: Label) {
+        self.labels[label.0] = Some(self.code.len());
+    }
+
+    /// `to = from`.
+    pub fn copy(&mut self, to: Register, from: Register) {
+        self.emit(0xbf, [to, from], 0, 0);
+    }
+
+    /// `to = number`.
+    pub fn set(&mut self, to: Register, number: i32) {
+        self.emit(0xb7, [to, 0], 0, number);
+    }
+
+    /// `to += number`.
+    pub fn add(&mut self, to: Register, number: i32) {
+        self.emit(0x07, [to, 0], 0, number);
+    }
+
+    /// `to += from`.
+    pub fn add_register(&mut self, to: Register, from: Register) {
+        self.emit(0x0f, [to, from], 0, 0);
+    }
+
+    /// `to &= number`.
+    pub fn and(&mut self, to: Register, number: i32) {
+        self.emit(0x57, [to, 0], 0, number);
+    }
+
+    /// `to <<= bits`.
+    pub fn shift_left(&mut self, to: Register, bits: i32) {
+        self.emit(0x67, [to, 0], 0, bits);
+    }
+
+    /// `to >>= bits`.
+    pub fn shift_right(&mut self, to: Register, bits: i32) {
+        self.emit(0x77, [to, 0], 0, bits);
+    }
+
+    /// `to = memory[from + offset]`: arguments of the tracepoint, or the stack.
+    pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
+        self.emit(0x61 | width.code(), [to, from], offset, 0);
+    }
+
+    /// `stack[offset] = number`, four bytes.
+    pub fn store_word(&mut self, offset: i16, number: i32) {
+        self.emit(0x62, [STACK, 0], offset, number);
+    }
+
+    /// `memory[to] += from`, atomically, eight bytes.
+    pub fn atomic_add(&mut self, to: Register, from: Register) {
+        self.emit(0xdb, [to, from], 0, 0);
+    }
+
+    /// Jumps to `label` if `register` compares so with `number` in 64 bits (the number sign-extended).
+    pub fn jump_if(&mut self, condition: Condition, register: Register, number: i32, label: Label) {
+        let code = match condition {
+            Condition::Equal => 0x15,
+            Condition::Greater => 0x25,
+            Condition::NotEqual => 0x55,
+        };
+        self.jumps.push((self.code.len(), label));
+        self.emit(code, [register, 0], 0, number);
+    }
+
+    /// Jumps to `label` if the lower 32 bits of `register` differ from `number`.
+    pub fn jump_if_word_differs(&mut self, register: Register, number: i32, label: Label) {
+        self.jumps.push((self.code.len(), label));
+        self.emit(0x56, [register, 0], 0, number);
+    }
+
+    /// Jumps to `label`.
+    pub fn jump(&mut self, label: Label) {
+        self.jumps.push((self.code.len(), label));
+        self.emit(0x05, [0, 0], 0, 0);
+    }
+
+    /// Reads kernel memory at the address in `from` plus `offset` into `to`; an address that is
+    /// none gives 0. Uses registers 0 to 5 and the stack's first eight bytes.
+    pub fn probe(&mut self, width: Width, to: Register, from: Register, offset: i32) {
+        self.copy(3, from);
+        self.add(3, offset);
+        self.copy(1, STACK);
+        self.add(1, SCRATCH.into());
+        self.set(2, width.bytes());
+        self.call(PROBE_READ_KERNEL);
+        self.load(width, to, STACK, SCRATCH);
+    }
+
+    /// `to` = part of what [`probe`](Self::probe) read last, from its byte `offset` on.
+    pub fn probed(&mut self, width: Width, to: Register, offset: i16) {
+        self.load(width, to, STACK, SCRATCH + offset);
+    }
+
+    /// Register 0 = address of the counters in the map with descriptor `map`, or 0.
+    pub fn counters(&mut self, map: i32) {
+        // The map's descriptor is an immediate of two instructions (`BPF_PSEUDO_MAP_FD`).
+        self.emit(0x18, [1, 1], 0, map);
+        self.emit(0, [0, 0], 0, 0);
+        self.store_word(KEY, 0);
+        self.copy(2, STACK);
+        self.add(2, KEY.into());
+        self.call(MAP_LOOKUP);
+    }
+
+    /// Ends the program with 0 and gives its code.
+    pub fn finish(mut self) -> Vec<u64> {
+        self.set(0, 0);
+        self.emit(0x95, [0, 0], 0, 0);
+        for (at, label) in &self.jumps {
+            let target = self.labels[label.0].expect("invariant: every label is placed");
+            let distance = i16::try_from(target - at - 1);
+            let distance = distance.expect("invariant: programs are short");
+            self.code[*at] |= u64::from(distance.cast_unsigned()) << 16;
+        }
+        self.code
+    }
+
+    fn call(&mut self, function: i32) {
+        self.emit(0x85, [0, 0], 0, function);
+    }
+
+    fn emit(&mut self, code: u8, [to, from]: [Register; 2], offset: i16, number: i32) {
+        let [low, high] = offset.to_ne_bytes();
+        let [a, b, c, d] = number.to_ne_bytes();
+        let registers = if cfg!(target_endian = "little") {
+            to | from << 4
+        } else {
+            to << 4 | from
+        };
+        let bytes = [code, registers, low, high, a, b, c, d];
+        self.code.push(u64::from_ne_bytes(bytes));
+    }
+}
+
+const STACK: Register = 10;
+const SCRATCH: i16 = -8;
+const KEY: i16 = -16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn instructions_are_encoded_as_the_kernel_reads_them() {
+        let mut code = Assembler::default();
+        let end = code.label();
+        code.jump_if(Condition::Equal, 6, -2, end);
+        code.copy(7, 6);
+        code.place(end);
+        let code = code.finish();
+        assert_eq!(code[0], 0xffff_fffe_0001_0615);
+        assert_eq!(code[1], 0x0000_0000_0000_67bf);
+        assert_eq!(code[2..], [0x0000_0000_0000_00b7, 0x95]);
+    }
+}

@@ -1,0 +1,167 @@
+//! A counting program on a kernel tracepoint: `bpf(2)` with one array map and a raw tracepoint.
+//!
+//! The kernel checks the program before it runs and forgets program, map and attachment when the
+//! last descriptor closes, so a process that is killed leaves nothing behind.
+//!
+//! # References
+//! - `include/uapi/linux/bpf.h`: commands, attributes, instruction encoding
+
+mod assembler;
+
+pub use assembler::{Assembler, Condition, Label, Register, Width};
+
+use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::ffi::CString;
+use std::io;
+
+const MAP_CREATE: libc::c_long = 0;
+const MAP_LOOKUP: libc::c_long = 1;
+const PROG_LOAD: libc::c_long = 5;
+const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
+
+const MAP_TYPE_ARRAY: u32 = 2;
+const PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
+
+#[repr(C)]
+struct MapCreate {
+    map_type: u32,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+}
+
+#[repr(C)]
+struct MapElement {
+    map_fd: u32,
+    padding: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+#[repr(C)]
+struct ProgLoad {
+    prog_type: u32,
+    insn_count: u32,
+    insns: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log_buf: u64,
+}
+
+#[repr(C)]
+struct RawTracepoint {
+    name: u64,
+    prog_fd: u32,
+    padding: u32,
+}
+
+/// Counters that a program in the kernel adds to: one array of 64-bit numbers.
+#[derive(Debug)]
+pub struct Counters {
+    map: OwnedFd,
+    length: usize,
+}
+
+impl Counters {
+    /// `length` counters at zero. Needs `CAP_BPF` in the initial user namespace.
+    pub fn new(length: usize) -> io::Result<Self> {
+        let bytes = u32::try_from(length * size_of::<u64>());
+        let attributes = MapCreate {
+            map_type: MAP_TYPE_ARRAY,
+            key_size: 4,
+            value_size: bytes.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
+            max_entries: 1,
+        };
+        Ok(Self {
+            map: open(MAP_CREATE, &attributes)?,
+            length,
+        })
+    }
+
+    /// All counters now.
+    pub fn read(&self) -> io::Result<Vec<u64>> {
+        let key = 0_u32;
+        let mut values = vec![0_u64; self.length];
+        let attributes = MapElement {
+            map_fd: number(&self.map),
+            padding: 0,
+            key: (&raw const key).addr() as u64,
+            value: values.as_mut_ptr().expose_provenance() as u64,
+            flags: 0,
+        };
+        bpf(MAP_LOOKUP, &attributes)?;
+        Ok(values)
+    }
+
+    /// The descriptor's number, as instructions name the map.
+    pub fn descriptor(&self) -> i32 {
+        self.map.as_raw_fd()
+    }
+}
+
+/// A program attached to a tracepoint, until dropped.
+#[derive(Debug)]
+pub struct Attached {
+    _link: OwnedFd,
+    _program: OwnedFd,
+}
+
+impl Attached {
+    /// Loads `program`, which must use only what the GPL allows it, and attaches it to the raw
+    /// tracepoint `name`. Needs `CAP_BPF` and `CAP_PERFMON` in the initial user namespace.
+    pub fn to_tracepoint(name: &str, program: &[u64]) -> io::Result<Self> {
+        let license = c"GPL";
+        let count = u32::try_from(program.len());
+        let attributes = ProgLoad {
+            prog_type: PROG_TYPE_RAW_TRACEPOINT,
+            insn_count: count.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
+            insns: program.as_ptr().expose_provenance() as u64,
+            license: license.as_ptr().expose_provenance() as u64,
+            log_level: 0,
+            log_size: 0,
+            log_buf: 0,
+        };
+        let loaded = open(PROG_LOAD, &attributes)?;
+        let name = CString::new(name)?;
+        let attributes = RawTracepoint {
+            name: name.as_ptr().expose_provenance() as u64,
+            prog_fd: number(&loaded),
+            padding: 0,
+        };
+        Ok(Self {
+            _link: open(RAW_TRACEPOINT_OPEN, &attributes)?,
+            _program: loaded,
+        })
+    }
+}
+
+fn number(fd: &OwnedFd) -> u32 {
+    u32::try_from(fd.as_fd().as_raw_fd()).expect("invariant: an open descriptor is not negative")
+}
+
+/// A command that answers with a new descriptor.
+fn open<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
+    let fd = bpf(command, attributes)?;
+    // SAFETY: the three commands that come here return a new descriptor that nobody else has.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<i32> {
+    // SAFETY: `attributes` is a live `repr(C)` struct laid out as uapi's `union bpf_attr` for
+    // `command`, and its size is given; the addresses in it are of buffers that the callers keep alive
+    // until this returns, and the one that is written (`MapElement::value`) is as long as the map's value.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            std::ptr::from_ref(attributes),
+            size_of::<T>(),
+        )
+    };
+    i32::try_from(answer)
+        .ok()
+        .filter(|answer| *answer >= 0)
+        .ok_or_else(io::Error::last_os_error)
+}
