@@ -8,6 +8,7 @@ use crate::words;
 use linerate_model::run::{Finding, RuleOutcome, Run};
 use linerate_model::{BitRate, Ratio};
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 
 /// Invalid trials listed in full above the table of all trials.
 const MAX_INVALID: usize = 10;
@@ -20,6 +21,7 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
         (goals(run, level))
         (trials::all(run, level))
         (ledger(run, level))
+        (unread(run, level))
         (rules(&run.findings, level))
     }
 }
@@ -170,6 +172,37 @@ fn ledger(run: &Run, level: u8) -> Markup {
     }
 }
 
+/// What of the hosts could not be read during the trials, and why; once for each reason.
+fn unread(run: &Run, level: u8) -> Markup {
+    let mut sources: BTreeMap<(&str, &String), Vec<&str>> = BTreeMap::new();
+    for report in run.trials.iter().flat_map(|trial| &trial.raw) {
+        let side = words::side(Some(report.side));
+        for (signal, why) in &report.after.missing {
+            let signals = sources.entry((side, why)).or_default();
+            if !signals.contains(&signal.as_str()) {
+                signals.push(signal);
+            }
+        }
+    }
+    let mut table = Table::new(["Side", "Source", "Why"]);
+    for ((side, why), signals) in &sources {
+        table.push(vec![
+            Cell::text(*side),
+            Cell::text(signals.join(", ")),
+            Cell::text(why.as_str()),
+        ]);
+    }
+    html! {
+        @if !table.rows.is_empty() {
+            (heading(level, None, "What could not be read"))
+            details {
+                summary { "Sources that were not read (" (digits(float(table.rows.len() as u64))) ")" }
+                div.scroll tabindex="0" role="region" aria-label="Sources that were not read" { (figure::table(&table, "Sources that were not read")) }
+            }
+        }
+    }
+}
+
 fn rules(findings: &[Finding], level: u8) -> Markup {
     let mut table = Table::new(["Rule", "Outcome", "Why"]);
     for finding in findings {
@@ -181,7 +214,7 @@ fn rules(findings: &[Finding], level: u8) -> Markup {
         table.push(vec![
             Cell::text(&finding.rule),
             Cell::text(outcome),
-            Cell::text(why),
+            Cell::text(why.as_str()),
         ]);
     }
     html! {
