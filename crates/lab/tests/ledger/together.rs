@@ -3,6 +3,7 @@
 use crate::bench::{Bench, assert_balanced, datagrams, ledger_of};
 use crate::places::{SHORT_QUEUE, dropped_by_queue, slow_reader};
 use linerate_model::run::Place;
+use linerate_model::signals;
 use linerate_model::spec::{Pace, TestSpec};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList};
 use std::net::UdpSocket;
@@ -140,6 +141,15 @@ pub(crate) fn what_another_flow_loses_at_the_sender_is_not_claimed() {
     }
     let placed = ledger.get(&Place::Network).copied().unwrap_or(0);
     assert!(placed <= dropped_by_list(&bench), "{:?}", trial.ledger);
+    // Real root would have had the drop reasons; a user namespace says what it takes to have them.
+    if let Some(why) = trial.raw[0].after.missing.get(signals::DROPS_WATCHED) {
+        assert!(why.contains("run as root"), "{why}");
+        let unknown = trial
+            .ledger
+            .iter()
+            .find(|entry| entry.place == Place::Unknown);
+        assert!(unknown.unwrap().source.contains(why), "{:?}", trial.ledger);
+    }
     bench.close();
 }
 
