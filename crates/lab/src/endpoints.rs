@@ -3,9 +3,10 @@
 use anyhow::Result;
 use linerate_engine::{EndpointPlan, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
-use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::signals;
+use linerate_model::spec::{Direction, Observe, Side, TestSpec};
 use linerate_model::{Clock as _, PacketCount};
-use linerate_observe::Observer;
+use linerate_observe::{Observer, ProfileError, Profiler};
 use linerate_sys::clock::MonoClock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -44,6 +45,8 @@ struct Endpoint {
 pub(crate) struct Endpoints {
     parts: Vec<Endpoint>,
     before: Option<Snapshot>,
+    observe: Observe,
+    profiler: Option<Result<Profiler, ProfileError>>,
 }
 
 impl Endpoints {
@@ -95,6 +98,8 @@ impl Endpoints {
         Ok(Self {
             parts,
             before: None,
+            observe: spec.observe,
+            profiler: None,
         })
     }
 
@@ -120,7 +125,11 @@ impl Endpoints {
     /// Starts every endpoint of `side`; the first start of a test reads the host's counters.
     pub(crate) fn start(&mut self, side: Side, observer: &Observer) -> Result<()> {
         if self.before.is_none() {
-            self.before = Some(observer.snapshot(MonoClock.now()));
+            self.before = Some(self.snapshot(observer));
+            // Before the traffic threads start: where the whole host may not be sampled, it is they
+            // and this thread that are.
+            self.profiler =
+                (self.observe == Observe::All).then(|| Profiler::start(MonoClock.now()));
         }
         for part in self.parts.iter_mut().filter(|part| part.side == side) {
             part.stage = match part.stage.take() {
@@ -129,6 +138,24 @@ impl Endpoints {
             };
         }
         Ok(())
+    }
+
+    fn snapshot(&self, observer: &Observer) -> Snapshot {
+        let now = MonoClock.now();
+        if self.observe == Observe::None {
+            return Snapshot {
+                at_ns: now.as_nanos(),
+                ..Snapshot::default()
+            };
+        }
+        observer.snapshot(now)
+    }
+
+    /// Takes what was sampled. To be called many times a second.
+    pub(crate) fn tend(&mut self) {
+        if let Some(Ok(profiler)) = &mut self.profiler {
+            profiler.drain();
+        }
     }
 
     /// What this end has counted so far; the receiver's view where it has one.
@@ -205,15 +232,24 @@ impl Endpoints {
         if !all_done {
             return None;
         }
-        let after = observer.snapshot(MonoClock.now());
+        let mut after = self.snapshot(observer);
         let before = self.before.clone().unwrap_or_default();
+        let profile = match self.profiler.take() {
+            None => None,
+            Some(Ok(profiler)) => Some(profiler.finish(MonoClock.now())),
+            Some(Err(error)) => {
+                let why = error.to_string();
+                after.missing.insert(signals::PROFILE.to_owned(), why);
+                None
+            }
+        };
         let report = |part: Endpoint| match part.stage {
             Some(Stage::Done(streams)) => Some(EndpointReport {
                 side: part.side,
                 streams,
                 before: before.clone(),
                 after: after.clone(),
-                profile: None,
+                profile: profile.clone(),
             }),
             _ => None,
         };
