@@ -133,6 +133,10 @@ pub struct ProfileCost {
     pub ns_per_byte: Option<f64>,
     /// Layers with at least one sample, dearest first.
     pub layers: Vec<LayerCost>,
+    /// The layer of each stack of the raw report's profile, in its order; null for what is no cost:
+    /// idle cores and other programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack_layers: Vec<Option<CostLayer>>,
     /// What is missing, and what would change that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,

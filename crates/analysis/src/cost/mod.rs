@@ -102,8 +102,14 @@ impl<'a> Map<'a> {
 pub fn by_layer(profile: &Profile, work: Work) -> ProfileCost {
     let map = Map::of(profile);
     let mut sums: BTreeMap<Account, u64> = BTreeMap::new();
+    let mut stack_layers = Vec::with_capacity(profile.stacks.len());
     for stack in &profile.stacks {
-        *sums.entry(map.account(stack)).or_default() += stack.samples;
+        let account = map.account(stack);
+        *sums.entry(account).or_default() += stack.samples;
+        stack_layers.push(match account {
+            Account::Layer(layer) => Some(layer),
+            Account::Idle | Account::Other => None,
+        });
     }
     let sum_of = |account| sums.get(&account).copied().unwrap_or(0);
     let layers = CostLayer::ALL.map(|layer| (layer, sum_of(Account::Layer(layer))));
@@ -139,6 +145,7 @@ pub fn by_layer(profile: &Profile, work: Work) -> ProfileCost {
         ns_per_packet: cost(busy, per_packet),
         ns_per_byte: cost(busy, per_byte),
         layers,
+        stack_layers,
         remarks: profile.remarks.clone(),
     }
 }
