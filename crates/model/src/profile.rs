@@ -18,8 +18,8 @@ pub const MAX_NAME: usize = 160;
 /// Most remarks.
 pub const MAX_REMARKS: usize = 16;
 
-/// First frame of every stack of a program that is not the one that profiles; the thread's name
-/// comes second.
+/// First frame of every stack of a program that is not the one that profiles, in place of its
+/// thread's name.
 pub const OTHER_PROGRAMS: &str = "[other programs]";
 
 /// What makes a sample.

@@ -58,9 +58,6 @@ impl<'a> Map<'a> {
         // The first frame is a thread's name, which could be that of a function.
         let first = frames.next().map(|frame| self.name(*frame));
         let foreign = first == Some(Some(OTHER_PROGRAMS));
-        if foreign {
-            frames.next();
-        }
         if stack.user {
             return if foreign {
                 Account::Other

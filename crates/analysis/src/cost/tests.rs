@@ -129,7 +129,7 @@ fn real_stacks_are_placed() {
             Scheduling,
         ),
         (
-            "[other programs];rustc;asm_exc_page_fault;handle_softirqs;net_rx_action;virtnet_poll",
+            "[other programs];asm_exc_page_fault;handle_softirqs;net_rx_action;virtnet_poll",
             Driver,
         ),
     ];
@@ -142,8 +142,8 @@ fn real_stacks_are_placed() {
 fn idle_cores_and_other_programs_are_no_cost() {
     let idle = "swapper;common_startup_64;start_secondary;cpu_startup_entry;do_idle;cpuidle_enter;default_idle;pv_native_safe_halt";
     assert_eq!(placed(idle), Account::Idle);
-    assert_eq!(placed("![other programs];rustc;[user]"), Account::Other);
-    let fault = "[other programs];rustc;asm_exc_page_fault;handle_mm_fault";
+    assert_eq!(placed("![other programs];[user]"), Account::Other);
+    let fault = "[other programs];asm_exc_page_fault;handle_mm_fault";
     assert_eq!(placed(fault), Account::Other);
     // A core that was idle until a packet came works.
     let woken = format!("{idle};asm_common_interrupt;common_interrupt;net_rx_action");

@@ -79,8 +79,8 @@ impl Stacks {
         let addresses = match (context, sample.chain) {
             (Context::OtherCode, _) => Vec::new(),
             (_, []) => vec![sample.address],
-            // Two frames are for the thread.
-            (_, chain) => chain[..chain.len().min(MAX_FRAMES - 2)].to_vec(),
+            // One frame is for the thread.
+            (_, chain) => chain[..chain.len().min(MAX_FRAMES - 1)].to_vec(),
         };
         let stack = Stack {
             thread: self.thread(sample),
@@ -125,8 +125,8 @@ impl Stacks {
         for (stack, count) in &self.counts {
             let mut frames = match self.threads.get(&stack.thread) {
                 Some(thread) if thread.owner == Owner::Ours => vec![thread.name.as_str()],
-                Some(thread) => vec![OTHER_PROGRAMS, thread.name.as_str()],
-                None => vec![OTHER_PROGRAMS, "one of many threads"],
+                // The far end is a stranger to whom the names of this host's programs are no business.
+                Some(_) | None => vec![OTHER_PROGRAMS],
             };
             match stack.context {
                 Context::OtherCode => frames.push("[user]"),
