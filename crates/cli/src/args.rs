@@ -424,7 +424,7 @@ pub(crate) enum ObserveArg {
     All,
     /// Counters of both hosts before and after, and `TCP_INFO` meanwhile.
     Counters,
-    /// Nothing: for measuring what observing costs. Such a trial has no ledger and no verdict.
+    /// Nothing: for measuring what observing costs. What limits is then mostly unknown.
     None,
 }
 
