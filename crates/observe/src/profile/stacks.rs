@@ -220,9 +220,8 @@ impl Thread {
         }
         let comm = fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
         let name = comm.ok().and_then(|name| tidy(&name));
-        // A kernel thread has no command line.
-        let line = fs::read(format!("/proc/{process}/cmdline"));
-        let is_kernel = line.is_ok_and(|line| line.is_empty());
+        let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+        let is_kernel = stat.is_ok_and(|stat| is_kernel_thread(&stat));
         Self {
             name: name.map_or_else(|| "ended thread".to_owned(), |name| without_core(&name)),
             owner: if is_kernel || process == std::process::id() {
@@ -232,6 +231,17 @@ impl Thread {
             },
         }
     }
+}
+
+/// By the flags in `/proc/PID/stat`: an ending program, too, has no command line any more.
+fn is_kernel_thread(stat: &str) -> bool {
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    // The name in parentheses may hold anything; behind it stand state, ppid, pgrp, session, tty,
+    // tpgid, flags.
+    let flags = stat
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_ascii_whitespace().nth(6)?.parse::<u64>().ok());
+    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
 }
 
 /// `ksoftirqd/3` is one thread of several alike.
@@ -295,6 +305,15 @@ mod tests {
         let named = heaviest(merged, all);
         assert_eq!(named.names.len(), MAX_NAMES);
         assert_eq!(named.rest, 1);
+    }
+
+    #[test]
+    fn kernel_threads_are_known_by_their_flags() {
+        let softirq = "15 (ksoftirqd/0) S 2 0 0 0 -1 69238848 0 0 0 0 0 0";
+        let program = "77 (a) b) R 2 0 0 0 -1 4194304 0 0 0 0 0 0";
+        assert!(is_kernel_thread(softirq));
+        assert!(!is_kernel_thread(program));
+        assert!(!is_kernel_thread("77 (cut) R 2"));
     }
 
     #[test]
