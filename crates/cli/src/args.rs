@@ -1,7 +1,7 @@
 //! The command line: a contract that help texts and scripts rely on.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use linerate_model::spec::{DatapathChoice, Pace, Pinning, Transport, WaitMode};
+use linerate_model::spec::{DatapathChoice, Observe, Pace, Pinning, Transport, WaitMode};
 use linerate_model::units::{UnitError, parse_duration};
 use linerate_model::{BitRate, ByteCount, Ratio};
 use std::path::{Path, PathBuf};
@@ -173,6 +173,26 @@ pub(crate) struct TrafficArgs {
     /// Then run the experiment that the verdict proposes: only what it agrees with is confirmed.
     #[arg(long)]
     pub(crate) prove: bool,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+}
+
+/// How much both ends look at their hosts.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Traffic")]
+pub(crate) struct ObserveArgs {
+    /// Sample where the CPU time of both ends goes, and show its cost by layer. `saturate` does so in
+    /// a trial of its own, after the search.
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// What both ends observe beside moving traffic: less costs less, and explains less.
+    #[arg(
+        long,
+        default_value = "counters",
+        value_name = "WHAT",
+        conflicts_with = "profile"
+    )]
+    pub(crate) observe: ObserveArg,
 }
 
 /// When and how much: options of single tests.
@@ -259,6 +279,8 @@ pub(crate) struct LatencyArgs {
     /// Measure again while traffic runs: `tcp`, `udp:RATE`, or either with `:reverse` at its end.
     #[arg(long)]
     pub(crate) load: Option<String>,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
 }
 
 /// Arguments of `saturate`.
@@ -391,6 +413,28 @@ impl From<WaitArg> for WaitMode {
             WaitArg::Block => Self::Block,
             WaitArg::Spin => Self::Spin,
             WaitArg::BusyPoll => Self::BusyPoll,
+        }
+    }
+}
+
+/// Extents of observation by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ObserveArg {
+    /// Counters, and a sampled profile: the same as --profile.
+    All,
+    /// Counters of both hosts before and after, and `TCP_INFO` meanwhile.
+    Counters,
+    /// Nothing: for measuring what observing costs. What limits is then mostly unknown.
+    None,
+}
+
+impl ObserveArgs {
+    /// What the test asks of both ends.
+    pub(crate) const fn choice(self) -> Observe {
+        match (self.profile, self.observe) {
+            (true, _) | (_, ObserveArg::All) => Observe::All,
+            (_, ObserveArg::Counters) => Observe::Counters,
+            (_, ObserveArg::None) => Observe::None,
         }
     }
 }

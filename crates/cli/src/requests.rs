@@ -8,7 +8,9 @@ use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
 use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::spec::{Direction, Pace, SocketChoice, SpecError, Stop, TestSpec, validate};
+use linerate_model::spec::{
+    Direction, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
+};
 
 pub(crate) fn target(args: &TargetArgs) -> Result<Target, Failure> {
     let ip = match (args.ipv4, args.ipv6) {
@@ -54,6 +56,9 @@ pub(crate) fn saturate(args: &SaturateArgs) -> Result<SaturatePlan, Failure> {
         ..TestSpec::udp_datagrams(Pace::Unpaced)
     };
     traffic(&mut spec, &args.traffic);
+    let profile = spec.observe == Observe::All;
+    // The trials of the search are as light as any other: the sampling is a trial of its own.
+    spec.observe = spec.observe.min(Observe::Counters);
     if spec.direction == Direction::Duplex {
         let message = "saturate searches one direction at a time; leave out --duplex and run it again with --reverse";
         return Err(Failure::new(ExitCode::Usage, message));
@@ -69,6 +74,7 @@ pub(crate) fn saturate(args: &SaturateArgs) -> Result<SaturatePlan, Failure> {
         max_load: args.max,
         width: args.width,
         budget: args.budget,
+        profile,
         ..SaturatePlan::new(checked(spec)?)
     })
 }
@@ -82,6 +88,7 @@ pub(crate) fn latency(args: &LatencyArgs) -> Result<LatencyPlan, Failure> {
         time: args.time,
         warm_up: args.warm_up,
         load: args.load.as_deref().map(str::parse).transpose()?,
+        observe: args.observe.choice(),
     };
     for spec in plan.specs() {
         validate(&spec).map_err(|error| match error.setting() {
@@ -108,6 +115,7 @@ fn traffic(spec: &mut TestSpec, args: &TrafficArgs) {
     };
     spec.receiver_pause = args.receiver_pause;
     spec.seed = args.seed;
+    spec.observe = args.observe.choice();
 }
 
 fn length(spec: &mut TestSpec, args: &LengthArgs) {

@@ -2,7 +2,7 @@
 
 use crate::error::EngineError;
 use crate::{datapaths, workloads};
-use linerate_model::spec::{Pace, Side, Stop, TestSpec, WaitMode};
+use linerate_model::spec::{Observe, Pace, Side, Stop, TestSpec, WaitMode};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use std::time::Duration;
 
@@ -59,6 +59,7 @@ impl EndpointPlan {
             receiver_pause: spec.receiver_pause,
             sender_pause: spec.sender_pause,
             wait: spec.wait,
+            observe: spec.observe,
         }
     }
 }
@@ -82,6 +83,7 @@ pub struct StreamPlan {
     pub(crate) receiver_pause: Option<Duration>,
     pub(crate) sender_pause: Option<Duration>,
     pub(crate) wait: WaitMode,
+    pub(crate) observe: Observe,
 }
 
 impl StreamPlan {

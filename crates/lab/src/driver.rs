@@ -286,6 +286,7 @@ impl Driver {
         if self.reported || self.next_progress.is_none() {
             return Ok(None);
         }
+        endpoints.tend();
         if let Some(sent) = endpoints.newly_sent() {
             self.tell(Input::Finished { sent })?;
             return Ok(None);

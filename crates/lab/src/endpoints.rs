@@ -4,10 +4,10 @@ use anyhow::Result;
 use linerate_engine::wire::COUNTED_MARK;
 use linerate_engine::{EndpointPlan, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
-use linerate_model::signals::DROPS_WATCHED;
-use linerate_model::spec::{Direction, Side, TestSpec, Transport};
+use linerate_model::signals::{self, DROPS_WATCHED};
+use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
-use linerate_observe::{DropWatch, Mark, Observer};
+use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler};
 use linerate_sys::clock::MonoClock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -47,6 +47,8 @@ pub(crate) struct Endpoints {
     parts: Vec<Endpoint>,
     before: Option<Snapshot>,
     drops: Drops,
+    observe: Observe,
+    profiler: Option<Result<Profiler, ProfileError>>,
 }
 
 /// The kernel's reasons for dropping this test's datagrams.
@@ -144,6 +146,8 @@ impl Endpoints {
             parts,
             before: None,
             drops: Drops::of(spec, token),
+            observe: spec.observe,
+            profiler: None,
         })
     }
 
@@ -169,10 +173,14 @@ impl Endpoints {
     /// Starts every endpoint of `side`; the first start of a test reads the host's counters.
     pub(crate) fn start(&mut self, side: Side, observer: &Observer) -> Result<()> {
         if self.before.is_none() {
-            self.drops.start();
-            let mut before = observer.snapshot(MonoClock.now());
-            self.drops.read(&mut before);
-            self.before = Some(before);
+            if self.observe != Observe::None {
+                self.drops.start();
+            }
+            self.before = Some(self.snapshot(observer));
+            // Before the traffic threads start: where the whole host may not be sampled, it is they
+            // and this thread that are.
+            self.profiler =
+                (self.observe == Observe::All).then(|| Profiler::start(MonoClock.now()));
         }
         for part in self.parts.iter_mut().filter(|part| part.side == side) {
             part.stage = match part.stage.take() {
@@ -181,6 +189,26 @@ impl Endpoints {
             };
         }
         Ok(())
+    }
+
+    fn snapshot(&self, observer: &Observer) -> Snapshot {
+        let now = MonoClock.now();
+        if self.observe == Observe::None {
+            return Snapshot {
+                at_ns: now.as_nanos(),
+                ..Snapshot::default()
+            };
+        }
+        let mut snapshot = observer.snapshot(now);
+        self.drops.read(&mut snapshot);
+        snapshot
+    }
+
+    /// Takes what was sampled. To be called many times a second.
+    pub(crate) fn tend(&mut self) {
+        if let Some(Ok(profiler)) = &mut self.profiler {
+            profiler.drain();
+        }
     }
 
     /// What this end has counted so far; the receiver's view where it has one.
@@ -257,16 +285,24 @@ impl Endpoints {
         if !all_done {
             return None;
         }
-        let mut after = observer.snapshot(MonoClock.now());
-        self.drops.read(&mut after);
+        let mut after = self.snapshot(observer);
         let before = self.before.clone().unwrap_or_default();
+        let profile = match self.profiler.take() {
+            None => None,
+            Some(Ok(profiler)) => Some(profiler.finish(MonoClock.now())),
+            Some(Err(error)) => {
+                let why = error.to_string();
+                after.missing.insert(signals::PROFILE.to_owned(), why);
+                None
+            }
+        };
         let report = |part: Endpoint| match part.stage {
             Some(Stage::Done(streams)) => Some(EndpointReport {
                 side: part.side,
                 streams,
                 before: before.clone(),
                 after: after.clone(),
-                profile: None,
+                profile: profile.clone(),
             }),
             _ => None,
         };

@@ -114,6 +114,9 @@ pub struct ProfileCost {
     pub busy_samples: u64,
     /// Samples of idle cores: no cost.
     pub idle_samples: u64,
+    /// Samples of other programs on this host outside interrupts: not the test's cost. The far end
+    /// is such a program where both ends are on one machine.
+    pub other_samples: u64,
     /// Samples that were lost or whose stacks were too many to keep: in no layer.
     pub unplaced_samples: u64,
     /// Packets that the cost is divided by; absent when they were not counted.
@@ -130,13 +133,17 @@ pub struct ProfileCost {
     pub ns_per_byte: Option<f64>,
     /// Layers with at least one sample, dearest first.
     pub layers: Vec<LayerCost>,
+    /// The layer of each stack of the raw report's profile, in its order; null for what is no cost:
+    /// idle cores and other programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack_layers: Vec<Option<CostLayer>>,
     /// What is missing, and what would change that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
 
 /// What one layer cost.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LayerCost {
     /// The layer.
     pub layer: CostLayer,
@@ -147,6 +154,9 @@ pub struct LayerCost {
     /// Its CPU time per packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ns_per_packet: Option<f64>,
+    /// The functions seen that are of this layer, sorted; what they call and no layer claims is its too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
 }
 
 /// A part of the system that packets cost time in, from the application to the wire.

@@ -18,6 +18,10 @@ pub const MAX_NAME: usize = 160;
 /// Most remarks.
 pub const MAX_REMARKS: usize = 16;
 
+/// First frame of every stack of a program that is not the one that profiles, in place of its
+/// thread's name.
+pub const OTHER_PROGRAMS: &str = "[other programs]";
+
 /// What makes a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -46,6 +50,9 @@ pub struct ProfileStack {
     pub frames: Vec<u32>,
     /// Samples with exactly these frames.
     pub samples: u64,
+    /// Whether the innermost frame is user code; else all but the thread's name is the kernel's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub user: bool,
 }
 
 /// Call stacks of one end, sampled over one test.
@@ -144,6 +151,7 @@ mod tests {
         let stack = |frames: &[u32], samples| ProfileStack {
             frames: frames.to_vec(),
             samples,
+            user: false,
         };
         Profile {
             event: ProfileEvent::CpuClock,

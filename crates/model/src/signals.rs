@@ -145,6 +145,9 @@ signals! {
     CPU_FREQUENCY_HZ = "cpu.frequency_hz", Gauge;
 }
 
+/// Where a snapshot's `missing` says why a profile that was asked for could not be made.
+pub const PROFILE: &str = "profile";
+
 /// The name of a per-core CPU signal: `per_core(3, "softirq_ns")` is `cpu.3.softirq_ns`.
 pub fn per_core(core: u32, part: &str) -> String {
     format!("cpu.{core}.{part}")

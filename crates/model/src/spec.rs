@@ -171,8 +171,8 @@ impl Default for DatapathChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Observe {
-    /// Nothing: no counters of the host, no `TCP_INFO`. For measuring what observing costs; such a
-    /// trial has no ledger and no verdict.
+    /// Nothing: no counters of the host, no `TCP_INFO`. For measuring what observing costs: most
+    /// places of loss and most causes are then unknown.
     None,
     /// Counters before and after, and `TCP_INFO` while the test runs.
     #[default]

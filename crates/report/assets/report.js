@@ -286,6 +286,51 @@
     new ResizeObserver(() => { if (!root.classList.contains("printing")) figure.instance.resize(); }).observe(plot);
   };
 
+  // A flame graph: a chosen box fills the width, its callers above it too; what is beside it goes.
+  const setUpFlame = (node) => {
+    const boxes = [...node.querySelectorAll(".box")];
+    const said = node.querySelector(".flame-said");
+    if (boxes.length === 0) return;
+    const reading = said.textContent;
+    const place = (box) => ({ x: Number(box.dataset.x), w: Number(box.dataset.w), row: Number(box.dataset.row) });
+    const tell = (box) => { said.textContent = box ? box.querySelector("title").textContent : reading; };
+    const name = (box, share) => {
+      let text = box.querySelector("text");
+      if (!text && share > 0.004) {
+        text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+        text.setAttribute("x", "3");
+        text.setAttribute("y", "12");
+        text.textContent = box.querySelector("title").textContent.split(" · ")[0];
+        box.append(text);
+      }
+    };
+    const zoom = (to) => {
+      for (const box of boxes) {
+        const { x, w, row } = place(box);
+        const caller = row < to.row && x <= to.x + 1e-6 && x + w >= to.x + to.w - 1e-6;
+        const inside = row >= to.row && x >= to.x - 1e-6 && x + w <= to.x + to.w + 1e-6;
+        box.style.display = caller || inside ? "" : "none";
+        const left = caller ? 0 : (x - to.x) / to.w;
+        const width = caller ? 1 : w / to.w;
+        box.setAttribute("x", `${left * 100}%`);
+        box.setAttribute("width", `${width * 100}%`);
+        name(box, width);
+      }
+    };
+    const whole = { x: 0, w: 1, row: 0 };
+    for (const box of boxes) {
+      box.setAttribute("tabindex", "0");
+      box.addEventListener("click", () => { zoom(place(box)); tell(box); });
+      box.addEventListener("keydown", (event) => { if (event.key === "Enter") zoom(place(box)); });
+      box.addEventListener("focus", () => tell(box));
+      box.addEventListener("mouseenter", () => tell(box));
+      box.addEventListener("mouseleave", () => tell(null));
+    }
+    node.querySelector("[data-does=unzoom]").addEventListener("click", () => { zoom(whole); tell(null); });
+    addEventListener("beforeprint", () => zoom(whole));
+    node.dataset.flame = "ready";
+  };
+
   const copy = async (button) => {
     const code = button.parentElement.querySelector("code");
     try {
@@ -309,6 +354,7 @@
   };
 
   document.querySelectorAll("figure[data-chart]").forEach(setUp);
+  document.querySelectorAll("figure[data-flame]").forEach(setUpFlame);
   document.querySelectorAll("button[data-does=copy]").forEach((button) => {
     button.addEventListener("click", () => copy(button));
   });

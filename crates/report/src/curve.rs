@@ -76,7 +76,12 @@ fn is_curve(run: &Run, curve: &LoadCurve<'_>) -> bool {
 fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
     let mut by_load: BTreeMap<u64, Vec<&Trial>> = BTreeMap::new();
     let mut invalid = Vec::new();
-    for trial in run.trials.iter().filter(|t| t.direction == direction) {
+    // A sampled trial of a search was made after it, and carries the cost of the sampling.
+    let is_point = |trial: &&Trial| {
+        let sampled = run.kind == RunKind::Saturate && trial.profile.is_some();
+        trial.direction == direction && !sampled
+    };
+    for trial in run.trials.iter().filter(is_point) {
         match trial.intended_load {
             Some(load) if trial.valid => by_load.entry(load.bps()).or_default().push(trial),
             Some(_) => invalid.push(trial),

@@ -15,6 +15,7 @@ pub mod chart;
 pub mod charts;
 mod curve;
 pub mod figures;
+mod flame;
 mod headline;
 mod html;
 pub mod renderers;

@@ -130,7 +130,8 @@ fn packets_per_interrupt(report: &EndpointReport) -> Option<PacketsPerInterrupt>
         InterruptKind::Interface,
     )
     .or_else(|| {
-        let runs = gained(signals::SOFTIRQ_NET_RX);
+        // A sender receives next to nothing, while the soft interrupts are those of the whole host.
+        let runs = gained(signals::SOFTIRQ_NET_RX).filter(|_| report.side == Side::Receiver);
         ratio(received, runs, InterruptKind::NetRxSoftirq)
     })
 }

@@ -14,6 +14,7 @@ mod cpu;
 mod intervals;
 mod losses;
 mod packets;
+mod profile;
 mod tcp;
 mod validity;
 
@@ -59,6 +60,7 @@ pub fn trial(
     trial.intervals = intervals::merge(&ends, trial.packets.as_ref());
     trial.tcp = tcp::summary(&ends);
     trial.cpu = cpu::summary(&ends);
+    trial.profile = profile::summary(&ends);
     trial.counters = ends.counters();
     let verdict = validity::judge(&ends, &trial);
     trial.valid = verdict.is_valid();

@@ -13,7 +13,7 @@ use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{StreamReport, TcpSample};
-use linerate_model::spec::{Side, Stop, TestSpec, Transport};
+use linerate_model::spec::{Observe, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
@@ -111,6 +111,9 @@ impl Stream {
     }
 
     fn sample(&mut self, now: MonoInstant) {
+        if self.plan.observe == Observe::None {
+            return;
+        }
         let at = now.saturating_since(self.start).as_nanos();
         let sample = self.path.info(u64::try_from(at).unwrap_or(u64::MAX));
         self.samples.extend(sample);

@@ -82,6 +82,24 @@ pub(crate) fn goals() -> Vec<Goal> {
     goals
 }
 
+/// What observing costs: with the counters of every test, and with a profile, against nothing.
+pub(crate) fn observing() -> Vec<Goal> {
+    use Activity::{PingPong, Tcp, Udp};
+    use Better::{Higher, Lower};
+    let mut goals = Vec::new();
+    for own in [OWN, PROFILING] {
+        for goal in [
+            goal(Measure::TcpRate, Tcp, BLIND, Higher, 0.98),
+            goal(Measure::UdpSent, Udp, BLIND, Higher, 0.98),
+            goal(Measure::UdpReceived, Udp, BLIND, Higher, 0.98),
+            goal(Measure::RoundTrip, PingPong, BLIND, Lower, 1.02),
+        ] {
+            goals.push(Goal { own, ..goal });
+        }
+    }
+    goals
+}
+
 /// The same measures against another build of linerate, without goals.
 pub(crate) fn against_before() -> Vec<Goal> {
     let mut all = goals();
@@ -98,6 +116,10 @@ pub(crate) fn against_before() -> Vec<Goal> {
 pub(crate) const OWN: &str = "linerate";
 /// linerate with `--wait spin`, which paces each packet by itself at the price of a core.
 pub(crate) const SPINNING: &str = "linerate --wait spin";
+/// linerate with `--observe none`.
+pub(crate) const BLIND: &str = "linerate --observe none";
+/// linerate with `--observe all`: counters and a profile.
+pub(crate) const PROFILING: &str = "linerate --profile";
 /// The least that the kernel and the machine allow.
 pub(crate) const FLOOR: &str = "bare C loop";
 /// Another build of linerate.

@@ -17,8 +17,10 @@ mod recorder;
 mod table;
 
 use crate::activity::{Activity, Lengths, PACES};
-use crate::contenders::{Contender, Floor, Iperf2, Iperf3, Linerate, Sockperf, perform};
-use crate::goals::{BEFORE, OWN, SPINNING, against_before, goals};
+use crate::contenders::{Contender, Floor, Iperf2, Iperf3, Linerate, Sockperf, Variant, perform};
+use crate::goals::{
+    BEFORE, BLIND, Goal, OWN, PROFILING, SPINNING, against_before, goals, observing,
+};
 use crate::lab::Lab;
 use crate::options::{Mode, Options};
 use crate::table::{HEAD, Results};
@@ -77,7 +79,7 @@ fn tiny_round() -> Result<()> {
     let linerate = Linerate {
         name: OWN,
         program,
-        wait: None,
+        variant: Variant::Plain,
     };
     let lengths = Lengths {
         test: Duration::from_secs(1),
@@ -116,16 +118,11 @@ fn compare(options: &Options) -> Result<()> {
     let lab = Lab::new(Link::Direct { mtu: 1500 }, cores, options.seed)?;
     let contenders = contenders(&program, options, &folder);
     say(&facts(&contenders, options, cores))?;
-    let results = rounds(&contenders, &lab, options);
+    let rows = wanted_rows(options);
+    let results = rounds(&contenders, &lab, &rows, options);
     say(HEAD)?;
-    let mut rows = goals();
-    if options.before.is_some() {
-        rows.extend(against_before());
-    }
-    for goal in rows {
-        if wanted_activities(options).contains(&goal.activity) {
-            say(&results.row(&goal))?;
-        }
+    for goal in &rows {
+        say(&results.row(goal))?;
     }
     if is_wanted(options, "search") {
         say(&or_not_run(
@@ -150,6 +147,19 @@ fn compare(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// The rows of the table that were asked for.
+fn wanted_rows(options: &Options) -> Vec<Goal> {
+    let mut rows = goals();
+    if options.before.is_some() {
+        rows.extend(against_before());
+    }
+    rows.retain(|goal| wanted_activities(options).contains(&goal.activity));
+    if is_wanted(options, "observe") {
+        rows.extend(observing());
+    }
+    rows
+}
+
 fn contenders(
     program: &Path,
     options: &Options,
@@ -159,12 +169,22 @@ fn contenders(
         Box::new(Linerate {
             name: OWN,
             program: program.to_owned(),
-            wait: None,
+            variant: Variant::Plain,
         }),
         Box::new(Linerate {
             name: SPINNING,
             program: program.to_owned(),
-            wait: Some("spin"),
+            variant: Variant::Spinning,
+        }),
+        Box::new(Linerate {
+            name: BLIND,
+            program: program.to_owned(),
+            variant: Variant::Observing("none"),
+        }),
+        Box::new(Linerate {
+            name: PROFILING,
+            program: program.to_owned(),
+            variant: Variant::Observing("all"),
         }),
         Box::new(Iperf3 {
             program: options.iperf3.clone(),
@@ -177,21 +197,26 @@ fn contenders(
         all.push(Box::new(Linerate {
             name: BEFORE,
             program,
-            wait: None,
+            variant: Variant::Plain,
         }));
     }
     all
 }
 
 /// All rounds. A failed test is kept as a failure of that round and does not end the others.
-fn rounds(contenders: &[Box<dyn Contender>], lab: &Lab, options: &Options) -> Results {
+fn rounds(
+    contenders: &[Box<dyn Contender>],
+    lab: &Lab,
+    rows: &[Goal],
+    options: &Options,
+) -> Results {
     let mut results = Results::default();
     let mut order = Order(options.seed);
     let lengths = Lengths {
         test: Duration::from_secs(options.seconds),
         settle: Duration::from_millis(200),
     };
-    let mut takes_part = line_up(contenders, options, &mut results);
+    let mut takes_part = line_up(contenders, rows, &mut results);
     for round in 1..=options.rounds {
         drop(writeln!(
             io::stderr(),
@@ -210,16 +235,20 @@ fn rounds(contenders: &[Box<dyn Contender>], lab: &Lab, options: &Options) -> Re
     results
 }
 
-/// Who can do what; the others' reasons go into `results`.
+/// Who is needed for the rows and can do what; the others' reasons go into `results`.
 fn line_up<'a>(
     contenders: &'a [Box<dyn Contender>],
-    options: &Options,
+    rows: &[Goal],
     results: &mut Results,
 ) -> Vec<(Activity, Vec<&'a dyn Contender>)> {
     let able = |activity: Activity| {
         results.absent("sfnt-pingpong", activity, SFNT.to_owned());
         let mut able = Vec::new();
-        for contender in contenders {
+        let needed = |name: &str| {
+            let mut rows = rows.iter().filter(|row| row.activity == activity);
+            rows.any(|row| row.own == name || row.peer == name)
+        };
+        for contender in contenders.iter().filter(|one| needed(one.name())) {
             match contender.version().and_then(|_| contender.offers(activity)) {
                 Ok(()) => able.push(contender.as_ref()),
                 Err(why) => results.absent(contender.name(), activity, why),
@@ -227,7 +256,10 @@ fn line_up<'a>(
         }
         (activity, able)
     };
-    wanted_activities(options).into_iter().map(able).collect()
+    let mut activities: Vec<Activity> = rows.iter().map(|row| row.activity).collect();
+    activities.sort_unstable();
+    activities.dedup();
+    activities.into_iter().map(able).collect()
 }
 
 fn wanted_activities(options: &Options) -> Vec<Activity> {
@@ -264,6 +296,10 @@ fn facts(contenders: &[Box<dyn Contender>], options: &Options, cores: [u32; 2]) 
             model.unwrap_or("unknown"),
             cores[0],
             cores[1]
+        ),
+        format!(
+            "- kernel.perf_event_paranoid {}: a profile from within a user namespace sees the kernel below 2, the whole host below 1",
+            read("/proc/sys/kernel/perf_event_paranoid").trim()
         ),
         format!(
             "- load average at the start {}",

@@ -24,7 +24,9 @@ pub(crate) struct Options {
 }
 
 /// Names for `--only`.
-pub(crate) const TESTS: [&str; 7] = ["tcp", "udp", "gso", "ping", "pace", "search", "size"];
+pub(crate) const TESTS: [&str; 8] = [
+    "tcp", "udp", "gso", "ping", "pace", "search", "size", "observe",
+];
 
 /// What this program was started for.
 pub(crate) enum Mode {
@@ -104,4 +106,4 @@ fn tests(value: &str) -> Result<Vec<String>> {
 
 const USAGE: &str = "usage: cargo bench -p linerate-lab --bench peers -- [--rounds 10] [--seconds 2] \
     [--seed 1] [--cpu SENDER,RECEIVER] [--iperf3 PATH] [--linerate PATH] [--before PATH] \
-    [--only tcp,udp,gso,ping,pace,search,size]";
+    [--only tcp,udp,gso,ping,pace,search,size,observe]";

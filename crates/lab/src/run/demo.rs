@@ -9,7 +9,9 @@ use crate::run::{LatencyPlan, Load, SaturatePlan, latency, saturate, single};
 use crate::watch::{Event, Watcher};
 use anyhow::{Context as _, Result};
 use linerate_model::run::{Run, RunKind};
-use linerate_model::spec::{Direction, Pace, Pinning, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{
+    Direction, Observe, Pace, Pinning, Stop, TestSpec, Transport, WaitMode,
+};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use serde_json::json;
@@ -181,6 +183,7 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
             pace: Pace::Unpaced,
             direction: Direction::Forward,
         }),
+        observe: Observe::default(),
     };
     latency(context, target, &plan)
 }

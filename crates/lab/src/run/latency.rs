@@ -8,7 +8,9 @@ use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
-use linerate_model::spec::{Direction, Pace, Pinning, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{
+    Direction, Observe, Pace, Pinning, Stop, TestSpec, Transport, WaitMode,
+};
 use linerate_model::{BitRate, ByteCount};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use serde_json::Value;
@@ -34,6 +36,8 @@ pub struct LatencyPlan {
     pub warm_up: Duration,
     /// Traffic under which everything is measured again.
     pub load: Option<Load>,
+    /// How much both ends look at their hosts.
+    pub observe: Observe,
 }
 
 /// Traffic that runs beside the ping-pong.
@@ -107,6 +111,7 @@ impl LatencyPlan {
             },
             warm_up: spec.warm_up,
             load: None,
+            observe: Observe::default(),
         }
     }
 
@@ -244,6 +249,7 @@ fn spec(plan: &LatencyPlan, size: ByteCount, wait: WaitMode) -> TestSpec {
         warm_up: plan.warm_up,
         wait,
         pinning: plan.pinning,
+        observe: plan.observe,
         ..TestSpec::ping_pong(plan.transport)
     }
 }

@@ -11,7 +11,7 @@ use linerate_analysis::search::{
 };
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, Trial};
-use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
+use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, Quantile, Ratio};
 use serde_json::{Value, json};
@@ -35,7 +35,13 @@ pub struct SaturatePlan {
     pub width: Ratio,
     /// Most trial time to use.
     pub budget: Duration,
+    /// Whether both ends are sampled in one more trial, once the bounds are known.
+    pub profile: bool,
 }
+
+/// Length of the trial that is sampled: about 5000 samples of each core at work, so that a layer of
+/// 10 % is known to a percent point.
+const PROFILE_TIME: Duration = Duration::from_secs(5);
 
 impl SaturatePlan {
     /// The default search with this datagram stream: loss goals 0, 0.1 % and 0.5 %, up to 10 Gbit/s.
@@ -48,6 +54,7 @@ impl SaturatePlan {
             max_load: BitRate::from_bps(10_000_000_000),
             width: Ratio::clamped(0.005),
             budget: Duration::from_mins(1),
+            profile: false,
         }
     }
 
@@ -62,6 +69,7 @@ impl SaturatePlan {
             ("max_load_bps".to_owned(), json!(self.max_load)),
             ("width_ratio".to_owned(), json!(self.width)),
             ("budget_s".to_owned(), json!(self.budget.as_secs_f64())),
+            ("profile".to_owned(), json!(self.profile)),
         ]);
         values
     }
@@ -145,7 +153,40 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
     run.goals = search.goals();
     run.curve = Some(search.curve());
     run.notes.extend(search.notes());
+    if plan.profile && !context.interrupted() {
+        profile(context, &mut recorder, &mut client, plan)?;
+    }
     recorder.finish(context)
+}
+
+/// One more trial at saturation, with both ends sampled. It makes no bound.
+fn profile(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    plan: &SaturatePlan,
+) -> Result<()> {
+    let Some(load) = saturation(recorder.run_mut()) else {
+        let note = "not profiled: no load was found to carry anything".to_owned();
+        recorder.run_mut().notes.push(note);
+        return Ok(());
+    };
+    let spec = TestSpec {
+        pace: Pace::At(load),
+        stop: Stop::After(PROFILE_TIME),
+        observe: Observe::All,
+        ..plan.spec.clone()
+    };
+    measure(context, recorder, client, &spec, Some("profile"))?;
+    Ok(())
+}
+
+/// The lowest load that every goal calls too much, else the highest that one calls good.
+fn saturation(run: &Run) -> Option<BitRate> {
+    let goals = || run.goals.iter();
+    let too_much = goals().filter_map(|goal| goal.upper_bound).max();
+    let good = || goals().filter_map(|goal| goal.lower_bound).max();
+    too_much.or_else(good)
 }
 
 fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {

@@ -7,6 +7,7 @@
 
 mod bench_rig;
 mod ledger;
+mod profile;
 mod proof;
 mod search;
 
@@ -50,6 +51,14 @@ const CASES: &[Case] = &[
     Case {
         name: "a_false_verdict_is_refuted",
         run: proof::a_false_verdict_is_refuted,
+    },
+    Case {
+        name: "both_ends_profile_themselves_or_say_what_would_let_them",
+        run: profile::both_ends_profile_themselves_or_say_what_would_let_them,
+    },
+    Case {
+        name: "without_observing_a_trial_has_its_rates_alone",
+        run: profile::without_observing_a_trial_has_its_rates_alone,
     },
 ];
 

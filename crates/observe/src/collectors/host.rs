@@ -51,6 +51,7 @@ impl Collector for Host {
         note(into, "hostname", line("proc/sys/kernel/hostname"));
         note(into, "kernel_release", line("proc/sys/kernel/osrelease"));
         note(into, "kernel_build", line("proc/sys/kernel/version"));
+        note(into, "boot_id", line("proc/sys/kernel/random/boot_id"));
         note(into, "architecture", architecture(host));
         note(into, "os_name", os_name(host));
         note(into, "memory_bytes", memory_bytes(host));

@@ -5,6 +5,7 @@ use linerate_model::run::Run;
 
 mod delay_cdf;
 mod delay_quantiles;
+mod layer_cost;
 mod load_cpu;
 mod load_delay;
 mod load_loss;
@@ -34,6 +35,7 @@ pub static ALL: &[&dyn ChartKind] = &[
     &tcp_rtt::TcpRtt,
     &load_delay::LoadDelay,
     &load_cpu::LoadCpu,
+    &layer_cost::LayerCost,
 ];
 
 /// A kind of chart: which runs it can draw, and how.

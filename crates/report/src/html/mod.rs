@@ -3,6 +3,7 @@
 mod figure;
 mod hosts;
 mod overview;
+mod profile;
 mod results;
 mod section;
 mod trials;

@@ -1,6 +1,6 @@
 //! A run's section: verdict first, then charts, then hosts, then configuration.
 
-use super::{Drawings, figure, heading, hosts, overview, results, verdict};
+use super::{Drawings, figure, heading, hosts, overview, profile, results, verdict};
 use crate::words;
 use linerate_model::run::{Run, RunStatus};
 use maud::{Markup, html};
@@ -44,6 +44,7 @@ fn part_of(whole: &Run, part: &Run, anchor: &str, drawings: &mut Drawings) -> Ma
             (about(part))
             (verdict::card(part, 4))
             (figure::charts(part, anchor, 4, drawings))
+            (profile::all(part, anchor, 4))
             (results::all(part, 4))
             @if !shared { (hosts::facts(&part.hosts, 4)) }
             (hosts::configuration(part, 4))
@@ -58,6 +59,7 @@ fn leaf(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings) -> Markup {
     html! {
         (verdict::card(run, level))
         (figure::charts(run, anchor, level, drawings))
+        (profile::all(run, anchor, level))
         (results::all(run, level))
         (hosts::facts(&run.hosts, level))
         (hosts::configuration(run, level))

@@ -3,9 +3,10 @@
 use super::{figure, heading};
 use crate::charts::trial_name;
 use crate::curve::{loss, offered, received};
-use crate::figures::{Unit, Value, float};
+use crate::figures::{Unit, Value, digits, float};
 use crate::table::{Cell, Table};
 use crate::words;
+use linerate_model::cost::{CoreShares, InterruptKind};
 use linerate_model::run::{CpuSide, Packets, Run, TcpSummary, Trial};
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use maud::{Markup, html};
@@ -25,6 +26,8 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
             @if !tcp.rows.is_empty() { (folded("TCP state of the sender", run, &figure::table(&tcp, "TCP state of the sender"))) }
             @let cpu = cpu(run);
             @if !cpu.rows.is_empty() { (folded("CPU of both ends", run, &figure::table(&cpu, "CPU of both ends"))) }
+            @let cores = cores(run);
+            @if !cores.rows.is_empty() { (folded("Each core of both ends", run, &figure::table(&cores, "Each core of both ends"))) }
         }
     }
 }
@@ -163,6 +166,13 @@ fn cpu(run: &Run) -> Table {
         "Steal (% of all cores)",
         "Thread waited for a core (%)",
         "Host CPU per byte (ns)",
+        "Host CPU per packet (ns)",
+        "in user code (ns)",
+        "in the kernel (ns)",
+        "in soft interrupts (ns)",
+        "Interrupts per second",
+        "Packets per interrupt",
+        "Context switches per second",
     ]);
     for trial in &run.trials {
         let Some(cpu) = &trial.cpu else { continue };
@@ -187,5 +197,72 @@ fn cpu_row(trial: String, name: &str, side: &CpuSide) -> Vec<Cell> {
         share(side.steal_ratio),
         share(side.run_delay_ratio),
         Cell::number(side.host_ns_per_byte, Unit::NANOS),
+        Cell::number(side.per_packet.map(|cost| cost.total_ns), Unit::NANOS),
+        Cell::number(side.per_packet.and_then(|c| c.user_ns), Unit::NANOS),
+        Cell::number(side.per_packet.and_then(|c| c.system_ns), Unit::NANOS),
+        Cell::number(side.per_packet.and_then(|c| c.softirq_ns), Unit::NANOS),
+        Cell::count(side.interrupts_per_s.map(whole)),
+        packets_per_interrupt(side),
+        Cell::count(side.context_switches_per_s.map(whole)),
+    ]
+}
+
+/// With which interrupts were counted.
+fn packets_per_interrupt(side: &CpuSide) -> Cell {
+    side.packets_per_interrupt
+        .map_or_else(Cell::unknown, |per| {
+            let of = match per.of {
+                InterruptKind::Interface => "the interface's interrupts",
+                InterruptKind::NetRxSoftirq => "receive soft interrupts, whole host",
+            };
+            Cell::text(format!("{} ({of})", digits(per.packets)))
+        })
+}
+
+fn whole(rate: f64) -> u64 {
+    BitRate::from_f64(rate.round()).bps()
+}
+
+/// Rows of cores: a host of 128 cores and a search of 30 trials would drown the page.
+const MAX_CORES: usize = 200;
+
+/// What each core did; of many trials, those of the highest received rate first.
+fn cores(run: &Run) -> Table {
+    let mut table = Table::new([
+        "Trial",
+        "Side",
+        "Core",
+        "User (%)",
+        "Kernel (%)",
+        "Soft interrupts (%)",
+        "Interrupts (%)",
+        "Steal (%)",
+    ]);
+    let mut trials: Vec<&Trial> = run.trials.iter().collect();
+    trials.sort_by_key(|trial| std::cmp::Reverse(trial.received_rate));
+    for trial in trials {
+        let Some(cpu) = &trial.cpu else { continue };
+        for (name, side) in [("sender", &cpu.sender), ("receiver", &cpu.receiver)] {
+            for core in side.iter().flat_map(|side| &side.core_shares) {
+                if table.rows.len() < MAX_CORES {
+                    table.push(core_row(trial_name(run, trial), name, core));
+                }
+            }
+        }
+    }
+    table
+}
+
+fn core_row(trial: String, name: &str, core: &CoreShares) -> Vec<Cell> {
+    let share = |share: Option<Ratio>| Cell::number(share.map(Ratio::get), Unit::PERCENT);
+    vec![
+        Cell::text(trial),
+        Cell::text(name),
+        Cell::count(Some(core.core.into())),
+        share(core.user_ratio),
+        share(core.system_ratio),
+        share(core.softirq_ratio),
+        share(core.irq_ratio),
+        share(core.steal_ratio),
     ]
 }

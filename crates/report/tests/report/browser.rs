@@ -2,6 +2,7 @@
 
 use crate::poison;
 use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, report, sweep};
+use crate::sampled::sampled;
 use linerate_model::run::Run;
 use linerate_report::renderers;
 use std::path::{Path, PathBuf};
@@ -130,6 +131,25 @@ fn hostile_text_stays_text_in_the_browser() {
         !dom.contains("data-owned"),
         "a script from a run was executed"
     );
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn a_flame_graph_is_widened_by_a_click_and_drawn_for_print() {
+    let page = Page::new(&[sampled()]);
+    let html = std::fs::read_to_string(&page.file).unwrap();
+    let (before, after) = html.rsplit_once("</body>").unwrap();
+    let click =
+        "<script>document.querySelector('.box.l9').dispatchEvent(new MouseEvent('click'))</script>";
+    std::fs::write(&page.file, format!("{before}{click}</body>{after}")).unwrap();
+    let dom = dom(&page, &["--window-size=390,844"]);
+    assert_eq!(count(&dom, "data-flame=\"ready\""), 1);
+    let copy = dom.split("<svg class=\"box l9\"").nth(1).unwrap();
+    assert!(copy.split('>').next().unwrap().contains("width=\"100%\""));
+    // What was beside it is gone.
+    let user = dom.split("<svg class=\"box l0\"").nth(1).unwrap();
+    assert!(user.split('>').next().unwrap().contains("display: none"));
+    assert!(!dom.contains("data-owned"), "a name was executed");
 }
 
 #[test]

@@ -12,4 +12,6 @@ mod poison;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]
+mod sampled;
+#[cfg(test)]
 mod vendored;

@@ -11,8 +11,19 @@ use std::path::PathBuf;
 pub(crate) struct Linerate {
     pub(crate) name: &'static str,
     pub(crate) program: PathBuf,
-    /// For `--wait`.
-    pub(crate) wait: Option<&'static str>,
+    /// In what it differs from linerate as it is.
+    pub(crate) variant: Variant,
+}
+
+/// A way to run linerate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// Without any option that is not of the test.
+    Plain,
+    /// With `--wait spin`: for pacing.
+    Spinning,
+    /// With `--observe` and this: what observing costs.
+    Observing(&'static str),
 }
 
 impl Contender for Linerate {
@@ -25,9 +36,17 @@ impl Contender for Linerate {
     }
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
-        match (self.wait, activity) {
-            (Some(_), Activity::Paced(_)) | (None, _) => Ok(()),
-            (Some(_), _) => Err("another way to wait is compared for pacing only".to_owned()),
+        use Activity::{Paced, PingPong, Tcp, Udp};
+        match (self.variant, activity) {
+            (Variant::Plain, _)
+            | (Variant::Spinning, Paced(_))
+            | (Variant::Observing(_), Tcp | Udp | PingPong) => Ok(()),
+            (Variant::Spinning, _) => {
+                Err("another way to wait is compared for pacing only".to_owned())
+            }
+            (Variant::Observing(_), _) => {
+                Err("observing is compared for TCP, UDP and ping-pong only".to_owned())
+            }
         }
     }
 
@@ -39,8 +58,10 @@ impl Contender for Linerate {
         let seconds = format!("{}s", lengths.seconds());
         let mut client = test(activity, &listen);
         client.extend(words(&["-t", &seconds, "--cpu", &lab.pinning()]));
-        if let Some(wait) = self.wait {
-            client.extend(words(&["--wait", wait]));
+        match self.variant {
+            Variant::Plain => {}
+            Variant::Spinning => client.extend(words(&["--wait", "spin"])),
+            Variant::Observing(what) => client.extend(words(&["--observe", what])),
         }
         client.extend(words(&["--json", "--no-store", "--quiet"]));
         let client = lab.client(&self.program, &client, lengths.test)?;

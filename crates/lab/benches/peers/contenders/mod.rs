@@ -9,7 +9,7 @@ mod sockperf;
 pub(crate) use floor::Floor;
 pub(crate) use iperf2::Iperf2;
 pub(crate) use iperf3::Iperf3;
-pub(crate) use linerate::Linerate;
+pub(crate) use linerate::{Linerate, Variant};
 pub(crate) use sockperf::Sockperf;
 
 use crate::activity::{Activity, Lengths, Measure, Values};
