@@ -1,6 +1,6 @@
 //! The sender's socket buffer: what was in flight filled it, so the application had to wait.
 
-use super::evidence::{Evidence, Need, Regime};
+use super::evidence::{Evidence, Need, Regime, time_told};
 use super::receiver_window::{LEAST_SHARE, queue};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
@@ -64,11 +64,24 @@ fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
             words::percent(share),
             words::rate(rate)
         ),
-        vec![format!(
-            "Send-buffer limited {} of the trial (TCP chronograph of the sending side).",
-            words::percent(share)
-        )],
+        tcp_figures(evidence, share),
     )
+}
+
+fn tcp_figures(evidence: &Evidence<'_>, share: f64) -> Vec<String> {
+    let mut figures = vec![format!(
+        "Send-buffer limited {} of the trial (TCP chronograph of the sending side).",
+        words::percent(share)
+    )];
+    let allowed = evidence.tcp(|tcp| Some(tcp.windows?.send_buffer_rate?.as_f64()));
+    figures.extend(allowed.map(|rate| {
+        format!(
+            "Send buffer / RTT = {}, an upper bound, since part of the buffer is the kernel's own.",
+            words::rate(rate)
+        )
+    }));
+    figures.extend(time_told(evidence));
+    figures
 }
 
 /// Datagrams that the system refused because the buffer was full, against those intended.

@@ -13,6 +13,8 @@ pub(crate) struct Scene {
     pub(crate) setup: Vec<Step>,
     /// Cores with a busy loop each; a core named twice has two.
     pub(crate) busy: Vec<u32>,
+    /// TCP flows of others from host A to host B, from before the test until after it.
+    pub(crate) rivals: u32,
     pub(crate) far_end: FarEnd,
     pub(crate) test: Test,
 }
@@ -59,6 +61,7 @@ impl Scene {
             link,
             setup: Vec::new(),
             busy: Vec::new(),
+            rivals: 0,
             far_end: FarEnd::Thread,
             test,
         }
@@ -101,6 +104,11 @@ impl Scene {
     /// `loops` busy loops on `core`.
     pub(crate) fn busy(mut self, core: u32, loops: usize) -> Self {
         self.busy.extend(std::iter::repeat_n(core, loops));
+        self
+    }
+
+    pub(crate) fn rivals(mut self, flows: u32) -> Self {
+        self.rivals = flows;
         self
     }
 

@@ -110,6 +110,14 @@ impl Slice<'_> {
         Some(!full && pace > 0.0 && rate >= pace * PACED && rate <= pace / PACED)
     }
 
+    /// Whether the receiver's window is the smaller one, and at least half of it is in flight. The
+    /// chronograph does not run while TCP holds back a segment that a nearly closed window would cut.
+    fn is_window_small(&self) -> Option<bool> {
+        let flight = self.to.unacked_segments?.checked_mul(self.to.smss_bytes?)?;
+        let window = self.to.snd_wnd_bytes?;
+        Some(window < self.to.cwnd_bytes? && flight.saturating_mul(IN_FLIGHT) >= window)
+    }
+
     fn grows(&self) -> bool {
         self.to.cwnd_bytes > self.from.cwnd_bytes
             && self
@@ -192,6 +200,9 @@ fn split(slice: &Slice<'_>, cause: TcpWait) -> Option<Times> {
 
 /// Why the congestion window, or what lies below it, let no more out.
 fn cause(slice: &Slice<'_>, lowered: &mut Option<TcpWait>) -> TcpWait {
+    if slice.is_window_small() == Some(true) {
+        return TcpWait::ReceiverWindow;
+    }
     if slice.lost() {
         *lowered = Some(TcpWait::Loss);
         return TcpWait::Loss;
@@ -294,6 +305,17 @@ mod tests {
             ..busy(at)
         };
         assert_eq!(of(&[still(0), still(50)]).system_ratio, Ratio::clamped(1.0));
+    }
+
+    #[test]
+    fn a_receivers_window_that_is_smaller_and_in_flight_is_the_limit() {
+        let nearly_shut = |at| TcpSample {
+            snd_wnd_bytes: Some(19_000),
+            unacked_segments: Some(10),
+            ..busy(at)
+        };
+        let shares = of(&[nearly_shut(0), nearly_shut(50)]);
+        assert_eq!(shares.receiver_window_ratio, Ratio::clamped(1.0));
     }
 
     #[test]
