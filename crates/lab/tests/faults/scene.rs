@@ -149,13 +149,15 @@ impl Test {
         Self::Single(Box::new(spec))
     }
 
-    /// One TCP stream for two and a half seconds.
+    /// One TCP stream for two and a half seconds, with CUBIC, whatever this machine's default: what
+    /// loss and reordering do depends on it.
     pub(crate) fn tcp(change: impl FnOnce(&mut TestSpec)) -> Self {
         let mut spec = TestSpec {
             stop: Stop::After(Duration::from_millis(2500)),
             interval: Duration::from_millis(250),
             ..TestSpec::tcp_bulk()
         };
+        spec.socket.congestion_control = Some("cubic".to_owned());
         change(&mut spec);
         Self::Single(Box::new(spec))
     }

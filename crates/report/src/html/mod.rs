@@ -5,6 +5,7 @@ mod hosts;
 mod overview;
 mod results;
 mod section;
+mod tcp;
 mod trials;
 mod verdict;
 

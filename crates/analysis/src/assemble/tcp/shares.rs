@@ -127,11 +127,32 @@ impl Slice<'_> {
     }
 }
 
+/// Whether a congestion control answers to loss and marks with its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    /// It does, as RFC 5681 and RFC 9438 (CUBIC) say.
+    LossBased,
+    /// It paces by a model of the path (BBR), and a loss changes little.
+    ModelBased,
+}
+
+impl Control {
+    /// By its name in the kernel; what is not known to model the path answers to loss.
+    pub(super) fn of(name: Option<&str>) -> Self {
+        if name.is_some_and(|name| name.starts_with("bbr")) {
+            Self::ModelBased
+        } else {
+            Self::LossBased
+        }
+    }
+}
+
 /// Splits each stream's slices, and gathers them in stretches of the reporting interval; `None` if
 /// no slice has all three chronographs.
 pub(super) fn shares(
     streams: &[&[TcpSample]],
     interval: Duration,
+    control: Control,
 ) -> (Option<TcpShares>, Vec<TcpStretch>) {
     let mut whole = Times::default();
     let mut stretches: BTreeMap<u64, Stretch> = BTreeMap::new();
@@ -147,7 +168,10 @@ pub(super) fn shares(
                 from: &pair[0],
                 to: &pair[1],
             };
-            let cause = cause(&slice, &mut lowered);
+            let cause = match control {
+                Control::LossBased => cause(&slice, &mut lowered),
+                Control::ModelBased => modelled(&slice),
+            };
             if let Some(times) = split(&slice, cause) {
                 whole.merge(times);
                 let stretch = stretches.entry(slice.place(length)).or_default();
@@ -223,12 +247,24 @@ fn cause(slice: &Slice<'_>, lowered: &mut Option<TcpWait>) -> TcpWait {
     lowered.unwrap_or(TcpWait::CongestionControl)
 }
 
+/// A congestion control that models the path paces, unless the window it sets as a cap is full.
+fn modelled(slice: &Slice<'_>) -> TcpWait {
+    if slice.is_window_small() == Some(true) {
+        TcpWait::ReceiverWindow
+    } else if slice.has_room() == Some(false) && slice.is_paced() != Some(true) {
+        TcpWait::CongestionControl
+    } else {
+        TcpWait::Pacing
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
     const SECOND: Duration = Duration::from_secs(1);
+    const LOSS: Control = Control::LossBased;
 
     /// A reading at `at` ms of a sender that was busy all the time.
     fn busy(at: u64) -> TcpSample {
@@ -248,7 +284,7 @@ mod tests {
     }
 
     fn of(samples: &[TcpSample]) -> TcpShares {
-        shares(&[samples], SECOND).0.unwrap()
+        shares(&[samples], SECOND, LOSS).0.unwrap()
     }
 
     #[test]
@@ -336,13 +372,30 @@ mod tests {
     }
 
     #[test]
+    fn a_model_of_the_path_takes_no_loss_for_its_limit() {
+        let lossy = |at: u64, flight| TcpSample {
+            retrans_segments: Some(at),
+            unacked_segments: Some(flight),
+            ..busy(at)
+        };
+        let of = |flight| {
+            let samples = [lossy(0, flight), lossy(50, flight)];
+            let control = Control::of(Some("bbr"));
+            shares(&[&samples], SECOND, control).0.unwrap()
+        };
+        assert_eq!(of(40).pacing_ratio, Ratio::clamped(1.0));
+        assert_eq!(of(99).congestion_control_ratio, Ratio::clamped(1.0));
+        assert_eq!(Control::of(Some("cubic")), Control::LossBased);
+    }
+
+    #[test]
     fn streams_weigh_as_long_as_they_ran() {
         let idle = |at: u64| TcpSample {
             busy_ns: Some(0),
             ..busy(at)
         };
         let (one, other) = ([busy(0), busy(300)], [idle(1), idle(101)]);
-        let (shares, over_time) = shares(&[&one, &other], SECOND);
+        let (shares, over_time) = shares(&[&one, &other], SECOND, LOSS);
         assert_eq!(shares.unwrap().application_ratio, Ratio::clamped(0.25));
         assert_eq!(over_time.len(), 1, "{over_time:?}");
         assert_eq!(over_time[0].end, Duration::from_millis(300));
@@ -351,7 +404,7 @@ mod tests {
     #[test]
     fn a_day_of_readings_makes_few_stretches() {
         let samples: Vec<TcpSample> = (0..10_000).map(|n| busy(n * 7)).collect();
-        let (_, over_time) = shares(&[&samples], Duration::from_millis(7));
+        let (_, over_time) = shares(&[&samples], Duration::from_millis(7), LOSS);
         assert!(over_time.len() <= 601, "{}", over_time.len());
         assert!(over_time.is_sorted_by_key(|stretch| stretch.start));
     }
@@ -362,7 +415,7 @@ mod tests {
             at_ns: 2000 * MS + 5,
             ..busy(2000)
         };
-        let (_, over_time) = shares(&[&[busy(0), busy(1000), busy(2000), end]], SECOND);
+        let (_, over_time) = shares(&[&[busy(0), busy(1000), busy(2000), end]], SECOND, LOSS);
         assert_eq!(over_time.len(), 2, "{over_time:?}");
         assert_eq!(over_time[1].end, Duration::from_nanos(2000 * MS + 5));
     }
@@ -373,8 +426,11 @@ mod tests {
             sndbuf_limited_ns: None,
             ..busy(at)
         };
-        assert_eq!(shares(&[&[bare(0), bare(10)]], SECOND), (None, Vec::new()));
-        assert_eq!(shares(&[&[busy(0)]], SECOND), (None, Vec::new()));
-        assert_eq!(shares(&[], SECOND), (None, Vec::new()));
+        assert_eq!(
+            shares(&[&[bare(0), bare(10)]], SECOND, LOSS),
+            (None, Vec::new())
+        );
+        assert_eq!(shares(&[&[busy(0)]], SECOND, LOSS), (None, Vec::new()));
+        assert_eq!(shares(&[], SECOND, LOSS), (None, Vec::new()));
     }
 }
