@@ -61,7 +61,8 @@ pub struct TcpShares {
     /// Waiting for the receiver's window: its chronograph, and the rest of the busy time while that
     /// window was smaller than the congestion window and at least half in flight.
     pub receiver_window_ratio: Ratio,
-    /// Waiting for room in the send buffer (chronograph).
+    /// Waiting for room in the send buffer: its chronograph, and the rest of the busy time while all
+    /// of a full buffer was in flight and the congestion window had room.
     pub send_buffer_ratio: Ratio,
     /// Rest of the busy time, while the window was below the slow start threshold and grew.
     pub slow_start_ratio: Ratio,

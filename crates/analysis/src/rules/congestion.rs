@@ -2,13 +2,15 @@
 //! others use the link, because the path reorders, or by its own choice.
 
 use super::evidence::{
-    Delays, Evidence, Need, Others, Regime, Stall, is_misled, needless, time_told, window_share,
+    Delays, Evidence, Need, Others, Regime, Stall, is_misled, needless, share_of, time_told,
+    window_share,
 };
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::ByteCount;
 use linerate_model::run::{Change, Confidence, Limit, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
+use linerate_model::tcp::TcpWait;
 
 /// Throughput follows congestion window / RTT, not the link.
 pub(super) struct Congestion;
@@ -143,6 +145,15 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
     }
     if let Some(needless) = needless(evidence) {
         return reordered(evidence, needless, share);
+    }
+    // What loss took is `path-loss`'s to explain.
+    let lost = share_of(evidence, TcpWait::Loss).unwrap_or(0.0);
+    let share = (share - lost).max(0.0);
+    if share < LEAST_SHARE {
+        return clear(format!(
+            "apart from loss, congestion control limited {} of the time",
+            words::percent(share)
+        ));
     }
     let told = windows.first().map_or_else(String::new, Window::told);
     case(

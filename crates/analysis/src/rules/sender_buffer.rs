@@ -1,10 +1,11 @@
 //! The sender's socket buffer: what was in flight filled it, so the application had to wait.
 
-use super::evidence::{Evidence, Need, Regime, time_told};
+use super::evidence::{Evidence, Need, Regime, share_of, time_told};
 use super::receiver_window::{LEAST_SHARE, queue};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
 use linerate_model::spec::Side;
+use linerate_model::tcp::TcpWait;
 
 /// The send buffer held no more than what was in flight, or refused datagrams.
 pub(super) struct SenderBuffer;
@@ -42,7 +43,8 @@ impl Rule for SenderBuffer {
 }
 
 fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
-    let Some(share) = evidence.tcp(|tcp| Some(tcp.sndbuf_limited_ratio?.get())) else {
+    let chronograph = || evidence.tcp(|tcp| Some(tcp.sndbuf_limited_ratio?.get()));
+    let Some(share) = share_of(evidence, TcpWait::SendBuffer).or_else(chronograph) else {
         return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
     };
     if share < LEAST_SHARE {

@@ -65,7 +65,9 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
     };
     let cwnd = loaded(|sample| sample.cwnd_bytes);
     all().next()?;
-    let readings: Vec<&[TcpSample]> = counted.iter().map(|stream| stream.readings).collect();
+    let buffer = |stream: &Stream<'_>| stream.report.send_buffer_bytes.map(ByteCount::get);
+    let readings: Vec<shares::Readings<'_>> =
+        counted.iter().map(|s| (s.readings, buffer(s))).collect();
     let chosen = ends.spec.socket.congestion_control.clone();
     let congestion_control = first.congestion_control.clone().or(chosen);
     let control = shares::Control::of(congestion_control.as_deref());
