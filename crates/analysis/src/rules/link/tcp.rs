@@ -1,10 +1,11 @@
 //! The link under TCP: a queue stands before it, and nobody else's traffic fills it.
 
 use super::View;
-use crate::rules::evidence::{Cpu, Evidence, Need, Others, StreamReader, is_misled};
+use crate::rules::evidence::{Cpu, Evidence, Need, Others, StreamReader, is_misled, share_of};
 use crate::rules::{RuleOutcome, clear, not_evaluated, words};
 use linerate_model::run::Trial;
 use linerate_model::spec::Side;
+use linerate_model::tcp::TcpWait;
 
 impl View<'_> {
     pub(super) fn tcp(&self) -> RuleOutcome {
@@ -58,21 +59,30 @@ fn elsewhere(evidence: &Evidence<'_>) -> Option<String> {
             cpu.reason()
         ));
     }
-    let carried = |trial: &Trial| {
+    nothing_waits(evidence)
+}
+
+/// Says so when a paced stream left nothing waiting for the link: nearly all arrived in time, or TCP
+/// had nothing to send, or room in every window, most of the time.
+fn nothing_waits(evidence: &Evidence<'_>) -> Option<String> {
+    if !Need::IntendedLoad.is_met(evidence) {
+        return None;
+    }
+    let arrived = |trial: &Trial| {
         let (offered, received) = (trial.offered_load?.as_f64(), trial.received_rate?.as_f64());
-        (trial.intended_load.is_some() && offered > 0.0).then(|| received / offered)
+        (offered > 0.0).then(|| received / offered)
     };
-    let least = evidence
-        .subject()
-        .into_iter()
-        .map(carried)
-        .collect::<Option<Vec<f64>>>()?
-        .into_iter()
-        .min_by(f64::total_cmp)?;
-    (least >= CARRIED).then(|| {
+    if let Some(share) = evidence.mean(arrived).filter(|share| *share >= CARRIED) {
+        return Some(format!(
+            "{} of what was offered arrived in time: nothing was left waiting for the link",
+            words::percent(share)
+        ));
+    }
+    let free = share_of(evidence, TcpWait::Application)? + share_of(evidence, TcpWait::System)?;
+    (free >= 0.5).then(|| {
         format!(
-            "{} of what was offered arrived: nothing was left waiting for the link",
-            words::percent(least)
+            "TCP had nothing to send, or room in every window, {} of the time",
+            words::percent(free)
         )
     })
 }
