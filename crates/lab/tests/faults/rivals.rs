@@ -53,12 +53,12 @@ impl Rivals {
 
 /// Sends until the stream is shut.
 fn give(mut stream: TcpStream) {
-    let bytes = [0; 64 * 1024];
+    let bytes = vec![0; 64 * 1024];
     while stream.write_all(&bytes).is_ok() {}
 }
 
 /// Reads until the stream ends.
 fn take(mut stream: TcpStream) {
-    let mut room = [0; 64 * 1024];
+    let mut room = vec![0; 64 * 1024];
     while stream.read(&mut room).is_ok_and(|length| length > 0) {}
 }
