@@ -58,9 +58,11 @@ impl TcpWait {
 pub struct TcpShares {
     /// Nothing to send: wall time minus the busy chronograph.
     pub application_ratio: Ratio,
-    /// Waiting for the receiver's window (chronograph).
+    /// Waiting for the receiver's window: its chronograph, and the rest of the busy time while that
+    /// window was smaller than the congestion window and at least half in flight.
     pub receiver_window_ratio: Ratio,
-    /// Waiting for room in the send buffer (chronograph).
+    /// Waiting for room in the send buffer: its chronograph, and the rest of the busy time while all
+    /// of a full buffer was in flight and the congestion window had room.
     pub send_buffer_ratio: Ratio,
     /// Rest of the busy time, while the window was below the slow start threshold and grew.
     pub slow_start_ratio: Ratio,
@@ -203,6 +205,9 @@ pub struct Rfc6349 {
 /// Retransmissions, and how many of them were not needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TcpRetransmissions {
+    /// Segments sent with data, retransmissions included.
+    #[serde(default)]
+    pub sent: Option<u64>,
     /// Segments retransmitted.
     #[serde(default)]
     pub segments: Option<u64>,
@@ -231,6 +236,12 @@ impl TcpRetransmissions {
     pub fn needless_share(&self) -> Option<Ratio> {
         let segments = self.segments.filter(|n| *n > 0)?;
         Some(Ratio::of(self.needless?.min(segments), segments))
+    }
+
+    /// Share of all segments with data that were sent needlessly; `None` without any.
+    pub fn needless_of_sent(&self) -> Option<Ratio> {
+        let sent = self.sent.filter(|n| *n > 0)?;
+        Some(Ratio::of(self.needless?.min(self.segments?), sent))
     }
 }
 

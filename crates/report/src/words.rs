@@ -5,6 +5,7 @@ use linerate_model::run::{
     BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Place, Run, RunKind, RunStatus,
 };
 use linerate_model::spec::{Direction, Side, Transport};
+use linerate_model::tcp::{BottleneckFrom, TcpWait};
 
 pub(crate) const fn direction(direction: Direction) -> &'static str {
     match direction {
@@ -19,6 +20,27 @@ pub(crate) const fn direction_id(direction: Direction) -> &'static str {
         Direction::Forward => "forward",
         Direction::Reverse => "reverse",
         Direction::Duplex => "duplex",
+    }
+}
+
+pub(crate) const fn tcp_wait(wait: TcpWait) -> &'static str {
+    match wait {
+        TcpWait::Application => "application",
+        TcpWait::ReceiverWindow => "receiver's window",
+        TcpWait::SendBuffer => "send buffer",
+        TcpWait::SlowStart => "slow start",
+        TcpWait::Loss => "congestion window after loss",
+        TcpWait::Ecn => "congestion window after ECN marks",
+        TcpWait::Pacing => "pacing",
+        TcpWait::CongestionControl => "congestion control's own choice",
+        TcpWait::System => "sending system",
+    }
+}
+
+pub(crate) const fn bottleneck_from(from: BottleneckFrom) -> &'static str {
+    match from {
+        BottleneckFrom::LinkSpeed => "speed of the slower interface",
+        BottleneckFrom::DeliveryRate => "highest delivery rate seen",
     }
 }
 

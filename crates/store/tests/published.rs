@@ -5,7 +5,8 @@
 )]
 #![expect(clippy::float_cmp, reason = "figures as printed are exact")]
 
-use linerate_model::run::{DelayOf, Run, RunKind, RunStatus, Trial};
+use linerate_model::run::{Confidence, DelayOf, Limit, Run, RunKind, RunStatus, Trial, Verdict};
+use linerate_model::spec::Side;
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_store::import::{Imported, import};
 use std::path::{Path, PathBuf};
@@ -223,6 +224,55 @@ fn tcp_follows_its_window() {
     let old = transfer(&runs, "iperf2-board-sends-link1000.client.log");
     assert_eq!(mbps(old.offered_load), 186.0);
     assert_eq!((old.received_rate, &old.tcp), (None, &None));
+}
+
+/// What the rules say of an import with `--link-speed 1G`.
+fn explained(run: &Run) -> Verdict {
+    let mut run = run.clone();
+    let gigabit = serde_json::Value::from(1_000_000_000_u64);
+    run.config
+        .values
+        .insert("link_speed_bps".to_owned(), gigabit);
+    linerate_analysis::diagnose(&run).0
+}
+
+#[test]
+fn the_window_and_not_the_link_limits_the_boards_tcp() {
+    let runs = imported("published/hifive-unleashed/tcp");
+    for (file, share) in [
+        ("board-sends.client.log", "12.7 %"),
+        ("board-receives.client.log", "22.3 %"),
+    ] {
+        let of = |run: &&Run| {
+            let files = &run.source.as_ref().unwrap().files;
+            files.iter().any(|name| name.ends_with(file))
+        };
+        let verdict = explained(runs.iter().find(of).unwrap());
+        assert_eq!(verdict.limit, Limit::Congestion, "{verdict:?}");
+        assert_eq!(verdict.confidence, Confidence::Supported, "{verdict:?}");
+        let follows = "Throughput follows the congestion window / RTT";
+        let link = format!("not the link ({share} of 1.00 Gbit/s)");
+        assert!(verdict.claim.starts_with(follows), "{}", verdict.claim);
+        assert!(verdict.claim.contains(&link), "{}", verdict.claim);
+        let evidence = verdict.evidence.join("\n");
+        for missing in [
+            "RTT under load",
+            "receiver-window and send-buffer",
+            "CPU use",
+        ] {
+            assert!(evidence.contains(missing), "{missing}: {evidence}");
+        }
+    }
+}
+
+#[test]
+fn the_board_is_the_limit_of_udp_as_sender_without_loss_and_as_receiver_with_it() {
+    let runs = imported("published/hifive-unleashed/udp");
+    let sends = explained(curve(&runs, "freedom-u540"));
+    assert_eq!(sends.side, Some(Side::Sender), "{sends:?}");
+    assert!(sends.claim.contains("with no loss"), "{}", sends.claim);
+    let receives = explained(curve(&runs, "Lhotze"));
+    assert_eq!(receives.side, Some(Side::Receiver), "{receives:?}");
 }
 
 #[test]

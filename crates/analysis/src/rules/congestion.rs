@@ -1,12 +1,16 @@
-//! The congestion window: TCP had data, but its congestion control let no more be in flight.
+//! The congestion window: TCP had data, but its congestion control let no more be in flight; because
+//! others use the link, because the path reorders, or by its own choice.
 
-use super::evidence::{Delays, Evidence, Need, Regime};
-use super::path_loss::window_share;
+use super::evidence::{
+    Delays, Evidence, Need, Others, Regime, Stall, is_misled, needless, share_of, time_told,
+    window_share,
+};
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity, Trial};
+use linerate_model::run::{Change, Confidence, Limit, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
+use linerate_model::tcp::TcpWait;
 
 /// Throughput follows congestion window / RTT, not the link.
 pub(super) struct Congestion;
@@ -120,14 +124,35 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
             words::percent(share)
         ));
     }
+    if let Some(stall) = Stall::of(evidence) {
+        return clear(format!(
+            "no segment of {} B got through at all: see path-mtu",
+            stall.smss
+        ));
+    }
+    if let Some(others) = Others::of(evidence) {
+        return shared(evidence, others, share);
+    }
     let Some(delays) = Delays::of(evidence) else {
         return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
-    if delays.queue_stands() {
+    if delays.queue_stands() && !is_misled(evidence) {
         return clear(format!(
             "the window was large enough to make a queue stand (RTT {}, {} at best)",
             words::time(delays.loaded),
             words::time(delays.base)
+        ));
+    }
+    if let Some(needless) = needless(evidence) {
+        return reordered(evidence, needless, share);
+    }
+    // What loss took is `path-loss`'s to explain.
+    let lost = share_of(evidence, TcpWait::Loss).unwrap_or(0.0);
+    let share = (share - lost).max(0.0);
+    if share < LEAST_SHARE {
+        return clear(format!(
+            "apart from loss, congestion control limited {} of the time",
+            words::percent(share)
         ));
     }
     let told = windows.first().map_or_else(String::new, Window::told);
@@ -138,11 +163,62 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
             "The congestion window limits: {told}, {} of the time, without a standing queue.",
             words::percent(share)
         ),
-        vec![format!(
+        [format!(
             "Neither the receiver's window nor the send buffer held TCP back for {} of the trial (TCP chronographs).",
             words::percent(share)
-        )],
+        )]
+        .into_iter()
+        .chain(time_told(evidence))
+        .collect(),
     )
+}
+
+/// Other traffic through the same interface takes its part of the link.
+fn shared(evidence: &Evidence<'_>, others: Others, share: f64) -> RuleOutcome {
+    let rate = evidence
+        .mean(|trial| Some(trial.received_rate?.as_f64()))
+        .unwrap_or(0.0);
+    let mut figures = vec![format!(
+        "By the interface's own counters, {}, in the same direction.",
+        others.told()
+    )];
+    figures.extend(Delays::of(evidence).map(|delays| {
+        format!(
+            "RTT {} under load, {} at best.",
+            words::time(delays.loaded),
+            words::time(delays.base)
+        )
+    }));
+    figures.extend(time_told(evidence));
+    let claim = format!(
+        "Other traffic limits: it competes for the link, {}, and left {} of L4 payload.",
+        others.told(),
+        words::rate(rate)
+    );
+    case(Some(share), Confidence::Supported, claim, figures)
+}
+
+/// Segments that arrive out of order look lost to the sender.
+fn reordered(evidence: &Evidence<'_>, needless: f64, share: f64) -> RuleOutcome {
+    let sum = |part: fn(&linerate_model::tcp::TcpRetransmissions) -> Option<u64>| {
+        let subject = evidence.subject();
+        let known = subject
+            .iter()
+            .filter_map(|trial| part(trial.tcp.as_ref()?.retransmissions.as_ref()?));
+        known.fold(0, u64::saturating_add)
+    };
+    let again = words::count(sum(|counts| counts.segments));
+    let mut figures = vec![format!(
+        "Acknowledgements showed reordering {} times; the receiver got {} segments twice (DSACK).",
+        words::count(sum(|counts| counts.reordering_seen)),
+        words::count(sum(|counts| counts.needless))
+    )];
+    figures.extend(time_told(evidence));
+    let claim = format!(
+        "Congestion control limits, misled by reordering in the path: {} of {again} retransmissions were not needed.",
+        words::percent(needless)
+    );
+    case(Some(share), Confidence::Supported, claim, figures)
 }
 
 /// A log that shows only the window: window / RTT is what a window-limited sender carries.
@@ -273,15 +349,6 @@ fn keeps_growing(evidence: &Evidence<'_>) -> bool {
     known > 0 && known * 2 > subject.len()
 }
 
-/// Two windows carry more than one where a window is the limit; two streams through one full link, or
-/// into one busy receiver, share what one had.
-fn more_windows() -> Experiment {
-    proof(
-        Change::Streams { factor: 2 },
-        [Prediction::at_least(Quantity::ReceivedRate, 1.3)],
-    )
-}
-
 fn case(
     share: Option<f64>,
     confidence: Confidence,
@@ -295,7 +362,12 @@ fn case(
         confidence,
         claim,
         evidence,
-        experiment: more_windows(),
+        // Two windows carry more than one, of a free link as of one that others share; a link that
+        // this transfer alone fills carries the same.
+        experiment: proof(
+            Change::Streams { factor: 2 },
+            [Prediction::at_least(Quantity::ReceivedRate, 1.2)],
+        ),
     }
     .found()
 }

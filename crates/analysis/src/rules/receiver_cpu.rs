@@ -1,6 +1,6 @@
 //! The receiver's CPU: the receiving host could not take packets fast enough.
 
-use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime};
+use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime, receiver_window_share};
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, clear, not_evaluated, proof, words};
 use linerate_model::run::{
@@ -52,7 +52,7 @@ impl Rule for ReceiverCpu {
             return not_evaluated(format!("Not recorded: {}", Need::ReceiverCpu.describe()));
         };
         let held_up = if evidence.is_tcp() {
-            cpu.is_hot()
+            cpu.is_hot() || cpu.holds_up()
         } else {
             Reader::of(evidence).is_held_up(&cpu)
         };
@@ -98,7 +98,7 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
 }
 
 fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
-    let window = evidence.tcp(|tcp| Some(tcp.rwnd_limited_ratio?.get()));
+    let window = receiver_window_share(evidence);
     let rate = evidence
         .mean(|trial| Some(trial.received_rate?.as_f64()))
         .unwrap_or(0.0);
@@ -108,15 +108,19 @@ fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         cpu.reason()
     );
     // A busy receiver that never closes its window only just keeps up: it may or may not be the limit.
-    match window {
-        Some(window) if window >= LEAST_SHARE => found(
-            window,
-            claim,
-            Confidence::Supported,
-            (cpu, another_core(cpu)),
-        ),
-        _ => found(0.5, claim, Confidence::Weak, (cpu, another_core(cpu))),
-    }
+    let stopped = if cpu.holds_up() {
+        cpu.pressure().max(cpu.throttled)
+    } else {
+        cpu.throttled
+    };
+    let shut = window.filter(|window| *window >= LEAST_SHARE);
+    let sure = shut.is_some() || stopped >= 0.5;
+    let (share, confidence) = if sure {
+        (shut.unwrap_or(0.0).max(stopped), Confidence::Supported)
+    } else {
+        (0.5, Confidence::Weak)
+    };
+    found(share, claim, confidence, (cpu, another_core(cpu)))
 }
 
 /// A CPU takes packets, not bytes: twice as many packets of half the size, and about as many per second

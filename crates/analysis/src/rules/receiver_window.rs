@@ -1,6 +1,8 @@
 //! The receiver's window: the sender had data and room in its congestion window, but the receiver let no more come.
 
-use super::evidence::{Delays, Evidence, Need, Regime};
+use super::evidence::{
+    Delays, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
+};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
 use linerate_model::spec::Side;
@@ -35,7 +37,7 @@ impl Rule for ReceiverWindow {
         if evidence.regime() == Regime::Nothing {
             return clear("everything that was intended was carried");
         }
-        let Some(share) = evidence.tcp(|tcp| Some(tcp.rwnd_limited_ratio?.get())) else {
+        let Some(share) = receiver_window_share(evidence) else {
             return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
         };
         if share < LEAST_SHARE {
@@ -46,6 +48,12 @@ impl Rule for ReceiverWindow {
         }
         if let Some(because) = queue(evidence) {
             return clear(because);
+        }
+        if let Some(reader) = StreamReader::of(evidence).filter(|reader| reader.is_behind()) {
+            return clear(format!(
+                "the window was closed over data that had not been read, rather than small: {}",
+                reader.figures().join(" ")
+            ));
         }
         let rate = evidence
             .mean(|trial| Some(trial.received_rate?.as_f64()))
@@ -91,23 +99,35 @@ fn window_figures(evidence: &Evidence<'_>, share: f64, rate: f64) -> Vec<String>
         "Receiver-window limited {} of the trial (TCP chronograph of the sending side).",
         words::percent(share)
     )];
-    let window = evidence.mean(|trial| {
-        let samples = &trial.tcp.as_ref()?.samples;
-        samples
-            .iter()
-            .filter_map(|s| s.snd_wnd_bytes)
-            .max()
+    let window = evidence.tcp(|tcp| {
+        let sampled = tcp.samples.iter().filter_map(|s| s.snd_wnd_bytes).max();
+        let summed = tcp.windows.and_then(|w| w.receiver_window_bytes);
+        summed
+            .map(linerate_model::ByteCount::get)
+            .or(sampled)
             .map(words::nanos)
     });
     if let (Some(window), Some(delays)) = (window, Delays::of(evidence).filter(|d| d.loaded > 0.0))
     {
         figures.push(format!(
-            "Window / RTT = {:.0} B / {} = {} per stream; {} was received.",
+            "Window / RTT = {:.0} B / {} = {}; {} was received.",
             window,
             words::time(delays.loaded),
             words::rate(window * 8e9 / delays.loaded),
             words::rate(rate)
         ));
     }
+    let bdp = evidence.tcp(|tcp| Some(words::nanos(tcp.rfc6349?.bdp_bytes?.get())));
+    if let (Some(bdp), Some(window)) = (bdp, window) {
+        figures.push(format!(
+            "The path's bandwidth-delay product is at least {bdp:.0} B, the window {window:.0} B (RFC 6349)."
+        ));
+    }
+    figures.extend(
+        StreamReader::of(evidence)
+            .iter()
+            .flat_map(|reader| reader.figures()),
+    );
+    figures.extend(time_told(evidence));
     figures
 }

@@ -1,6 +1,6 @@
 //! The sending application: TCP had nothing to send.
 
-use super::evidence::{Cpu, Evidence, Need, Regime};
+use super::evidence::{Cpu, Evidence, Need, Regime, time_told};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
 use linerate_model::spec::Side;
@@ -54,6 +54,7 @@ impl Rule for SenderApp {
             words::percent(busy)
         )];
         figures.extend(cpu.iter().flat_map(Cpu::figures));
+        figures.extend(time_told(evidence));
         let known = cpu.is_some_and(|cpu| cpu.is_idle());
         Case {
             limit: Limit::SenderApp,

@@ -1,10 +1,11 @@
 //! The sender's socket buffer: what was in flight filled it, so the application had to wait.
 
-use super::evidence::{Evidence, Need, Regime};
+use super::evidence::{Evidence, Need, Regime, share_of, time_told};
 use super::receiver_window::{LEAST_SHARE, queue};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
 use linerate_model::spec::Side;
+use linerate_model::tcp::TcpWait;
 
 /// The send buffer held no more than what was in flight, or refused datagrams.
 pub(super) struct SenderBuffer;
@@ -42,7 +43,8 @@ impl Rule for SenderBuffer {
 }
 
 fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
-    let Some(share) = evidence.tcp(|tcp| Some(tcp.sndbuf_limited_ratio?.get())) else {
+    let chronograph = || evidence.tcp(|tcp| Some(tcp.sndbuf_limited_ratio?.get()));
+    let Some(share) = share_of(evidence, TcpWait::SendBuffer).or_else(chronograph) else {
         return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
     };
     if share < LEAST_SHARE {
@@ -64,11 +66,24 @@ fn tcp(evidence: &Evidence<'_>) -> RuleOutcome {
             words::percent(share),
             words::rate(rate)
         ),
-        vec![format!(
-            "Send-buffer limited {} of the trial (TCP chronograph of the sending side).",
-            words::percent(share)
-        )],
+        tcp_figures(evidence, share),
     )
+}
+
+fn tcp_figures(evidence: &Evidence<'_>, share: f64) -> Vec<String> {
+    let mut figures = vec![format!(
+        "Send-buffer limited {} of the trial (TCP chronograph of the sending side).",
+        words::percent(share)
+    )];
+    let allowed = evidence.tcp(|tcp| Some(tcp.windows?.send_buffer_rate?.as_f64()));
+    figures.extend(allowed.map(|rate| {
+        format!(
+            "Send buffer / RTT = {}, an upper bound, since part of the buffer is the kernel's own.",
+            words::rate(rate)
+        )
+    }));
+    figures.extend(time_told(evidence));
+    figures
 }
 
 /// Datagrams that the system refused because the buffer was full, against those intended.

@@ -68,8 +68,10 @@ fn proving(evidence: &Evidence<'_>, cpu: &Cpu) -> Experiment {
 }
 
 fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
-    // Only a sender with a schedule to keep is known to have suffered from waiting.
-    let starved = cpu.is_starved() && evidence.regime() != Regime::Unpaced;
+    // A sender with a schedule to keep suffers from any wait, a byte stream from long ones.
+    let scheduled = Need::IntendedLoad.is_met(evidence);
+    let starved = cpu.is_starved() && (evidence.regime() != Regime::Unpaced || scheduled)
+        || evidence.is_tcp() && cpu.holds_up();
     if !cpu.is_hot() && !starved {
         return if cpu.is_idle() || cpu.thread.is_some() {
             clear(cpu.figures().join(" "))

@@ -10,6 +10,7 @@ mod families;
 mod fault;
 mod guard;
 mod rig;
+mod rivals;
 mod scene;
 mod table;
 

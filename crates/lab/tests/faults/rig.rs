@@ -1,6 +1,7 @@
 //! A scene, live: hosts, disturbances, the far end; and the test run on it.
 
 use crate::guard::Guard;
+use crate::rivals::Rivals;
 use crate::scene::{FarEnd, Place, Scene, Step, Test};
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_lab::address::FarEnd as Address;
@@ -33,9 +34,11 @@ fn on(hosts: &TwoHosts, scene: &Scene, guard: &mut Guard) -> Result<Run> {
         take(hosts, step, guard).with_context(|| format!("{step:?}"))?;
     }
     let far = FarSide::start(hosts.host(HostId::B), scene.far_end, guard)?;
+    let rivals = Rivals::start(hosts, scene.rivals)?;
     let busy = Busy::start(&scene.busy);
     let run = measure(hosts.host(HostId::A), &far.target, scene.test.clone());
     busy.stop();
+    rivals.stop();
     far.stop()?;
     run
 }

@@ -13,6 +13,8 @@ pub(crate) struct Scene {
     pub(crate) setup: Vec<Step>,
     /// Cores with a busy loop each; a core named twice has two.
     pub(crate) busy: Vec<u32>,
+    /// TCP flows of others from host A to host B, from before the test until after it.
+    pub(crate) rivals: u32,
     pub(crate) far_end: FarEnd,
     pub(crate) test: Test,
 }
@@ -59,6 +61,7 @@ impl Scene {
             link,
             setup: Vec::new(),
             busy: Vec::new(),
+            rivals: 0,
             far_end: FarEnd::Thread,
             test,
         }
@@ -104,6 +107,11 @@ impl Scene {
         self
     }
 
+    pub(crate) fn rivals(mut self, flows: u32) -> Self {
+        self.rivals = flows;
+        self
+    }
+
     pub(crate) fn quota(mut self, share: f64) -> Self {
         self.far_end = FarEnd::Quota(share);
         self
@@ -141,13 +149,15 @@ impl Test {
         Self::Single(Box::new(spec))
     }
 
-    /// One TCP stream for two and a half seconds.
+    /// One TCP stream for two and a half seconds, with CUBIC, whatever this machine's default: what
+    /// loss and reordering do depends on it.
     pub(crate) fn tcp(change: impl FnOnce(&mut TestSpec)) -> Self {
         let mut spec = TestSpec {
             stop: Stop::After(Duration::from_millis(2500)),
             interval: Duration::from_millis(250),
             ..TestSpec::tcp_bulk()
         };
+        spec.socket.congestion_control = Some("cubic".to_owned());
         change(&mut spec);
         Self::Single(Box::new(spec))
     }

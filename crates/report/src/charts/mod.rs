@@ -15,10 +15,12 @@ mod loss_over_time;
 mod rate_over_time;
 mod stream_rate;
 mod tcp_rtt;
+mod tcp_time;
 mod tcp_window;
 mod timeline;
 
 pub(crate) use load_rate::{bounds, goal_name};
+pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;
 
 /// Every kind of chart. A new one: its file, its `mod` line above, its entry here.
@@ -31,6 +33,7 @@ pub static ALL: &[&dyn ChartKind] = &[
     &rate_over_time::RateOverTime,
     &loss_over_time::LossOverTime,
     &stream_rate::StreamRate,
+    &tcp_time::TcpTime,
     &tcp_window::TcpWindow,
     &tcp_rtt::TcpRtt,
     &load_delay::LoadDelay,

@@ -6,6 +6,7 @@ mod overview;
 mod profile;
 mod results;
 mod section;
+mod tcp;
 mod trials;
 mod verdict;
 

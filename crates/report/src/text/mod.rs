@@ -203,12 +203,21 @@ fn tcp(paper: &mut Paper, run: &Run) {
             chronographs(tcp)
         );
         paper.row(label, &said);
+        if let Some(shares) = &tcp.shares {
+            let mut told = crate::charts::tcp_finding(shares);
+            if tcp.queueing.is_some_and(|queueing| queueing.bloated) {
+                told.push_str(" Bufferbloat.");
+            }
+            paper.row("", &told);
+        }
     }
 }
 
 /// Shares of time that the sender was limited, if the kernel told.
 fn chronographs(tcp: &TcpSummary) -> String {
-    if tcp.rwnd_limited_ratio.is_none() && tcp.sndbuf_limited_ratio.is_none() {
+    if tcp.shares.is_some()
+        || tcp.rwnd_limited_ratio.is_none() && tcp.sndbuf_limited_ratio.is_none()
+    {
         return String::new();
     }
     format!(

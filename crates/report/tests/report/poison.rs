@@ -23,6 +23,7 @@ const FIXED: &[&str] = &[
     "direction",
     "layer",
     "place",
+    "bottleneck_from",
     "bounded_by",
     "of",
     "histogram",

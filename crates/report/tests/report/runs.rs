@@ -7,6 +7,10 @@ use linerate_model::run::{
 };
 use linerate_model::sample::{Facts, TcpSample};
 use linerate_model::spec::{Direction, Side, Transport};
+use linerate_model::tcp::{
+    BottleneckFrom, Rfc6349, TcpQueueing, TcpRetransmissions, TcpShares, TcpStretch, TcpWait,
+    TcpWindows,
+};
 use linerate_model::{BitRate, ByteCount, Histogram, Interval, PacketCount, Ratio, WallTime};
 use linerate_report::Report;
 use serde_json::json;
@@ -399,12 +403,7 @@ pub(crate) fn tcp(direction: Direction) -> Run {
             });
         }
     }
-    trial.tcp = Some(TcpSummary {
-        retransmitted_segments: Some(12),
-        min_rtt_ns: Some(210_000),
-        samples,
-        ..TcpSummary::default()
-    });
+    trial.tcp = Some(tcp_state(samples));
     let mut run = bare(RunKind::Tcp);
     run.trials = vec![trial];
     run.config.command = Some("linerate tcp 10.0.0.2 -t 5s".to_owned());
@@ -414,6 +413,52 @@ pub(crate) fn tcp(direction: Direction) -> Run {
         "TCP fills the link: 91.0 Mbit/s of payload is 97.5 % of what UDP can carry.",
     ));
     run
+}
+
+/// Held back by the receiver's window at first, by loss later.
+fn tcp_state(samples: Vec<TcpSample>) -> TcpSummary {
+    let split = |loss: f64, start: f64| {
+        let mut shares = TcpShares::default();
+        shares.set(TcpWait::Loss, Ratio::clamped(loss));
+        shares.set(TcpWait::ReceiverWindow, Ratio::clamped(0.9 - loss));
+        shares.set(TcpWait::SlowStart, Ratio::clamped(start));
+        shares.set(TcpWait::Application, Ratio::clamped(0.1 - start));
+        shares
+    };
+    let stretch = |n: u32| TcpStretch {
+        start: Duration::from_millis(500) * n,
+        end: Duration::from_millis(500) * (n + 1),
+        shares: split(0.09 * f64::from(n), if n == 0 { 0.1 } else { 0.0 }),
+    };
+    TcpSummary {
+        retransmitted_segments: Some(12),
+        min_rtt_ns: Some(210_000),
+        shares: Some(split(0.4, 0.02)),
+        shares_over_time: (0..10).map(stretch).collect(),
+        windows: Some(TcpWindows {
+            receiver_window_bytes: Some(ByteCount::new(3 << 20)),
+            congestion_window_rate: Some(mbit(93.1)),
+            receiver_window_rate: Some(mbit(2900.0)),
+            ..TcpWindows::default()
+        }),
+        rfc6349: Some(Rfc6349 {
+            efficiency_ratio: Some(Ratio::clamped(0.998)),
+            buffer_delay_ratio: Some(39.2),
+            transfer_time_ratio: Some(1.04),
+            bottleneck: Some(mbit(94.9)),
+            bottleneck_from: Some(BottleneckFrom::DeliveryRate),
+            bdp_bytes: Some(ByteCount::new(2491)),
+        }),
+        retransmissions: Some(TcpRetransmissions {
+            sent: Some(40_000),
+            segments: Some(12),
+            needless: Some(3),
+            ..TcpRetransmissions::default()
+        }),
+        queueing: TcpQueueing::of(210_000, 8_440_000),
+        samples,
+        ..TcpSummary::default()
+    }
 }
 
 /// Ping-pong idle and under load.

@@ -129,6 +129,7 @@ pub(super) fn retransmissions(
         report.after.gained(&report.before, signal)
     };
     let counts = TcpRetransmissions {
+        sent: gained(streams, |s| s.data_segments_sent),
         segments: gained(streams, |s| s.retrans_segments),
         needless: gained(streams, |s| s.dsack_dups),
         reordering_seen: gained(streams, |s| s.reordering_seen),

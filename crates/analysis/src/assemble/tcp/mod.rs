@@ -65,11 +65,15 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
     };
     let cwnd = loaded(|sample| sample.cwnd_bytes);
     all().next()?;
-    let readings: Vec<&[TcpSample]> = counted.iter().map(|stream| stream.readings).collect();
-    let (shares, shares_over_time) = shares::shares(&readings, ends.spec.interval);
+    let buffer = |stream: &Stream<'_>| stream.report.send_buffer_bytes.map(ByteCount::get);
+    let readings: Vec<shares::Readings<'_>> =
+        counted.iter().map(|s| (s.readings, buffer(s))).collect();
+    let chosen = ends.spec.socket.congestion_control.clone();
+    let congestion_control = first.congestion_control.clone().or(chosen);
+    let control = shares::Control::of(congestion_control.as_deref());
+    let (shares, shares_over_time) = shares::shares(&readings, ends.spec.interval, control);
     let srtt_mean_ns = mean(&loaded(|sample| sample.srtt_ns));
     let min_rtt_ns = all().filter_map(|sample| sample.min_rtt_ns).min();
-    let chosen = ends.spec.socket.congestion_control.clone();
     Some(TcpSummary {
         retransmitted_segments: gained(&counted, |sample| sample.retrans_segments),
         busy_ratio: share(&counted, |sample| sample.busy_ns),
@@ -80,7 +84,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
         srtt_mean_ns,
         min_rtt_ns,
         smss_bytes: all().filter_map(|sample| sample.smss_bytes).max(),
-        congestion_control: first.congestion_control.clone().or(chosen),
+        congestion_control,
         shares,
         shares_over_time,
         windows: figures::windows(&counted),

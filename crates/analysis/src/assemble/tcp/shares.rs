@@ -57,7 +57,12 @@ impl Times {
 struct Slice<'a> {
     from: &'a TcpSample,
     to: &'a TcpSample,
+    /// `SO_SNDBUF` of the stream.
+    send_buffer: Option<u64>,
 }
+
+/// One stream: its readings, and its send buffer (`SO_SNDBUF`) in bytes.
+pub(super) type Readings<'a> = (&'a [TcpSample], Option<u64>);
 
 impl Slice<'_> {
     fn gained(&self, part: impl Fn(&TcpSample) -> Option<u64>) -> Option<u64> {
@@ -110,6 +115,25 @@ impl Slice<'_> {
         Some(!full && pace > 0.0 && rate >= pace * PACED && rate <= pace / PACED)
     }
 
+    /// Whether the receiver's window is the smaller one, and at least half of it is in flight. The
+    /// chronograph does not run while TCP holds back a segment that a nearly closed window would cut.
+    fn is_window_small(&self) -> Option<bool> {
+        let flight = self.to.unacked_segments?.checked_mul(self.to.smss_bytes?)?;
+        let window = self.to.snd_wnd_bytes?;
+        Some(window < self.to.cwnd_bytes? && flight.saturating_mul(IN_FLIGHT) >= window)
+    }
+
+    /// Whether the send buffer is full of what is in flight: nothing is left unsent, the congestion
+    /// window has room, and with its overhead of some 60 % per segment the flight fills most of
+    /// `SO_SNDBUF`. The chronograph runs only while the application is blocked at that very moment.
+    fn is_buffer_full(&self) -> Option<bool> {
+        let flight = self.to.unacked_segments?.checked_mul(self.to.smss_bytes?)?;
+        let unsent = self.to.notsent_bytes?;
+        let has_room = flight < self.to.cwnd_bytes?.saturating_mul(9) / 10;
+        let fills = flight.saturating_mul(3) >= self.send_buffer?;
+        Some(has_room && fills && unsent <= flight / 4)
+    }
+
     fn grows(&self) -> bool {
         self.to.cwnd_bytes > self.from.cwnd_bytes
             && self
@@ -119,27 +143,52 @@ impl Slice<'_> {
     }
 }
 
+/// Whether a congestion control answers to loss and marks with its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    /// It does, as RFC 5681 and RFC 9438 (CUBIC) say.
+    LossBased,
+    /// It paces by a model of the path (BBR), and a loss changes little.
+    ModelBased,
+}
+
+impl Control {
+    /// By its name in the kernel; what is not known to model the path answers to loss.
+    pub(super) fn of(name: Option<&str>) -> Self {
+        if name.is_some_and(|name| name.starts_with("bbr")) {
+            Self::ModelBased
+        } else {
+            Self::LossBased
+        }
+    }
+}
+
 /// Splits each stream's slices, and gathers them in stretches of the reporting interval; `None` if
 /// no slice has all three chronographs.
 pub(super) fn shares(
-    streams: &[&[TcpSample]],
+    streams: &[Readings<'_>],
     interval: Duration,
+    control: Control,
 ) -> (Option<TcpShares>, Vec<TcpStretch>) {
     let mut whole = Times::default();
     let mut stretches: BTreeMap<u64, Stretch> = BTreeMap::new();
-    let ends = streams.iter().filter_map(|samples| samples.last());
+    let ends = streams.iter().filter_map(|(samples, _)| samples.last());
     let shortest = ends.map(|s| s.at_ns).max().unwrap_or(0) / MAX_STRETCHES;
     let asked = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
     let length = asked.max(shortest);
-    for samples in streams {
+    for (samples, send_buffer) in streams {
         // What last lowered the window: it is what the window's size still comes from.
         let mut lowered = None;
         for pair in samples.windows(2) {
             let slice = Slice {
                 from: &pair[0],
                 to: &pair[1],
+                send_buffer: *send_buffer,
             };
-            let cause = cause(&slice, &mut lowered);
+            let cause = match control {
+                Control::LossBased => cause(&slice, &mut lowered),
+                Control::ModelBased => modelled(&slice),
+            };
             if let Some(times) = split(&slice, cause) {
                 whole.merge(times);
                 let stretch = stretches.entry(slice.place(length)).or_default();
@@ -192,6 +241,12 @@ fn split(slice: &Slice<'_>, cause: TcpWait) -> Option<Times> {
 
 /// Why the congestion window, or what lies below it, let no more out.
 fn cause(slice: &Slice<'_>, lowered: &mut Option<TcpWait>) -> TcpWait {
+    if slice.is_window_small() == Some(true) {
+        return TcpWait::ReceiverWindow;
+    }
+    if slice.is_buffer_full() == Some(true) {
+        return TcpWait::SendBuffer;
+    }
     if slice.lost() {
         *lowered = Some(TcpWait::Loss);
         return TcpWait::Loss;
@@ -212,12 +267,26 @@ fn cause(slice: &Slice<'_>, lowered: &mut Option<TcpWait>) -> TcpWait {
     lowered.unwrap_or(TcpWait::CongestionControl)
 }
 
+/// A congestion control that models the path paces, unless the window it sets as a cap is full.
+fn modelled(slice: &Slice<'_>) -> TcpWait {
+    if slice.is_window_small() == Some(true) {
+        TcpWait::ReceiverWindow
+    } else if slice.is_buffer_full() == Some(true) {
+        TcpWait::SendBuffer
+    } else if slice.has_room() == Some(false) && slice.is_paced() != Some(true) {
+        TcpWait::CongestionControl
+    } else {
+        TcpWait::Pacing
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
     const SECOND: Duration = Duration::from_secs(1);
+    const LOSS: Control = Control::LossBased;
 
     /// A reading at `at` ms of a sender that was busy all the time.
     fn busy(at: u64) -> TcpSample {
@@ -237,7 +306,7 @@ mod tests {
     }
 
     fn of(samples: &[TcpSample]) -> TcpShares {
-        shares(&[samples], SECOND).0.unwrap()
+        shares(&[(samples, None)], SECOND, LOSS).0.unwrap()
     }
 
     #[test]
@@ -297,6 +366,31 @@ mod tests {
     }
 
     #[test]
+    fn a_receivers_window_that_is_smaller_and_in_flight_is_the_limit() {
+        let nearly_shut = |at| TcpSample {
+            snd_wnd_bytes: Some(19_000),
+            unacked_segments: Some(10),
+            ..busy(at)
+        };
+        let shares = of(&[nearly_shut(0), nearly_shut(50)]);
+        assert_eq!(shares.receiver_window_ratio, Ratio::clamped(1.0));
+    }
+
+    #[test]
+    fn a_send_buffer_that_all_is_in_flight_of_is_the_limit() {
+        let short = |at| TcpSample {
+            unacked_segments: Some(48),
+            notsent_bytes: Some(0),
+            ..busy(at)
+        };
+        let samples = [short(0), short(50)];
+        let of = |buffer| shares(&[(&samples, buffer)], SECOND, LOSS).0.unwrap();
+        assert_eq!(of(Some(131_072)).send_buffer_ratio, Ratio::clamped(1.0));
+        assert_eq!(of(Some(262_144)).send_buffer_ratio, Ratio::ZERO);
+        assert_eq!(of(None).system_ratio, Ratio::clamped(1.0));
+    }
+
+    #[test]
     fn a_rate_at_the_pacing_rate_is_pacing() {
         let paced = |at: u64, flight| TcpSample {
             bytes_sent: Some(at * 1000),
@@ -314,13 +408,30 @@ mod tests {
     }
 
     #[test]
+    fn a_model_of_the_path_takes_no_loss_for_its_limit() {
+        let lossy = |at: u64, flight| TcpSample {
+            retrans_segments: Some(at),
+            unacked_segments: Some(flight),
+            ..busy(at)
+        };
+        let of = |flight| {
+            let samples = [lossy(0, flight), lossy(50, flight)];
+            let control = Control::of(Some("bbr"));
+            shares(&[(&samples, None)], SECOND, control).0.unwrap()
+        };
+        assert_eq!(of(40).pacing_ratio, Ratio::clamped(1.0));
+        assert_eq!(of(99).congestion_control_ratio, Ratio::clamped(1.0));
+        assert_eq!(Control::of(Some("cubic")), Control::LossBased);
+    }
+
+    #[test]
     fn streams_weigh_as_long_as_they_ran() {
         let idle = |at: u64| TcpSample {
             busy_ns: Some(0),
             ..busy(at)
         };
         let (one, other) = ([busy(0), busy(300)], [idle(1), idle(101)]);
-        let (shares, over_time) = shares(&[&one, &other], SECOND);
+        let (shares, over_time) = shares(&[(&one, None), (&other, None)], SECOND, LOSS);
         assert_eq!(shares.unwrap().application_ratio, Ratio::clamped(0.25));
         assert_eq!(over_time.len(), 1, "{over_time:?}");
         assert_eq!(over_time[0].end, Duration::from_millis(300));
@@ -329,7 +440,7 @@ mod tests {
     #[test]
     fn a_day_of_readings_makes_few_stretches() {
         let samples: Vec<TcpSample> = (0..10_000).map(|n| busy(n * 7)).collect();
-        let (_, over_time) = shares(&[&samples], Duration::from_millis(7));
+        let (_, over_time) = shares(&[(&samples, None)], Duration::from_millis(7), LOSS);
         assert!(over_time.len() <= 601, "{}", over_time.len());
         assert!(over_time.is_sorted_by_key(|stretch| stretch.start));
     }
@@ -340,7 +451,11 @@ mod tests {
             at_ns: 2000 * MS + 5,
             ..busy(2000)
         };
-        let (_, over_time) = shares(&[&[busy(0), busy(1000), busy(2000), end]], SECOND);
+        let (_, over_time) = shares(
+            &[(&[busy(0), busy(1000), busy(2000), end], None)],
+            SECOND,
+            LOSS,
+        );
         assert_eq!(over_time.len(), 2, "{over_time:?}");
         assert_eq!(over_time[1].end, Duration::from_nanos(2000 * MS + 5));
     }
@@ -351,8 +466,14 @@ mod tests {
             sndbuf_limited_ns: None,
             ..busy(at)
         };
-        assert_eq!(shares(&[&[bare(0), bare(10)]], SECOND), (None, Vec::new()));
-        assert_eq!(shares(&[&[busy(0)]], SECOND), (None, Vec::new()));
-        assert_eq!(shares(&[], SECOND), (None, Vec::new()));
+        assert_eq!(
+            shares(&[(&[bare(0), bare(10)], None)], SECOND, LOSS),
+            (None, Vec::new())
+        );
+        assert_eq!(
+            shares(&[(&[busy(0)], None)], SECOND, LOSS),
+            (None, Vec::new())
+        );
+        assert_eq!(shares(&[], SECOND, LOSS), (None, Vec::new()));
     }
 }

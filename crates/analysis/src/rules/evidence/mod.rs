@@ -5,11 +5,16 @@ mod cpu;
 mod figures;
 mod needs;
 mod reader;
+mod tcp;
 
 pub(super) use bucket::Bucket;
 pub(super) use cpu::Cpu;
 pub(super) use figures::{Delays, Gap, Placed, Plateau};
 pub(super) use reader::Reader;
+pub(super) use tcp::{
+    Others, Stall, StreamReader, is_misled, needless, receiver_window_share, share_of, time_told,
+    window_share,
+};
 
 pub use needs::Need;
 

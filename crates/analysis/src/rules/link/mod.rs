@@ -284,6 +284,7 @@ impl<'a> View<'a> {
                 );
             }
         }
+        figures.extend(tcp::bufferbloat(self.evidence));
         for side in [Side::Sender, Side::Receiver] {
             figures.extend(
                 Cpu::of_side(self.evidence, side)

@@ -3,8 +3,6 @@
 mod tcp;
 mod udp;
 
-pub(super) use tcp::window_share;
-
 use super::evidence::{Evidence, Need};
 use super::{Case, Rule, RuleOutcome, proof};
 use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};

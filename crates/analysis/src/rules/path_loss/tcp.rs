@@ -1,65 +1,110 @@
-//! Loss under TCP: retransmissions without a queue.
+//! Loss that TCP meets: retransmissions that were needed, without a queue that load would make.
 
-use super::case;
-use crate::rules::evidence::{Delays, Evidence, Need, Regime};
-use crate::rules::{RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Trial};
+use crate::rules::evidence::{
+    Delays, Evidence, Need, Others, Regime, Stall, needless, share_of, time_told, window_share,
+};
+use crate::rules::{Case, RuleOutcome, clear, not_evaluated, proof, words};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
+use linerate_model::tcp::TcpWait;
+
+/// Loss that holds TCP back for less of the time is not what limits.
+const LEAST_SHARE: f64 = 0.2;
 
 /// TCP sees its losses as retransmissions; without a standing queue, load did not cause them.
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence.regime() == Regime::Nothing {
         return clear("everything that was intended was carried");
     }
-    let retransmitted = |trial: &&Trial| trial.tcp.as_ref()?.retransmitted_segments;
-    let known: Vec<u64> = evidence
-        .subject()
-        .iter()
-        .filter_map(retransmitted)
-        .collect();
-    let Some(again) = known.into_iter().reduce(u64::saturating_add) else {
+    let Some(again) = retransmitted(evidence) else {
         return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
     };
     if again == 0 {
         return clear("no segment was retransmitted");
     }
+    if let Some(stall) = Stall::of(evidence) {
+        return clear(format!(
+            "no segment of {} B got through at all: see path-mtu",
+            stall.smss
+        ));
+    }
+    if let Some(share) = needless(evidence) {
+        return clear(format!(
+            "{} of {} retransmissions were not needed: the path reorders",
+            words::percent(share),
+            words::count(again)
+        ));
+    }
+    if let Some(others) = Others::of(evidence) {
+        return clear(format!(
+            "the loss comes from load that is not this transfer's: {}",
+            others.told()
+        ));
+    }
     let Some(delays) = Delays::of(evidence) else {
         return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
-    let again = words::count(again);
     if delays.queue_stands() {
         return clear(format!(
-            "{again} segments were retransmitted while a queue stood (RTT {}, {} at best): the loss comes from load",
+            "{} segments were retransmitted while a queue stood (RTT {}, {} at best): the loss comes from load",
+            words::count(again),
             words::time(delays.loaded),
             words::time(delays.base)
         ));
     }
-    let Some(share) = window_share(evidence) else {
+    // What is left to congestion control counts where its causes were not recorded.
+    let Some(share) = share_of(evidence, TcpWait::Loss).or_else(|| window_share(evidence)) else {
         return not_evaluated(format!("Not recorded: {}", Need::Chronographs.describe()));
     };
-    if share < 0.2 {
+    if share < LEAST_SHARE {
         return clear(format!(
-            "the congestion window limited only {} of the time",
+            "loss held the congestion window down only {} of the time",
             words::percent(share)
         ));
     }
-    let told = format!(
-        "{again} segments were retransmitted while no queue stood (RTT {}, {} at best), and the congestion window limited {} of the time",
-        words::time(delays.loaded),
-        words::time(delays.base),
-        words::percent(share)
-    );
-    case(
-        Confidence::Supported,
-        Some(share),
-        format!("The path's loss limits: {told}."),
-        vec![format!("{again} segments were retransmitted.")],
+    found(evidence, again, delays, share)
+}
+
+fn found(evidence: &Evidence<'_>, again: u64, delays: Delays, share: f64) -> RuleOutcome {
+    let again = words::count(again);
+    let mut figures = vec![format!("{again} segments were retransmitted.")];
+    let efficiency = evidence.tcp(|tcp| Some(tcp.rfc6349?.efficiency_ratio?.get()));
+    figures.extend(efficiency.map(|ratio| {
+        format!(
+            "{} of the bytes sent were not retransmissions (TCP efficiency, RFC 6349).",
+            words::percent(ratio)
+        )
+    }));
+    figures.extend(time_told(evidence));
+    Case {
+        limit: Limit::PathLoss,
+        side: None,
+        share: Some(share),
+        confidence: Confidence::Supported,
+        claim: format!(
+            "The path's loss limits: {again} segments were retransmitted while no queue stood (RTT {}, {} at best), and loss held the congestion window down {} of the time.",
+            words::time(delays.loaded),
+            words::time(delays.base),
+            words::percent(share)
+        ),
+        evidence: figures,
+        experiment: more_streams(),
+    }
+    .found()
+}
+
+/// Loss by chance leaves each stream its own share of windows, so two carry nearly twice as much; a
+/// full link or a policer carries the same.
+fn more_streams() -> Experiment {
+    proof(
+        Change::Streams { factor: 2 },
+        [Prediction::at_least(Quantity::ReceivedRate, 1.3)],
     )
 }
 
-/// Share of the time that is left to the congestion window: busy, and neither window nor buffer limited.
-pub(in crate::rules) fn window_share(evidence: &Evidence<'_>) -> Option<f64> {
-    evidence.tcp(|tcp| {
-        let other = tcp.rwnd_limited_ratio?.get() + tcp.sndbuf_limited_ratio?.get();
-        Some((tcp.busy_ratio?.get() - other).max(0.0))
-    })
+fn retransmitted(evidence: &Evidence<'_>) -> Option<u64> {
+    let subject = evidence.subject();
+    let known = subject
+        .iter()
+        .filter_map(|trial| trial.tcp.as_ref()?.retransmitted_segments);
+    known.reduce(u64::saturating_add)
 }

@@ -1,9 +1,10 @@
 //! The path's MTU: packets of this size do not get through, smaller ones do.
 
+mod tcp;
 mod udp;
 
 use super::evidence::{Evidence, Need};
-use super::{Rule, RuleOutcome, clear, not_evaluated};
+use super::{Rule, RuleOutcome, clear};
 use linerate_model::run::Limit;
 
 /// Packets are longer than some part of the path carries.
@@ -28,7 +29,7 @@ impl Rule for PathMtu {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         if evidence.is_tcp() {
-            return not_evaluated("datagrams of one size; TCP chooses the size of its segments");
+            return tcp::examine(evidence);
         }
         if evidence.is_latency() {
             return clear(

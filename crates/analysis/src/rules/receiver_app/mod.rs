@@ -1,9 +1,10 @@
 //! The receiving application: it takes data more slowly than they come, with CPU time to spare.
 
+mod tcp;
 mod udp;
 
 use super::evidence::{Evidence, Need};
-use super::{Rule, RuleOutcome, clear, not_evaluated};
+use super::{Rule, RuleOutcome, clear};
 use linerate_model::run::Limit;
 
 /// The receiving application is too slow by its own doing.
@@ -24,6 +25,7 @@ impl Rule for ReceiverApp {
 
     fn needs(&self) -> &'static [Need] {
         &[
+            Need::Chronographs,
             Need::Loss,
             Need::Ledger,
             Need::DelayFloor,
@@ -36,9 +38,7 @@ impl Rule for ReceiverApp {
             return clear("request/response keeps one message in flight");
         }
         if evidence.is_tcp() {
-            return not_evaluated(
-                "datagrams; under TCP an application that does not read closes the receiver's window",
-            );
+            return tcp::examine(evidence);
         }
         udp::examine(evidence)
     }

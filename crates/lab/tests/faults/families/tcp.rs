@@ -1,10 +1,11 @@
 //! Faults that TCP meets.
 
-use crate::fault::{Fault, Strength};
-use crate::scene::{Scene, Test, kib, line, mbit};
-use linerate_model::BitRate;
+use crate::fault::{Fault, Need, Strength};
+use crate::scene::{Place, Scene, Step, Test, apart, kib, last_core, line, mbit, reverse};
 use linerate_model::run::Limit;
-use linerate_testbed::LinkConfig;
+use linerate_model::spec::{Pace, TestSpec};
+use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_testbed::{HostId, Link, LinkConfig, PacketFilter, PacketList};
 use std::time::Duration;
 
 pub(crate) const FAULTS: &[Fault] = &[
@@ -29,6 +30,146 @@ pub(crate) const FAULTS: &[Fault] = &[
         ],
     },
     Fault {
+        name: "tcp-over-tbf-in-a-router",
+        expect: &[Limit::Link],
+        why: "",
+        needs: &[Need::Tc],
+        strengths: [
+            Strength {
+                name: "5 Mbit/s",
+                scene: || router_tbf(5),
+            },
+            Strength {
+                name: "20 Mbit/s",
+                scene: || router_tbf(20),
+            },
+            Strength {
+                name: "50 Mbit/s",
+                scene: || router_tbf(50),
+            },
+        ],
+    },
+    Fault {
+        name: "tcp-bufferbloat",
+        expect: &[Limit::Link],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "10 Mbit/s, 256 KiB",
+                scene: || deep_queue(256),
+            },
+            Strength {
+                name: "10 Mbit/s, 512 KiB",
+                scene: || deep_queue(512),
+            },
+            Strength {
+                name: "10 Mbit/s, 1024 KiB",
+                scene: || deep_queue(1024),
+            },
+        ],
+    },
+    Fault {
+        name: "tcp-random-loss",
+        expect: &[Limit::PathLoss],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "0.5 %",
+                scene: || random_loss(0.005),
+            },
+            Strength {
+                name: "2 %",
+                scene: || random_loss(0.02),
+            },
+            Strength {
+                name: "8 %",
+                scene: || random_loss(0.08),
+            },
+        ],
+    },
+    Fault {
+        name: "tcp-burst-loss",
+        expect: &[Limit::PathLoss],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "5 of 400",
+                scene: || burst_loss(5, 400),
+            },
+            Strength {
+                name: "10 of 400",
+                scene: || burst_loss(10, 400),
+            },
+            Strength {
+                name: "20 of 500",
+                scene: || burst_loss(20, 500),
+            },
+        ],
+    },
+    Fault {
+        name: "tcp-mtu-black-hole",
+        expect: &[Limit::PathMtu],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "1450 B",
+                scene: || black_hole(1450),
+            },
+            Strength {
+                name: "1200 B",
+                scene: || black_hole(1200),
+            },
+            Strength {
+                name: "1000 B",
+                scene: || black_hole(1000),
+            },
+        ],
+    },
+    Fault {
+        name: "tcp-reordering",
+        expect: &[Limit::Congestion],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "5 % by 150",
+                scene: || reordering(0.05, 150),
+            },
+            Strength {
+                name: "10 % by 150",
+                scene: || reordering(0.1, 150),
+            },
+            Strength {
+                name: "10 % by 200",
+                scene: || reordering(0.1, 200),
+            },
+        ],
+    },
+    Fault {
+        name: "small-send-buffer-at-long-rtt",
+        expect: &[Limit::SenderBuffer],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "64 KiB at 40 ms",
+                scene: || small_send_buffer(64, 20),
+            },
+            Strength {
+                name: "32 KiB at 40 ms",
+                scene: || small_send_buffer(32, 20),
+            },
+            Strength {
+                name: "16 KiB at 80 ms",
+                scene: || small_send_buffer(16, 40),
+            },
+        ],
+    },
+    Fault {
         name: "small-receive-window-at-long-rtt",
         expect: &[Limit::ReceiverWindow],
         why: "",
@@ -48,17 +189,320 @@ pub(crate) const FAULTS: &[Fault] = &[
             },
         ],
     },
+    Fault {
+        name: "application-that-writes-in-bursts",
+        expect: &[Limit::SenderApp],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "64 KiB each 20 ms",
+                scene: || bursts(64, 20),
+            },
+            Strength {
+                name: "64 KiB each 50 ms",
+                scene: || bursts(64, 50),
+            },
+            Strength {
+                name: "16 KiB each 100 ms",
+                scene: || bursts(16, 100),
+            },
+        ],
+    },
+    Fault {
+        name: "application-that-reads-slowly",
+        expect: &[Limit::ReceiverApp],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "64 KiB each 10 ms",
+                scene: || slow_reader(64, 10),
+            },
+            Strength {
+                name: "64 KiB each 20 ms",
+                scene: || slow_reader(64, 20),
+            },
+            Strength {
+                name: "16 KiB each 20 ms",
+                scene: || slow_reader(16, 20),
+            },
+        ],
+    },
+    Fault {
+        name: "one-competing-flow",
+        expect: &[Limit::Congestion],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "of 5 Mbit/s",
+                scene: || rivals(1, mbit(5)),
+            },
+            Strength {
+                name: "of 20 Mbit/s",
+                scene: || rivals(1, mbit(20)),
+            },
+            Strength {
+                name: "of 50 Mbit/s",
+                scene: || rivals(1, mbit(50)),
+            },
+        ],
+    },
+    Fault {
+        name: "one-flow-against-many",
+        expect: &[Limit::Congestion],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "4 others",
+                scene: || rivals(4, mbit(20)),
+            },
+            Strength {
+                name: "8 others",
+                scene: || rivals(8, mbit(20)),
+            },
+            Strength {
+                name: "16 others",
+                scene: || rivals(16, mbit(20)),
+            },
+        ],
+    },
+    Fault {
+        name: "cpu-quota-on-the-tcp-sender",
+        expect: &[Limit::SenderCpu],
+        why: "",
+        needs: &[Need::CpuQuota],
+        strengths: [
+            Strength {
+                name: "20 % of a core",
+                scene: || sender_quota(0.2),
+            },
+            Strength {
+                name: "10 % of a core",
+                scene: || sender_quota(0.1),
+            },
+            Strength {
+                name: "5 % of a core",
+                scene: || sender_quota(0.05),
+            },
+        ],
+    },
+    Fault {
+        name: "cpu-quota-on-the-tcp-receiver",
+        expect: &[Limit::ReceiverCpu],
+        why: "",
+        needs: &[Need::CpuQuota],
+        strengths: [
+            Strength {
+                name: "20 % of a core",
+                scene: || receiver_quota(0.2),
+            },
+            Strength {
+                name: "10 % of a core",
+                scene: || receiver_quota(0.1),
+            },
+            Strength {
+                name: "5 % of a core",
+                scene: || receiver_quota(0.05),
+            },
+        ],
+    },
+    Fault {
+        name: "tcp-sender-pinned-beside-busy-loops",
+        expect: &[Limit::SenderCpu],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "3 loops",
+                scene: || busy_sender(3),
+            },
+            Strength {
+                name: "6 loops",
+                scene: || busy_sender(6),
+            },
+            Strength {
+                name: "12 loops",
+                scene: || busy_sender(12),
+            },
+        ],
+    },
+    Fault {
+        name: "tcp-receiver-pinned-beside-busy-loops",
+        expect: &[Limit::ReceiverCpu],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "3 loops",
+                scene: || busy_receiver(3),
+            },
+            Strength {
+                name: "6 loops",
+                scene: || busy_receiver(6),
+            },
+            Strength {
+                name: "12 loops",
+                scene: || busy_receiver(12),
+            },
+        ],
+    },
+    Fault {
+        name: "tcp-paced-below-all-limits",
+        expect: &[Limit::IntendedLoad],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "1 of 50 Mbit/s",
+                scene: || paced(1),
+            },
+            Strength {
+                name: "3 of 50 Mbit/s",
+                scene: || paced(3),
+            },
+            Strength {
+                name: "5 of 50 Mbit/s",
+                scene: || paced(5),
+            },
+        ],
+    },
 ];
+
+/// A path of 20 ms there and back.
+fn long(config: LinkConfig) -> LinkConfig {
+    LinkConfig {
+        delay: Duration::from_millis(10),
+        filter: PacketFilter::TCP_DATA,
+        ..config
+    }
+}
 
 fn slow_link(rate: BitRate) -> Scene {
     Scene::shaped(line(rate), Test::tcp(|_| {}))
 }
 
-fn small_window(buffer: u64, one_way_ms: u64) -> Scene {
+fn router_tbf(rate: u64) -> Scene {
+    let tbf = format!("qdisc add dev to-b root tbf rate {rate}mbit burst 3100 limit 60000");
+    Scene::routed(Test::tcp(|_| {})).tc(Place::Router, &tbf)
+}
+
+fn deep_queue(queue: u64) -> Scene {
+    // Without CUBIC's HyStart, which leaves slow start before such a queue fills.
+    let reno = |spec: &mut TestSpec| spec.socket.congestion_control = Some("reno".to_owned());
+    Scene::shaped(LinkConfig::with_rate(mbit(10), kib(queue)), Test::tcp(reno))
+}
+
+fn random_loss(share: f64) -> Scene {
+    let path = LinkConfig {
+        loss: Ratio::clamped(share),
+        ..LinkConfig::default()
+    };
+    Scene::shaped(long(path), Test::tcp(|_| {}))
+}
+
+/// Of every `period` segments the first `lost` are dropped, after the first period.
+fn burst_loss(lost: u64, period: u64) -> Scene {
+    /// More segments than a cell sends.
+    const SEGMENTS: u64 = 200_000;
+    let bursts = (1..SEGMENTS / period).map(|n| n * period + 1);
+    let path = LinkConfig {
+        drop: PacketList::of(bursts.flat_map(|first| first..first + lost)),
+        ..LinkConfig::default()
+    };
+    Scene::shaped(long(path), Test::tcp(|_| {}))
+}
+
+/// Only from A to B, so that reports come back.
+fn black_hole(longest: u32) -> Scene {
+    let path = LinkConfig {
+        mtu_cut_bytes: Some(longest),
+        ..LinkConfig::default()
+    };
+    let link = Link::Element {
+        a_to_b: Box::new(path),
+        b_to_a: Box::default(),
+        mtu: 1500,
+    };
+    Scene::over(link, Test::tcp(|_| {}))
+}
+
+/// With a reordering window that stays at a quarter of the RTT: else Linux learns the path's
+/// reordering from the first duplicate SACKs (RACK, RFC 8985), and loses little.
+fn reordering(share: f64, displacement: u32) -> Scene {
+    let path = LinkConfig {
+        reorder: Ratio::clamped(share),
+        displacement,
+        delay: Duration::from_millis(20),
+        ..long(LinkConfig::with_rate(mbit(100), kib(2048)))
+    };
+    let learn_nothing = "echo 3 > /proc/sys/net/ipv4/tcp_recovery";
+    let words = ["-c", learn_nothing].map(str::to_owned).to_vec();
+    let program = Step::Program(Place::Host(HostId::A), "sh", words);
+    Scene::shaped(path, Test::tcp(|_| {})).step(program)
+}
+
+fn at_delay(one_way_ms: u64, change: impl FnOnce(&mut TestSpec)) -> Scene {
     let path = LinkConfig {
         delay: Duration::from_millis(one_way_ms),
         ..LinkConfig::default()
     };
-    let test = Test::tcp(|spec| spec.socket.receive_buffer_bytes = Some(kib(buffer)));
-    Scene::shaped(path, test)
+    Scene::shaped(path, Test::tcp(change))
+}
+
+fn small_send_buffer(buffer: u64, one_way_ms: u64) -> Scene {
+    at_delay(one_way_ms, |spec| {
+        spec.socket.send_buffer_bytes = Some(kib(buffer));
+    })
+}
+
+fn small_window(buffer: u64, one_way_ms: u64) -> Scene {
+    at_delay(one_way_ms, |spec| {
+        spec.socket.receive_buffer_bytes = Some(kib(buffer));
+    })
+}
+
+fn bursts(size: u64, pause_ms: u64) -> Scene {
+    at_delay(1, |spec| {
+        spec.payload_bytes = kib(size);
+        spec.sender_pause = Some(Duration::from_millis(pause_ms));
+    })
+}
+
+fn slow_reader(size: u64, pause_ms: u64) -> Scene {
+    at_delay(1, |spec| {
+        spec.payload_bytes = kib(size);
+        spec.receiver_pause = Some(Duration::from_millis(pause_ms));
+    })
+}
+
+fn rivals(flows: u32, rate: BitRate) -> Scene {
+    slow_link(rate).rivals(flows)
+}
+
+/// The far end sends, so that its process alone has the quota.
+fn sender_quota(share: f64) -> Scene {
+    Scene::direct(Test::tcp(reverse)).quota(share)
+}
+
+fn receiver_quota(share: f64) -> Scene {
+    Scene::direct(Test::tcp(|_| {})).quota(share)
+}
+
+fn busy_sender(loops: usize) -> Scene {
+    Scene::direct(Test::tcp(|spec| spec.pinning = apart())).busy(0, loops)
+}
+
+fn busy_receiver(loops: usize) -> Scene {
+    Scene::direct(Test::tcp(|spec| spec.pinning = apart())).busy(last_core(), loops)
+}
+
+fn paced(load: u64) -> Scene {
+    let test = Test::tcp(|spec| {
+        spec.pace = Pace::At(mbit(load));
+        spec.payload_bytes = ByteCount::new(8 * 1024);
+    });
+    Scene::shaped(line(mbit(50)), test)
 }

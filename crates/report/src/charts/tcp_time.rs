@@ -1,0 +1,137 @@
+//! Where a TCP sender's time went, over the trial: one chart of stacked shares for each trial.
+
+use super::timeline::{chosen, left_out, trial_name};
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
+use crate::figures::Unit;
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::tcp::{TcpShares, TcpStretch, TcpWait};
+
+pub(super) struct TcpTime;
+
+/// More charts of one kind are not read.
+const MAX_CHARTS: usize = 4;
+
+/// More bars than this cannot be seen.
+const MAX_BARS: usize = 200;
+
+impl ChartKind for TcpTime {
+    fn id(&self) -> &'static str {
+        "tcp-time"
+    }
+
+    fn summary(&self) -> &'static str {
+        "What held a TCP sender back, as shares of its time over the trial."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        if run.kind != RunKind::Tcp || run.trials.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        let (trials, total) = chosen(run, |trial| !stretches(trial).is_empty());
+        let drawn = trials.len().min(MAX_CHARTS);
+        let charts = trials.into_iter().take(MAX_CHARTS);
+        let note = left_out(drawn, total);
+        let charts = charts.filter_map(|trial| chart(run, trial, &note));
+        Drawn::or_missing(
+            charts.collect(),
+            "time that TCP spent waiting for each of its windows",
+        )
+    }
+}
+
+fn stretches(trial: &Trial) -> &[TcpStretch] {
+    trial
+        .tcp
+        .as_ref()
+        .map_or(&[], |tcp| tcp.shares_over_time.as_slice())
+}
+
+fn chart(run: &Run, trial: &Trial, note: &str) -> Option<Chart> {
+    let whole = trial.tcp.as_ref()?.shares?;
+    let all = stretches(trial);
+    let step = all.len().div_ceil(MAX_BARS).max(1);
+    let bars: Vec<&TcpStretch> = all.iter().step_by(step).collect();
+    let series = TcpWait::ALL.iter().filter_map(|wait| {
+        let seen = bars.iter().any(|bar| bar.shares.of(*wait).get() > 0.0);
+        let points = (0_u32..).zip(&bars).filter_map(|(place, bar)| {
+            let share = bar.shares.of(*wait);
+            let point = Point::new(f64::from(place), Unit::PERCENT.of(share.get()))?;
+            Some(point.note(share.to_string()))
+        });
+        seen.then(|| Series::new(words::tcp_wait(*wait), role(*wait), Shape::Bar, points))
+    });
+    let times = bars
+        .iter()
+        .map(|bar| format!("{:.2}", bar.end.as_secs_f64()));
+    let thinned = if step > 1 {
+        format!(" Every {step}th stretch is drawn.")
+    } else {
+        String::new()
+    };
+    let several = run.trials.len() > 1;
+    let name = if several {
+        format!(": {}", trial_name(run, trial))
+    } else {
+        String::new()
+    };
+    Some(Chart {
+        id: format!("tcp-time-{}", trial.index),
+        title: format!("What held TCP back over time{name}"),
+        caption: format!("{}{thinned}{note}", finding(&whole)),
+        x: Axis::categories("End of the stretch", "s", times.collect()),
+        y: Axis::new("Share of the time, sender", "%", Scale::Linear).within(0.0, 100.0),
+        y2: None,
+        series: series.collect(),
+        bands: Vec::new(),
+        table: table(all),
+    })
+}
+
+/// Each wait has the same colour in every chart.
+const fn role(wait: TcpWait) -> Role {
+    match wait {
+        TcpWait::Application => Role::Rank(4),
+        TcpWait::ReceiverWindow => Role::Rank(0),
+        TcpWait::SendBuffer => Role::Rank(1),
+        TcpWait::SlowStart => Role::Rank(2),
+        TcpWait::Loss => Role::Lost,
+        TcpWait::Ecn => Role::Rank(3),
+        TcpWait::Pacing => Role::Rank(5),
+        TcpWait::CongestionControl => Role::Rank(6),
+        TcpWait::System => Role::Rank(7),
+    }
+}
+
+/// The largest shares in one sentence.
+pub(crate) fn finding(shares: &TcpShares) -> String {
+    let mut parts: Vec<TcpWait> = TcpWait::ALL.to_vec();
+    parts.sort_by(|a, b| shares.of(*b).get().total_cmp(&shares.of(*a).get()));
+    let told = parts
+        .iter()
+        .take_while(|wait| shares.of(**wait).get() >= 0.05);
+    let told: Vec<String> = told
+        .take(3)
+        .map(|wait| format!("{} {}", words::tcp_wait(*wait), shares.of(*wait)))
+        .collect();
+    format!("TCP's time went to: {}.", told.join(", "))
+}
+
+fn table(stretches: &[TcpStretch]) -> Table {
+    let bounds = ["From (s)".to_owned(), "To (s)".to_owned()];
+    let waits = TcpWait::ALL
+        .iter()
+        .map(|wait| format!("{} (%)", words::tcp_wait(*wait)));
+    let mut table = Table::new(bounds.into_iter().chain(waits));
+    for stretch in stretches {
+        let bounds = [stretch.start, stretch.end];
+        let bounds = bounds.map(|at| Cell::number(Some(at.as_secs_f64()), Unit::SECONDS));
+        let shares = TcpWait::ALL
+            .iter()
+            .map(|wait| Cell::number(Some(stretch.shares.of(*wait).get()), Unit::PERCENT));
+        table.push(bounds.into_iter().chain(shares).collect());
+    }
+    table
+}
