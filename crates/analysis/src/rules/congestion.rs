@@ -273,12 +273,16 @@ fn keeps_growing(evidence: &Evidence<'_>) -> bool {
     known > 0 && known * 2 > subject.len()
 }
 
-/// Two windows carry more than one where a window is the limit; two streams through one full link, or
-/// into one busy receiver, share what one had.
+/// Two congestion windows carry more than one, and both are full. Two streams through one full link
+/// share what one had; where the receiver's window, a buffer or a CPU holds each stream back, the
+/// congestion windows are not filled (Linux lets them grow to twice what is in flight, no further).
 fn more_windows() -> Experiment {
     proof(
         Change::Streams { factor: 2 },
-        [Prediction::at_least(Quantity::ReceivedRate, 1.3)],
+        [
+            Prediction::at_least(Quantity::ReceivedRate, 1.3),
+            Prediction::at_least(Quantity::WindowUse, 0.7).absolute(),
+        ],
     )
 }
 
