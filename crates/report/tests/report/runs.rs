@@ -450,7 +450,7 @@ fn record(limit: Limit, change: Change, prediction: Prediction, ratio: f64) -> E
             estimate,
             came_true: Some(holds),
         }],
-        notes: Vec::new(),
+        notes: vec!["left out: 1 pair with an invalid trial".to_owned()],
     });
     experiment.result = Some(format!(
         "the received rate was {ratio} times the baseline's"
