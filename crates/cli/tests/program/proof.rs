@@ -56,9 +56,7 @@ fn a_test_both_ways_says_why_it_is_not_proved() {
 #[test]
 fn an_imported_run_cannot_be_proved() {
     let place = Place::new();
-    place
-        .run(&["import", good_log().to_str().unwrap()])
-        .done();
+    place.run(&["import", good_log().to_str().unwrap()]).done();
     place
         .run(&["explain", "last", "--prove"])
         .failed(2, &["cannot prove", "imported"]);
