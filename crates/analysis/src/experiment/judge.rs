@@ -6,13 +6,15 @@ use linerate_model::run::{Answer, ExperimentOutcome, ExperimentTest, Observed, P
 use linerate_model::spec::Side;
 use linerate_model::{Estimate, Interval};
 
-/// A sender that offered this much less than intended did not make the changed test.
+/// A sender that offered this much less than intended did not make the changed test…
 const SHORT_RATIO: f64 = 0.02;
+/// …unless this share of what it offered was lost, so that something after it set what arrived.
+const LOSSY_RATIO: f64 = 0.01;
 
 /// Judges the pairs (baseline, changed) of an experiment on a claim about `side`.
 ///
-/// A pair with an invalid trial is left out, and so is one whose sender did not offer what was intended
-/// (it was not the test that was meant), unless the claim is about the sender.
+/// A pair with an invalid trial is left out, and so is one whose sender offered so little that it set
+/// what arrived (it was not the test that was meant), unless the claim is about the sender.
 pub fn judge(
     test: &ExperimentTest,
     side: Option<Side>,
@@ -74,11 +76,16 @@ fn unseen(test: &ExperimentTest, observed: &[Observed]) -> Vec<String> {
         .collect()
 }
 
+/// Whether the sender set what arrived: it offered less than intended, and next to nothing of that was lost.
 fn fell_short(trial: &Trial) -> bool {
     let rates = trial.intended_load.zip(trial.offered_load);
-    rates.is_some_and(|(intended, offered)| {
+    let short = rates.is_some_and(|(intended, offered)| {
         offered.as_f64() < intended.as_f64() * (1.0 - SHORT_RATIO)
-    })
+    });
+    short
+        && trial
+            .loss_ratio()
+            .is_none_or(|loss| loss.get() < LOSSY_RATIO)
 }
 
 fn seen(prediction: &Prediction, pairs: &[&(Trial, Trial)]) -> Option<Observed> {
