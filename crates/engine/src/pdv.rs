@@ -1,4 +1,5 @@
-//! Packet delay variation of one stream: each datagram's one-way delay minus the smallest one.
+//! Packet delay variation of one stream: each datagram's one-way delay minus the smallest one, which
+//! may be of the warm-up.
 //!
 //! The clocks of the two ends may differ by any offset; it cancels, because only differences of
 //! transit times are used. (Their skew does not: at 20 ppm it adds 20 µs per second.)
@@ -56,9 +57,17 @@ impl DelayVariation {
         }
     }
 
-    /// The delay variation in nanoseconds against the fastest datagram; `None` if none came.
+    /// Lets a transit time that is not counted (of the warm-up) be the smallest one.
+    pub(crate) fn refer_to(&mut self, transit: u64) {
+        let relative = distance_48(transit, *self.first.get_or_insert(transit));
+        self.lowest = self.lowest.min(relative);
+    }
+
+    /// The delay variation in nanoseconds against the fastest datagram; `None` if none was counted.
     pub(crate) fn finish(self) -> Option<Histogram> {
-        self.first?;
+        if self.reservoir.is_empty() {
+            return None;
+        }
         let mut all = Histogram::new();
         for relative in &self.reservoir {
             all.record(relative.abs_diff(self.lowest));
@@ -97,6 +106,19 @@ mod tests {
         assert_eq!(histogram.len(), 10_001);
         assert_eq!(histogram.min_nanos(), 0);
         assert!(histogram.quantile_nanos(0.5).abs_diff(400_000) <= 400);
+    }
+
+    #[test]
+    fn a_queue_that_filled_during_the_warm_up_is_seen() {
+        let mut pdv = DelayVariation::default();
+        pdv.refer_to(100_000);
+        assert!(pdv.finish().is_none());
+        let mut pdv = DelayVariation::default();
+        pdv.refer_to(100_000);
+        (0..10_000).for_each(|_| pdv.record(500_000));
+        let histogram = pdv.finish().unwrap();
+        assert_eq!(histogram.len(), 10_000);
+        assert!(histogram.min_nanos().abs_diff(400_000) <= 400);
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use crate::context::Context;
 use anyhow::{Context as _, Result};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{RuleOutcome, Run, Verdict};
+use linerate_model::run::{Experiment, RuleOutcome, Run, Verdict};
 use linerate_report::renderers::Renderer;
 use linerate_report::{Report, renderers};
 use linerate_store::{Entry, Listed, Store, StoreError, export, import};
@@ -205,6 +205,7 @@ fn explain_into(run: &Run, lines: &mut Vec<String>) {
     if let Some(verdict) = &run.verdict {
         explain_verdict(verdict, lines);
     }
+    explain_others(run, lines);
     for finding in &run.findings {
         let (mark, text) = match &finding.outcome {
             RuleOutcome::Found { verdict } => ("found", verdict.claim.as_str()),
@@ -228,12 +229,58 @@ fn explain_verdict(verdict: &Verdict, lines: &mut Vec<String>) {
     lines.push(format!("  {}", verdict.claim));
     lines.extend(verdict.evidence.iter().map(|text| format!("  - {text}")));
     if let Some(experiment) = &verdict.experiment {
+        explain_experiment(experiment, lines);
+    }
+    lines.push(String::new());
+}
+
+/// What to change and expect, and what came of it.
+fn explain_experiment(experiment: &Experiment, lines: &mut Vec<String>) {
+    let Some(outcome) = &experiment.outcome else {
         lines.push(format!(
             "  to confirm: {}; expect: {}",
             experiment.change, experiment.expect
         ));
+        let why = experiment.not_run.as_ref();
+        lines.extend(why.map(|why| format!("  not run: {why}")));
+        return;
+    };
+    lines.push(format!("  experiment: {}", experiment.change));
+    for seen in &outcome.observed {
+        lines.push(format!("  - predicted: {}", seen.prediction));
+        let answer = match seen.came_true {
+            Some(true) => "true",
+            Some(false) => "false",
+            None => "not shown",
+        };
+        lines.push(format!(
+            "    observed: {}: {answer}",
+            linerate_report::observed(seen)
+        ));
     }
-    lines.push(String::new());
+    lines.extend(outcome.notes.iter().map(|note| format!("  - {note}")));
+    lines.push(format!(
+        "  answer: {} over {} pairs",
+        outcome.answer.as_str(),
+        outcome.pairs
+    ));
+}
+
+/// The experiments that were run, when there were more than the verdict's own.
+fn explain_others(run: &Run, lines: &mut Vec<String>) {
+    let own = run
+        .verdict
+        .as_ref()
+        .map(|verdict| (verdict.limit, verdict.side));
+    let others = run
+        .experiments
+        .iter()
+        .filter(|record| own != Some((record.limit, record.side)));
+    for record in others {
+        lines.push(format!("  tried before: {}", record.limit.as_str()));
+        explain_experiment(&record.experiment, lines);
+        lines.push(String::new());
+    }
 }
 
 /// One JSON document: the run itself, or an array where there are several.

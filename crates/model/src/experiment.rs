@@ -62,17 +62,32 @@ impl fmt::Display for Change {
             Side::Receiver => "receiver",
         };
         match *self {
-            Self::Load { factor } => write!(f, "intend {factor} times the rate that was received"),
+            Self::Load { factor } => {
+                write!(
+                    f,
+                    "intend {} times the rate that was received",
+                    short(factor)
+                )
+            }
             Self::Payload { factor } => write!(
                 f,
-                "send {factor} times the payload per packet at the same intended load"
+                "send {} times the payload per packet at the same intended load",
+                short(factor)
             ),
             Self::Streams { factor } => write!(f, "send in {factor} times as many streams"),
             Self::SendBuffer { factor } => {
-                write!(f, "give the sender's socket {factor} times the buffer")
+                write!(
+                    f,
+                    "give the sender's socket {} times the buffer",
+                    short(factor)
+                )
             }
             Self::ReceiveBuffer { factor } => {
-                write!(f, "give the receiver's socket {factor} times the buffer")
+                write!(
+                    f,
+                    "give the receiver's socket {} times the buffer",
+                    short(factor)
+                )
             }
             Self::OtherCore { side: whose } => {
                 write!(
@@ -90,6 +105,11 @@ impl fmt::Display for Change {
             Self::Reverse => f.write_str("send the other way"),
         }
     }
+}
+
+/// A factor of a change with at most three decimals: `2`, `0.354`.
+fn short(factor: f64) -> f64 {
+    (factor * 1000.0).round() / 1000.0
 }
 
 /// What a prediction is about.
@@ -113,11 +133,14 @@ pub enum Quantity {
     /// Delay under load, ns: the median delay variation (UDP, receiver) or the mean smoothed RTT
     /// (TCP, sender).
     Delay,
+    /// Received rate of a stream × RTT ÷ congestion window (TCP): about 1 while the congestion window
+    /// is what limits, less while something else keeps it from being filled.
+    WindowUse,
 }
 
 impl Quantity {
     /// Every quantity.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::OfferedRate,
         Self::ReceivedRate,
         Self::WireRate,
@@ -125,6 +148,7 @@ impl Quantity {
         Self::ReceivedPacketRate,
         Self::LossRatio,
         Self::Delay,
+        Self::WindowUse,
     ];
 
     /// `value` with its unit: `95.6 Mbit/s`, `1.2 %`, `3.4 ms`.
@@ -138,6 +162,7 @@ impl Quantity {
             }
             Self::LossRatio => LossRatio::clamped(value).to_string(),
             Self::Delay => time(value),
+            Self::WindowUse => format!("{value:.2}"),
         }
     }
 }
@@ -152,6 +177,7 @@ impl fmt::Display for Quantity {
             Self::ReceivedPacketRate => "received packet rate",
             Self::LossRatio => "loss ratio",
             Self::Delay => "delay under load",
+            Self::WindowUse => "filled share of the congestion window",
         })
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::figures::Unit;
 use linerate_model::run::{
-    BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Place, Run, RunKind, RunStatus,
+    Answer, BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Observed, Place, Run, RunKind,
+    RunStatus,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
@@ -196,4 +197,44 @@ pub(crate) fn quantity(mean: &CellEstimate) -> (Unit, &str) {
         "p99_ns" => (Unit::for_nanos(point), "p99 delay"),
         other => (Unit::PLAIN, other),
     }
+}
+
+pub(crate) const fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Agreed => "agreed",
+        Answer::Disagreed => "disagreed",
+        Answer::Undecided => "undecided",
+    }
+}
+
+pub(crate) const fn came_true(came_true: Option<bool>) -> &'static str {
+    match came_true {
+        Some(true) => "true",
+        Some(false) => "false",
+        None => "not shown",
+    }
+}
+
+/// What was seen of one prediction: `the received rate was 1.93 times the baseline's (95 % interval
+/// 1.85 to 2.01, n = 5)`.
+pub fn observed(seen: &Observed) -> String {
+    let Observed {
+        prediction,
+        estimate,
+        ..
+    } = seen;
+    let interval = estimate.interval.map_or_else(String::new, |interval| {
+        format!(
+            "{} % interval {} to {}, ",
+            crate::figures::digits((estimate.confidence_ratio * 1000.0).round() / 10.0),
+            prediction.bound(interval.low),
+            prediction.bound(interval.high)
+        )
+    });
+    format!(
+        "the {} was {} ({interval}n = {})",
+        prediction.quantity,
+        prediction.shown(estimate.point),
+        estimate.n
+    )
 }

@@ -6,73 +6,86 @@ use linerate_model::run::{Answer, ExperimentOutcome, ExperimentTest, Observed, P
 use linerate_model::spec::Side;
 use linerate_model::{Estimate, Interval};
 
-/// A sender that offered this much less than intended did not make the changed test.
+/// A sender that offered this much less than intended did not make the changed test…
 const SHORT_RATIO: f64 = 0.02;
+/// …unless this share of what it offered was lost, so that something after it set what arrived.
+const LOSSY_RATIO: f64 = 0.01;
 
 /// Judges the pairs (baseline, changed) of an experiment on a claim about `side`.
 ///
-/// A pair with an invalid trial is left out. A change that the sender could not carry out refutes
-/// nothing, unless the claim is about the sender.
+/// A pair with an invalid trial is left out, and so is one whose sender offered so little that it set
+/// what arrived (it was not the test that was meant), unless the claim is about the sender.
 pub fn judge(
     test: &ExperimentTest,
     side: Option<Side>,
     pairs: &[(Trial, Trial)],
 ) -> ExperimentOutcome {
-    let valid: Vec<&(Trial, Trial)> = pairs
+    let valid = pairs
         .iter()
-        .filter(|(baseline, changed)| baseline.valid && changed.valid)
-        .collect();
+        .filter(|(baseline, changed)| baseline.valid && changed.valid);
+    let (short, used): (Vec<_>, Vec<_>) = valid.partition(|(baseline, changed)| {
+        side != Some(Side::Sender) && (fell_short(baseline) || fell_short(changed))
+    });
     let observed: Vec<Observed> = test
         .predictions
         .iter()
-        .filter_map(|prediction| seen(prediction, &valid))
+        .filter_map(|prediction| seen(prediction, &used))
         .collect();
     let all_seen = observed.len() == test.predictions.len() && !observed.is_empty();
-    let mut answer = if observed.iter().any(|seen| seen.came_true == Some(false)) {
+    let answer = if observed.iter().any(|seen| seen.came_true == Some(false)) {
         Answer::Disagreed
     } else if all_seen && observed.iter().all(|seen| seen.came_true == Some(true)) {
         Answer::Agreed
     } else {
         Answer::Undecided
     };
-    let number = |pairs: usize| u32::try_from(pairs).unwrap_or(u32::MAX);
-    let mut notes = notes(test, &observed, number(pairs.len() - valid.len()));
-    if answer == Answer::Disagreed && side != Some(Side::Sender) {
-        let short = valid.iter().filter(|(_, changed)| fell_short(changed));
-        if short.count() * 2 > valid.len() {
-            answer = Answer::Undecided;
-            notes.push("the sender could not offer the changed load, so that nothing follows from what arrived".to_owned());
-        }
+    let mut notes = Vec::new();
+    let invalid = pairs.len() - used.len() - short.len();
+    if invalid > 0 {
+        notes.push(format!(
+            "left out: {} with an invalid trial",
+            counted(number(invalid))
+        ));
+    }
+    if !short.is_empty() {
+        notes.push(format!(
+            "left out: {} in which the sender could not offer the intended load",
+            counted(number(short.len()))
+        ));
+    }
+    if !used.is_empty() {
+        notes.extend(unseen(test, &observed));
     }
     ExperimentOutcome {
         answer,
-        pairs: number(valid.len()),
+        pairs: number(used.len()),
         observed,
         notes,
     }
 }
 
-fn notes(test: &ExperimentTest, observed: &[Observed], invalid: u32) -> Vec<String> {
-    let mut notes = Vec::new();
-    if invalid > 0 {
-        notes.push(format!(
-            "left out: {} with an invalid trial",
-            counted(invalid)
-        ));
-    }
-    let unseen = test.predictions.iter().filter(|prediction| {
-        let known = observed.iter().any(|seen| seen.prediction == **prediction);
-        !known
-    });
-    notes.extend(unseen.map(|prediction| format!("the {} was not recorded", prediction.quantity)));
-    notes
+fn number(pairs: usize) -> u32 {
+    u32::try_from(pairs).unwrap_or(u32::MAX)
 }
 
+fn unseen(test: &ExperimentTest, observed: &[Observed]) -> Vec<String> {
+    let known = |prediction| observed.iter().any(|seen| seen.prediction == prediction);
+    let missing = test.predictions.iter().filter(|p| !known(**p));
+    missing
+        .map(|prediction| format!("the {} was not recorded", prediction.quantity))
+        .collect()
+}
+
+/// Whether the sender set what arrived: it offered less than intended, and next to nothing of that was lost.
 fn fell_short(trial: &Trial) -> bool {
     let rates = trial.intended_load.zip(trial.offered_load);
-    rates.is_some_and(|(intended, offered)| {
+    let short = rates.is_some_and(|(intended, offered)| {
         offered.as_f64() < intended.as_f64() * (1.0 - SHORT_RATIO)
-    })
+    });
+    short
+        && trial
+            .loss_ratio()
+            .is_none_or(|loss| loss.get() < LOSSY_RATIO)
 }
 
 fn seen(prediction: &Prediction, pairs: &[&(Trial, Trial)]) -> Option<Observed> {

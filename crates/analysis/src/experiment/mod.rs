@@ -29,3 +29,5 @@ pub use observe::observe;
 pub const FIRST_LOOK: u32 = 4;
 /// Pairs after which an experiment ends undecided.
 pub const MOST_PAIRS: u32 = 6;
+/// Pairs that are made at most, with those that are left out.
+pub const MOST_TRIES: u32 = 10;

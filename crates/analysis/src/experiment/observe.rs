@@ -18,6 +18,7 @@ pub fn observe(trial: &Trial, quantity: Quantity) -> Option<f64> {
             (sent > 0.0).then(|| lost / sent)
         }
         Quantity::Delay => delay(trial),
+        Quantity::WindowUse => window_use(trial),
     }
 }
 
@@ -79,4 +80,12 @@ fn delay(trial: &Trial) -> Option<f64> {
         Transport::Tcp => trial.tcp.as_ref()?.srtt_mean_ns?,
     };
     Some(Duration::from_nanos(nanos).as_secs_f64() * 1e9)
+}
+
+fn window_use(trial: &Trial) -> Option<f64> {
+    let tcp = trial.tcp.as_ref()?;
+    let window = tcp.cwnd_mean_bytes.filter(|bytes| bytes.get() > 0)?;
+    let seconds = Duration::from_nanos(tcp.srtt_mean_ns?).as_secs_f64();
+    let per_stream = trial.received_rate?.as_f64() / f64::from(trial.streams?.max(1));
+    Some(per_stream * seconds / 8.0 / window.as_f64())
 }

@@ -347,6 +347,7 @@ fn a_sender_that_falls_short_refutes_only_claims_about_itself() {
     };
     let outcome = judge(&test, None, &pairs);
     assert_eq!(outcome.answer, Answer::Undecided);
+    assert_eq!(outcome.pairs, 0);
     assert!(
         told(&outcome).contains("could not offer"),
         "{}",

@@ -8,7 +8,7 @@ use super::evidence::{
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Change, Confidence, Limit, Prediction, Quantity, Trial};
+use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
 
@@ -349,6 +349,20 @@ fn keeps_growing(evidence: &Evidence<'_>) -> bool {
     known > 0 && known * 2 > subject.len()
 }
 
+/// Two congestion windows carry more than one, of a free link as of one that others share (two of three
+/// flows have 1.33 times what one of two had), and both are full. Two streams through a link that this
+/// transfer alone fills share what one had; where the receiver's window, a buffer or a CPU holds each stream back, the
+/// congestion windows are not filled (Linux lets them grow to twice what is in flight, no further).
+fn more_windows() -> Experiment {
+    proof(
+        Change::Streams { factor: 2 },
+        [
+            Prediction::at_least(Quantity::ReceivedRate, 1.2),
+            Prediction::at_least(Quantity::WindowUse, 0.7).absolute(),
+        ],
+    )
+}
+
 fn case(
     share: Option<f64>,
     confidence: Confidence,
@@ -362,12 +376,7 @@ fn case(
         confidence,
         claim,
         evidence,
-        // Two windows carry more than one, of a free link as of one that others share; a link that
-        // this transfer alone fills carries the same.
-        experiment: proof(
-            Change::Streams { factor: 2 },
-            [Prediction::at_least(Quantity::ReceivedRate, 1.2)],
-        ),
+        experiment: more_windows(),
     }
     .found()
 }

@@ -13,5 +13,6 @@ mod full_disk;
 mod harness;
 mod help;
 mod measure;
+mod proof;
 mod stored;
 mod study;

@@ -8,7 +8,7 @@ use crate::run::{planned_time, trials};
 use crate::watch::Event;
 use anyhow::Result;
 use linerate_analysis::experiment::{
-    Design, FIRST_LOOK, MOST_PAIRS, NotRun, judge, repeatable, told,
+    Design, FIRST_LOOK, MOST_PAIRS, MOST_TRIES, NotRun, judge, repeatable, told,
 };
 use linerate_analysis::random::Random;
 use linerate_model::exit::{ExitCode, Failure};
@@ -149,7 +149,7 @@ fn pairs(
     let mut log = Log::of(record);
     let pilot = bench.measure(context, &design.baseline, &mut log, Part::Pilot)?;
     let Some(pilot) = pilot else {
-        return Ok(stopped(judge(&design.test, design.side, &[])));
+        return Ok(cut(judge(&design.test, design.side, &[]), STOPPED));
     };
     if !pilot.valid {
         let why = pilot
@@ -176,16 +176,17 @@ fn pairs(
             made[index] = bench.measure(context, spec, &mut log, part)?;
         }
         let [Some(before), Some(after)] = made else {
-            return Ok(stopped(judge(&design.test, design.side, &pairs)));
+            return Ok(cut(judge(&design.test, design.side, &pairs), STOPPED));
         };
         design.took_effect(&pilot, &after)?;
         pairs.push((before, after));
-        if log.pair < FIRST_LOOK {
-            continue;
-        }
         let outcome = judge(&design.test, design.side, &pairs);
-        if outcome.answer != Answer::Undecided || log.pair >= MOST_PAIRS {
+        let enough = outcome.pairs >= FIRST_LOOK;
+        if enough && (outcome.answer != Answer::Undecided || outcome.pairs >= MOST_PAIRS) {
             return Ok(outcome);
+        }
+        if log.pair >= MOST_TRIES {
+            return Ok(cut(outcome, "too few pairs could be judged"));
         }
     }
 }
@@ -195,13 +196,13 @@ fn wide(count: usize) -> u64 {
 }
 
 /// Fewer pairs than planned decide nothing.
-fn stopped(mut outcome: ExperimentOutcome) -> ExperimentOutcome {
+fn cut(mut outcome: ExperimentOutcome, why: &str) -> ExperimentOutcome {
     outcome.answer = Answer::Undecided;
-    outcome
-        .notes
-        .push("stopped by the user before its end".to_owned());
+    outcome.notes.push(why.to_owned());
     outcome
 }
+
+const STOPPED: &str = "stopped by the user before its end";
 
 /// Where the trials of one experiment are kept.
 struct Log<'a> {
@@ -234,9 +235,10 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Share of the longest possible experiment that is done.
+    /// Share of an experiment of [`MOST_PAIRS`] that is done.
     fn done(&self) -> f64 {
-        f64::from(u32::try_from(self.trials.len()).unwrap_or(u32::MAX)) * Self::STEP
+        let made = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
+        (f64::from(made) * Self::STEP).min(1.0)
     }
 
     /// Share of one trial.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 fn shaped() -> LinkConfig {
     LinkConfig {
-        rate: Some(BitRate::from_bps(100_000_000)),
+        rate: Some(BitRate::from_bps(20_000_000)),
         ..LinkConfig::default()
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn a_shaped_link_is_confirmed() {
     let rig = Rig::shaped(shaped());
     let datagrams = TestSpec {
         stop: Stop::After(Duration::from_secs(2)),
-        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(120_000_000)))
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(24_000_000)))
     };
     confirmed(&proved(&rig, datagrams, |_| {}), Limit::Link);
     confirmed(&proved(&rig, tcp(3), |_| {}), Limit::Link);

@@ -4,7 +4,7 @@ use super::heading;
 use crate::figures::percent;
 use crate::headline::headlines;
 use crate::words;
-use linerate_model::run::{Experiment, Run, Verdict};
+use linerate_model::run::{Experiment, ExperimentOutcome, Run, Verdict};
 use maud::{Markup, html};
 
 /// The card that opens a run's section.
@@ -15,6 +15,7 @@ pub(super) fn card(run: &Run, level: u8) -> Markup {
             @if let Some(verdict) = &run.verdict {
                 (heading(level, None, &words::limited(verdict.limit)))
                 (said(verdict))
+                (others(run))
             } @else {
                 (heading(level, None, "No verdict"))
                 p { "No rule was applied to this run, so nothing is said about what limits it." }
@@ -72,13 +73,55 @@ fn said(verdict: &Verdict) -> Markup {
 }
 
 fn proof(experiment: &Experiment) -> Markup {
+    let tried = experiment.result.is_some() || experiment.outcome.is_some();
     html! {
-        p.label { @if experiment.result.is_some() { "Experiment" } @else { "To confirm" } }
+        p.label { @if tried { "Experiment" } @else { "To confirm" } }
         dl.experiment {
             dt { "Change" } dd { (experiment.change) }
             dt { "Expect" } dd { (experiment.expect) }
-            dt { "Result" }
-            dd { (experiment.result.as_deref().unwrap_or("not run yet")) }
+            @if let Some(outcome) = &experiment.outcome {
+                (seen(outcome))
+            } @else {
+                dt { "Result" }
+                dd {
+                    @match (&experiment.result, &experiment.not_run) {
+                        (Some(result), _) => (result),
+                        (None, Some(why)) => { "could not be run: " (why) }
+                        (None, None) => "not run yet",
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Prediction by prediction, what was observed, and the answer.
+fn seen(outcome: &ExperimentOutcome) -> Markup {
+    html! {
+        @for seen in &outcome.observed {
+            dt { "Predicted" } dd { (seen.prediction) }
+            dt { "Observed" } dd { (words::observed(seen)) " – " (words::came_true(seen.came_true)) }
+        }
+        dt { "Answer" }
+        dd {
+            (words::answer(outcome.answer)) " over " (outcome.pairs) " pairs"
+            @for note in &outcome.notes { "; " (note) }
+        }
+    }
+}
+
+/// Experiments on findings that are not the verdict: those that were refuted before it.
+fn others(run: &Run) -> Markup {
+    let own = run
+        .verdict
+        .as_ref()
+        .map(|verdict| (verdict.limit, verdict.side));
+    html! {
+        @for record in &run.experiments {
+            @if own != Some((record.limit, record.side)) {
+                p.claim { "Tried before: " (words::limited(record.limit)) }
+                (proof(&record.experiment))
+            }
         }
     }
 }

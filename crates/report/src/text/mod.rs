@@ -114,15 +114,16 @@ fn verdict(paper: &mut Paper, run: &Run) {
         paper.wrapped(label, &format!("· {evidence}"), 2);
     }
     if let Some(experiment) = &verdict.experiment {
-        let text = match &experiment.result {
-            Some(result) => format!("{}: {result}", experiment.change),
-            None => format!("{}; expect: {}", experiment.change, experiment.expect),
+        let text = match (&experiment.result, &experiment.not_run) {
+            (Some(result), _) => format!("{}: {result}", experiment.change),
+            (None, Some(why)) => format!("{}; could not be run: {why}", experiment.change),
+            (None, None) => format!("{}; expect: {}", experiment.change, experiment.expect),
         };
         let label = experiment
             .result
             .as_ref()
             .map_or("to confirm", |_| "experiment");
-        paper.wrapped(label, &text, 2);
+        paper.wrapped(label, &text, 3);
     }
 }
 

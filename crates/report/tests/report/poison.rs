@@ -27,6 +27,9 @@ const FIXED: &[&str] = &[
     "bounded_by",
     "of",
     "histogram",
+    "quantity",
+    "answer",
+    "part",
 ];
 
 /// The demo with every free string, and every free key, replaced.
@@ -46,7 +49,7 @@ fn poison(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(poison),
         Value::Object(entries) => {
             for (key, entry) in entries.iter_mut() {
-                if !FIXED.contains(&key.as_str()) {
+                if !FIXED.contains(&key.as_str()) || !entry.is_string() {
                     poison(entry);
                 }
                 if matches!(key.as_str(), "facts" | "values")

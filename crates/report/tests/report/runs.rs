@@ -1,8 +1,9 @@
 //! Made-up runs, and one made of the figures of a published study.
 
 use linerate_model::run::{
-    BoundedBy, Confidence, Config, CpuSide, CpuSummary, CurveFacts, Delay, DelayOf, Experiment,
-    Finding, GoalResult, Host, LedgerEntry, Limit, Packets, Place, RuleOutcome, Run, RunKind,
+    Answer, BoundedBy, Change, Confidence, Config, CpuSide, CpuSummary, CurveFacts, Delay, DelayOf,
+    Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest, Finding, GoalResult, Host,
+    LedgerEntry, Limit, Observed, Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind,
     RunStatus, SCHEMA, Source, TcpSummary, Tool, Trial, TrialInterval, Verdict,
 };
 use linerate_model::sample::{Facts, TcpSample};
@@ -11,7 +12,9 @@ use linerate_model::tcp::{
     BottleneckFrom, Rfc6349, TcpQueueing, TcpRetransmissions, TcpShares, TcpStretch, TcpWait,
     TcpWindows,
 };
-use linerate_model::{BitRate, ByteCount, Histogram, Interval, PacketCount, Ratio, WallTime};
+use linerate_model::{
+    BitRate, ByteCount, Estimate, Histogram, Interval, PacketCount, Ratio, WallTime,
+};
 use linerate_report::Report;
 use serde_json::json;
 use std::time::Duration;
@@ -412,6 +415,9 @@ pub(crate) fn tcp(direction: Direction) -> Run {
         None,
         "TCP fills the link: 91.0 Mbit/s of payload is 97.5 % of what UDP can carry.",
     ));
+    if direction == Direction::Reverse {
+        prove(&mut run);
+    }
     run
 }
 
@@ -459,6 +465,62 @@ fn tcp_state(samples: Vec<TcpSample>) -> TcpSummary {
         samples,
         ..TcpSummary::default()
     }
+}
+
+/// What an experiment did to a rate: changed ÷ baseline, with a hundredth of noise.
+fn record(limit: Limit, change: Change, prediction: Prediction, ratio: f64) -> ExperimentRecord {
+    let mut experiment = Experiment::from(ExperimentTest {
+        change,
+        predictions: vec![prediction],
+    });
+    let estimate = Estimate {
+        point: ratio,
+        interval: Some(Interval {
+            low: ratio - 0.01,
+            high: ratio + 0.01,
+        }),
+        confidence_ratio: 0.95,
+        n: 4,
+    };
+    let holds = prediction.at_least.is_none_or(|low| low <= ratio);
+    experiment.outcome = Some(ExperimentOutcome {
+        answer: if holds {
+            Answer::Agreed
+        } else {
+            Answer::Disagreed
+        },
+        pairs: 4,
+        observed: vec![Observed {
+            prediction,
+            estimate,
+            came_true: Some(holds),
+        }],
+        notes: vec!["left out: 1 pair with an invalid trial".to_owned()],
+    });
+    experiment.result = Some(format!(
+        "the received rate was {ratio} times the baseline's"
+    ));
+    ExperimentRecord {
+        limit,
+        side: None,
+        started: None,
+        experiment,
+        trials: Vec::new(),
+    }
+}
+
+/// The window was refuted, the link confirmed.
+fn prove(run: &mut Run) {
+    let rises = Prediction::at_least(Quantity::ReceivedRate, 1.3);
+    let stays = Prediction::within(Quantity::ReceivedRate, 0.93, 1.07);
+    let buffer = Change::ReceiveBuffer { factor: 2.0 };
+    run.experiments = vec![
+        record(Limit::ReceiverWindow, buffer, rises, 1.01),
+        record(Limit::Link, Change::Streams { factor: 2 }, stays, 0.99),
+    ];
+    let verdict = run.verdict.as_mut().unwrap();
+    verdict.confidence = Confidence::Confirmed;
+    verdict.experiment = Some(Box::new(run.experiments[1].experiment.clone()));
 }
 
 /// Ping-pong idle and under load.

@@ -16,7 +16,7 @@ pub(super) struct Link;
 const BEFORE_RECEIVER: &[Place] = &[Place::SenderQdisc, Place::SenderNic, Place::Network];
 
 /// A queue that stands keeps at least this share of its delay when only the packets change.
-const QUEUE_LEFT: f64 = 0.3;
+const QUEUE_LEFT: f64 = 0.1;
 
 /// A link this full is full: the rest are gaps, pauses and other traffic.
 const FULL: f64 = 0.95;

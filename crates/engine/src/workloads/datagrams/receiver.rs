@@ -107,7 +107,8 @@ impl Counts {
                         packets += 1;
                     }
                 }
-                Some(_) => {}
+                // A queue that fills while nothing is counted yet is seen against what came before it.
+                Some(header) => self.pdv.refer_to(header.sent.transit_to(now)),
                 None => self.foreign += 1,
             }
         }
