@@ -69,9 +69,17 @@ impl Cpu {
 
     /// Whether CPU time was what was missing.
     pub(in crate::rules) fn is_hot(&self) -> bool {
-        self.pressure() >= HOT
-            || self.throttled >= THROTTLED
-            || self.softirq_cores.is_some_and(|cores| cores >= HOT)
+        self.thread_is_hot() || self.softirq_is_hot()
+    }
+
+    /// Whether soft interrupts took a whole core.
+    pub(in crate::rules) fn softirq_is_hot(&self) -> bool {
+        self.softirq_cores.is_some_and(|cores| cores >= HOT)
+    }
+
+    /// Whether the traffic thread had no time left, or was stopped.
+    pub(in crate::rules) fn thread_is_hot(&self) -> bool {
+        self.pressure() >= HOT || self.throttled >= THROTTLED
     }
 
     /// Share of the time that the thread could do nothing else: it ran, waited, or had no host.

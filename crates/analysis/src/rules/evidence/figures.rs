@@ -1,6 +1,6 @@
 //! Quantities that several rules read: gaps, plateaus, standing queues, placed losses.
 
-use super::{Evidence, load, mean};
+use super::{Evidence, is_short, load, mean};
 use crate::rules::words;
 use linerate_model::run::{DelayOf, Place, Trial};
 use linerate_model::{BitRate, PacketCount};
@@ -72,6 +72,7 @@ pub(in crate::rules) struct Plateau {
     pub(in crate::rules) to: f64,
     /// Received rate at the highest load.
     pub(in crate::rules) last: f64,
+    flat: Option<bool>,
 }
 
 /// Received rates within this of each other are one rate; a shaper's own granularity and
@@ -79,6 +80,11 @@ pub(in crate::rules) struct Plateau {
 const FLAT_RATIO: f64 = 0.02;
 /// Stressed loads must span at least this factor for their received rates to say anything.
 const SPAN_RATIO: f64 = 1.05;
+
+/// One load beyond saturation says as much as two when it is this far above the peak…
+const FAR_RATIO: f64 = 1.5;
+/// …and a load of at least this share of the peak passed whole.
+const NEAR_RATIO: f64 = 0.7;
 
 impl Plateau {
     /// `None` unless a stressed trial has both a load and a received rate.
@@ -91,6 +97,7 @@ impl Plateau {
         let peak = all.iter().max_by(by_rate)?;
         let last = stressed.iter().max_by(by_load)?;
         Some(Self {
+            flat: flatness(evidence, peak.1),
             peak: peak.1,
             peak_load: peak.0,
             lowest: stressed.iter().min_by(by_rate)?.1,
@@ -100,20 +107,67 @@ impl Plateau {
         })
     }
 
-    fn spans(&self) -> bool {
-        self.to >= self.from * SPAN_RATIO
-    }
-
     /// Whether the received rate stayed the same while the load grew; `None` if the load did not grow.
     pub(in crate::rules) fn is_flat(&self) -> Option<bool> {
-        self.spans()
-            .then_some(self.lowest >= self.peak * (1.0 - FLAT_RATIO))
+        self.flat
     }
 
     /// Whether less arrived at the highest load than at the best one.
     pub(in crate::rules) fn falls(&self) -> bool {
         self.to > self.peak_load * SPAN_RATIO && self.last < self.peak * (1.0 - FLAT_RATIO)
     }
+}
+
+/// Whether loads above the `peak` received rate all get that rate. What was not offered was not
+/// refused by the path, so a sender that fell short without loss says nothing here.
+fn flatness(evidence: &Evidence<'_>, peak: f64) -> Option<bool> {
+    let lost = |trial: &Trial| trial.loss_ratio().is_none_or(|loss| loss.get() > 0.0);
+    let point = |trial: &&Trial| Some((load(trial)?, trial.received_rate?.as_f64()));
+    let stressed = evidence.stressed();
+    let points: Vec<(f64, f64)> = stressed
+        .iter()
+        .filter(|trial| lost(trial) || !is_short(trial))
+        .filter_map(point)
+        .collect();
+    let beyond: Vec<(f64, f64)> = points
+        .iter()
+        .copied()
+        .filter(|(load, _)| *load > peak * (1.0 + FLAT_RATIO))
+        .collect();
+    let same = |points: &[(f64, f64)]| {
+        let floor = peak * (1.0 - FLAT_RATIO);
+        points.iter().all(|(_, rate)| *rate >= floor)
+    };
+    if span(&beyond) >= SPAN_RATIO {
+        return Some(same(&beyond));
+    }
+    let far = beyond.iter().any(|(load, _)| *load >= peak * FAR_RATIO);
+    if far
+        && evidence
+            .trials()
+            .iter()
+            .any(|trial| nearly_all(trial, peak))
+    {
+        return Some(same(&beyond));
+    }
+    (span(&points) >= SPAN_RATIO).then(|| same(&points))
+}
+
+/// Highest load over lowest.
+fn span(points: &[(f64, f64)]) -> f64 {
+    let loads = || points.iter().map(|(load, _)| *load);
+    let lowest = loads().min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
+    loads().max_by(f64::total_cmp).unwrap_or(0.0) / lowest
+}
+
+/// Whether nearly all of a load near the peak arrived.
+fn nearly_all(trial: &Trial, peak: f64) -> bool {
+    /// Far less than a third, which is what the load beyond must have lost at least.
+    const LITTLE: f64 = 0.05;
+    let near = trial
+        .received_rate
+        .is_some_and(|rate| rate.as_f64() >= peak * NEAR_RATIO);
+    near && trial.loss_ratio().is_some_and(|loss| loss.get() <= LITTLE)
 }
 
 /// Delay under load against delay without, in nanoseconds.
