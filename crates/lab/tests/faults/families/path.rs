@@ -28,6 +28,26 @@ pub(crate) const FAULTS: &[Fault] = &[
         ],
     },
     Fault {
+        name: "policer",
+        expect: &[Limit::Policer],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "5 Mbit/s, bucket 3 kB",
+                scene: || policer(mbit(5), 3000),
+            },
+            Strength {
+                name: "20 Mbit/s, bucket 6 kB",
+                scene: || policer(mbit(20), 6000),
+            },
+            Strength {
+                name: "20 Mbit/s, bucket 30 kB",
+                scene: || policer(mbit(20), 30_000),
+            },
+        ],
+    },
+    Fault {
         name: "random-loss",
         expect: &[Limit::PathLoss],
         why: "",
@@ -152,6 +172,15 @@ pub(crate) const FAULTS: &[Fault] = &[
 fn link_rate(rate: BitRate) -> Scene {
     let most = BitRate::from_bps(rate.bps() * 4);
     Scene::shaped(line(rate), Test::search(most))
+}
+
+fn policer(rate: BitRate, bucket: u64) -> Scene {
+    let path = LinkConfig {
+        police: true,
+        queue_bytes: ByteCount::new(bucket),
+        ..line(rate)
+    };
+    Scene::shaped(path, Test::search(BitRate::from_bps(rate.bps() * 4)))
 }
 
 fn random_loss(share: f64) -> Scene {
