@@ -2,8 +2,8 @@
 
 use super::{Evidence, is_short, load, mean};
 use crate::rules::words;
-use linerate_model::run::{DelayOf, Place, Trial};
-use linerate_model::{BitRate, PacketCount};
+use linerate_model::run::{DelayOf, LedgerEntry, Place, Trial};
+use linerate_model::{BitRate, PacketCount, Ratio};
 
 /// What lay between the intended load and what arrived, summed over trials, in bit/s of L4 payload.
 #[derive(Debug, Clone, Copy, Default)]
@@ -220,7 +220,8 @@ impl Delays {
 pub(in crate::rules) struct Placed {
     /// All packets lost.
     pub(in crate::rules) lost: u64,
-    entries: Vec<(Place, u64)>,
+    /// Each trial that lost packets and says where: how many, and at which places.
+    trials: Vec<(u64, Vec<(Place, u64)>)>,
     sources: Vec<(Place, String)>,
 }
 
@@ -230,27 +231,36 @@ impl Placed {
         let mut placed = Self::default();
         for trial in evidence.subject() {
             let lost = trial.packets.and_then(|packets| packets.lost);
-            placed.lost = placed.lost.saturating_add(lost.map_or(0, PacketCount::get));
-            for entry in &trial.ledger {
-                placed.entries.push((entry.place, entry.packets.get()));
-                placed.sources.push((entry.place, entry.source.clone()));
+            let lost = lost.map_or(0, PacketCount::get);
+            placed.lost = placed.lost.saturating_add(lost);
+            let entry = |entry: &LedgerEntry| (entry.place, entry.packets.get());
+            let entries: Vec<_> = trial.ledger.iter().map(entry).collect();
+            if lost > 0 && !entries.is_empty() {
+                placed.trials.push((lost, entries));
             }
+            let source = |entry: &LedgerEntry| (entry.place, entry.source.clone());
+            placed.sources.extend(trial.ledger.iter().map(source));
         }
-        (placed.lost > 0 && !placed.entries.is_empty()).then_some(placed)
+        (!placed.trials.is_empty()).then_some(placed)
     }
 
     /// Packets lost at any of `places`.
     pub(in crate::rules) fn at(&self, places: &[Place]) -> u64 {
-        let here = self
-            .entries
-            .iter()
-            .filter(|entry| places.contains(&entry.0));
-        here.fold(0, |sum, entry| sum.saturating_add(entry.1))
+        self.trials.iter().fold(0, |sum, (_, entries)| {
+            sum.saturating_add(count_at(entries, places))
+        })
     }
 
-    /// Their share of all that was lost.
+    /// Their share of what was lost: the mean over the trials, each weighed by the square root of its
+    /// loss, so that one stall of a host in which much was lost does not outvote trials that agree.
     pub(in crate::rules) fn share(&self, places: &[Place]) -> f64 {
-        linerate_model::Ratio::of(self.at(places), self.lost).get()
+        let (mut here, mut all) = (0.0, 0.0);
+        for (lost, entries) in &self.trials {
+            let weight = PacketCount::new(*lost).as_f64().sqrt();
+            here += weight * Ratio::of(count_at(entries, places), *lost).get();
+            all += weight;
+        }
+        if all > 0.0 { here / all } else { 0.0 }
     }
 
     /// The first source that names `place`.
@@ -268,7 +278,12 @@ impl Placed {
             "{} of {} lost packets ({})",
             words::count(self.at(places)),
             words::count(self.lost),
-            words::percent(self.share(places))
+            words::percent(Ratio::of(self.at(places), self.lost).get())
         )
     }
+}
+
+fn count_at(entries: &[(Place, u64)], places: &[Place]) -> u64 {
+    let here = entries.iter().filter(|entry| places.contains(&entry.0));
+    here.fold(0, |sum, entry| sum.saturating_add(entry.1))
 }

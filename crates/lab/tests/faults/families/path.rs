@@ -34,16 +34,16 @@ pub(crate) const FAULTS: &[Fault] = &[
         needs: &[],
         strengths: [
             Strength {
-                name: "5 Mbit/s, bucket 3 kB",
-                scene: || policer(mbit(5), 3000),
+                name: "5 Mbit/s, bucket 10 kB",
+                scene: || policer(mbit(5), 10_000),
             },
             Strength {
-                name: "20 Mbit/s, bucket 6 kB",
-                scene: || policer(mbit(20), 6000),
+                name: "20 Mbit/s, bucket 15 kB",
+                scene: || policer(mbit(20), 15_000),
             },
             Strength {
-                name: "20 Mbit/s, bucket 30 kB",
-                scene: || policer(mbit(20), 30_000),
+                name: "20 Mbit/s, bucket 50 kB",
+                scene: || policer(mbit(20), 50_000),
             },
         ],
     },
