@@ -159,6 +159,10 @@ fn saturating_load(run: &Run, direction: Direction, limit: Limit) -> Option<BitR
             .filter_map(|trial| trial.intended_load)
             .max(),
         Limit::PathLoss => best.map(|rate| scaled(rate, BELOW_BEST)),
+        // Where a little loss at every load made the bound, these show only above what gets through.
+        Limit::Link | Limit::Policer => {
+            bound(false).max(best).map(|rate| scaled(rate, ABOVE_BOUND))
+        }
         _ => bound(true)
             .map(|rate| scaled(rate, ABOVE_SENDER))
             .or_else(|| bound(false).map(|rate| scaled(rate, ABOVE_BOUND)))

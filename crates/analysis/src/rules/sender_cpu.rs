@@ -70,7 +70,9 @@ fn proving(evidence: &Evidence<'_>, cpu: &Cpu) -> Experiment {
 fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     // A sender with a schedule to keep suffers from any wait, a byte stream from long ones.
     let scheduled = Need::IntendedLoad.is_met(evidence);
-    let starved = cpu.is_starved() && (evidence.regime() != Regime::Unpaced || scheduled)
+    let short = !evidence.is_tcp() && cpu.explains(Gap::around_best(evidence).shortage());
+    let starved = (cpu.is_starved() || short)
+        && (evidence.regime() != Regime::Unpaced || scheduled)
         || evidence.is_tcp() && cpu.holds_up();
     if !cpu.is_hot() && !starved {
         return if cpu.is_idle() || cpu.thread.is_some() {

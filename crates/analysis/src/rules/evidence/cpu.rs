@@ -34,6 +34,8 @@ const FELT: f64 = 0.1;
 /// A thread that runs, or waits to run, this much of the time on a full core makes a byte stream
 /// wait: pinned beside three busy loops it was 0.66 to 0.75, on a host that is merely full up to 0.6.
 const HOLDS_UP: f64 = 0.62;
+/// Waiting for less than this happens on any host.
+const LEAST_WAIT: f64 = 0.02;
 /// A hypervisor that takes this share is felt.
 const STOLEN: f64 = 0.1;
 
@@ -132,6 +134,13 @@ impl Cpu {
     /// queue before it then looks like a link's.
     pub(in crate::rules) fn holds_up(&self) -> bool {
         self.is_starved() && self.pressure() >= HOLDS_UP
+    }
+
+    /// Whether a core had no time free and the thread waited for one at least as long as a sender's
+    /// shortage, as a share of the time.
+    pub(in crate::rules) fn explains(&self, shortage: f64) -> bool {
+        self.fullest_core().is_some_and(|core| core >= FULL)
+            && self.waited >= shortage.max(LEAST_WAIT)
     }
 
     fn fullest_core(&self) -> Option<f64> {

@@ -12,6 +12,8 @@ pub(in crate::rules) struct Gap {
     pub(in crate::rules) short: f64,
     /// Offered, but lost.
     pub(in crate::rules) lost: f64,
+    /// All that was intended.
+    intended: f64,
 }
 
 impl Gap {
@@ -20,6 +22,7 @@ impl Gap {
         for trial in trials {
             let offered = trial.offered_load.map(BitRate::as_f64);
             if let (Some(intended), Some(offered)) = (trial.intended_load, offered) {
+                gap.intended += intended.as_f64();
                 gap.short += (intended.as_f64() - offered).max(0.0);
             }
             if let (Some(loss), Some(load)) = (trial.loss_ratio(), offered.or_else(|| load(trial)))
@@ -45,6 +48,15 @@ impl Gap {
 
     pub(in crate::rules) fn total(self) -> f64 {
         self.short + self.lost
+    }
+
+    /// Share of what was intended that was never offered.
+    pub(in crate::rules) fn shortage(self) -> f64 {
+        if self.intended > 0.0 {
+            self.short / self.intended
+        } else {
+            0.0
+        }
     }
 
     /// Share of the gap that was never offered.
@@ -81,6 +93,8 @@ const FLAT_RATIO: f64 = 0.02;
 /// Stressed loads must span at least this factor for their received rates to say anything.
 const SPAN_RATIO: f64 = 1.05;
 
+/// The most that rates which count as one may differ, when the loads differ by three times as much.
+const FLAT_MOST: f64 = 0.05;
 /// One load beyond saturation says as much as two when it is this far above the peak…
 const FAR_RATIO: f64 = 1.5;
 /// …and a load of at least this share of the peak passed whole.
@@ -134,9 +148,12 @@ fn flatness(evidence: &Evidence<'_>, peak: f64) -> Option<bool> {
         .copied()
         .filter(|(load, _)| *load > peak * (1.0 + FLAT_RATIO))
         .collect();
+    // A bucket of tokens adds to the rate of a short trial; still it grows far less than the load.
     let same = |points: &[(f64, f64)]| {
-        let floor = peak * (1.0 - FLAT_RATIO);
-        points.iter().all(|(_, rate)| *rate >= floor)
+        let tolerance = ((span(points) - 1.0) / 3.0).clamp(FLAT_RATIO, FLAT_MOST);
+        points
+            .iter()
+            .all(|(_, rate)| *rate >= peak * (1.0 - tolerance))
     };
     if span(&beyond) >= SPAN_RATIO {
         return Some(same(&beyond));
