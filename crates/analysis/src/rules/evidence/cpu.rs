@@ -143,6 +143,14 @@ impl Cpu {
             && self.waited >= shortage.max(LEAST_WAIT)
     }
 
+    /// Whether the thread spent more time waiting for a core than running, and no quota was why.
+    pub(in crate::rules) fn mostly_waits(&self) -> bool {
+        let ran = self
+            .thread
+            .map_or(0.0, |load| (load - self.waited).max(0.0));
+        self.throttled < THROTTLED && self.waited > ran
+    }
+
     fn fullest_core(&self) -> Option<f64> {
         [self.busiest_core, self.whole_host]
             .into_iter()
