@@ -95,12 +95,7 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         placed.figure(waiting),
         cpu.reason()
     );
-    found(
-        share,
-        claim,
-        Confidence::Supported,
-        (cpu, smaller_packets()),
-    )
+    found(share, claim, Confidence::Supported, (cpu, less_work(cpu)))
 }
 
 fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
@@ -130,8 +125,17 @@ fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
 }
 
 /// A CPU takes packets, not bytes: twice as many packets of half the size, and about as many per second
-/// get through as before. Through a link or a policer nearly twice as many do.
-fn smaller_packets() -> Experiment {
+/// get through as before. Through a link or a policer nearly twice as many do. A thread that waits for
+/// its core, rather than uses it, keeps up on another.
+fn less_work(cpu: &Cpu) -> Experiment {
+    if cpu.is_starved() && cpu.mostly_waits() {
+        return proof(
+            Change::OtherCore {
+                side: Side::Receiver,
+            },
+            [Prediction::at_most(Quantity::LossRatio, 0.5)],
+        );
+    }
     proof(
         Change::Payload { factor: 0.5 },
         [Prediction::at_most(Quantity::ReceivedPacketRate, 1.3)],
