@@ -142,9 +142,14 @@ fn bind(plan: &AgentPlan) -> Result<TcpListener> {
         };
         host_lacks(format!("cannot listen on {}: {error}; {hint}", plan.listen))
     })?;
+    // A path that swallows long packets must still carry the word that they do not arrive.
+    linerate_sys::sockopt::set_max_segment(&listener, SMALL_SEGMENT)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
+
+/// Segments of the control connection fit into 576 bytes of IP, which every path carries (RFC 791, RFC 9293 §3.7.1).
+const SMALL_SEGMENT: i32 = 536;
 
 /// Counts and limits of all clients of one agent.
 struct Shared<'a> {

@@ -208,6 +208,12 @@ pub struct StreamReport {
     /// Sequence accounting (datagram receiver only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<SequenceCount>,
+    /// Reads that took datagrams (datagram receiver only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<u64>,
+    /// Those of them that took fewer than they could and so left the socket empty (datagram receiver only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emptying_reads: Option<u64>,
     /// Datagrams the kernel dropped at this very socket (`SO_RXQ_OVFL`; datagram receiver only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_overflows: Option<PacketCount>,

@@ -236,6 +236,10 @@ pub struct TestSpec {
         skip_serializing_if = "Option::is_none"
     )]
     pub receiver_pause: Option<Duration>,
+    /// Datagrams that a receiver which pauses takes per read, 1 if absent: an application that comes
+    /// back rarely and then takes much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_reads: Option<u16>,
     /// Time the sender rests after each write, to imitate an application that writes in bursts
     /// (tests, diagnosis; TCP bulk without an intended load).
     #[serde(
@@ -276,6 +280,7 @@ impl TestSpec {
             warm_up: Duration::ZERO,
             interval: Duration::from_secs(1),
             receiver_pause: None,
+            receiver_reads: None,
             sender_pause: None,
             wait: WaitMode::Block,
             pinning: Pinning::default(),

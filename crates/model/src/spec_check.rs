@@ -25,6 +25,8 @@ pub const MAX_INTERVALS: u128 = 100_000;
 pub const MAX_RATE: BitRate = BitRate::from_bps(100_000_000_000_000);
 /// Largest socket buffer to ask for.
 pub const MAX_BUFFER: ByteCount = ByteCount::new(1024 * 1024 * 1024);
+/// Most datagrams per read of a receiver that pauses: as many as one that does not.
+const MAX_READS: u64 = 64;
 /// Longest pause of a receiver between reads, or of a sender between writes.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// Highest core number that Linux can be built for (`NR_CPUS`).
@@ -116,6 +118,9 @@ fn times(spec: &TestSpec) -> Result<(), SpecError> {
     duration("interval", spec.interval, MIN_INTERVAL, MAX_DURATION)?;
     if let Some(pause) = spec.receiver_pause {
         duration("receiver_pause", pause, Duration::ZERO, MAX_PAUSE)?;
+    }
+    if let Some(reads) = spec.receiver_reads {
+        within("receiver_reads", u64::from(reads), 1, MAX_READS)?;
     }
     if let Some(pause) = spec.sender_pause {
         duration("sender_pause", pause, Duration::ZERO, MAX_PAUSE)?;
@@ -296,6 +301,10 @@ mod tests {
         assert_eq!(
             refused(|s| s.receiver_pause = Some(day)).key,
             "receiver_pause"
+        );
+        assert_eq!(
+            refused(|s| s.receiver_reads = Some(65)).key,
+            "receiver_reads"
         );
         assert_eq!(refused(|s| s.sender_pause = Some(day)).key, "sender_pause");
         assert_eq!(refused(|s| s.pinning.remote = Some(9000)).key, "pinning");

@@ -10,6 +10,17 @@ use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
+/// Lets no segment be longer than `bytes` of payload and TCP options (`TCP_MAXSEG`), in neither
+/// direction of connections that are made, or accepted by this listener, from now on.
+pub fn set_max_segment<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()> {
+    set(
+        socket,
+        libc::IPPROTO_TCP,
+        libc::TCP_MAXSEG,
+        &bytes.to_ne_bytes(),
+    )
+}
+
 /// Asks for a send buffer of `bytes` (`SO_SNDBUF`); the system doubles it and caps it at `wmem_max`.
 pub fn set_send_buffer<Fd: AsFd>(socket: Fd, bytes: usize) -> io::Result<()> {
     Ok(rx::set_socket_send_buffer_size(socket, bytes)?)
@@ -188,6 +199,19 @@ mod tests {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let socket = UdpSocket::bind(address).unwrap();
             set_network_control(&socket).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_listener_s_longest_segment_holds_for_both_ends() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        set_max_segment(&listener, 536).unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        for end in [&client, &server] {
+            let mut bytes = [0; 4];
+            get(end, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &mut bytes).unwrap();
+            assert!(i32::from_ne_bytes(bytes) <= 536);
         }
     }
 

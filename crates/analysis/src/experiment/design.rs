@@ -1,7 +1,7 @@
 //! From a run and what its verdict claims to the baseline of an experiment.
 
 use linerate_model::run::{
-    BoundedBy, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
+    BoundedBy, Change, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
 };
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{BitRate, ByteCount};
@@ -62,6 +62,8 @@ const TCP_INTERVAL: Duration = Duration::from_millis(250);
 const ABOVE_BOUND: f64 = 1.1;
 /// A sender that is the limit is asked for clearly more than it ever offered.
 const ABOVE_SENDER: f64 = 1.25;
+/// One that waits for its core must have room to show what it does with another.
+const ABOVE_STARVED: f64 = 3.0;
 /// Loss that does not come from load shows below any other limit.
 const BELOW_BEST: f64 = 0.8;
 
@@ -70,7 +72,7 @@ impl Design {
     pub fn of(run: &Run, verdict: &Verdict) -> Result<Self, NotRun> {
         let mut baseline = repeatable(run)?;
         if run.kind == RunKind::Saturate {
-            let load = saturating_load(run, baseline.direction, verdict.limit)
+            let load = saturating_load(run, baseline.direction, verdict)
                 .ok_or(NotRun::Kind("the search found no load to repeat"))?;
             baseline.pace = Pace::At(load);
         }
@@ -142,7 +144,15 @@ fn shorten(spec: &mut TestSpec, run: &Run) {
 }
 
 /// The load of a search's baseline: just above the bound, where the limit shows and little else does.
-fn saturating_load(run: &Run, direction: Direction, limit: Limit) -> Option<BitRate> {
+fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option<BitRate> {
+    let test = verdict
+        .experiment
+        .as_ref()
+        .and_then(|experiment| experiment.test.as_ref());
+    let above_sender = match test.map(|test| test.change) {
+        Some(Change::OtherCore { side: Side::Sender }) => ABOVE_STARVED,
+        _ => ABOVE_SENDER,
+    };
     let here = || run.trials.iter().filter(|t| t.direction == direction);
     let scaled = |rate: BitRate, factor: f64| BitRate::from_f64(rate.as_f64() * factor);
     let best = here().filter_map(|trial| trial.received_rate).max();
@@ -153,14 +163,18 @@ fn saturating_load(run: &Run, direction: Direction, limit: Limit) -> Option<BitR
             move |goal: &&GoalResult| (goal.bounded_by == Some(BoundedBy::Sender)) == by_sender;
         goals().filter(of).filter_map(|goal| goal.upper_bound).max()
     };
-    match limit {
+    match verdict.limit {
         Limit::IntendedLoad => here()
             .filter(carried)
             .filter_map(|trial| trial.intended_load)
             .max(),
         Limit::PathLoss => best.map(|rate| scaled(rate, BELOW_BEST)),
+        // Where a little loss at every load made the bound, these show only above what gets through.
+        Limit::Link | Limit::Policer => {
+            bound(false).max(best).map(|rate| scaled(rate, ABOVE_BOUND))
+        }
         _ => bound(true)
-            .map(|rate| scaled(rate, ABOVE_SENDER))
+            .map(|rate| scaled(rate, above_sender))
             .or_else(|| bound(false).map(|rate| scaled(rate, ABOVE_BOUND)))
             .or_else(|| best.map(|rate| scaled(rate, ABOVE_BOUND))),
     }

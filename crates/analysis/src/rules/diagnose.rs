@@ -1,6 +1,6 @@
 //! The verdict of a run: every rule is asked, the one that explains most speaks.
 
-use super::evidence::Gap;
+use super::evidence::{Gap, Regime};
 use super::{ALL, Evidence, settle, words};
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
@@ -93,7 +93,8 @@ fn weight(verdict: &Verdict, evidence: &Evidence<'_>) -> f64 {
             | Limit::Tool
             | Limit::IntendedLoad
     );
-    if explains_shortage || evidence.is_tcp() {
+    // Where the sender's own limit made the bound, a rule that still speaks explains the shortage.
+    if explains_shortage || evidence.is_tcp() || evidence.regime() != Regime::Loss {
         return 1.0;
     }
     1.0 - Gap::around_best(evidence).short_share()

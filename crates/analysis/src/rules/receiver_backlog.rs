@@ -39,16 +39,19 @@ impl Rule for ReceiverBacklog {
                 "Counted by {}.",
                 placed.source(Place::ReceiverBacklog)
             )],
-            experiment: fewer_packets(),
+            experiment: fewer_packets(evidence),
         })
     }
 }
 
 /// The backlog counts packets, not bytes: datagrams that travel as one need one place in it. A link, a
-/// policer and a socket's buffer count bytes, and lose as much as before.
-fn fewer_packets() -> Experiment {
+/// policer and a socket's buffer count bytes, and lose as much as before. Where datagrams are sent as
+/// one already and still fill it, something cuts them up on the way into bursts, and sent one by one
+/// they are none.
+fn fewer_packets(evidence: &Evidence<'_>) -> Experiment {
+    let on = !evidence.aggregates();
     proof(
-        Change::Aggregation { on: true },
+        Change::Aggregation { on },
         [Prediction::at_most(Quantity::LossRatio, 0.5)],
     )
 }

@@ -11,12 +11,10 @@ use linerate_model::spec::Side;
 /// Packets were lost, or the window closed, because the receiver had no CPU time left.
 pub(super) struct ReceiverCpu;
 
-/// Places where packets wait for the receiver's CPU.
-const WAITING: &[Place] = &[
-    Place::ReceiverNic,
-    Place::ReceiverBacklog,
-    Place::ReceiverSocket,
-];
+/// Places that the traffic thread empties.
+const THREAD_SERVES: &[Place] = &[Place::ReceiverSocket];
+/// Places that soft interrupts empty.
+const SOFTIRQ_SERVES: &[Place] = &[Place::ReceiverNic, Place::ReceiverBacklog];
 
 impl Rule for ReceiverCpu {
     fn id(&self) -> &'static str {
@@ -77,24 +75,27 @@ fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     let Some(placed) = Placed::of(evidence) else {
         return not_evaluated(format!("Not recorded: {}", Need::Ledger.describe()));
     };
-    let share = placed.share(WAITING);
+    let softirq = cpu.softirq_is_hot();
+    let thread = Reader::of(evidence).is_held_up(cpu) && !softirq || cpu.thread_is_hot();
+    let waiting = [(thread, THREAD_SERVES), (softirq, SOFTIRQ_SERVES)]
+        .into_iter()
+        .filter(|(hot, _)| *hot)
+        .flat_map(|(_, places)| places.iter().copied())
+        .collect::<Vec<Place>>();
+    let waiting = waiting.as_slice();
+    let share = placed.share(waiting);
     if share < 0.1 {
         return clear(format!(
             "only {} were lost in the receiver",
-            placed.figure(WAITING)
+            placed.figure(waiting)
         ));
     }
     let claim = format!(
         "The receiver's CPU limits: {} were lost waiting for it, and {}.",
-        placed.figure(WAITING),
+        placed.figure(waiting),
         cpu.reason()
     );
-    found(
-        share,
-        claim,
-        Confidence::Supported,
-        (cpu, smaller_packets()),
-    )
+    found(share, claim, Confidence::Supported, (cpu, less_work(cpu)))
 }
 
 fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
@@ -124,8 +125,17 @@ fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
 }
 
 /// A CPU takes packets, not bytes: twice as many packets of half the size, and about as many per second
-/// get through as before. Through a link or a policer nearly twice as many do.
-fn smaller_packets() -> Experiment {
+/// get through as before. Through a link or a policer nearly twice as many do. A thread that waits for
+/// its core, rather than uses it, keeps up on another.
+fn less_work(cpu: &Cpu) -> Experiment {
+    if cpu.is_starved() && cpu.mostly_waits() {
+        return proof(
+            Change::OtherCore {
+                side: Side::Receiver,
+            },
+            [Prediction::at_most(Quantity::LossRatio, 0.5)],
+        );
+    }
     proof(
         Change::Payload { factor: 0.5 },
         [Prediction::at_most(Quantity::ReceivedPacketRate, 1.3)],

@@ -46,19 +46,19 @@ impl Rule for SenderCpu {
 }
 
 /// A CPU makes packets, not bytes: of half the size it makes about as many per second. A link or a
-/// policer that pushes back lets nearly twice as many pass. TCP makes its own packets; there a thread that
-/// waits for its core runs freely on another.
+/// policer that pushes back lets nearly twice as many pass. A thread that waits for its core, rather than
+/// uses it, runs freely on another. TCP makes its own packets; there only that can be tried.
 fn proving(evidence: &Evidence<'_>, cpu: &Cpu) -> Experiment {
+    if cpu.is_starved() && (cpu.mostly_waits() || evidence.is_tcp()) {
+        return proof(
+            Change::OtherCore { side: Side::Sender },
+            [Prediction::at_least(Quantity::OfferedRate, 1.2)],
+        );
+    }
     if !evidence.is_tcp() {
         return proof(
             Change::Payload { factor: 0.5 },
             [Prediction::within(Quantity::OfferedPacketRate, 0.75, 1.35)],
-        );
-    }
-    if cpu.is_starved() {
-        return proof(
-            Change::OtherCore { side: Side::Sender },
-            [Prediction::at_least(Quantity::OfferedRate, 1.2)],
         );
     }
     Experiment::in_words(
@@ -70,7 +70,9 @@ fn proving(evidence: &Evidence<'_>, cpu: &Cpu) -> Experiment {
 fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     // A sender with a schedule to keep suffers from any wait, a byte stream from long ones.
     let scheduled = Need::IntendedLoad.is_met(evidence);
-    let starved = cpu.is_starved() && (evidence.regime() != Regime::Unpaced || scheduled)
+    let short = !evidence.is_tcp() && cpu.explains(Gap::around_best(evidence).shortage());
+    let starved = (cpu.is_starved() || short)
+        && (evidence.regime() != Regime::Unpaced || scheduled)
         || evidence.is_tcp() && cpu.holds_up();
     if !cpu.is_hot() && !starved {
         return if cpu.is_idle() || cpu.thread.is_some() {

@@ -267,6 +267,11 @@ impl History {
         }
         result.reached = self.is_settled(goal, &result);
         self.as_offered(&mut result);
+        if result.lower_bound.is_none() && result.bounded_by == Some(BoundedBy::Sender) {
+            let carried = self.carried(goal);
+            result.lower_bound = carried;
+            result.conditional_throughput = carried;
+        }
         let shown = Bounds {
             lower: result.lower_bound,
             upper: result.upper_bound,
@@ -277,6 +282,26 @@ impl History {
         let close = goal.width.get() + SENDER_TOLERANCE;
         result.reached &= result.width.is_some_and(|width| width.get() <= close);
         result
+    }
+
+    /// What a sender that varies is known to have offered while the goal's other conditions were met:
+    /// the median over the trials of full length. No load of which was offered in full, so none is
+    /// classified; still this much was carried.
+    fn carried(&self, goal: &SearchGoal) -> Option<BitRate> {
+        let resolution = self.resolution();
+        let met = |entry: &&Entry| {
+            let miss = entry
+                .outcome
+                .judge(goal, resolution)
+                .map(|judged| judged.miss);
+            entry.effective >= goal.final_trial_duration
+                && matches!(miss, Some(None | Some(BoundedBy::Sender)))
+        };
+        let full = self.loads.values().flatten().filter(met);
+        let mut offered: Vec<_> = full.map(|entry| entry.outcome.offered_load).collect();
+        offered.retain(|load| *load > BitRate::default());
+        offered.sort_unstable();
+        offered.get(offered.len().saturating_sub(1) / 2).copied()
     }
 
     fn is_settled(&self, goal: &SearchGoal, result: &GoalResult) -> bool {

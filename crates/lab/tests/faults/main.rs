@@ -1,7 +1,7 @@
 //! The fault laboratory: known bottlenecks, each at three strengths, and what linerate says of them.
 //!
 //! Needs user namespaces, so it runs with `--ignored`; names filter, `--list` lists, `--keep DIR`
-//! keeps each cell's run document. Prints a table in Markdown. It passes if at least 95 % of the
+//! keeps each cell's run document, `--no-proof` leaves the experiments out. Prints a table in Markdown. It passes if at least 95 % of the
 //! cells that ran are right and no wrong one is confirmed; what could not run is named, and counted
 //! as ignored, never as passed.
 #![expect(clippy::unwrap_used, reason = "a test")]
@@ -16,6 +16,7 @@ mod table;
 
 use crate::fault::{Fault, Need, Strength};
 use crate::guard::Guard;
+use crate::rig::Proof;
 use crate::table::{Outcome, Row};
 use anyhow::Result;
 use linerate_model::Clock as _;
@@ -58,6 +59,7 @@ struct Request {
     keep: Option<PathBuf>,
     list: bool,
     run: bool,
+    without_proof: bool,
 }
 
 impl Request {
@@ -66,6 +68,7 @@ impl Request {
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--ignored" | "--include-ignored" => request.run = true,
+                "--no-proof" => request.without_proof = true,
                 "--list" => request.list = true,
                 "--keep" => request.keep = arguments.next().map(PathBuf::from),
                 "--skip" => request.skips.extend(arguments.next()),
@@ -126,7 +129,7 @@ fn laboratory(request: &Request) -> Result<bool> {
     // Before the namespace, so that it stays outside.
     let mut guard = Guard::start()?;
     enter_user_namespace()?;
-    let rows = play_all(&cells, request.keep.as_deref(), &mut guard);
+    let rows = play_all(&cells, request, &mut guard);
     let (text, good) = table::conclusion(&rows);
     say(&text);
     let ignored = rows
@@ -144,14 +147,14 @@ fn laboratory(request: &Request) -> Result<bool> {
 
 fn play_all(
     cells: &[(&'static Fault, &'static Strength)],
-    keep: Option<&Path>,
+    request: &Request,
     guard: &mut Guard,
 ) -> Vec<Row> {
     say(table::HEAD);
     let mut rows = Vec::with_capacity(cells.len());
     for (fault, strength) in cells {
         let started = MonoClock.now();
-        let outcome = play(fault, strength, keep, guard);
+        let outcome = play(fault, strength, request, guard);
         let took = MonoClock.now().saturating_since(started);
         let row = Row {
             fault,
@@ -165,7 +168,7 @@ fn play_all(
     rows
 }
 
-fn play(fault: &Fault, strength: &Strength, keep: Option<&Path>, guard: &mut Guard) -> Outcome {
+fn play(fault: &Fault, strength: &Strength, request: &Request, guard: &mut Guard) -> Outcome {
     let lacking: Vec<&str> = fault
         .needs
         .iter()
@@ -175,7 +178,14 @@ fn play(fault: &Fault, strength: &Strength, keep: Option<&Path>, guard: &mut Gua
     if !lacking.is_empty() {
         return Outcome::NotRun(format!("needs {}", lacking.join(" and ")));
     }
-    match rig::play(&(strength.scene)(), guard).and_then(|run| kept(run, fault, strength, keep)) {
+    let proof = if request.without_proof {
+        Proof::Waived
+    } else {
+        Proof::Demanded
+    };
+    let keep = request.keep.as_deref();
+    let run = rig::play(&(strength.scene)(), proof, guard);
+    match run.and_then(|run| kept(run, fault, strength, keep)) {
         Ok(run) => match run.verdict {
             Some(verdict) => Outcome::Judged(Box::new(verdict)),
             None => Outcome::Failed("the run has no verdict".to_owned()),

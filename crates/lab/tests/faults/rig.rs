@@ -8,7 +8,7 @@ use linerate_lab::address::FarEnd as Address;
 use linerate_lab::agent::{Agent, AgentPlan, serve};
 use linerate_lab::client::Target;
 use linerate_lab::context::Context;
-use linerate_lab::run::{saturate, single};
+use linerate_lab::run::{prove, saturate, single};
 use linerate_lab::watch::Silent;
 use linerate_model::run::Run;
 use linerate_testbed::{Host, HostId, TwoHosts};
@@ -18,10 +18,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+/// Whether the verdict's own experiment is run, as `--prove` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proof {
+    Demanded,
+    Waived,
+}
+
 /// Builds the scene, runs its test, takes it down, and returns the run with its verdict.
-pub(crate) fn play(scene: &Scene, guard: &mut Guard) -> Result<Run> {
+pub(crate) fn play(scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Run> {
     let hosts = TwoHosts::create(scene.link.clone(), 1)?;
-    let result = on(&hosts, scene, guard);
+    let result = on(&hosts, scene, proof, guard);
     guard.undo()?;
     hosts
         .close()
@@ -29,14 +36,19 @@ pub(crate) fn play(scene: &Scene, guard: &mut Guard) -> Result<Run> {
     result
 }
 
-fn on(hosts: &TwoHosts, scene: &Scene, guard: &mut Guard) -> Result<Run> {
+fn on(hosts: &TwoHosts, scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Run> {
     for step in &scene.setup {
         take(hosts, step, guard).with_context(|| format!("{step:?}"))?;
     }
     let far = FarSide::start(hosts.host(HostId::B), scene.far_end, guard)?;
     let rivals = Rivals::start(hosts, scene.rivals)?;
     let busy = Busy::start(&scene.busy);
-    let run = measure(hosts.host(HostId::A), &far.target, scene.test.clone());
+    let run = measure(
+        hosts.host(HostId::A),
+        &far.target,
+        scene.test.clone(),
+        proof,
+    );
     busy.stop();
     rivals.stop();
     far.stop()?;
@@ -66,7 +78,7 @@ fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
 }
 
 /// Runs the test on host A.
-fn measure(host: &Host, target: &Target, test: Test) -> Result<Run> {
+fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Run> {
     let target = target.clone();
     let work = move || {
         let interrupt = AtomicBool::new(false);
@@ -76,9 +88,13 @@ fn measure(host: &Host, target: &Target, test: Test) -> Result<Run> {
             command: String::new(),
             interrupt: &interrupt,
         };
-        match test {
-            Test::Search(plan) => saturate(&mut context, &target, &plan),
-            Test::Single(spec) => single(&mut context, &target, &spec),
+        let run = match test {
+            Test::Search(plan) => saturate(&mut context, &target, &plan)?,
+            Test::Single(spec) => single(&mut context, &target, &spec)?,
+        };
+        match proof {
+            Proof::Demanded => prove(&mut context, &target, run),
+            Proof::Waived => Ok(run),
         }
     };
     host.spawn("client", work)?.join().unwrap()

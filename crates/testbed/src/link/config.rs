@@ -21,6 +21,9 @@ pub struct LinkConfig {
     /// Longest queue before the line, in bytes of frames without FCS, the frame on the line
     /// included; a frame that does not fit is dropped (tail drop). Without a rate no queue forms.
     pub queue_bytes: ByteCount,
+    /// Whether the rate polices instead of shaping: a frame that would have to wait passes at once, and
+    /// one for which the queue has no room is dropped. The queue is then the depth of a token bucket.
+    pub police: bool,
     /// From the last bit on the line to the far end.
     #[serde(rename = "delay_s", with = "linerate_model::time::as_seconds")]
     pub delay: Duration,
@@ -102,6 +105,7 @@ impl Default for LinkConfig {
             rate: None,
             // About what a small switch gives a port: 86 full frames, 10 ms at 100 Mbit/s.
             queue_bytes: ByteCount::new(128 * 1024),
+            police: false,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             mtu_cut_bytes: None,

@@ -34,6 +34,8 @@ const FELT: f64 = 0.1;
 /// A thread that runs, or waits to run, this much of the time on a full core makes a byte stream
 /// wait: pinned beside three busy loops it was 0.66 to 0.75, on a host that is merely full up to 0.6.
 const HOLDS_UP: f64 = 0.62;
+/// Waiting for less than this happens on any host.
+const LEAST_WAIT: f64 = 0.02;
 /// A hypervisor that takes this share is felt.
 const STOLEN: f64 = 0.1;
 
@@ -69,9 +71,17 @@ impl Cpu {
 
     /// Whether CPU time was what was missing.
     pub(in crate::rules) fn is_hot(&self) -> bool {
-        self.pressure() >= HOT
-            || self.throttled >= THROTTLED
-            || self.softirq_cores.is_some_and(|cores| cores >= HOT)
+        self.thread_is_hot() || self.softirq_is_hot()
+    }
+
+    /// Whether soft interrupts took a whole core.
+    pub(in crate::rules) fn softirq_is_hot(&self) -> bool {
+        self.softirq_cores.is_some_and(|cores| cores >= HOT)
+    }
+
+    /// Whether the traffic thread had no time left, or was stopped.
+    pub(in crate::rules) fn thread_is_hot(&self) -> bool {
+        self.pressure() >= HOT || self.throttled >= THROTTLED
     }
 
     /// Share of the time that the thread could do nothing else: it ran, waited, or had no host.
@@ -124,6 +134,21 @@ impl Cpu {
     /// queue before it then looks like a link's.
     pub(in crate::rules) fn holds_up(&self) -> bool {
         self.is_starved() && self.pressure() >= HOLDS_UP
+    }
+
+    /// Whether a core had no time free and the thread waited for one at least as long as a sender's
+    /// shortage, as a share of the time.
+    pub(in crate::rules) fn explains(&self, shortage: f64) -> bool {
+        self.fullest_core().is_some_and(|core| core >= FULL)
+            && self.waited >= shortage.max(LEAST_WAIT)
+    }
+
+    /// Whether the thread spent more time waiting for a core than running, and no quota was why.
+    pub(in crate::rules) fn mostly_waits(&self) -> bool {
+        let ran = self
+            .thread
+            .map_or(0.0, |load| (load - self.waited).max(0.0));
+        self.throttled < THROTTLED && self.waited > ran
     }
 
     fn fullest_core(&self) -> Option<f64> {

@@ -1,9 +1,9 @@
 //! Quantities that several rules read: gaps, plateaus, standing queues, placed losses.
 
-use super::{Evidence, load, mean};
+use super::{Evidence, is_short, load, mean};
 use crate::rules::words;
-use linerate_model::run::{DelayOf, Place, Trial};
-use linerate_model::{BitRate, PacketCount};
+use linerate_model::run::{DelayOf, LedgerEntry, Place, Trial};
+use linerate_model::{BitRate, PacketCount, Ratio};
 
 /// What lay between the intended load and what arrived, summed over trials, in bit/s of L4 payload.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,6 +12,8 @@ pub(in crate::rules) struct Gap {
     pub(in crate::rules) short: f64,
     /// Offered, but lost.
     pub(in crate::rules) lost: f64,
+    /// All that was intended.
+    intended: f64,
 }
 
 impl Gap {
@@ -20,6 +22,7 @@ impl Gap {
         for trial in trials {
             let offered = trial.offered_load.map(BitRate::as_f64);
             if let (Some(intended), Some(offered)) = (trial.intended_load, offered) {
+                gap.intended += intended.as_f64();
                 gap.short += (intended.as_f64() - offered).max(0.0);
             }
             if let (Some(loss), Some(load)) = (trial.loss_ratio(), offered.or_else(|| load(trial)))
@@ -47,6 +50,15 @@ impl Gap {
         self.short + self.lost
     }
 
+    /// Share of what was intended that was never offered.
+    pub(in crate::rules) fn shortage(self) -> f64 {
+        if self.intended > 0.0 {
+            self.short / self.intended
+        } else {
+            0.0
+        }
+    }
+
     /// Share of the gap that was never offered.
     pub(in crate::rules) fn short_share(self) -> f64 {
         if self.total() > 0.0 {
@@ -72,6 +84,7 @@ pub(in crate::rules) struct Plateau {
     pub(in crate::rules) to: f64,
     /// Received rate at the highest load.
     pub(in crate::rules) last: f64,
+    flat: Option<bool>,
 }
 
 /// Received rates within this of each other are one rate; a shaper's own granularity and
@@ -79,6 +92,13 @@ pub(in crate::rules) struct Plateau {
 const FLAT_RATIO: f64 = 0.02;
 /// Stressed loads must span at least this factor for their received rates to say anything.
 const SPAN_RATIO: f64 = 1.05;
+
+/// The most that rates which count as one may differ, when the loads differ by three times as much.
+const FLAT_MOST: f64 = 0.05;
+/// One load beyond saturation says as much as two when it is this far above the peak…
+const FAR_RATIO: f64 = 1.5;
+/// …and a load of at least this share of the peak passed whole.
+const NEAR_RATIO: f64 = 0.7;
 
 impl Plateau {
     /// `None` unless a stressed trial has both a load and a received rate.
@@ -91,6 +111,7 @@ impl Plateau {
         let peak = all.iter().max_by(by_rate)?;
         let last = stressed.iter().max_by(by_load)?;
         Some(Self {
+            flat: flatness(evidence, peak.1),
             peak: peak.1,
             peak_load: peak.0,
             lowest: stressed.iter().min_by(by_rate)?.1,
@@ -100,20 +121,70 @@ impl Plateau {
         })
     }
 
-    fn spans(&self) -> bool {
-        self.to >= self.from * SPAN_RATIO
-    }
-
     /// Whether the received rate stayed the same while the load grew; `None` if the load did not grow.
     pub(in crate::rules) fn is_flat(&self) -> Option<bool> {
-        self.spans()
-            .then_some(self.lowest >= self.peak * (1.0 - FLAT_RATIO))
+        self.flat
     }
 
     /// Whether less arrived at the highest load than at the best one.
     pub(in crate::rules) fn falls(&self) -> bool {
         self.to > self.peak_load * SPAN_RATIO && self.last < self.peak * (1.0 - FLAT_RATIO)
     }
+}
+
+/// Whether loads above the `peak` received rate all get that rate. What was not offered was not
+/// refused by the path, so a sender that fell short without loss says nothing here.
+fn flatness(evidence: &Evidence<'_>, peak: f64) -> Option<bool> {
+    let lost = |trial: &Trial| trial.loss_ratio().is_none_or(|loss| loss.get() > 0.0);
+    let point = |trial: &&Trial| Some((load(trial)?, trial.received_rate?.as_f64()));
+    let stressed = evidence.stressed();
+    let points: Vec<(f64, f64)> = stressed
+        .iter()
+        .filter(|trial| lost(trial) || !is_short(trial))
+        .filter_map(point)
+        .collect();
+    let beyond: Vec<(f64, f64)> = points
+        .iter()
+        .copied()
+        .filter(|(load, _)| *load > peak * (1.0 + FLAT_RATIO))
+        .collect();
+    // A bucket of tokens adds to the rate of a short trial; still it grows far less than the load.
+    let same = |points: &[(f64, f64)]| {
+        let tolerance = ((span(points) - 1.0) / 3.0).clamp(FLAT_RATIO, FLAT_MOST);
+        points
+            .iter()
+            .all(|(_, rate)| *rate >= peak * (1.0 - tolerance))
+    };
+    if span(&beyond) >= SPAN_RATIO {
+        return Some(same(&beyond));
+    }
+    let far = beyond.iter().any(|(load, _)| *load >= peak * FAR_RATIO);
+    if far
+        && evidence
+            .trials()
+            .iter()
+            .any(|trial| nearly_all(trial, peak))
+    {
+        return Some(same(&beyond));
+    }
+    (span(&points) >= SPAN_RATIO).then(|| same(&points))
+}
+
+/// Highest load over lowest.
+fn span(points: &[(f64, f64)]) -> f64 {
+    let loads = || points.iter().map(|(load, _)| *load);
+    let lowest = loads().min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
+    loads().max_by(f64::total_cmp).unwrap_or(0.0) / lowest
+}
+
+/// Whether nearly all of a load near the peak arrived.
+fn nearly_all(trial: &Trial, peak: f64) -> bool {
+    /// Far less than a third, which is what the load beyond must have lost at least.
+    const LITTLE: f64 = 0.05;
+    let near = trial
+        .received_rate
+        .is_some_and(|rate| rate.as_f64() >= peak * NEAR_RATIO);
+    near && trial.loss_ratio().is_some_and(|loss| loss.get() <= LITTLE)
 }
 
 /// Delay under load against delay without, in nanoseconds.
@@ -166,7 +237,8 @@ impl Delays {
 pub(in crate::rules) struct Placed {
     /// All packets lost.
     pub(in crate::rules) lost: u64,
-    entries: Vec<(Place, u64)>,
+    /// Each trial that lost packets and says where: how many, and at which places.
+    trials: Vec<(u64, Vec<(Place, u64)>)>,
     sources: Vec<(Place, String)>,
 }
 
@@ -176,27 +248,36 @@ impl Placed {
         let mut placed = Self::default();
         for trial in evidence.subject() {
             let lost = trial.packets.and_then(|packets| packets.lost);
-            placed.lost = placed.lost.saturating_add(lost.map_or(0, PacketCount::get));
-            for entry in &trial.ledger {
-                placed.entries.push((entry.place, entry.packets.get()));
-                placed.sources.push((entry.place, entry.source.clone()));
+            let lost = lost.map_or(0, PacketCount::get);
+            placed.lost = placed.lost.saturating_add(lost);
+            let entry = |entry: &LedgerEntry| (entry.place, entry.packets.get());
+            let entries: Vec<_> = trial.ledger.iter().map(entry).collect();
+            if lost > 0 && !entries.is_empty() {
+                placed.trials.push((lost, entries));
             }
+            let source = |entry: &LedgerEntry| (entry.place, entry.source.clone());
+            placed.sources.extend(trial.ledger.iter().map(source));
         }
-        (placed.lost > 0 && !placed.entries.is_empty()).then_some(placed)
+        (!placed.trials.is_empty()).then_some(placed)
     }
 
     /// Packets lost at any of `places`.
     pub(in crate::rules) fn at(&self, places: &[Place]) -> u64 {
-        let here = self
-            .entries
-            .iter()
-            .filter(|entry| places.contains(&entry.0));
-        here.fold(0, |sum, entry| sum.saturating_add(entry.1))
+        self.trials.iter().fold(0, |sum, (_, entries)| {
+            sum.saturating_add(count_at(entries, places))
+        })
     }
 
-    /// Their share of all that was lost.
+    /// Their share of what was lost: the mean over the trials, each weighed by the square root of its
+    /// loss, so that one stall of a host in which much was lost does not outvote trials that agree.
     pub(in crate::rules) fn share(&self, places: &[Place]) -> f64 {
-        linerate_model::Ratio::of(self.at(places), self.lost).get()
+        let (mut here, mut all) = (0.0, 0.0);
+        for (lost, entries) in &self.trials {
+            let weight = PacketCount::new(*lost).as_f64().sqrt();
+            here += weight * Ratio::of(count_at(entries, places), *lost).get();
+            all += weight;
+        }
+        if all > 0.0 { here / all } else { 0.0 }
     }
 
     /// The first source that names `place`.
@@ -214,7 +295,12 @@ impl Placed {
             "{} of {} lost packets ({})",
             words::count(self.at(places)),
             words::count(self.lost),
-            words::percent(self.share(places))
+            words::percent(Ratio::of(self.at(places), self.lost).get())
         )
     }
+}
+
+fn count_at(entries: &[(Place, u64)], places: &[Place]) -> u64 {
+    let here = entries.iter().filter(|entry| places.contains(&entry.0));
+    here.fold(0, |sum, entry| sum.saturating_add(entry.1))
 }

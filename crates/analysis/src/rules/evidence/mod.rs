@@ -105,6 +105,14 @@ impl<'a> Evidence<'a> {
         self.run.config.values.get(key)?.as_f64()
     }
 
+    /// Whether the sender gives its system many datagrams at once (UDP GSO).
+    pub(super) fn aggregates(&self) -> bool {
+        let datapath = self.run.config.values.get("datapath");
+        let gso = datapath.and_then(|value| value.get("params")?.get("gso"));
+        gso.and_then(|value| value.as_str())
+            .is_some_and(|value| value != "false")
+    }
+
     /// Whether traffic threads poll, so that their CPU time shows no load.
     fn spins(&self) -> bool {
         let wait = self.run.config.values.get("wait");

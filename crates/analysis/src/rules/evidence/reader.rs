@@ -25,6 +25,8 @@ const LATE_NANOS: u64 = 1_000_000;
 /// A queue that never falls below this share of its highest is full for good: a reader that empties
 /// it from time to time brings it to zero.
 const STANDING_SHARE: f64 = 0.2;
+/// A reader that leaves its socket empty at least this often keeps up between its pauses.
+const EMPTYING_SHARE: f64 = 0.1;
 /// A reader that was runnable for this share of the time in which packets waited was held up by its CPU.
 const HELD_UP_SHARE: f64 = 0.5;
 
@@ -41,6 +43,7 @@ impl Reader {
                 stands
                     .iter()
                     .all(|(low, high)| *low >= high * STANDING_SHARE && *low >= 1e6)
+                    && trials.iter().all(|trial| !empties(trial))
             }),
         }
     }
@@ -78,6 +81,16 @@ impl Reader {
         }
         figures
     }
+}
+
+/// Whether the reader often left its socket empty, even if each datagram had waited by then.
+fn empties(trial: &Trial) -> bool {
+    let streams = trial.raw.iter().flat_map(|report| &report.streams);
+    let known = streams.filter_map(|stream| Some((stream.reads?, stream.emptying_reads?)));
+    let (reads, emptying) = known.fold((0, 0), |sum: (u64, u64), one| {
+        (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+    });
+    linerate_model::Ratio::of(emptying, reads).get() >= EMPTYING_SHARE
 }
 
 /// Lowest and highest of the smallest delays in the second half of a trial, all streams; `None`

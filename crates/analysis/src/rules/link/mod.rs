@@ -125,14 +125,16 @@ impl<'a> View<'a> {
         self.delays.map(Delays::queue_stands)
     }
 
+    /// Share of the interface's own speed that is used, if it is reached.
+    fn filled(&self) -> Option<f64> {
+        let share = self.on_the_wire()? / self.speed?;
+        // Above the speed of the interface, the traffic did not go through it.
+        (FULL..=1.02).contains(&share).then_some(share)
+    }
+
     /// The interface's own speed is reached.
     fn full(&self) -> Option<Case> {
-        let (speed, wire) = (self.speed?, self.on_the_wire()?);
-        let share = wire / speed;
-        // Above the speed of the interface, the traffic did not go through it.
-        if !(FULL..=1.02).contains(&share) {
-            return None;
-        }
+        let (speed, share) = (self.speed?, self.filled()?);
         let claim = format!(
             "The link limits: {} of L4 payload is {} of its {} with headers and gaps.",
             words::rate(self.carried),
@@ -230,6 +232,13 @@ impl<'a> View<'a> {
             .delays
             .filter(|delays| delays.queue_stands())
             .map(|delays| Prediction::at_least(Quantity::Delay, QUEUE_LEFT * delays.loaded));
+        if !self.evidence.is_tcp() && queue.is_none() && self.filled().is_none() {
+            // Nothing that is only passed on at a rate tells a link from a policer.
+            return Experiment::in_words(
+                "send the same load in bursts of 64 packets with pauses between",
+                "a link spreads them; a policer passes those that fit its bucket at the speed of the line",
+            );
+        }
         let (change, rate) = if self.evidence.is_tcp() {
             let total = Prediction::within(Quantity::ReceivedRate, 0.93, 1.07);
             (Change::Streams { factor: 2 }, total)

@@ -49,12 +49,13 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             placed.figure(&[Place::ReceiverSocket])
         ),
         evidence: reader.figures(),
-        // A buffer too small for the reader's pauses would let more through, and not later.
+        // A buffer too small for the reader's pauses would lose less when it is larger. (The lab waits
+        // until the buffer is full before it counts.)
         experiment: proof(
             Change::ReceiveBuffer { factor: 2.0 },
             [
                 Prediction::within(Quantity::ReceivedRate, 0.85, 1.15),
-                Prediction::at_least(Quantity::Delay, 1.4),
+                Prediction::at_least(Quantity::LossRatio, 0.8),
             ],
         ),
     }

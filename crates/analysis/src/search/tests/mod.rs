@@ -184,6 +184,35 @@ fn a_limited_sender_bounds_the_search_and_is_never_taken_for_loss() {
     }
 }
 
+/// A CPU quota: from the lowest load on, the sender offers between a half and nearly all of what it is
+/// asked for, and never more than the quota lets it.
+#[test]
+fn a_sender_that_varies_has_what_it_offered_for_a_lower_bound() {
+    for seed in 0..SEEDS {
+        let mut device = device("hard", seed);
+        let mut random = Random::new(seed);
+        let run = run(start(config(seed)), |load, duration| {
+            let mut outcome = device.measure(load, duration);
+            let quota = load.as_f64().min(40e6) * (0.6 + 0.35 * random.unit());
+            outcome.offered_load = BitRate::from_f64(quota);
+            outcome.received_rate = outcome.offered_load;
+            outcome.loss_ratio = Ratio::ZERO;
+            outcome.delay_growth = Some(Duration::ZERO);
+            outcome
+        });
+        for goal in &run.goals {
+            assert_eq!(goal.bounded_by, Some(BoundedBy::Sender), "{seed}: {goal:?}");
+            assert!(!goal.reached, "{seed}: {goal:?}");
+            let bound = lower(goal);
+            assert!(
+                bound > BitRate::default() && bound <= upper(goal),
+                "{seed}: {goal:?}"
+            );
+            assert_eq!(goal.conditional_throughput, goal.lower_bound);
+        }
+    }
+}
+
 #[test]
 fn loss_at_every_load_ends_the_strict_goals_soon_and_leaves_the_others_alone() {
     for seed in 0..SEEDS {

@@ -52,12 +52,7 @@ impl WorkloadKind for Datagrams {
     }
 
     fn calls(&self, side: Side, plan: &StreamPlan) -> Calls {
-        // A slow application takes one datagram per read.
-        if side == Side::Receiver && plan.receiver_pause.is_some() {
-            Calls::Batch(1)
-        } else {
-            Calls::Batch((BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH))
-        }
+        Calls::Batch(most_per_call(side, plan))
     }
 
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
@@ -65,6 +60,16 @@ impl WorkloadKind for Datagrams {
             Side::Sender => Box::new(sender::Sender::new(kit)),
             Side::Receiver => Box::new(receiver::Receiver::new(kit)),
         }
+    }
+}
+
+/// Most datagrams of one call. A slow application takes one per read unless it is told otherwise.
+fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
+    let most = (BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH);
+    if side == Side::Receiver && plan.receiver_pause.is_some() {
+        usize::from(plan.receiver_reads.unwrap_or(1)).clamp(1, most)
+    } else {
+        most
     }
 }
 

@@ -11,6 +11,7 @@ use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::wire::{Header, Kind};
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::StreamReport;
+use linerate_model::spec::Side;
 use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
@@ -47,6 +48,10 @@ struct Counts {
     pdv: DelayVariation,
     floor: DelayFloor,
     foreign: u64,
+    reads: u64,
+    emptying_reads: u64,
+    /// Most datagrams of one read.
+    most: usize,
 }
 
 impl Receiver {
@@ -56,6 +61,7 @@ impl Receiver {
             overflows_before: path.overflows(),
             path,
             counts: Counts {
+                most: super::most_per_call(Side::Receiver, &kit.plan),
                 floor: DelayFloor::over(kit.plan.counted_time()),
                 plan: kit.plan,
                 progress: kit.progress,
@@ -63,6 +69,8 @@ impl Receiver {
                 tracker: Tracker::default(),
                 pdv: DelayVariation::default(),
                 foreign: 0,
+                reads: 0,
+                emptying_reads: 0,
             },
             clock: kit.clock,
             troubles: Troubles::default(),
@@ -92,6 +100,8 @@ impl Counts {
     /// Counts one batch, taken at `now`. All of it has that one time: it is when the application
     /// could have used it.
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
+        self.reads += 1;
+        self.emptying_reads += u64::from(arrivals.spans.len() < self.most);
         let (mut bytes, mut packets, mut counted) = (0, 0, false);
         for datagram in arrivals.iter() {
             let header = Header::read(datagram)
@@ -168,6 +178,8 @@ impl Work for Receiver {
         let mut report = StreamReport {
             index: u16::from(counts.plan.index),
             sequence: Some(counts.tracker.counts(PacketCount::new(counts.foreign))),
+            reads: Some(counts.reads),
+            emptying_reads: Some(counts.emptying_reads),
             socket_overflows,
             pdv: counts.pdv.finish(),
             delay_floor_ns: counts.floor.finish(),

@@ -28,6 +28,26 @@ pub(crate) const FAULTS: &[Fault] = &[
         ],
     },
     Fault {
+        name: "policer",
+        expect: &[Limit::Policer],
+        why: "",
+        needs: &[],
+        strengths: [
+            Strength {
+                name: "5 Mbit/s, bucket 10 kB",
+                scene: || policer(mbit(5), 10_000),
+            },
+            Strength {
+                name: "20 Mbit/s, bucket 15 kB",
+                scene: || policer(mbit(20), 15_000),
+            },
+            Strength {
+                name: "20 Mbit/s, bucket 50 kB",
+                scene: || policer(mbit(20), 50_000),
+            },
+        ],
+    },
+    Fault {
         name: "random-loss",
         expect: &[Limit::PathLoss],
         why: "",
@@ -154,6 +174,15 @@ fn link_rate(rate: BitRate) -> Scene {
     Scene::shaped(line(rate), Test::search(most))
 }
 
+fn policer(rate: BitRate, bucket: u64) -> Scene {
+    let path = LinkConfig {
+        police: true,
+        queue_bytes: ByteCount::new(bucket),
+        ..line(rate)
+    };
+    Scene::shaped(path, Test::search(BitRate::from_bps(rate.bps() * 4)))
+}
+
 fn random_loss(share: f64) -> Scene {
     let path = LinkConfig {
         loss: Ratio::clamped(share),
@@ -194,12 +223,12 @@ fn light_load(load: u64) -> Scene {
     Scene::shaped(line(mbit(50)), Test::udp(mbit(load), |_| {}))
 }
 
-/// Loss at every load beside a link; overload of the link dominates by far.
+/// Loss at every load beside a link; at four times its rate the link loses far more.
 fn slow_and_lossy(rate: BitRate, share: f64) -> Scene {
     let path = LinkConfig {
         loss: Ratio::clamped(share),
         ..line(rate)
     };
-    let most = BitRate::from_bps(rate.bps() * 4);
-    Scene::shaped(path, Test::search(most))
+    let load = BitRate::from_bps(rate.bps() * 4);
+    Scene::shaped(path, Test::udp(load, |_| {}))
 }

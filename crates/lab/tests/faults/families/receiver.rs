@@ -1,10 +1,10 @@
 //! Faults of the receiving host that datagrams meet.
 
 use crate::fault::{Fault, Need, Strength};
-use crate::scene::{Scene, Step, Test, apart, kib, last_core, mbit};
-use linerate_lab::run::SaturatePlan;
+use crate::scene::{Place, Scene, Step, Test, apart, kib, last_core, mbit};
 use linerate_model::run::Limit;
-use linerate_testbed::{Link, LinkConfig};
+use linerate_model::spec::Pace;
+use linerate_testbed::{HostId, LinkConfig};
 use std::time::Duration;
 
 pub(crate) const FAULTS: &[Fault] = &[
@@ -15,36 +15,36 @@ pub(crate) const FAULTS: &[Fault] = &[
         needs: &[],
         strengths: [
             Strength {
-                name: "16 KiB, 5 ms",
-                scene: || slow_reader(16, 5, 20),
+                name: "16 KiB, pauses of 10 ms",
+                scene: || pausing_reader(16, 10),
             },
             Strength {
-                name: "16 KiB, 10 ms",
-                scene: || slow_reader(16, 10, 20),
+                name: "8 KiB, pauses of 10 ms",
+                scene: || pausing_reader(8, 10),
             },
             Strength {
-                name: "8 KiB, 10 ms",
-                scene: || slow_reader(8, 10, 20),
+                name: "16 KiB, pauses of 30 ms",
+                scene: || pausing_reader(16, 30),
             },
         ],
     },
     Fault {
-        name: "large-receive-buffer-and-a-slow-reader",
+        name: "reader-too-slow-for-any-buffer",
         expect: &[Limit::ReceiverApp],
         why: "",
         needs: &[],
         strengths: [
             Strength {
-                name: "208 KiB, 64 datagrams in 30 ms",
-                scene: || slow_reader(208, 30, 50),
+                name: "64 KiB, 1 ms per datagram",
+                scene: || slow_reader(64, 1),
             },
             Strength {
-                name: "208 KiB, 64 datagrams in 40 ms",
-                scene: || slow_reader(208, 40, 50),
+                name: "64 KiB, 2 ms per datagram",
+                scene: || slow_reader(64, 2),
             },
             Strength {
-                name: "208 KiB, 64 datagrams in 60 ms",
-                scene: || slow_reader(208, 60, 50),
+                name: "104 KiB, 4 ms per datagram",
+                scene: || slow_reader(104, 4),
             },
         ],
     },
@@ -52,12 +52,8 @@ pub(crate) const FAULTS: &[Fault] = &[
         name: "small-softnet-backlog-and-bursts",
         expect: &[Limit::ReceiverBacklog],
         why: "",
-        needs: &[Need::RealRoot],
+        needs: &[Need::RealRoot, Need::Tc],
         strengths: [
-            Strength {
-                name: "16 packets",
-                scene: || small_backlog(16),
-            },
             Strength {
                 name: "8 packets",
                 scene: || small_backlog(8),
@@ -65,6 +61,10 @@ pub(crate) const FAULTS: &[Fault] = &[
             Strength {
                 name: "4 packets",
                 scene: || small_backlog(4),
+            },
+            Strength {
+                name: "2 packets",
+                scene: || small_backlog(2),
             },
         ],
     },
@@ -75,16 +75,16 @@ pub(crate) const FAULTS: &[Fault] = &[
         needs: &[Need::CpuQuota],
         strengths: [
             Strength {
-                name: "20 % of a core",
-                scene: || quota(0.2),
-            },
-            Strength {
-                name: "10 % of a core",
-                scene: || quota(0.1),
+                name: "8 % of a core",
+                scene: || quota(0.08),
             },
             Strength {
                 name: "5 % of a core",
                 scene: || quota(0.05),
+            },
+            Strength {
+                name: "3 % of a core",
+                scene: || quota(0.03),
             },
         ],
     },
@@ -110,33 +110,51 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
 ];
 
-fn slow_reader(buffer: u64, pause_ms: u64, load: u64) -> Scene {
-    let test = Test::udp(mbit(load), |spec| {
+/// Comes back rarely and then takes all there is: fast enough on average, if its buffer held the pause.
+fn pausing_reader(buffer: u64, pause_ms: u64) -> Scene {
+    let test = Test::udp(mbit(20), |spec| {
+        spec.receiver_pause = Some(Duration::from_millis(pause_ms));
+        spec.receiver_reads = Some(64);
+        spec.socket.receive_buffer_bytes = Some(kib(buffer));
+    });
+    Scene::shaped(LinkConfig::default(), test)
+}
+
+/// Takes one datagram, then rests: no buffer makes it faster.
+fn slow_reader(buffer: u64, pause_ms: u64) -> Scene {
+    let test = Test::udp(mbit(20), |spec| {
         spec.receiver_pause = Some(Duration::from_millis(pause_ms));
         spec.socket.receive_buffer_bytes = Some(kib(buffer));
     });
     Scene::shaped(LinkConfig::default(), test)
 }
 
-/// Bursts that one sending call makes arrive at once, and the backlog does not hold them.
+/// One sending call makes a burst of frames, which the interface cuts it into; the backlog does not
+/// hold them.
 fn small_backlog(packets: u32) -> Scene {
-    let test = Test::udp(mbit(100), |spec| {
+    let test = Test::udp(mbit(200), |spec| {
+        spec.pace = Pace::Unpaced;
         let on = ("gso".to_owned(), "true".to_owned());
         spec.datapath.params.extend([on]);
     });
+    let words = ["link", "set", "dev", "eth0", "gso_max_segs", "1"];
+    let words = words.map(str::to_owned).to_vec();
     let size = packets.to_string();
-    Scene::routed(test).step(Step::MachineSysctl("net.core.netdev_max_backlog", size))
+    Scene::direct(test)
+        .step(Step::Program(Place::Host(HostId::A), "ip", words))
+        .step(Step::MachineSysctl("net.core.netdev_max_backlog", size))
 }
 
+/// The far end receives, so that its process alone has the quota.
 fn quota(share: f64) -> Scene {
-    Scene::direct(Test::search(mbit(400))).quota(share)
+    Scene::direct(Test::udp(mbit(100), |_| {})).quota(share)
 }
 
 fn pinned(loops: usize) -> Scene {
-    let pin = |plan: &mut SaturatePlan| plan.spec.pinning = apart();
-    Scene::over(
-        Link::Direct { mtu: 1500 },
-        Test::search_with(mbit(400), pin),
-    )
-    .busy(last_core(), loops)
+    // A light load, so that the sender, which shares the machine with the loops, can offer it.
+    let test = Test::udp(mbit(30), |spec| {
+        spec.pinning = apart();
+        spec.socket.receive_buffer_bytes = Some(kib(8));
+    });
+    Scene::direct(test).busy(last_core(), loops)
 }

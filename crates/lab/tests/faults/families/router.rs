@@ -67,22 +67,22 @@ pub(crate) const FAULTS: &[Fault] = &[
         ],
     },
     Fault {
-        name: "policer",
+        name: "policer-whose-bucket-holds-a-second",
         expect: &[Limit::Policer],
         why: "",
         needs: &[Need::Nft],
         strengths: [
             Strength {
-                name: "1 MB/s, burst 10 kB",
-                scene: || policer(1000, 10),
+                name: "0.5 MB/s",
+                scene: || policer(500),
             },
             Strength {
-                name: "3 MB/s, burst 10 kB",
-                scene: || policer(3000, 10),
+                name: "1 MB/s",
+                scene: || policer(1000),
             },
             Strength {
-                name: "3 MB/s, burst 50 kB",
-                scene: || policer(3000, 50),
+                name: "2 MB/s",
+                scene: || policer(2000),
             },
         ],
     },
@@ -133,9 +133,10 @@ fn sender_tbf(rate: u64, bytes: u32) -> Scene {
     Scene::routed(Test::search(mbit(rate * 4))).tc(Place::Host(HostId::A), &tbf)
 }
 
-fn policer(kilobytes_per_second: u64, burst_kilobytes: u64) -> Scene {
+/// The kernel's limit has a bucket of one second of its rate beside the burst that it is given.
+fn policer(kilobytes_per_second: u64) -> Scene {
     let rule = format!(
-        "meta l4proto udp limit rate over {kilobytes_per_second} kbytes/second burst {burst_kilobytes} kbytes drop"
+        "meta l4proto udp limit rate over {kilobytes_per_second} kbytes/second burst 10 kbytes drop"
     );
     let most = mbit(kilobytes_per_second * 8 * 4 / 1000);
     Scene::routed(Test::search(most)).nft_forward(&rule)

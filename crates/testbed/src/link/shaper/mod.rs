@@ -318,6 +318,7 @@ impl Shaper {
         let out = self.line.put(now, rate, frame.length, overhead);
         let queue = self.line.backlog(now).get() + self.held_bytes;
         self.counters.max_queue = self.counters.max_queue.max(ByteCount::new(queue));
+        let out = if self.config.police { now } else { out };
         self.last_leave = out.after(self.delay()).max(self.last_leave);
         self.last_leave
     }

@@ -431,3 +431,25 @@ fn a_black_hole_swallows_long_packets_and_counts_them() {
     assert_eq!(shaper.counters().data.dropped_by_mtu_cut.get(), 1);
     assert_balanced(&shaper);
 }
+
+#[test]
+fn a_policer_passes_a_bucket_at_once_and_drops_the_rest() {
+    let mut shaper = shaper(LinkConfig {
+        police: true,
+        ..LinkConfig::with_rate(rate(8), ByteCount::new(3000))
+    });
+    // 8 Mbit/s are 1 byte per µs: three frames of 1000 bytes fit, and 976 µs later nearly one more.
+    let verdicts = offer(&mut shaper, 5, 1);
+    assert_eq!(
+        verdicts.iter().filter(|v| **v == Verdict::Taken).count(),
+        3,
+        "{verdicts:?}"
+    );
+    let departures = drain(&mut shaper, at(3));
+    assert_eq!(handles(&departures), [1, 2, 3]);
+    assert!(departures.iter().all(|departure| departure.at <= at(3)));
+    assert_eq!(shaper.arrive(at(1100), data(6, 1000)), Verdict::Taken);
+    assert_eq!(shaper.counters().data.dropped_by_queue.get(), 2);
+    drain(&mut shaper, at(10_000));
+    assert_balanced(&shaper);
+}
