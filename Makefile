@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo test bench calibrate lint fmt docs clean help
+.PHONY: all build demo test bench calibrate laboratory lint fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -34,6 +34,10 @@ lint: ## formatting, workspace checks, clippy
 calibrate: ## search for the capacity of links of known rate; prints how far off it is
 	@ci/need cargo namespaces
 	$(CARGO) run --release --locked -p linerate-lab --example calibrate_search
+
+laboratory: ## build known bottlenecks, prove every verdict; prints the table of results
+	@ci/need cargo namespaces packages-test
+	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all
 
 fmt: ## format the sources
 	@ci/need cargo

@@ -53,9 +53,9 @@ const UDP_TIME: Duration = Duration::from_secs(1);
 /// Length of a trial of TCP.
 const TCP_TIME: Duration = Duration::from_millis(1500);
 /// A slow start from ten segments to a window of ten thousand takes ten round trips; leave twice that.
-const SLOW_START_RTTS: u32 = 20;
+const SLOW_START_RTTS: u32 = 10;
 const SHORTEST_WARM_UP: Duration = Duration::from_millis(500);
-const LONGEST_WARM_UP: Duration = Duration::from_secs(3);
+const LONGEST_WARM_UP: Duration = Duration::from_millis(1500);
 /// TCP state is read once per interval.
 const TCP_INTERVAL: Duration = Duration::from_millis(250);
 /// Above a search's bound by this much, what limits is clearly over its limit.

@@ -134,7 +134,7 @@ fn a_tcp_baseline_warms_up_for_its_slow_start() {
         Some(test_of(Change::ReceiveBuffer { factor: 2.0 })),
     );
     let design = Design::of(&run, &claim).unwrap();
-    assert_eq!(design.baseline.warm_up, Duration::from_secs(2));
+    assert_eq!(design.baseline.warm_up, Duration::from_secs(1));
 }
 
 #[test]

@@ -2,11 +2,15 @@
 
 use crate::fault::{Fault, Strength};
 use linerate_model::run::{Confidence, Limit, Verdict};
+use statrs::distribution::{Binomial, DiscreteCDF as _};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Least share of the cells that ran whose verdict must be right.
-const LEAST_RIGHT_PERCENT: usize = 95;
+/// Share of the cells whose verdict shall be right.
+const RIGHT_SHARE: f64 = 0.95;
+
+/// How often a set that is right in [`RIGHT_SHARE`] of all cases fails by chance.
+const FALSE_ALARMS: f64 = 0.001;
 
 /// What became of one cell.
 pub(crate) enum Outcome {
@@ -90,7 +94,11 @@ pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
         .iter()
         .filter(|row| row.is_confidently_wrong())
         .collect();
-    let mut text = format!("\n{right} of {ran} cells that ran are right.");
+    let chance = at_most(right, ran);
+    let mut text = format!(
+        "\n{right} of {ran} cells that ran are right; if {:.0} % were in the long run, so few or fewer would be with probability {chance:.3}.",
+        RIGHT_SHARE * 100.0
+    );
     let left_out: Vec<String> = rows
         .iter()
         .filter(|row| !row.ran())
@@ -109,8 +117,13 @@ pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
     for (fault, why) in reasons(rows) {
         let _ = write!(text, "\n{fault}: {why}");
     }
-    let good = right * 100 >= ran * LEAST_RIGHT_PERCENT;
-    (text, good && ran > 0 && sure.is_empty())
+    (text, chance >= FALSE_ALARMS && ran > 0 && sure.is_empty())
+}
+
+/// Probability that at most `right` of `ran` cells are right if each is with [`RIGHT_SHARE`].
+fn at_most(right: usize, ran: usize) -> f64 {
+    let (right, ran) = (right as u64, ran as u64);
+    Binomial::new(RIGHT_SHARE, ran).map_or(0.0, |all| all.cdf(right))
 }
 
 /// Why a fault has several right names, once each.
