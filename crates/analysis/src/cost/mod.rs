@@ -1,6 +1,6 @@
 //! What each layer of a host's system costs, from sampled call stacks.
 //!
-//! A stack belongs to the layer of its innermost function that [`rules`] knows: what a layer's
+//! A stack belongs to the layer of its innermost function that `cost/rules.rs` knows: what a layer's
 //! functions call for it, such as a lock's release, is its cost, and copying, memory, scheduling
 //! and waiting for locks are layers of their own wherever they happen. An idle core is no cost.
 //! What other programs do is no cost either, unless an interrupt of the network borrows their time.
