@@ -4,12 +4,12 @@ use crate::access::{Network, credential, is_allowed, plain};
 use crate::context::host_lacks;
 use crate::driver::{Driver, News};
 use anyhow::{Context as _, Result};
-use linerate_engine::Role;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS};
 use linerate_model::{BitRate, Clock as _};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::key::Key;
+use linerate_peers::native::Native;
 use linerate_peers::{Limits, PeerKind as _, RefusalCode, ServerConfig, TIMEOUT};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_testbed::Host;
@@ -245,8 +245,8 @@ fn converse(
         turn_away,
         credential: credential(shared.plan.key.as_ref())?,
     };
-    let session = linerate_peers::native::Native.server(config, MonoClock.now());
-    let mut driver = Driver::new(stream, session, Role::Server, observer, TIMEOUT)?;
+    let session = Native.server(config, MonoClock.now());
+    let mut driver = Driver::new(stream, session, observer, TIMEOUT)?;
     let result = answer(&mut driver, shared.stop);
     driver.bye();
     result

@@ -2,16 +2,15 @@
 
 use crate::endpoints::Endpoints;
 use anyhow::{Context as _, Result};
-use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
 use linerate_observe::Observer;
-use linerate_peers::{Action, Input, PeerHello, Progress, RefusalCode, Session};
+use linerate_peers::{Action, Framing, Input, PeerHello, Progress, RefusalCode, Session};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_u32;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long a read waits while traffic runs: bounds how late the end of the sender is noticed.
@@ -23,7 +22,6 @@ const IDLE_WAIT: Duration = Duration::from_millis(100);
 pub(crate) struct Driver {
     stream: TcpStream,
     session: Box<dyn Session>,
-    role: Role,
     timeout: Duration,
     observer: Observer,
     spec: Option<TestSpec>,
@@ -59,7 +57,6 @@ impl Driver {
     pub(crate) fn new(
         stream: TcpStream,
         session: Box<dyn Session>,
-        role: Role,
         observer: Observer,
         timeout: Duration,
     ) -> Result<Self> {
@@ -69,7 +66,6 @@ impl Driver {
         let mut driver = Self {
             stream,
             session,
-            role,
             timeout,
             observer,
             spec: None,
@@ -142,8 +138,8 @@ impl Driver {
                 Ok(None)
             }
             Action::PeerHello(hello) => Ok(Some(News::Hello(hello))),
-            Action::Prepare(spec) => self.prepare(*spec),
-            Action::OpenStreams { ports, token } => self.open_streams(&ports, token),
+            Action::Prepare { spec, framing } => self.prepare(*spec, framing),
+            Action::OpenStreams { ports, framing } => self.open_streams(&ports, framing),
             Action::StartReceivers => self.start(Side::Receiver),
             Action::StartSenders => self.start(Side::Sender),
             Action::StopSenders => {
@@ -173,6 +169,11 @@ impl Driver {
             }
             Action::Stop { code, reason, .. } => self.stop(code, reason),
             Action::TestAborted => Ok(None),
+            Action::HalfClose => {
+                // A connection that is gone has no half left to close.
+                let _ = self.stream.shutdown(Shutdown::Write);
+                Ok(None)
+            }
             Action::Closed => {
                 self.clear();
                 Ok(Some(News::Closed))
@@ -189,7 +190,8 @@ impl Driver {
     }
 
     /// Server: opens the sockets of a test. What cannot be done is told to the client, not fatal.
-    fn prepare(&mut self, spec: TestSpec) -> Result<Option<News>> {
+    fn prepare(&mut self, spec: TestSpec, framing: Option<Framing>) -> Result<Option<News>> {
+        let _ = framing;
         let token = random_u32()?;
         let local = self.stream.local_addr()?;
         match Endpoints::listen(&spec, token, local) {
@@ -233,13 +235,17 @@ impl Driver {
         }
     }
 
-    fn open_streams(&mut self, ports: &[(Side, Vec<u16>)], token: u32) -> Result<Option<News>> {
+    fn open_streams(
+        &mut self,
+        ports: &[(Side, Vec<u16>)],
+        framing: Framing,
+    ) -> Result<Option<News>> {
         let remote: SocketAddr = self.stream.peer_addr()?;
         let spec = self
             .spec
             .clone()
             .context("invariant: streams are opened for a test")?;
-        match Endpoints::connect(&spec, token, remote, ports, self.timeout / 2) {
+        match Endpoints::connect(&spec, framing, remote, ports, self.timeout / 2) {
             Ok(endpoints) => {
                 self.endpoints = Some(endpoints);
                 self.tell(Input::Connected)?;
@@ -299,11 +305,11 @@ impl Driver {
         Ok(None)
     }
 
-    /// Server: progress about once per interval.
+    /// Progress about once per interval.
     fn tell_progress(&mut self) -> Result<()> {
         let now = MonoClock.now();
         let due = self.next_progress.is_some_and(|due| now >= due);
-        if self.role == Role::Server && due {
+        if due {
             let interval = self.spec.as_ref().map_or(IDLE_WAIT, |spec| spec.interval);
             self.next_progress = Some(now.after(interval));
             let progress = self.progress();

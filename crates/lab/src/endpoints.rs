@@ -1,11 +1,12 @@
 //! This end's part of one test: its endpoints, from sockets to reports.
 
 use anyhow::Result;
-use linerate_engine::{EndpointPlan, Opened, Progress, Role, Running};
+use linerate_engine::{EndpointPlan, Held, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_observe::Observer;
+use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -44,12 +45,15 @@ struct Endpoint {
 pub(crate) struct Endpoints {
     parts: Vec<Endpoint>,
     before: Option<Snapshot>,
+    /// Sockets that stay open until the test is over.
+    held: Vec<Held>,
 }
 
 impl Endpoints {
     /// At the server: binds ports for every side it plays.
     pub(crate) fn listen(spec: &TestSpec, token: u32, local: SocketAddr) -> Result<Self> {
-        Self::build(Role::Server, spec, token, |plan| {
+        let framing = Framing::Native { token };
+        Self::build(Role::Server, spec, framing, |plan| {
             Ok(Opened::listen(plan, local)?)
         })
     }
@@ -57,12 +61,12 @@ impl Endpoints {
     /// At the client: connects to the ports that the server waits on.
     pub(crate) fn connect(
         spec: &TestSpec,
-        token: u32,
+        framing: Framing,
         remote: SocketAddr,
         ports: &[(Side, Vec<u16>)],
         timeout: Duration,
     ) -> Result<Self> {
-        Self::build(Role::Client, spec, token, |plan| {
+        Self::build(Role::Client, spec, framing, |plan| {
             let theirs = plan.side.other();
             let there = ports
                 .iter()
@@ -75,7 +79,7 @@ impl Endpoints {
     fn build(
         role: Role,
         spec: &TestSpec,
-        token: u32,
+        framing: Framing,
         mut open: impl FnMut(EndpointPlan) -> Result<Opened>,
     ) -> Result<Self> {
         let mut parts = Vec::new();
@@ -84,7 +88,7 @@ impl Endpoints {
                 side,
                 role,
                 spec: spec.clone(),
-                token,
+                framing,
             };
             parts.push(Endpoint {
                 side,
@@ -95,6 +99,7 @@ impl Endpoints {
         Ok(Self {
             parts,
             before: None,
+            held: Vec::new(),
         })
     }
 
@@ -124,7 +129,10 @@ impl Endpoints {
         }
         for part in self.parts.iter_mut().filter(|part| part.side == side) {
             part.stage = match part.stage.take() {
-                Some(Stage::Opened(opened)) => Some(Stage::Running(opened.start()?)),
+                Some(Stage::Opened(opened)) => {
+                    self.held.push(opened.hold()?);
+                    Some(Stage::Running(opened.start()?))
+                }
                 other => other,
             };
         }

@@ -83,6 +83,11 @@ impl Tracker {
         }
     }
 
+    /// One more than the highest number so far.
+    pub const fn next_expected(&self) -> u64 {
+        self.next_expected
+    }
+
     /// Distinct datagrams so far.
     pub const fn received(&self) -> u64 {
         self.received

@@ -15,6 +15,7 @@ use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{StreamReport, TcpSample};
 use linerate_model::spec::{Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
+use linerate_peers::Framing;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ impl WorkloadKind for Bulk {
         "A TCP byte stream, one way, as fast as it goes or at an intended load."
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, _: &Framing) -> Result<(), EngineError> {
         if spec.transport != Transport::Tcp {
             let why = "it needs TCP; UDP carries datagrams and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -192,7 +193,16 @@ struct Sender {
     pending: usize,
     /// End of the rest after a write.
     rest: MonoInstant,
+    /// When all was given to the system.
+    ended: Option<MonoInstant>,
 }
+
+/// How long an end that only the control connection tells waits for its bytes to be acknowledged: what is
+/// not, its far end does not count. Far below the time that far ends wait for the test's end (40 s).
+const DELIVERY: Duration = Duration::from_secs(5);
+
+/// Pause between two looks at what is not acknowledged.
+const LOOK: Duration = Duration::from_millis(2);
 
 impl Sender {
     fn new(stream: Stream) -> Self {
@@ -208,6 +218,7 @@ impl Sender {
             chunk,
             pending: 0,
             rest: MonoInstant::default(),
+            ended: None,
             stream,
         }
     }
@@ -239,6 +250,36 @@ impl Sender {
     /// At `instant`, or at the end if that is sooner.
     fn until(&self, instant: MonoInstant) -> Step {
         Step::Until(self.limit.end().map_or(instant, |e| e.min(instant)))
+    }
+
+    /// All is given to the system. Where the end of the stream tells the far end nothing, its bytes are
+    /// waited for.
+    fn deliver(&mut self, now: MonoInstant) -> Step {
+        let ended = *self.ended.get_or_insert(now);
+        let is_late = now.saturating_since(ended) >= DELIVERY;
+        if self.pending > 0 && self.stream.plan.stays_open() && !is_late {
+            return self.complete();
+        }
+        let left = self.stream.path.unacknowledged().unwrap_or(0);
+        if is_late || left == 0 || !self.stream.plan.stays_open() {
+            return Step::Done;
+        }
+        Step::Until(now.after(LOOK))
+    }
+
+    /// Writes the rest of the last block: iperf3 from 3.16 on counts whole blocks only.
+    fn complete(&mut self) -> Step {
+        let rest = &self.data.bytes()[..self.pending];
+        let written = self.stream.path.write(rest);
+        let now = self.stream.clock.now();
+        match written {
+            Ok(written) => {
+                self.pending -= written;
+                self.stream.moved(now, written);
+                Step::Again
+            }
+            Err(failure) => self.stream.failed(failure, now),
+        }
     }
 
     /// Near the end a blocked write must not outlast it.
@@ -273,7 +314,7 @@ impl Work for Sender {
 
     fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
         if self.limit.is_over(now) {
-            return Step::Done;
+            return self.deliver(now);
         }
         let length = match self.due(now) {
             Ok(length) => length,
@@ -306,11 +347,14 @@ impl Work for Sender {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if let Err(failure) = self.stream.path.shutdown() {
+        if !self.stream.plan.stays_open()
+            && let Err(failure) = self.stream.path.shutdown()
+        {
             self.stream.troubles.count(failure, now);
         }
         let counted = self.stream.start.after(self.stream.plan.warm_up);
-        let mut report = self.stream.report(now, now.saturating_since(counted));
+        let ended = self.ended.unwrap_or(now);
+        let mut report = self.stream.report(now, ended.saturating_since(counted));
         report.lateness = self.lateness;
         report
     }
