@@ -1,7 +1,9 @@
 //! Drives one control session over one TCP connection: the same loop at both ends.
 
-use crate::endpoints::Endpoints;
+use crate::door::Entry;
+use crate::endpoints::{Endpoints, sides};
 use anyhow::{Context as _, Result};
+use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
@@ -18,6 +20,10 @@ const BUSY_WAIT: Duration = Duration::from_millis(5);
 /// How long a read waits otherwise: bounds how late an interrupt is noticed.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
 
+/// How long the streams of a test at a shared port may take: a client with many of them over a long path
+/// opens one per round trip. The client's word on the control connection ends the waiting sooner.
+const STREAMS_LIMIT: Duration = Duration::from_secs(25);
+
 /// What an end does beside the protocol.
 pub(crate) struct Driver {
     stream: TcpStream,
@@ -29,6 +35,8 @@ pub(crate) struct Driver {
     reported: bool,
     next_progress: Option<MonoInstant>,
     waits: Duration,
+    /// This test's place at the port that it shares with others.
+    entry: Option<Entry>,
 }
 
 /// What the owner of a driver should know.
@@ -73,9 +81,17 @@ impl Driver {
             reported: false,
             next_progress: None,
             waits: Duration::ZERO,
+            entry: None,
         };
         driver.wait_at_most(IDLE_WAIT)?;
         Ok(driver)
+    }
+
+    /// Server of a shared port: its control connection came with this.
+    pub(crate) fn admit(&mut self, entry: Entry) -> Result<()> {
+        self.tell(Input::Bytes(entry.cookie()))?;
+        self.entry = Some(entry);
+        Ok(())
     }
 
     /// Client: begins a test.
@@ -191,7 +207,9 @@ impl Driver {
 
     /// Server: opens the sockets of a test. What cannot be done is told to the client, not fatal.
     fn prepare(&mut self, spec: TestSpec, framing: Option<Framing>) -> Result<Option<News>> {
-        let _ = framing;
+        if let Some(framing) = framing {
+            return self.receive(spec, framing);
+        }
         let token = random_u32()?;
         let local = self.stream.local_addr()?;
         match Endpoints::listen(&spec, token, local) {
@@ -209,6 +227,45 @@ impl Driver {
                     code: RefusalCode::Unsupported,
                     message,
                 })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Server of a shared port: takes the streams that show what the client's control connection showed.
+    fn receive(&mut self, spec: TestSpec, framing: Framing) -> Result<Option<News>> {
+        let sides = sides(Role::Server, spec.direction).len();
+        let count = usize::from(spec.streams) * sides;
+        let entry = self
+            .entry
+            .take()
+            .context("invariant: a client that says how streams begin came to a shared port")?;
+        if let Err(error) = entry.expect(spec.transport, count, STREAMS_LIMIT) {
+            let message = format!("{error:#}");
+            let code = RefusalCode::Busy;
+            self.tell(Input::Refused { code, message })?;
+            return Ok(None);
+        }
+        let (ports, token) = (Vec::new(), 0);
+        self.tell(Input::Prepared { ports, token })?;
+        self.flush()?;
+        let guests = entry.wait(&self.stream, STREAMS_LIMIT);
+        self.entry = Some(entry);
+        let endpoints = match guests {
+            Ok(None) => return Ok(None),
+            Ok(Some(guests)) => Endpoints::adopt(&spec, framing, guests),
+            Err(error) => Err(error),
+        };
+        match endpoints {
+            Ok(endpoints) => {
+                self.endpoints = Some(endpoints);
+                self.spec = Some(spec);
+                self.tell(Input::Connected)?;
+                Ok(Some(News::TestBegan))
+            }
+            Err(error) => {
+                let (code, reason) = (RefusalCode::Unsupported, format!("{error:#}"));
+                self.tell(Input::Abort { code, reason })?;
                 Ok(None)
             }
         }

@@ -3,12 +3,12 @@
 use anyhow::Result;
 use linerate_engine::{EndpointPlan, Held, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
-use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_observe::Observer;
 use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 /// Datagrams still under way when the sender has stopped: the receiver ends this long after the last one.
@@ -55,6 +55,19 @@ impl Endpoints {
         let framing = Framing::Native { token };
         Self::build(Role::Server, spec, framing, |plan| {
             Ok(Opened::listen(plan, local)?)
+        })
+    }
+
+    /// At the server: takes streams that have come to the port of the control connection, in the order in
+    /// which they came.
+    pub(crate) fn adopt(spec: &TestSpec, framing: Framing, guests: Guests) -> Result<Self> {
+        let streams = usize::from(spec.streams);
+        let (mut tcp, mut udp) = (guests.tcp.into_iter(), guests.udp.into_iter());
+        Self::build(Role::Server, spec, framing, |plan| {
+            Ok(match spec.transport {
+                Transport::Tcp => Opened::with_tcp(plan, tcp.by_ref().take(streams).collect())?,
+                Transport::Udp => Opened::with_udp(plan, udp.by_ref().take(streams).collect())?,
+            })
         })
     }
 
@@ -237,6 +250,12 @@ impl Endpoints {
             }
         }
     }
+}
+
+/// Data streams that came to a port of many tests, in order; of the transport under test, the other list is empty.
+pub(crate) struct Guests {
+    pub(crate) tcp: Vec<TcpStream>,
+    pub(crate) udp: Vec<UdpSocket>,
 }
 
 /// The order both ends open their sides in, so that neither waits for the other's second one.

@@ -130,10 +130,11 @@ impl Stream {
             self.troubles.success();
         }
         let Some(tally) = &mut self.tally else { return };
-        let rolled = if now >= tally.start() {
-            tally.count(now, bytes as u64, 0)
-        } else {
-            false
+        // Time in which nothing moved does not lengthen the active one.
+        let rolled = match bytes {
+            _ if now < tally.start() => false,
+            0 => tally.roll(now),
+            _ => tally.count(now, bytes as u64, 0),
         };
         if rolled {
             self.sample(now);

@@ -123,6 +123,9 @@ pub(super) struct Client {
     due: Option<(MonoInstant, Duration)>,
     /// When to tell the server that the test is over.
     ends: Option<MonoInstant>,
+    /// When this end's senders had stopped, and how long after that the server was told.
+    finished: Option<MonoInstant>,
+    settled: Duration,
     spec: TestSpec,
     own: Option<Vec<EndpointReport>>,
 }
@@ -140,6 +143,8 @@ impl Client {
             has_key: config.credential.is_some(),
             due: Some((now.after(config.timeout), config.timeout)),
             ends: None,
+            finished: None,
+            settled: Duration::ZERO,
             spec: TestSpec::tcp_bulk(),
             own: None,
         }
@@ -218,6 +223,7 @@ impl Client {
             }
             Input::Finished { .. } if self.sends() && self.is_moving() => {
                 let after = now.after(SETTLE);
+                self.finished = Some(now);
                 self.ends = Some(self.ends.map_or(after, |ends| ends.min(after)));
                 Ok(())
             }
@@ -395,6 +401,9 @@ impl Client {
     /// The time is over: says so.
     fn end(&mut self, now: MonoInstant) {
         self.ends = None;
+        self.settled = self
+            .finished
+            .map_or(Duration::ZERO, |finished| now.saturating_since(finished));
         self.say(byte::TEST_END);
         self.enter(now, State::Ending, self.timeout.saturating_add(DRAIN));
     }
@@ -418,7 +427,7 @@ impl Client {
             return;
         }
         let Some(own) = &self.own else { return };
-        let value = results::to_json(End::Client, &self.spec, own);
+        let value = results::to_json(End::Client, &self.spec, own, Duration::ZERO);
         self.act(Action::Send(framed(&value)));
         self.step(now, State::Awaiting);
     }
@@ -428,7 +437,7 @@ impl Client {
         let Some(value) = self.inbox.take_json(state, "results", MAX_RESULTS)? else {
             return Ok(false);
         };
-        let reports = results::from_json(End::Server, &self.spec, &value).map_err(|cause| {
+        let mut reports = results::from_json(End::Server, &self.spec, &value).map_err(|cause| {
             ProtocolError::Body {
                 state,
                 message: "results",
@@ -437,6 +446,7 @@ impl Client {
                 cause,
             }
         })?;
+        results::leave_out(&mut reports, self.settled);
         self.act(Action::PeerReport(reports));
         self.step(now, State::Showing);
         Ok(true)

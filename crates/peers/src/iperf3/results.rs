@@ -43,13 +43,24 @@ fn parts(end: End, spec: &TestSpec) -> Vec<(Side, u32)> {
 }
 
 /// This end's results.
-pub(super) fn to_json(end: End, spec: &TestSpec, reports: &[EndpointReport]) -> Value {
+///
+/// A receiver's time is at least `elapsed`: iperf3 counts from the beginning of the test to the word that
+/// ends it, not from the first datagram to the last.
+pub(super) fn to_json(
+    end: End,
+    spec: &TestSpec,
+    reports: &[EndpointReport],
+    elapsed: Duration,
+) -> Value {
     let mut streams = Vec::new();
     for (side, first) in parts(end, spec) {
         let report = reports.iter().find(|report| report.side == side);
         for index in 0..spec.streams {
             let found = report.and_then(|report| report.streams.iter().find(|s| s.index == index));
-            let stream = found.cloned().unwrap_or_default();
+            let mut stream = found.cloned().unwrap_or_default();
+            if side == Side::Receiver {
+                stream.duration = stream.duration.max(elapsed);
+            }
             streams.push(entry(id(first + u32::from(index)), side, &stream));
         }
     }
@@ -151,6 +162,16 @@ pub(super) fn from_json(
         })
     };
     parts.into_iter().map(report).collect()
+}
+
+/// Leaves out of the far receivers' time what this end's word came `later` than its last byte: iperf3
+/// counts time up to that word.
+pub(super) fn leave_out(reports: &mut [EndpointReport], later: Duration) {
+    for report in reports.iter_mut().filter(|r| r.side == Side::Receiver) {
+        for stream in &mut report.streams {
+            stream.duration = stream.duration.saturating_sub(later);
+        }
+    }
 }
 
 fn stream(side: Side, spec: &TestSpec, entry: &Value) -> Result<StreamReport, String> {

@@ -80,6 +80,9 @@ pub(super) struct Server {
     cookie: Cookie,
     test: Params,
     own: Option<Vec<EndpointReport>>,
+    /// When traffic began, and its counted time up to the client's word.
+    began: MonoInstant,
+    elapsed: Duration,
     /// Bytes that had moved when they last did, and when that was seen.
     moved: (u64, MonoInstant),
 }
@@ -101,6 +104,8 @@ impl Server {
                 version: String::new(),
             },
             own: None,
+            began: now,
+            elapsed: Duration::ZERO,
             moved: (0, now),
         }
     }
@@ -311,6 +316,8 @@ impl Server {
     fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
         match (self.state, state) {
             (State::Running, byte::TEST_END) => {
+                let warm_up = self.test.spec.warm_up;
+                self.elapsed = now.saturating_since(self.began).saturating_sub(warm_up);
                 if self.sends() {
                     self.act(Action::StopSenders);
                 }
@@ -354,6 +361,7 @@ impl Server {
             self.act(Action::StartSenders);
         }
         self.moved = (0, now);
+        self.began = now;
         let limits = &self.config.limits;
         let whole = match self.test.spec.stop {
             Stop::After(time) => time.saturating_add(self.test.spec.warm_up),
@@ -417,7 +425,7 @@ impl Server {
     }
 
     fn results(&self, own: &[EndpointReport]) -> Value {
-        let mut value = results::to_json(End::Server, &self.test.spec, own);
+        let mut value = results::to_json(End::Server, &self.test.spec, own, self.elapsed);
         if let (true, Some(map)) = (self.test.wants_output, value.as_object_mut()) {
             let text = log::write(&self.config.version, &self.test.spec, own);
             map.insert("server_output_text".to_owned(), json!(text));
