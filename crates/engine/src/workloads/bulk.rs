@@ -196,6 +196,8 @@ struct Sender {
     rest: MonoInstant,
     /// When all was given to the system.
     ended: Option<MonoInstant>,
+    /// Bytes that the system took, warm-up included.
+    written: u64,
 }
 
 /// How long an end that only the control connection tells waits for its bytes to be acknowledged: what is
@@ -220,6 +222,7 @@ impl Sender {
             pending: 0,
             rest: MonoInstant::default(),
             ended: None,
+            written: 0,
             stream,
         }
     }
@@ -258,8 +261,9 @@ impl Sender {
     fn deliver(&mut self, now: MonoInstant) -> Step {
         let ended = *self.ended.get_or_insert(now);
         let is_late = now.saturating_since(ended) >= DELIVERY;
-        if self.pending > 0 && self.stream.plan.stays_open() && !is_late {
-            return self.complete();
+        let rest = self.rest_of_block();
+        if rest > 0 && self.stream.plan.stays_open() && !is_late {
+            return self.complete(rest);
         }
         let left = self.stream.path.unacknowledged().unwrap_or(0);
         if is_late || left == 0 || !self.stream.plan.stays_open() {
@@ -268,14 +272,24 @@ impl Sender {
         Step::Until(now.after(LOOK))
     }
 
+    /// What the last block lacks, where time ends the test and not a number of bytes.
+    fn rest_of_block(&self) -> usize {
+        let block = self.stream.plan.payload as u64;
+        let begun = self.written % block.max(1);
+        if begun == 0 || self.limit.end().is_none() {
+            return 0;
+        }
+        usize::try_from(block - begun).unwrap_or(0)
+    }
+
     /// Writes the rest of the last block: iperf3 from 3.16 on counts whole blocks only.
-    fn complete(&mut self) -> Step {
-        let rest = &self.data.bytes()[..self.pending];
-        let written = self.stream.path.write(rest);
+    fn complete(&mut self, rest: usize) -> Step {
+        let part = &self.data.bytes()[..rest.min(self.chunk)];
+        let written = self.stream.path.write(part);
         let now = self.stream.clock.now();
         match written {
             Ok(written) => {
-                self.pending -= written;
+                self.written += written as u64;
                 self.stream.moved(now, written);
                 Step::Again
             }
@@ -328,6 +342,7 @@ impl Work for Sender {
         match self.stream.path.write(&self.data.bytes()[..length]) {
             Ok(written) => {
                 self.pending = length - written;
+                self.written += written as u64;
                 let after = self.stream.clock.now();
                 self.stream.moved(after, written);
                 if self.pending == 0

@@ -86,9 +86,8 @@ fn loopback(is_v6: bool) -> IpAddr {
 }
 
 fn as_client(iperf3: &str, cell: Cell) -> Result<Vec<Count>> {
-    let server = RealServer::start(iperf3, loopback(cell.is_v6))?;
-    let far = FarEnd::parse(&format!("iperf3://{}", server.address))?;
-    let mut client = Client::connect(&Target::new(far))?;
+    let server = RealServer::start(iperf3, loopback(cell.is_v6), &["-1"])?;
+    let mut client = server.connect()?;
     let outcome = client.run(&spec(cell), &mut |_| true)?;
     outcome
         .directions
@@ -97,7 +96,8 @@ fn as_client(iperf3: &str, cell: Cell) -> Result<Vec<Count>> {
         .collect()
 }
 
-fn spec(cell: Cell) -> TestSpec {
+/// The test of a cell.
+pub(crate) fn spec(cell: Cell) -> TestSpec {
     let pace = Pace::At(BitRate::from_bps(RATE));
     let base = match cell.transport {
         Transport::Tcp => TestSpec::tcp_bulk(),
@@ -118,7 +118,7 @@ fn spec(cell: Cell) -> TestSpec {
 }
 
 /// What both reports of a direction say, each end on its own.
-fn both(cell: Cell, done: &DirectionOutcome) -> Result<Count> {
+pub(crate) fn both(cell: Cell, done: &DirectionOutcome) -> Result<Count> {
     let (sender, receiver) = done
         .sender
         .as_ref()
@@ -190,19 +190,20 @@ fn of_json(end: &Value, cell: Cell, suffix: &str) -> Result<Count> {
     })
 }
 
-/// A stock server for one test.
-struct RealServer {
+/// A stock server.
+pub(crate) struct RealServer {
     child: Child,
     address: SocketAddr,
 }
 
 impl RealServer {
-    fn start(iperf3: &str, ip: IpAddr) -> Result<Self> {
+    pub(crate) fn start(iperf3: &str, ip: IpAddr, options: &[&str]) -> Result<Self> {
         // The tool does not say which port it got, so one that was free a moment ago is asked for.
         let address = TcpListener::bind((ip, 0))?.local_addr()?;
         let (host, port) = (ip.to_string(), address.port().to_string());
         let mut child = Command::new(iperf3)
-            .args(["-s", "-1", "--forceflush", "-B", &host, "-p", &port])
+            .args(["-s", "--forceflush", "-B", &host, "-p", &port])
+            .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -215,6 +216,12 @@ impl RealServer {
         // What it prints later must go somewhere.
         std::thread::spawn(move || lines.count());
         Ok(server)
+    }
+
+    /// A client of it.
+    pub(crate) fn connect(&self) -> Result<Client> {
+        let far = FarEnd::parse(&format!("iperf3://{}", self.address))?;
+        Client::connect(&Target::new(far))
     }
 }
 

@@ -1,7 +1,9 @@
 //! What a server of iperf3's own cannot: many clients at once on one port; and options of single tests.
 
 use crate::IPERF3;
-use crate::matrix::OwnServer;
+use crate::matrix::{Cell, OwnServer, RealServer, Role, Way, both, spec};
+use linerate_model::exit::Failure;
+use linerate_model::spec::Transport;
 use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 
@@ -41,6 +43,56 @@ fn clients_of_every_kind_are_served_at_once() {
             .all(|bytes| bytes.is_some_and(|bytes| bytes > 0)),
         "{received:?}"
     );
+}
+
+#[test]
+fn one_client_makes_test_after_test_against_a_server_that_closes_in_between() {
+    let server = RealServer::start(IPERF3, HERE, &[]).unwrap();
+    let mut client = server.connect().unwrap();
+    for (transport, way) in [
+        (Transport::Udp, Way::Normal),
+        (Transport::Tcp, Way::Both),
+        (Transport::Udp, Way::Reverse),
+    ] {
+        let cell = Cell {
+            role: Role::Client,
+            transport,
+            way,
+            is_v6: false,
+        };
+        let outcome = client.run(&spec(cell), &mut |_| true).unwrap();
+        for done in &outcome.directions {
+            let count = both(cell, done).unwrap();
+            assert!(count.agrees(), "{cell:?}: {count:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_makes_another_test_is_told_to_be_busy() {
+    let server = RealServer::start(IPERF3, HERE, &[]).unwrap();
+    let mut first = server.connect().unwrap();
+    let cell = Cell {
+        role: Role::Client,
+        transport: Transport::Tcp,
+        way: Way::Normal,
+        is_v6: false,
+    };
+    let mut second = None;
+    let outcome = first.run(&spec(cell), &mut |pulse| {
+        if second.is_none() && pulse.bytes > 0 {
+            second = Some(server.connect().err());
+        }
+        true
+    });
+    assert!(
+        both(cell, &outcome.unwrap().directions[0])
+            .unwrap()
+            .agrees()
+    );
+    let error = second.flatten().expect("it makes one test at a time");
+    let failure = error.downcast::<Failure>().unwrap();
+    assert!(failure.message.contains("busy"), "{failure}");
 }
 
 #[test]

@@ -320,9 +320,18 @@ impl Client {
                 self.failed_in = self.state;
                 self.step(now, State::Failing);
             }
-            (at, byte::SERVER_TERMINATE) if at.has_test() => {
-                let reason = "the server was stopped by its user".to_owned();
-                self.stop(now, StopCause::Peer, RefusalCode::Interrupted, reason);
+            (at, byte::SERVER_TERMINATE) => {
+                let code = RefusalCode::Interrupted;
+                let message = "the server was stopped by its user".to_owned();
+                if !at.has_test() {
+                    let state = at.name();
+                    return Err(ProtocolError::TurnedAway {
+                        state,
+                        code,
+                        message,
+                    });
+                }
+                self.stop(now, StopCause::Peer, code, message);
             }
             _ => return Err(self.unexpected(state)),
         }

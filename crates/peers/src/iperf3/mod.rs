@@ -67,6 +67,7 @@ impl PeerKind for Iperf3 {
             "facts, counters and CPU use of the far host",
             "the far end's progress and its reporting intervals",
             "TCP_INFO of a far sender, but its retransmissions",
+            "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",
             "delay variation, duplicates and reordering at a far receiver: a duplicate there hides one loss",
             "in which place a datagram was lost at the far end",
         ]

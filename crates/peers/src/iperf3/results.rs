@@ -3,7 +3,8 @@
 //! What iperf3 says of a receiver of datagrams is the highest number it saw and how many were missing
 //! below it, where every late one takes back a missing one; so `packets` of its report is the
 //! difference, and duplicates are not to be told from datagrams that were reordered. Its bytes leave the
-//! warm-up out, its packets do not. A far sender's retransmissions are all that is known of its TCP.
+//! warm-up out, its packets do not. The time of a far receiver of datagrams is not taken over: it says when
+//! it heard that the test is over, not when the last one came. A far sender's retransmissions are all that is known of its TCP.
 //!
 //! Streams are numbered 1, 3, 4, 5, … in the order of their creation: all that the client sends, then
 //! all that the server sends.
@@ -198,6 +199,8 @@ fn stream(side: Side, spec: &TestSpec, entry: &Value) -> Result<StreamReport, St
     match (spec.transport, side) {
         (Transport::Udp, Side::Sender) => report.packets = PacketCount::new(needed("packets")?),
         (Transport::Udp, Side::Receiver) => {
+            // It runs on to the word that ends the test, whenever the last datagram came.
+            report.duration = Duration::ZERO;
             let missing = signed(entry, "errors").unwrap_or(0);
             report.packets = PacketCount::new(needed("packets")?.saturating_sub(missing));
             let nanos = seconds("jitter").map(|jitter| jitter.as_nanos());

@@ -103,3 +103,87 @@ fn what_iperf3_cannot_carry_is_refused_with_a_remedy() {
         assert!(why.contains(word), "{why}");
     }
 }
+
+#[test]
+fn results_of_a_lying_server_are_refused_or_cut() {
+    use super::results::{End, from_json};
+    let spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    let good =
+        json!({"id": 1, "bytes": 10, "jitter": 0.001, "errors": 2, "packets": 9, "end_time": 1.0});
+    let with = |key: &str, value: serde_json::Value| {
+        let mut entry = good.clone();
+        entry[key] = value;
+        from_json(End::Server, &spec, &json!({"streams": [entry]}))
+    };
+    let of = |value| with("retransmits", value).unwrap()[0].streams[0].clone();
+    let stream = of(json!(-1));
+    assert_eq!(
+        (stream.packets.get(), stream.rtp_jitter_ns),
+        (7, Some(1_000_000))
+    );
+    for (key, value) in [
+        ("bytes", json!(-5)),
+        ("bytes", json!(1e300)),
+        ("bytes", json!(u64::MAX)),
+        ("bytes", json!(null)),
+        ("packets", json!("9")),
+        ("id", json!(2)),
+    ] {
+        assert!(with(key, value.clone()).is_err(), "{key} {value}");
+    }
+    for (key, value) in [
+        ("errors", json!(1000)),
+        ("errors", json!(-3)),
+        ("jitter", json!(-1.0)),
+        ("jitter", json!(1e30)),
+        ("end_time", json!(-1.0)),
+        ("start_time", json!(1e18)),
+    ] {
+        let stream = with(key, value.clone()).unwrap()[0].streams[0].clone();
+        assert!(stream.packets.get() <= 9, "{key} {value}");
+        assert!(
+            stream
+                .rtp_jitter_ns
+                .is_none_or(|nanos| nanos <= 10_000_000_000)
+        );
+    }
+    assert!(
+        from_json(
+            End::Server,
+            &spec,
+            &json!({"streams": vec![good.clone(); 2]})
+        )
+        .is_err()
+    );
+    assert!(from_json(End::Server, &spec, &json!({})).is_err());
+}
+
+#[test]
+fn an_error_of_one_word_is_understood_when_the_connection_ends() {
+    use crate::{Action, ClientConfig, Input, PeerKind as _, RefusalCode};
+    use linerate_model::MonoInstant;
+    let now = MonoInstant::default();
+    let config = ClientConfig {
+        version: String::new(),
+        timeout: Duration::from_secs(1),
+        credential: None,
+        random: [1; 36],
+    };
+    let mut client = super::Iperf3.client(config, now);
+    client.handle(now, Input::Bytes(b"\x09")).unwrap();
+    client
+        .handle(now, Input::Begin(Box::new(TestSpec::tcp_bulk())))
+        .unwrap();
+    client.handle(now, Input::Bytes(b"\xfe\0\0\0\x8e")).unwrap();
+    client.handle(now, Input::Eof).unwrap();
+    let refused = std::iter::from_fn(|| client.poll_action()).any(|action| {
+        matches!(
+            action,
+            Action::Refused {
+                code: RefusalCode::Denied,
+                ..
+            }
+        )
+    });
+    assert!(refused && client.deadline().is_none(), "{client:?}");
+}
