@@ -88,6 +88,9 @@ pub struct TestOutcome {
 /// How long a far end may take after a test until it listens again: iperf3 closes its port in between.
 const RECONNECT: Duration = Duration::from_secs(3);
 
+/// The same before the first test: nobody may be there at all.
+const CONNECT: Duration = Duration::from_millis(500);
+
 /// Pause between two attempts of that.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -105,9 +108,31 @@ pub struct Client {
 impl Client {
     /// Connects and says hello.
     pub fn connect(target: &Target) -> Result<Self> {
+        match target.far.kind().tests() {
+            Tests::Many => Self::introduced(target),
+            // It may just have ended a test of another command, or of another cell of a study.
+            Tests::One => Self::with_patience(target, CONNECT),
+        }
+    }
+
+    /// Connects and says hello, once.
+    fn introduced(target: &Target) -> Result<Self> {
         let mut client = Self::open(target)?;
         client.greet()?;
         Ok(client)
+    }
+
+    /// The same, again and again for some time.
+    fn with_patience(target: &Target, patience: Duration) -> Result<Self> {
+        let deadline = MonoClock.now().after(patience);
+        loop {
+            match Self::introduced(target) {
+                Err(_) if MonoClock.now() < deadline => {
+                    sleep_until(MonoClock.now().after(RETRY));
+                }
+                done => return done,
+            }
+        }
     }
 
     /// Connects.
@@ -151,22 +176,10 @@ impl Client {
 
     /// Connects again for another test. The far end may still be busy with the end of the last one.
     fn reconnect(&mut self) -> Result<()> {
-        let deadline = MonoClock.now().after(RECONNECT);
-        loop {
-            let again = Self::open(&self.target).and_then(|mut client| {
-                client.greet()?;
-                Ok(client)
-            });
-            match again {
-                Ok(mut client) => {
-                    std::mem::swap(&mut self.driver, &mut client.driver);
-                    self.is_used_up = false;
-                    return Ok(());
-                }
-                Err(error) if MonoClock.now() >= deadline => return Err(error),
-                Err(_) => sleep_until(MonoClock.now().after(RETRY)),
-            }
-        }
+        let mut client = Self::with_patience(&self.target, RECONNECT)?;
+        std::mem::swap(&mut self.driver, &mut client.driver);
+        self.is_used_up = false;
+        Ok(())
     }
 
     /// Both hosts, with their facts.

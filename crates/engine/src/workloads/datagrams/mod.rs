@@ -111,4 +111,6 @@ fn datagram_path(path: Path) -> Box<dyn DatagramPath> {
 }
 
 #[cfg(test)]
+mod iperf3_tests;
+#[cfg(test)]
 mod tests;
