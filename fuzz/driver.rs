@@ -127,7 +127,7 @@ impl Driver {
                     [usize::from(self.begun) % 3];
                 vec![Input::Begin(Box::new(self.spec.clone()))]
             }
-            Action::Prepare(spec) => {
+            Action::Prepare { spec, .. } => {
                 self.spec = *spec;
                 let ports = self
                     .sides()
@@ -157,6 +157,7 @@ impl Driver {
             streams: Vec::new(),
             before: Snapshot::default(),
             after: Snapshot::default(),
+            profile: None,
         };
         Input::Reports(self.sides().into_iter().map(report).collect())
     }

@@ -6,7 +6,7 @@ mod driver;
 
 use driver::{CLIENT, START, feed};
 use libfuzzer_sys::fuzz_target;
-use linerate_peers::{ALL, ClientConfig, TIMEOUT};
+use linerate_peers::{ALL, COOKIE_LEN, ClientConfig, TIMEOUT};
 
 fuzz_target!(|data: &[u8]| {
     for kind in ALL {
@@ -14,6 +14,7 @@ fuzz_target!(|data: &[u8]| {
             version: "0.1.0".into(),
             timeout: TIMEOUT,
             credential: None,
+            random: [7; COOKIE_LEN - 1],
         };
         feed(CLIENT, kind.client(config, START), data);
     }

@@ -146,13 +146,14 @@ fn study(cli: &Cli, args: &RunArgs) -> Result<ExitCode> {
 
 fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     no_report(&cli.output, "serve")?;
-    if let Some(other) = args.speak.iter().find(|name| *name != "native") {
-        let message = format!("--speak {other}: this version answers `native` only");
-        return Err(Failure::new(ExitCode::Usage, message).into());
-    }
     let plan = AgentPlan {
         allow: args
             .allow
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, Failure>>()?,
+        speak: args
+            .speak
             .iter()
             .map(|text| text.parse())
             .collect::<Result<_, Failure>>()?,

@@ -17,6 +17,8 @@ pub mod datapaths;
 mod delay_floor;
 mod endpoint;
 mod error;
+mod jitter;
+mod numbering;
 mod orders;
 mod pdv;
 mod plan;
@@ -27,7 +29,7 @@ mod tally;
 pub mod wire;
 pub mod workloads;
 
-pub use endpoint::Opened;
+pub use endpoint::{Held, Opened, iperf3};
 pub use error::EngineError;
 pub use orders::Orders;
 pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan, check};

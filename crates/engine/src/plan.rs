@@ -4,6 +4,7 @@ use crate::error::EngineError;
 use crate::{datapaths, workloads};
 use linerate_model::spec::{Observe, Pace, Side, Stop, TestSpec, WaitMode};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
+use linerate_peers::Framing;
 use std::time::Duration;
 
 /// Who an endpoint is towards the control connection.
@@ -24,8 +25,8 @@ pub struct EndpointPlan {
     pub role: Role,
     /// The test, the same value at both ends.
     pub spec: TestSpec,
-    /// Agreed over the control connection; proves that data belongs to this test.
-    pub token: u32,
+    /// How streams begin and what datagrams carry, agreed over the control connection.
+    pub framing: Framing,
 }
 
 impl EndpointPlan {
@@ -43,7 +44,7 @@ impl EndpointPlan {
         let share = |total| share(total, index, spec.streams);
         StreamPlan {
             index,
-            token: self.token,
+            framing: self.framing,
             payload: spec.payload_bytes.as_usize(),
             rate: spec
                 .pace
@@ -75,7 +76,7 @@ fn share(total: u64, index: u8, streams: u16) -> u64 {
 #[derive(Debug, Clone)]
 pub struct StreamPlan {
     pub(crate) index: u8,
-    pub(crate) token: u32,
+    pub(crate) framing: Framing,
     pub(crate) payload: usize,
     pub(crate) rate: Option<BitRate>,
     pub(crate) stop: Stop,
@@ -89,6 +90,12 @@ pub struct StreamPlan {
 }
 
 impl StreamPlan {
+    /// Whether the end of a byte stream says nothing: its end is told over the control connection,
+    /// and closing it sooner may disturb the far end.
+    pub(crate) const fn stays_open(&self) -> bool {
+        matches!(self.framing, Framing::Iperf3 { .. })
+    }
+
     /// How long it sends counted traffic, if that is given by time.
     pub(crate) const fn counted_time(&self) -> Option<Duration> {
         match self.stop {
@@ -111,7 +118,7 @@ const MAX_PAYLOAD: u64 = 1 << 20;
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Refuses a test that this build cannot run, naming the key and what would be valid.
-pub fn check(spec: &TestSpec) -> Result<(), EngineError> {
+pub fn check(spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
     if !(1..=MAX_STREAMS).contains(&spec.streams) {
         let why = format!("it takes 1 to {MAX_STREAMS}");
         return Err(EngineError::plan("streams", &spec.streams, why));
@@ -147,7 +154,7 @@ pub fn check(spec: &TestSpec) -> Result<(), EngineError> {
             return Err(EngineError::plan(key, &value, "the longest is 1 s"));
         }
     }
-    workloads::find(&spec.workload)?.check(spec)?;
+    workloads::find(&spec.workload)?.check(spec, framing)?;
     datapaths::find(&spec.datapath.id)?.check(spec)
 }
 
@@ -218,7 +225,8 @@ mod tests {
     #[test]
     fn a_test_that_cannot_be_names_its_key() {
         let good = TestSpec::udp_datagrams(Pace::Unpaced);
-        check(&good).unwrap();
+        let framing = Framing::Native { token: 1 };
+        check(&good, &framing).unwrap();
         let bad: &[(&str, Spoil)] = &[
             ("streams", |s| s.streams = 0),
             ("interval", |s| s.interval = Duration::ZERO),
@@ -234,7 +242,7 @@ mod tests {
         for (key, spoil) in bad {
             let mut spec = good.clone();
             spoil(&mut spec);
-            let error = check(&spec).unwrap_err();
+            let error = check(&spec, &framing).unwrap_err();
             assert!(error.to_string().starts_with(key), "{key}: {error}");
         }
     }

@@ -143,8 +143,13 @@ impl Stamp {
 
 /// `value - base` of two 48-bit circular numbers, as the nearest signed distance.
 pub const fn distance_48(value: u64, base: u64) -> i64 {
-    let shifted = value.wrapping_sub(base) << 16;
-    shifted.cast_signed() >> 16
+    distance::<48>(value, base)
+}
+
+/// `value - base` of two circular numbers of `BITS` bits, as the nearest signed distance.
+pub(crate) const fn distance<const BITS: u32>(value: u64, base: u64) -> i64 {
+    let shifted = value.wrapping_sub(base) << (64 - BITS);
+    shifted.cast_signed() >> (64 - BITS)
 }
 
 #[cfg(test)]

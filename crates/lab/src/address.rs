@@ -1,11 +1,10 @@
 //! Where the far end is: the `HOST` argument of every command.
 
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::PeerKind;
+use linerate_peers::native::Native;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
-
-/// The port of the native protocol.
-pub const NATIVE_PORT: u16 = 5301;
 
 /// Which IP versions may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,26 +18,33 @@ pub enum IpChoice {
     V6,
 }
 
-/// A far end, as written: host name or address, and port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A far end, as written: what it speaks, host name or address, and port.
+#[derive(Clone)]
 pub struct FarEnd {
+    kind: &'static dyn PeerKind,
     host: String,
     port: u16,
 }
 
 impl FarEnd {
-    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301` or `fe80::1%eth0`.
+    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0` or `iperf3://board`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        let rest = match text.split_once("://") {
-            None | Some(("linerate", _)) => text.trim_start_matches("linerate://"),
-            Some((scheme, _)) => return Err(unknown_scheme(text, scheme)),
+        let native: &'static dyn PeerKind = &Native;
+        let (kind, rest) = match text.split_once("://") {
+            None => (native, text),
+            Some(("linerate", rest)) => (native, rest),
+            Some((scheme, rest)) => {
+                let kind =
+                    linerate_peers::find(scheme).ok_or_else(|| unknown_scheme(text, scheme))?;
+                (kind, rest)
+            }
         };
         let (host, port) = split_port(rest).ok_or_else(|| not_a_host(text))?;
         if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
             return Err(not_a_host(text));
         }
         let port = match port {
-            None => NATIVE_PORT,
+            None => kind.default_port(),
             Some(digits) => digits
                 .parse()
                 .ok()
@@ -46,9 +52,15 @@ impl FarEnd {
                 .ok_or_else(|| not_a_host(text))?,
         };
         Ok(Self {
+            kind,
             host: host.to_owned(),
             port,
         })
+    }
+
+    /// The protocol it speaks.
+    pub fn kind(&self) -> &'static dyn PeerKind {
+        self.kind
     }
 
     /// The addresses it stands for, best first.
@@ -81,8 +93,17 @@ impl FarEnd {
     }
 }
 
+impl fmt::Debug for FarEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FarEnd({self})")
+    }
+}
+
 impl fmt::Display for FarEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind.id() != Native.id() {
+            write!(f, "{}://", self.kind.id())?;
+        }
         if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)
         } else {
@@ -138,15 +159,20 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
 }
 
 fn unknown_scheme(text: &str, scheme: &str) -> Failure {
+    let known: Vec<_> = linerate_peers::ALL
+        .iter()
+        .map(|kind| format!("{}://", kind.id()))
+        .collect();
     let message = format!(
-        "\"{text}\": this version does not speak {scheme}://; give a host that runs `linerate serve`, such as 10.0.0.2"
+        "\"{text}\": this version does not speak {scheme}://; it speaks {}, and to a host that runs `linerate serve`, such as 10.0.0.2, also without",
+        known.join(", ")
     );
     Failure::new(ExitCode::Usage, message)
 }
 
 fn not_a_host(text: &str) -> Failure {
     let message = format!(
-        "\"{text}\" is not a far end such as 10.0.0.2, board.local:5301 or [fe80::1%eth0]:5301"
+        "\"{text}\" is not a far end such as 10.0.0.2, board.local:5301, [fe80::1%eth0]:5301 or iperf3://board"
     );
     Failure::new(ExitCode::Usage, message)
 }
@@ -164,6 +190,8 @@ mod tests {
         assert_eq!(shown("10.0.0.2"), "10.0.0.2:5301");
         assert_eq!(shown("board.local:7"), "board.local:7");
         assert_eq!(shown("linerate://board:7"), "board:7");
+        assert_eq!(shown("iperf3://board"), "iperf3://board:5201");
+        assert_eq!(shown("iperf3://[::1]:7"), "iperf3://[::1]:7");
         assert_eq!(shown("fe80::1%eth0"), "[fe80::1%eth0]:5301");
         assert_eq!(shown("[::1]:6000"), "[::1]:6000");
         assert_eq!(shown("[::1]"), "[::1]:5301");

@@ -5,7 +5,6 @@ use crate::address::{FarEnd, IpChoice};
 use crate::context::peer_failure;
 use crate::driver::{Driver, News};
 use anyhow::{Context as _, Result};
-use linerate_engine::Role;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Host;
@@ -13,8 +12,9 @@ use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::key::Key;
-use linerate_peers::{ClientConfig, PeerHello, PeerKind as _, Progress, RefusalCode};
-use linerate_sys::clock::MonoClock;
+use linerate_peers::{ClientConfig, PeerHello, Progress, RefusalCode, Tests};
+use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::random::random_bytes;
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -42,6 +42,14 @@ impl Target {
             timeout: linerate_peers::TIMEOUT,
             interface: None,
             key: None,
+        }
+    }
+
+    /// The program that should listen there.
+    fn server(&self) -> &'static str {
+        match self.far.kind().id() {
+            "iperf3" => "`iperf3 -s`",
+            _ => "`linerate serve`",
         }
     }
 }
@@ -77,9 +85,21 @@ pub struct TestOutcome {
     pub stopped: bool,
 }
 
-/// A control connection to a far end.
+/// How long a far end may take after a test until it listens again: iperf3 closes its port in between.
+const RECONNECT: Duration = Duration::from_secs(3);
+
+/// The same before the first test: nobody may be there at all.
+const CONNECT: Duration = Duration::from_millis(500);
+
+/// Pause between two attempts of that.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// A control connection to a far end; one per test, if its protocol wants that.
 pub struct Client {
     driver: Driver,
+    target: Target,
+    /// Its only test is made.
+    is_used_up: bool,
     far: String,
     hello: PeerHello,
     facts: Facts,
@@ -88,6 +108,35 @@ pub struct Client {
 impl Client {
     /// Connects and says hello.
     pub fn connect(target: &Target) -> Result<Self> {
+        match target.far.kind().tests() {
+            Tests::Many => Self::introduced(target),
+            // It may just have ended a test of another command, or of another cell of a study.
+            Tests::One => Self::with_patience(target, CONNECT),
+        }
+    }
+
+    /// Connects and says hello, once.
+    fn introduced(target: &Target) -> Result<Self> {
+        let mut client = Self::open(target)?;
+        client.greet()?;
+        Ok(client)
+    }
+
+    /// The same, again and again for some time.
+    fn with_patience(target: &Target, patience: Duration) -> Result<Self> {
+        let deadline = MonoClock.now().after(patience);
+        loop {
+            match Self::introduced(target) {
+                Err(_) if MonoClock.now() < deadline => {
+                    sleep_until(MonoClock.now().after(RETRY));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Connects.
+    fn open(target: &Target) -> Result<Self> {
         let stream = open(target)?;
         let (local, remote) = (stream.local_addr()?.ip(), stream.peer_addr()?.ip());
         let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
@@ -98,17 +147,39 @@ impl Client {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
             credential: credential(target.key.as_ref())?,
+            random: random_bytes()?,
         };
-        let session = linerate_peers::native::Native.client(config, MonoClock.now());
-        let driver = Driver::new(stream, session, Role::Client, observer, target.timeout)?;
-        let mut client = Self {
+        let session = target.far.kind().client(config, MonoClock.now());
+        let driver = Driver::new(stream, session, observer, target.timeout)?;
+        Ok(Self {
             driver,
+            target: target.clone(),
+            is_used_up: false,
             far: target.far.to_string(),
             hello: PeerHello::default(),
             facts,
-        };
-        client.greet()?;
-        Ok(client)
+        })
+    }
+
+    /// What the far end's protocol cannot tell, as a note for the run; `None` if it tells everything.
+    pub fn blind_spots(&self) -> Option<String> {
+        let kind = self.target.far.kind();
+        let spots = kind.blind_spots();
+        (!spots.is_empty()).then(|| {
+            format!(
+                "{} does not tell, so it is absent here: {}",
+                kind.id(),
+                spots.join("; ")
+            )
+        })
+    }
+
+    /// Connects again for another test. The far end may still be busy with the end of the last one.
+    fn reconnect(&mut self) -> Result<()> {
+        let mut client = Self::with_patience(&self.target, RECONNECT)?;
+        std::mem::swap(&mut self.driver, &mut client.driver);
+        self.is_used_up = false;
+        Ok(())
     }
 
     /// Both hosts, with their facts.
@@ -139,6 +210,10 @@ impl Client {
         spec: &TestSpec,
         pulse: &mut dyn FnMut(&Pulse) -> bool,
     ) -> Result<TestOutcome> {
+        if self.is_used_up {
+            self.reconnect()?;
+        }
+        self.is_used_up = self.target.far.kind().tests() == Tests::One;
         let result = self.run_inner(spec, pulse);
         if result.is_err() {
             self.driver.bye();
@@ -214,8 +289,9 @@ impl Client {
                 }
                 Some(News::Closed) => {
                     let message = format!(
-                        "{} closed the connection instead of saying hello; is it `linerate serve`?",
-                        self.far
+                        "{} closed the connection instead of saying hello; is it {}?",
+                        self.far,
+                        self.target.server()
                     );
                     return Err(peer_failure(message).into());
                 }
@@ -259,8 +335,9 @@ fn open(target: &Target) -> Result<TcpStream> {
     }
     let error = last.context("invariant: resolving gives at least one address")?;
     let message = format!(
-        "cannot connect to {}: {error}; start `linerate serve` there, and see that no firewall drops the port",
-        target.far
+        "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
+        target.far,
+        target.server()
     );
     Err(peer_failure(message).into())
 }

@@ -89,8 +89,13 @@ mod tests {
         let values = with_target(values(&TestSpec::tcp_bulk()), &target);
         let back = Target::of_run(&run(&values)).unwrap();
         assert_eq!(
-            (back.far, back.ip, back.timeout, back.interface),
-            (target.far, target.ip, target.timeout, target.interface)
+            (back.far.to_string(), back.ip, back.timeout, back.interface),
+            (
+                target.far.to_string(),
+                target.ip,
+                target.timeout,
+                target.interface
+            )
         );
     }
 

@@ -1,17 +1,18 @@
 //! Drives one control session over one TCP connection: the same loop at both ends.
 
-use crate::endpoints::Endpoints;
+use crate::door::Entry;
+use crate::endpoints::{Endpoints, sides};
 use anyhow::{Context as _, Result};
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
 use linerate_observe::Observer;
-use linerate_peers::{Action, Input, PeerHello, Progress, RefusalCode, Session};
+use linerate_peers::{Action, Framing, Input, PeerHello, Progress, RefusalCode, Session};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_u32;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long a read waits while traffic runs: bounds how late the end of the sender is noticed.
@@ -19,11 +20,14 @@ const BUSY_WAIT: Duration = Duration::from_millis(5);
 /// How long a read waits otherwise: bounds how late an interrupt is noticed.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
 
+/// How long the streams of a test at a shared port may take: a client with many of them over a long path
+/// opens one per round trip. The client's word on the control connection ends the waiting sooner.
+const STREAMS_LIMIT: Duration = Duration::from_secs(25);
+
 /// What an end does beside the protocol.
 pub(crate) struct Driver {
     stream: TcpStream,
     session: Box<dyn Session>,
-    role: Role,
     timeout: Duration,
     observer: Observer,
     spec: Option<TestSpec>,
@@ -31,6 +35,8 @@ pub(crate) struct Driver {
     reported: bool,
     next_progress: Option<MonoInstant>,
     waits: Duration,
+    /// This test's place at the port that it shares with others.
+    entry: Option<Entry>,
 }
 
 /// What the owner of a driver should know.
@@ -59,7 +65,6 @@ impl Driver {
     pub(crate) fn new(
         stream: TcpStream,
         session: Box<dyn Session>,
-        role: Role,
         observer: Observer,
         timeout: Duration,
     ) -> Result<Self> {
@@ -69,7 +74,6 @@ impl Driver {
         let mut driver = Self {
             stream,
             session,
-            role,
             timeout,
             observer,
             spec: None,
@@ -77,9 +81,17 @@ impl Driver {
             reported: false,
             next_progress: None,
             waits: Duration::ZERO,
+            entry: None,
         };
         driver.wait_at_most(IDLE_WAIT)?;
         Ok(driver)
+    }
+
+    /// Server of a shared port: its control connection came with this.
+    pub(crate) fn admit(&mut self, entry: Entry) -> Result<()> {
+        self.tell(Input::Bytes(entry.cookie()))?;
+        self.entry = Some(entry);
+        Ok(())
     }
 
     /// Client: begins a test.
@@ -142,8 +154,8 @@ impl Driver {
                 Ok(None)
             }
             Action::PeerHello(hello) => Ok(Some(News::Hello(hello))),
-            Action::Prepare(spec) => self.prepare(*spec),
-            Action::OpenStreams { ports, token } => self.open_streams(&ports, token),
+            Action::Prepare { spec, framing } => self.prepare(*spec, framing),
+            Action::OpenStreams { ports, framing } => self.open_streams(&ports, framing),
             Action::StartReceivers => self.start(Side::Receiver),
             Action::StartSenders => self.start(Side::Sender),
             Action::StopSenders => {
@@ -173,6 +185,11 @@ impl Driver {
             }
             Action::Stop { code, reason, .. } => self.stop(code, reason),
             Action::TestAborted => Ok(None),
+            Action::HalfClose => {
+                // A connection that is gone has no half left to close.
+                let _ = self.stream.shutdown(Shutdown::Write);
+                Ok(None)
+            }
             Action::Closed => {
                 self.clear();
                 Ok(Some(News::Closed))
@@ -189,7 +206,10 @@ impl Driver {
     }
 
     /// Server: opens the sockets of a test. What cannot be done is told to the client, not fatal.
-    fn prepare(&mut self, spec: TestSpec) -> Result<Option<News>> {
+    fn prepare(&mut self, spec: TestSpec, framing: Option<Framing>) -> Result<Option<News>> {
+        if let Some(framing) = framing {
+            return self.receive(spec, framing);
+        }
         let token = random_u32()?;
         let local = self.stream.local_addr()?;
         match Endpoints::listen(&spec, token, local) {
@@ -207,6 +227,45 @@ impl Driver {
                     code: RefusalCode::Unsupported,
                     message,
                 })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Server of a shared port: takes the streams that show what the client's control connection showed.
+    fn receive(&mut self, spec: TestSpec, framing: Framing) -> Result<Option<News>> {
+        let sides = sides(Role::Server, spec.direction).len();
+        let count = usize::from(spec.streams) * sides;
+        let entry = self
+            .entry
+            .take()
+            .context("invariant: a client that says how streams begin came to a shared port")?;
+        if let Err(error) = entry.expect(spec.transport, count, STREAMS_LIMIT) {
+            let message = format!("{error:#}");
+            let code = RefusalCode::Busy;
+            self.tell(Input::Refused { code, message })?;
+            return Ok(None);
+        }
+        let (ports, token) = (Vec::new(), 0);
+        self.tell(Input::Prepared { ports, token })?;
+        self.flush()?;
+        let guests = entry.wait(&self.stream, STREAMS_LIMIT);
+        self.entry = Some(entry);
+        let endpoints = match guests {
+            Ok(None) => return Ok(None),
+            Ok(Some(guests)) => Endpoints::adopt(&spec, framing, guests),
+            Err(error) => Err(error),
+        };
+        match endpoints {
+            Ok(endpoints) => {
+                self.endpoints = Some(endpoints);
+                self.spec = Some(spec);
+                self.tell(Input::Connected)?;
+                Ok(Some(News::TestBegan))
+            }
+            Err(error) => {
+                let (code, reason) = (RefusalCode::Unsupported, format!("{error:#}"));
+                self.tell(Input::Abort { code, reason })?;
                 Ok(None)
             }
         }
@@ -233,13 +292,17 @@ impl Driver {
         }
     }
 
-    fn open_streams(&mut self, ports: &[(Side, Vec<u16>)], token: u32) -> Result<Option<News>> {
+    fn open_streams(
+        &mut self,
+        ports: &[(Side, Vec<u16>)],
+        framing: Framing,
+    ) -> Result<Option<News>> {
         let remote: SocketAddr = self.stream.peer_addr()?;
         let spec = self
             .spec
             .clone()
             .context("invariant: streams are opened for a test")?;
-        match Endpoints::connect(&spec, token, remote, ports, self.timeout / 2) {
+        match Endpoints::connect(&spec, framing, remote, ports, self.timeout / 2) {
             Ok(endpoints) => {
                 self.endpoints = Some(endpoints);
                 self.tell(Input::Connected)?;
@@ -300,11 +363,11 @@ impl Driver {
         Ok(None)
     }
 
-    /// Server: progress about once per interval.
+    /// Progress about once per interval.
     fn tell_progress(&mut self) -> Result<()> {
         let now = MonoClock.now();
         let due = self.next_progress.is_some_and(|due| now >= due);
-        if self.role == Role::Server && due {
+        if due {
             let interval = self.spec.as_ref().map_or(IDLE_WAIT, |spec| spec.interval);
             self.next_progress = Some(now.after(interval));
             let progress = self.progress();

@@ -2,14 +2,15 @@
 
 use anyhow::Result;
 use linerate_engine::wire::COUNTED_MARK;
-use linerate_engine::{EndpointPlan, Opened, Progress, Role, Running};
+use linerate_engine::{EndpointPlan, Held, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler};
+use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 /// Datagrams still under way when the sender has stopped: the receiver ends this long after the last one.
@@ -47,6 +48,8 @@ pub(crate) struct Endpoints {
     parts: Vec<Endpoint>,
     before: Option<Snapshot>,
     drops: Drops,
+    /// Sockets that stay open until the test is over.
+    held: Vec<Held>,
     observe: Observe,
     profiler: Option<Result<Profiler, ProfileError>>,
 }
@@ -62,7 +65,10 @@ enum Drops {
 }
 
 impl Drops {
-    fn of(spec: &TestSpec, token: u32) -> Self {
+    fn of(spec: &TestSpec, framing: Framing) -> Self {
+        let Framing::Native { token } = framing else {
+            return Self::Unwatched(None);
+        };
         let (byte_at, byte) = COUNTED_MARK;
         let mark = Mark {
             word: token.to_be_bytes(),
@@ -99,20 +105,34 @@ impl Drops {
 impl Endpoints {
     /// At the server: binds ports for every side it plays.
     pub(crate) fn listen(spec: &TestSpec, token: u32, local: SocketAddr) -> Result<Self> {
-        Self::build(Role::Server, spec, token, |plan| {
+        let framing = Framing::Native { token };
+        Self::build(Role::Server, spec, framing, |plan| {
             Ok(Opened::listen(plan, local)?)
+        })
+    }
+
+    /// At the server: takes streams that have come to the port of the control connection, in the order in
+    /// which they came.
+    pub(crate) fn adopt(spec: &TestSpec, framing: Framing, guests: Guests) -> Result<Self> {
+        let streams = usize::from(spec.streams);
+        let (mut tcp, mut udp) = (guests.tcp.into_iter(), guests.udp.into_iter());
+        Self::build(Role::Server, spec, framing, |plan| {
+            Ok(match spec.transport {
+                Transport::Tcp => Opened::with_tcp(plan, tcp.by_ref().take(streams).collect())?,
+                Transport::Udp => Opened::with_udp(plan, udp.by_ref().take(streams).collect())?,
+            })
         })
     }
 
     /// At the client: connects to the ports that the server waits on.
     pub(crate) fn connect(
         spec: &TestSpec,
-        token: u32,
+        framing: Framing,
         remote: SocketAddr,
         ports: &[(Side, Vec<u16>)],
         timeout: Duration,
     ) -> Result<Self> {
-        Self::build(Role::Client, spec, token, |plan| {
+        Self::build(Role::Client, spec, framing, |plan| {
             let theirs = plan.side.other();
             let there = ports
                 .iter()
@@ -125,7 +145,7 @@ impl Endpoints {
     fn build(
         role: Role,
         spec: &TestSpec,
-        token: u32,
+        framing: Framing,
         mut open: impl FnMut(EndpointPlan) -> Result<Opened>,
     ) -> Result<Self> {
         let mut parts = Vec::new();
@@ -134,7 +154,7 @@ impl Endpoints {
                 side,
                 role,
                 spec: spec.clone(),
-                token,
+                framing,
             };
             parts.push(Endpoint {
                 side,
@@ -145,9 +165,10 @@ impl Endpoints {
         Ok(Self {
             parts,
             before: None,
-            drops: Drops::of(spec, token),
+            drops: Drops::of(spec, framing),
             observe: spec.observe,
             profiler: None,
+            held: Vec::new(),
         })
     }
 
@@ -184,7 +205,10 @@ impl Endpoints {
         }
         for part in self.parts.iter_mut().filter(|part| part.side == side) {
             part.stage = match part.stage.take() {
-                Some(Stage::Opened(opened)) => Some(Stage::Running(opened.start()?)),
+                Some(Stage::Opened(opened)) => {
+                    self.held.push(opened.hold()?);
+                    Some(Stage::Running(opened.start()?))
+                }
                 other => other,
             };
         }
@@ -318,6 +342,12 @@ impl Endpoints {
             }
         }
     }
+}
+
+/// Data streams that came to a port of many tests, in order; of the transport under test, the other list is empty.
+pub(crate) struct Guests {
+    pub(crate) tcp: Vec<TcpStream>,
+    pub(crate) udp: Vec<UdpSocket>,
 }
 
 /// The order both ends open their sides in, so that neither waits for the other's second one.

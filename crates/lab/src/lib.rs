@@ -8,6 +8,7 @@ pub mod archive;
 pub mod client;
 pub mod context;
 mod describe;
+mod door;
 mod driver;
 mod endpoints;
 pub mod plan;

@@ -88,6 +88,15 @@ pub struct SequenceCount {
     pub foreign: PacketCount,
 }
 
+/// Datagrams of the warm-up that are numbered with the counted ones (iperf3's omit).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct Omitted {
+    /// Sender: datagrams sent before the counted time. Receiver: the highest number seen before it.
+    pub packets: PacketCount,
+    /// Receiver: numbers missing among those when the counted time began.
+    pub missing: PacketCount,
+}
+
 /// One reading of `TCP_INFO`. `None` means this kernel does not report the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TcpSample {
@@ -233,6 +242,13 @@ pub struct StreamReport {
     /// One-way delay variation against the fastest packet (RFC 5481 PDV; datagram receiver only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pdv: Option<Histogram>,
+    /// Interarrival jitter at the end (RFC 3550 §6.4.1), as iperf3 reports it, in nanoseconds
+    /// (datagram receiver of a test with iperf3 only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtp_jitter_ns: Option<u64>,
+    /// Datagrams of the warm-up that `sequence` counts too (test with iperf3 and a warm-up only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<Omitted>,
     /// The smallest one-way delay of each twentieth of the sending time, above the smallest of all,
     /// in nanoseconds; null where nothing arrived (datagram receiver of a test that ends by time).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -95,7 +95,7 @@ pub enum ProtocolError {
         hint: &'static str,
     },
     /// Nothing was heard for too long.
-    #[error("nothing was heard from the far end for {} s in state {state}: it is gone, its host or the path hangs, or it does not speak linerate's protocol", (.silence.as_secs_f64() * 10.0).round() / 10.0)]
+    #[error("nothing was heard from the far end for {} s in state {state}: it is gone, its host or the path hangs, or it does not speak this protocol", (.silence.as_secs_f64() * 10.0).round() / 10.0)]
     Silent {
         /// This end's state.
         state: &'static str,

@@ -17,6 +17,7 @@
 //! | over | `TestOver` | state 14, 16 | `TestOver` |
 
 use crate::error::ProtocolError;
+use crate::framing::{COOKIE_LEN, Framing};
 use crate::key::Credential;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec};
@@ -38,10 +39,24 @@ pub trait PeerKind: Sync {
     fn summary(&self) -> &'static str;
     /// The TCP port of the control connection when an address names none.
     fn default_port(&self) -> u16;
+    /// How many tests one control connection carries.
+    fn tests(&self) -> Tests;
+    /// What the protocol cannot tell about a test's far end, for the notes of a run and the reference
+    /// table; each a part of a sentence. Empty if it tells everything.
+    fn blind_spots(&self) -> &'static [&'static str];
     /// The end that asks for tests, on a connection that has just been opened.
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
     /// The end that is asked, on a connection that has just been accepted.
     fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session>;
+}
+
+/// How many tests a control connection carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tests {
+    /// Any number, one after the other.
+    Many,
+    /// One; then both ends close it.
+    One,
 }
 
 /// One end of one control connection. Does no I/O and reads no clock.
@@ -59,6 +74,7 @@ pub trait Session: fmt::Debug + Send {
 
 /// TCP or UDP ports that the server waits on, per side that the *server* plays on them: `Receiver` for
 /// forward traffic, `Sender` for reverse, both for duplex. One port for all streams, or one per stream.
+/// No entry at all: every stream goes to the port of the control connection.
 pub type StreamPorts = Vec<(Side, Vec<u16>)>;
 
 /// What the driver tells its session.
@@ -73,7 +89,8 @@ pub enum Input<'a> {
     Timeout,
     /// Client, when no test is under way: the next test.
     Begin(Box<TestSpec>),
-    /// Server, in answer to [`Action::Prepare`]: it waits for data streams on these ports; each stream must show `token`.
+    /// Server, in answer to [`Action::Prepare`]: it waits for data streams on these ports; each stream must
+    /// show `token`, or what the framing in that action says.
     Prepared {
         /// Where the client connects to.
         ports: StreamPorts,
@@ -89,7 +106,7 @@ pub enum Input<'a> {
     },
     /// Either end: all data streams of the test are connected at this end.
     Connected,
-    /// Server, while traffic flows: what its end has counted so far. About once per interval.
+    /// Either end, while traffic flows: what its end has counted so far. About once per interval.
     Progress(Progress),
     /// The end that sends: its senders have stopped; datagrams or transactions sent per stream, in stream
     /// order (zero each for a TCP byte stream). One entry per stream of the specification.
@@ -146,14 +163,20 @@ pub enum Action {
     /// Either end, once: the far end is what it should be. A client may now say [`Input::Begin`].
     PeerHello(Box<PeerHello>),
     /// Server: make ready for this (valid) test and answer [`Input::Prepared`] or [`Input::Refused`].
-    Prepare(Box<TestSpec>),
+    Prepare {
+        /// The test.
+        spec: Box<TestSpec>,
+        /// How its streams begin, if the client has said so: they then come to the port of the control
+        /// connection. `None`: the driver chooses ports and a token.
+        framing: Option<Framing>,
+    },
     /// Client: the server waits; open the data streams and answer [`Input::Connected`]. The server's
     /// driver expects them from its own [`Input::Prepared`] on.
     OpenStreams {
         /// Ports at the server, by the side the server plays on them.
         ports: StreamPorts,
-        /// What each data stream begins with.
-        token: u32,
+        /// What each data stream begins with and carries.
+        framing: Framing,
     },
     /// Either end that receives: start receiving now, before the next action. Comes before
     /// [`Action::StartSenders`] where an end does both, and before the far end is told to send.
@@ -168,7 +191,8 @@ pub enum Action {
     /// The end that receives: the far senders have stopped, having sent this much per stream. Take what is
     /// still under way, then say [`Input::Reports`].
     PeerFinished {
-        /// Datagrams or transactions per stream, in stream order, warm-up included; zero for a TCP byte stream.
+        /// Datagrams or transactions per stream, in stream order, warm-up included; zero for a TCP byte
+        /// stream. Empty if the protocol does not tell in time: then only silence ends the receivers.
         sent: Vec<PacketCount>,
     },
     /// Client: what the server's endpoints saw.
@@ -194,6 +218,8 @@ pub enum Action {
     },
     /// Either end: both ends have dropped the aborted test; the next one may begin.
     TestAborted,
+    /// Either end: this end has nothing more to write; close its half of the control connection.
+    HalfClose,
     /// Either end, last of all: nothing more will come. Stop what still runs, write what was to be sent, close.
     Closed,
 }
@@ -336,6 +362,8 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// The key to show, and to see that the server has it; `None` shows none.
     pub credential: Option<Credential>,
+    /// Random bytes of this session, for protocols whose clients name themselves.
+    pub random: [u8; COOKIE_LEN - 1],
 }
 
 /// What a server session is made of.

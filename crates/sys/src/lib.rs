@@ -20,6 +20,7 @@ pub mod packet;
 pub mod perf;
 pub mod process;
 pub mod random;
+pub mod shared;
 pub mod sockopt;
 pub mod tcp;
 pub mod tcp_info;

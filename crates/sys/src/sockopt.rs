@@ -118,6 +118,18 @@ pub fn set_udp_gro<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
 }
 
+/// Bytes written to a TCP socket that its far end has not acknowledged (`SIOCOUTQ`).
+pub fn unacknowledged<Fd: AsFd>(socket: Fd) -> io::Result<u64> {
+    // SAFETY: this opcode writes one int, as the type says.
+    let call = unsafe { rustix::ioctl::Getter::<OUTQ, libc::c_int>::new() };
+    // SAFETY: the call is the getter made just above, and `socket` is an open descriptor.
+    let bytes = unsafe { rustix::ioctl::ioctl(socket, call) }?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
+/// `linux/sockios.h`: the same number as `TIOCOUTQ`.
+const OUTQ: rustix::ioctl::Opcode = 0x5411;
+
 /// Attaches the count of datagrams dropped at this socket to each received one (`SO_RXQ_OVFL`).
 pub fn set_overflow_count<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     set(

@@ -36,8 +36,9 @@ pub fn listen(local: SocketAddr, choice: &SocketChoice) -> io::Result<TcpListene
     Ok(TcpListener::from(socket))
 }
 
-/// Applies buffers and congestion control to a TCP socket.
-fn apply<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
+/// Applies buffers and congestion control to a TCP socket. On an open connection the window scale
+/// has been agreed already.
+pub fn apply<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
     apply_buffers(&socket, choice)?;
     if let Some(name) = &choice.congestion_control {
         sockopt::set_congestion_control(&socket, name)

@@ -32,7 +32,12 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
         .iter()
         .filter_map(|(_, times)| times.busy_ratio())
         .collect();
-    let busiest = report.streams.iter().max_by_key(|stream| stream.thread_cpu);
+    let busiest = report
+        .streams
+        .iter()
+        .max_by_key(|stream| stream.thread_cpu)
+        // A thread that ran took some; none was told by a far end that does not say.
+        .filter(|stream| !stream.thread_cpu.is_zero());
     let moved = Moved::of(ends, report);
     CpuSide {
         host_ratio: host.and_then(Times::busy_ratio),

@@ -61,6 +61,38 @@ fn a_far_end_that_is_something_else() {
 }
 
 #[test]
+fn an_iperf3_that_is_none_or_lies() {
+    let place = Place::new();
+    let params = "127.0.0.1";
+    let cases: [(&[u8], &[&str]); 6] = [
+        (
+            b"HTTP/1.1 400\r\n",
+            &[params, "not how an iperf3 server begins"],
+        ),
+        (b"\xff", &["busy", "try again later"]),
+        (b"\xfe\0\0\0\x8e\0\0\0\0", &["a user and a password"]),
+        (b"\x09\x02", &["TEST_RUNNING", "no place there"]),
+        (b"\x09\xfe\0\0\0\x1b\0\0\0\0", &["--server-bitrate-limit"]),
+        (b"\x09\x0b", &["stopped by its user"]),
+    ];
+    for (words, parts) in cases {
+        let host = format!("iperf3://{}", says(words));
+        let ended = place.run(&["tcp", &host, "-t", "1s"]);
+        assert!(matches!(ended.code, Some(2 | 5)), "{ended:?}");
+        for part in parts {
+            assert!(ended.err.contains(part), "{part}: {ended:?}");
+        }
+    }
+    let silent = format!("iperf3://{}", says(b""));
+    let ended = place.run(&["udp", &silent, "--rate", "1M", "--timeout", "300ms"]);
+    ended.failed(5, &["nothing was heard", "is gone"]);
+    let ended = place.run(&["latency", "iperf3://127.0.0.1:1"]);
+    ended.failed(5, &["iperf3 -s"]);
+    let ended = place.run(&["tcp", "iperf9://127.0.0.1"]);
+    ended.failed(2, &["iperf3://", "linerate serve"]);
+}
+
+#[test]
 fn a_far_end_that_says_nothing() {
     let place = Place::new();
     let ended = place.run(&["tcp", &says(b""), "--timeout", "300ms"]);

@@ -298,6 +298,10 @@ impl StreamPath for MemoryStream {
         Ok(())
     }
 
+    fn unacknowledged(&self) -> Option<u64> {
+        None
+    }
+
     fn info(&mut self, _at_ns: u64) -> Option<TcpSample> {
         None
     }

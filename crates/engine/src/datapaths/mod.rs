@@ -189,6 +189,8 @@ pub trait StreamPath: Send {
     fn limit_write(&mut self, limit: Duration);
     /// Says that no more will be written.
     fn shutdown(&mut self) -> Result<(), Failure>;
+    /// Bytes that were written and not acknowledged; `None` if the transport does not say.
+    fn unacknowledged(&self) -> Option<u64>;
     /// What the transport knows about the connection; `None` if it knows nothing.
     fn info(&mut self, at_ns: u64) -> Option<TcpSample>;
     /// Sizes of the buffers.

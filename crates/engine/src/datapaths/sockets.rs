@@ -383,6 +383,10 @@ impl StreamPath for StreamSocket {
         closed.map_err(|error| Failure::from_io("shutdown", &error))
     }
 
+    fn unacknowledged(&self) -> Option<u64> {
+        sockopt::unacknowledged(&self.socket).ok()
+    }
+
     fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
         tcp_info::read(&self.socket, at_ns).ok()
     }

@@ -1,20 +1,24 @@
 //! Opening the sockets of one direction of a test, and making sure who is at the other end.
 //!
-//! The client connects to one port per stream. TCP: the connection starts with [`tcp::Opening`],
-//! which is not counted. UDP: hello datagrams, see [`udp`]. In both the server takes only the
+//! The client connects to one port per stream, or every stream to one. TCP: the connection starts with
+//! an opening, which is not counted. UDP: hello datagrams, see [`udp`]. In both the server takes only the
 //! address that asked for the test, with the token agreed over the control connection.
 
+pub mod iperf3;
 mod tcp;
 mod udp;
 
 use crate::datapaths::{self, DatapathKind, PathSetup};
 use crate::error::EngineError;
-use crate::plan::{EndpointPlan, check};
+use crate::plan::{EndpointPlan, Role, check};
 use crate::running::Lane;
 use crate::workloads::{self, Kit, Path, WorkloadKind};
 use linerate_model::spec::Transport;
+use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +27,9 @@ pub struct Opened {
     plan: EndpointPlan,
     sockets: Sockets,
 }
+
+/// Data sockets that stay open as long as this lives.
+pub struct Held(#[expect(dead_code, reason = "only its end matters")] Vec<OwnedFd>);
 
 /// The data sockets, by stream.
 enum Sockets {
@@ -38,7 +45,7 @@ impl Opened {
     /// The server's end: binds one ephemeral port per stream on `local` (its port is ignored, its
     /// scope is not).
     pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
-        check(&plan.spec)?;
+        check(&plan.spec, &plan.framing)?;
         let local = canonical(local, 0);
         let sockets = match plan.spec.transport {
             Transport::Tcp => Sockets::Listening(tcp::listen(&plan, local)?),
@@ -49,7 +56,7 @@ impl Opened {
 
     /// The ports bound by [`listen`](Self::listen), by stream.
     pub fn ports(&self) -> Vec<u16> {
-        let port = |address: std::io::Result<SocketAddr>| address.map_or(0, |a| a.port());
+        let port = |address: io::Result<SocketAddr>| address.map_or(0, |a| a.port());
         match &self.sockets {
             Sockets::Listening(all) => all.iter().map(|s| port(s.local_addr())).collect(),
             Sockets::Tcp(all) => all.iter().map(|s| port(s.local_addr())).collect(),
@@ -57,8 +64,8 @@ impl Opened {
         }
     }
 
-    /// The client's end: connects to `ports` of `remote` (whose own port is ignored), and shows
-    /// the token. Returns when the server has taken all UDP streams; TCP streams may still wait to
+    /// The client's end: connects to `ports` of `remote`, one per stream or one for all (none: the
+    /// port of `remote`), and shows the token. Returns when the server has taken all UDP streams; TCP streams may still wait to
     /// be accepted.
     pub fn connect(
         plan: EndpointPlan,
@@ -66,11 +73,19 @@ impl Opened {
         ports: &[u16],
         timeout: Duration,
     ) -> Result<Self, EngineError> {
-        check(&plan.spec)?;
-        if ports.len() != usize::from(plan.spec.streams) {
+        check(&plan.spec, &plan.framing)?;
+        let streams = usize::from(plan.spec.streams);
+        let only = match ports {
+            [] => Some(remote.port()),
+            [only] => Some(*only),
+            _ => None,
+        };
+        let same = only.map_or_else(Vec::new, |port| vec![port; streams]);
+        let ports = if same.is_empty() { ports } else { &same };
+        if ports.len() != streams {
             return Err(EngineError::PortCount {
                 ports: ports.len(),
-                streams: usize::from(plan.spec.streams),
+                streams,
             });
         }
         let remotes: Vec<_> = ports.iter().map(|port| canonical(remote, *port)).collect();
@@ -94,6 +109,45 @@ impl Opened {
             Sockets::Udp(sockets) => udp::welcome(&self.plan, sockets, from, timeout),
             Sockets::Tcp(_) => Ok(()),
         }
+    }
+
+    /// The server's end with TCP streams that have come to a port of many tests and shown what they must.
+    pub fn with_tcp(plan: EndpointPlan, streams: Vec<TcpStream>) -> Result<Self, EngineError> {
+        check(&plan.spec, &plan.framing)?;
+        for stream in &streams {
+            let applied = stream
+                .set_nonblocking(false)
+                .and_then(|()| linerate_sys::tcp::apply(stream, &plan.spec.socket));
+            applied.map_err(|error| EngineError::io("set up", &"a data connection", error))?;
+        }
+        let sockets = Sockets::Tcp(streams);
+        Ok(Self { plan, sockets })
+    }
+
+    /// The server's end with connected UDP sockets whose handshake is over.
+    pub fn with_udp(plan: EndpointPlan, sockets: Vec<UdpSocket>) -> Result<Self, EngineError> {
+        check(&plan.spec, &plan.framing)?;
+        for socket in &sockets {
+            linerate_sys::tcp::apply_buffers(socket, &plan.spec.socket)
+                .map_err(|error| EngineError::io("set up", &"a data socket", error))?;
+        }
+        let sockets = Sockets::Udp(sockets);
+        Ok(Self { plan, sockets })
+    }
+
+    /// What keeps the data sockets open beyond their traffic, for a client whose server must not see them
+    /// close before the test is over. Nothing if the protocol does not ask for it.
+    pub fn hold(&self) -> Result<Held, EngineError> {
+        let failed = |error| EngineError::io("keep open", &"a data socket", error);
+        if self.plan.role == Role::Server || !matches!(self.plan.framing, Framing::Iperf3 { .. }) {
+            return Ok(Held(Vec::new()));
+        }
+        let held: io::Result<Vec<OwnedFd>> = match &self.sockets {
+            Sockets::Listening(_) => Ok(Vec::new()),
+            Sockets::Tcp(all) => all.iter().map(|s| s.as_fd().try_clone_to_owned()).collect(),
+            Sockets::Udp(all) => all.iter().map(|s| s.as_fd().try_clone_to_owned()).collect(),
+        };
+        Ok(Held(held.map_err(failed)?))
     }
 
     pub(crate) const fn plan(&self) -> &EndpointPlan {

@@ -3,6 +3,7 @@
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
 use linerate_model::{Clock, MonoInstant};
+use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::{sockopt, tcp};
 use std::io::{Read, Write};
@@ -10,21 +11,21 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// What a data connection starts with, client to server: token (4 bytes) and stream index (2), big-endian.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Opening {
-    token: u32,
-    stream: u16,
-}
+/// What a data connection starts with, client to server. Native: token (4 bytes) and stream index (2),
+/// big-endian. iperf3: the cookie, the same for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Opening(Vec<u8>);
 
 impl Opening {
-    const LEN: usize = 6;
-
-    fn to_bytes(self) -> [u8; Self::LEN] {
-        let mut bytes = [0; Self::LEN];
-        bytes[..4].copy_from_slice(&self.token.to_be_bytes());
-        bytes[4..].copy_from_slice(&self.stream.to_be_bytes());
-        bytes
+    fn new(framing: &Framing, stream: u16) -> Self {
+        Self(match framing {
+            Framing::Iperf3 { cookie, .. } => cookie.as_bytes().to_vec(),
+            Framing::Native { token } => [
+                token.to_be_bytes().as_slice(),
+                stream.to_be_bytes().as_slice(),
+            ]
+            .concat(),
+        })
     }
 }
 
@@ -51,13 +52,10 @@ pub(super) fn connect(
         .zip(remotes)
         .map(|(stream, remote)| {
             let left = deadline.saturating_since(MonoClock.now());
-            let opening = Opening {
-                token: plan.token,
-                stream,
-            };
+            let opening = Opening::new(&plan.framing, stream);
             let open = tcp::connect(*remote, &plan.spec.socket, left).and_then(|mut socket| {
                 socket.set_write_timeout(Some(left.max(Duration::from_millis(1))))?;
-                socket.write_all(&opening.to_bytes())?;
+                socket.write_all(&opening.0)?;
                 Ok(socket)
             });
             open.map_err(|error| EngineError::io("connect data to", &remote, error))
@@ -73,11 +71,8 @@ pub(super) fn accept(
 ) -> Result<Vec<TcpStream>, EngineError> {
     let deadline = MonoClock.now().after(timeout);
     let accept = |(stream, listener)| {
-        let opening = Opening {
-            token: plan.token,
-            stream,
-        };
-        accept_one(listener, opening, from, deadline)?.ok_or_else(|| EngineError::NoPeer {
+        let opening = Opening::new(&plan.framing, stream);
+        accept_one(listener, &opening, from, deadline)?.ok_or_else(|| EngineError::NoPeer {
             stream: usize::from(stream),
             what: "data connection",
             from,
@@ -90,7 +85,7 @@ pub(super) fn accept(
 /// The first connection from `from` that starts with `opening`; all others are closed.
 fn accept_one(
     listener: &TcpListener,
-    opening: Opening,
+    opening: &Opening,
     from: IpAddr,
     deadline: MonoInstant,
 ) -> Result<Option<TcpStream>, EngineError> {
@@ -115,11 +110,11 @@ fn accept_one(
 }
 
 /// Whether the connection starts with `opening`.
-fn shows(mut socket: &TcpStream, opening: Opening, limit: Duration) -> bool {
-    let mut bytes = [0; Opening::LEN];
+fn shows(mut socket: &TcpStream, opening: &Opening, limit: Duration) -> bool {
+    let mut bytes = vec![0; opening.0.len()];
     let read = socket
         .set_nonblocking(false)
         .and_then(|()| sockopt::set_receive_timeout(socket, limit.min(OPENING_LIMIT)))
         .and_then(|()| socket.read_exact(&mut bytes));
-    read.is_ok() && bytes == opening.to_bytes()
+    read.is_ok() && bytes == opening.0
 }

@@ -1,25 +1,26 @@
 use super::*;
 use linerate_model::spec::{Pace, Side, TestSpec};
 use linerate_model::units::ByteCount;
+use linerate_peers::Framing;
 use std::io::Write;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-fn plan(role: crate::Role, spec: &TestSpec) -> EndpointPlan {
+fn plan(role: Role, spec: &TestSpec) -> EndpointPlan {
     EndpointPlan {
         side: match role {
-            crate::Role::Client => Side::Sender,
-            crate::Role::Server => Side::Receiver,
+            Role::Client => Side::Sender,
+            Role::Server => Side::Receiver,
         },
         role,
         spec: spec.clone(),
-        token: 0xfeed_beef,
+        framing: Framing::Native { token: 0xfeed_beef },
     }
 }
 
 fn server(spec: &TestSpec) -> Opened {
     let local = "127.0.0.1:0".parse().unwrap();
-    Opened::listen(plan(crate::Role::Server, spec), local).unwrap()
+    Opened::listen(plan(Role::Server, spec), local).unwrap()
 }
 
 #[test]
@@ -30,7 +31,7 @@ fn strangers_on_a_tcp_port_are_sent_away() {
     let mut stranger = TcpStream::connect(("127.0.0.1", ports[0])).unwrap();
     stranger.write_all(&[0; 6]).unwrap();
     let remote = "127.0.0.1:0".parse().unwrap();
-    let client = Opened::connect(plan(crate::Role::Client, &spec), remote, &ports, LIMIT).unwrap();
+    let client = Opened::connect(plan(Role::Client, &spec), remote, &ports, LIMIT).unwrap();
     server.await_peer([127, 0, 0, 1].into(), LIMIT).unwrap();
     let (Sockets::Tcp(taken), Sockets::Tcp(own)) = (&server.sockets, &client.sockets) else {
         unreachable!()
@@ -43,13 +44,8 @@ fn another_address_than_the_control_peers_is_not_taken() {
     let spec = TestSpec::tcp_bulk();
     let mut server = server(&spec);
     let remote = "127.0.0.1:0".parse().unwrap();
-    let _client = Opened::connect(
-        plan(crate::Role::Client, &spec),
-        remote,
-        &server.ports(),
-        LIMIT,
-    )
-    .unwrap();
+    let _client =
+        Opened::connect(plan(Role::Client, &spec), remote, &server.ports(), LIMIT).unwrap();
     let error = server.await_peer([192, 0, 2, 1].into(), Duration::from_millis(50));
     assert!(
         matches!(error, Err(EngineError::NoPeer { stream: 0, .. })),
@@ -63,11 +59,11 @@ fn a_hello_without_the_token_gets_no_answer() {
     let mut server = server(&spec);
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.connect(("127.0.0.1", server.ports()[0])).unwrap();
-    let mut other = plan(crate::Role::Client, &spec);
-    other.token = 1;
+    let mut other = plan(Role::Client, &spec);
+    other.framing = Framing::Native { token: 1 };
     let mut hello = [0; crate::wire::HEADER_LEN];
     let header = crate::wire::Header {
-        token: other.token,
+        token: 1,
         stream: 0,
         kind: crate::wire::Kind::Hello,
         sequence: 0,
@@ -95,7 +91,7 @@ fn every_stream_meets_its_own_port() {
     let mut server = server(&spec);
     let ports = server.ports();
     let remote = "127.0.0.1:0".parse().unwrap();
-    let client_plan = plan(crate::Role::Client, &spec);
+    let client_plan = plan(Role::Client, &spec);
     let client = std::thread::spawn(move || {
         Opened::connect(client_plan, remote, &ports, LIMIT)
             .unwrap()
@@ -119,7 +115,7 @@ fn nobody_there_is_an_error_in_bounded_time() {
     let port = hole.local_addr().unwrap().port();
     let remote = "127.0.0.1:0".parse().unwrap();
     let limit = Duration::from_millis(120);
-    let error = Opened::connect(plan(crate::Role::Client, &spec), remote, &[port], limit);
+    let error = Opened::connect(plan(Role::Client, &spec), remote, &[port], limit);
     let text = error.err().unwrap().to_string();
     assert!(text.contains("firewall"), "{text}");
 }
@@ -127,7 +123,7 @@ fn nobody_there_is_an_error_in_bounded_time() {
 #[test]
 fn a_wrong_number_of_ports_is_refused() {
     let remote = "127.0.0.1:0".parse().unwrap();
-    let plan = plan(crate::Role::Client, &TestSpec::tcp_bulk());
+    let plan = plan(Role::Client, &TestSpec::tcp_bulk());
     let error = Opened::connect(plan, remote, &[1, 2], LIMIT);
     assert!(matches!(
         error,

@@ -14,6 +14,7 @@ use crate::error::EngineError;
 use crate::plan::EndpointPlan;
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use linerate_model::{Clock, MonoInstant};
+use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::tcp::{apply_buffers, wait_readable};
 use std::io;
@@ -41,10 +42,10 @@ fn open(plan: &EndpointPlan, local: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// The datagram of the handshake with this meaning.
-fn datagram(plan: &EndpointPlan, stream: u8, kind: Kind) -> [u8; HEADER_LEN] {
+fn datagram(token: u32, stream: u8, kind: Kind) -> [u8; HEADER_LEN] {
     let mut bytes = [0; HEADER_LEN];
     let header = Header {
-        token: plan.token,
+        token,
         stream,
         kind,
         sequence: 0,
@@ -55,9 +56,9 @@ fn datagram(plan: &EndpointPlan, stream: u8, kind: Kind) -> [u8; HEADER_LEN] {
 }
 
 /// The meaning of a datagram of this stream's handshake.
-fn meaning(plan: &EndpointPlan, stream: u8, bytes: &[u8]) -> Option<Kind> {
+fn meaning(token: u32, stream: u8, bytes: &[u8]) -> Option<Kind> {
     let header = Header::read(bytes)?;
-    (header.token == plan.token && header.stream == stream).then_some(header.kind)
+    (header.token == token && header.stream == stream).then_some(header.kind)
 }
 
 pub(super) fn connect(
@@ -76,12 +77,19 @@ pub(super) fn connect(
             };
             let socket = open(plan, SocketAddr::new(any, 0)).map_err(failed)?;
             socket.connect(remote).map_err(failed)?;
-            if greet(plan, stream, &socket, deadline).map_err(failed)? {
+            let greeted = match plan.framing {
+                Framing::Iperf3 { .. } => super::iperf3::greet(&socket, deadline),
+                Framing::Native { token } => greet(token, stream, &socket, deadline),
+            };
+            if greeted.map_err(failed)? {
                 return Ok(socket);
             }
             Err(EngineError::NoPeer {
                 stream: usize::from(stream),
-                what: "answer to UDP hellos",
+                what: match plan.framing {
+                    Framing::Iperf3 { .. } => "answer to the UDP request",
+                    Framing::Native { .. } => "answer to UDP hellos",
+                },
                 from: remote.ip(),
                 waited: timeout,
             })
@@ -90,13 +98,8 @@ pub(super) fn connect(
 }
 
 /// Says hello until the server answers; whether it did before `deadline`.
-fn greet(
-    plan: &EndpointPlan,
-    stream: u8,
-    socket: &UdpSocket,
-    deadline: MonoInstant,
-) -> io::Result<bool> {
-    let hello = datagram(plan, stream, Kind::Hello);
+fn greet(token: u32, stream: u8, socket: &UdpSocket, deadline: MonoInstant) -> io::Result<bool> {
+    let hello = datagram(token, stream, Kind::Hello);
     let mut again = MonoClock.now();
     loop {
         let now = MonoClock.now();
@@ -116,8 +119,8 @@ fn greet(
         let mut bytes = [0; HEADER_LEN];
         let length = socket.recv(&mut bytes).unwrap_or(0);
         // Traffic of this stream is as good an answer as the ack.
-        if meaning(plan, stream, &bytes[..length]).is_some() {
-            drop(socket.send(&datagram(plan, stream, Kind::HelloDone)));
+        if meaning(token, stream, &bytes[..length]).is_some() {
+            drop(socket.send(&datagram(token, stream, Kind::HelloDone)));
             return Ok(true);
         }
     }
@@ -147,6 +150,9 @@ pub(super) fn welcome(
     from: IpAddr,
     timeout: Duration,
 ) -> Result<(), EngineError> {
+    let Framing::Native { token } = plan.framing else {
+        return Err(EngineError::NotConnected { stream: 0 });
+    };
     let deadline = MonoClock.now().after(timeout);
     let failed = |error| EngineError::io("take UDP hellos on", &"a data port", error);
     let mut guests = vec![Guest::Awaited; sockets.len()];
@@ -168,14 +174,14 @@ pub(super) fn welcome(
         for (index, (socket, ready)) in (0_u8..).zip(sockets.iter().zip(readable)) {
             if ready {
                 let guest = &mut guests[usize::from(index)];
-                *guest = meet(plan, index, socket, from, *guest);
+                *guest = meet(token, index, socket, from, *guest);
             }
         }
     }
 }
 
 /// Reads one datagram and answers it if it is the awaited client's hello.
-fn meet(plan: &EndpointPlan, stream: u8, socket: &UdpSocket, from: IpAddr, guest: Guest) -> Guest {
+fn meet(token: u32, stream: u8, socket: &UdpSocket, from: IpAddr, guest: Guest) -> Guest {
     let mut bytes = [0; HEADER_LEN];
     let Ok((length, address)) = socket.recv_from(&mut bytes) else {
         return guest;
@@ -183,9 +189,9 @@ fn meet(plan: &EndpointPlan, stream: u8, socket: &UdpSocket, from: IpAddr, guest
     if address.ip().to_canonical() != from {
         return guest;
     }
-    match meaning(plan, stream, &bytes[..length]) {
+    match meaning(token, stream, &bytes[..length]) {
         Some(Kind::Hello) if socket.connect(address).is_ok() => {
-            drop(socket.send(&datagram(plan, stream, Kind::HelloAck)));
+            drop(socket.send(&datagram(token, stream, Kind::HelloAck)));
             Guest::Answered {
                 last: MonoClock.now(),
             }

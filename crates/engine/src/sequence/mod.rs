@@ -83,11 +83,6 @@ impl Tracker {
         }
     }
 
-    /// Distinct datagrams so far.
-    pub const fn received(&self) -> u64 {
-        self.received
-    }
-
     /// One more than the highest number so far; zero before the first.
     pub const fn next_expected(&self) -> u64 {
         if self.received == 0 {
@@ -95,6 +90,11 @@ impl Tracker {
         } else {
             self.next_expected
         }
+    }
+
+    /// Distinct datagrams so far.
+    pub const fn received(&self) -> u64 {
+        self.received
     }
 
     /// Counts the datagram with the 48-bit number `wire`.

@@ -15,6 +15,7 @@ use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{StreamReport, TcpSample};
 use linerate_model::spec::{Observe, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
+use linerate_peers::Framing;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ impl WorkloadKind for Bulk {
         "A TCP byte stream, one way, as fast as it goes or at an intended load."
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, _: &Framing) -> Result<(), EngineError> {
         if spec.transport != Transport::Tcp {
             let why = "it needs TCP; UDP carries datagrams and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -132,10 +133,11 @@ impl Stream {
             self.troubles.success();
         }
         let Some(tally) = &mut self.tally else { return };
-        let rolled = if now >= tally.start() {
-            tally.count(now, bytes as u64, 0)
-        } else {
-            false
+        // Time in which nothing moved does not lengthen the active one.
+        let rolled = match bytes {
+            _ if now < tally.start() => false,
+            0 => tally.roll(now),
+            _ => tally.count(now, bytes as u64, 0),
         };
         if rolled {
             self.sample(now);
@@ -195,7 +197,18 @@ struct Sender {
     pending: usize,
     /// End of the rest after a write.
     rest: MonoInstant,
+    /// When all was given to the system.
+    ended: Option<MonoInstant>,
+    /// Bytes that the system took, warm-up included.
+    written: u64,
 }
+
+/// How long an end that only the control connection tells waits for its bytes to be acknowledged: what is
+/// not, its far end does not count. Far below the time that far ends wait for the test's end (40 s).
+const DELIVERY: Duration = Duration::from_secs(5);
+
+/// Pause between two looks at what is not acknowledged.
+const LOOK: Duration = Duration::from_millis(2);
 
 impl Sender {
     fn new(stream: Stream) -> Self {
@@ -211,6 +224,8 @@ impl Sender {
             chunk,
             pending: 0,
             rest: MonoInstant::default(),
+            ended: None,
+            written: 0,
             stream,
         }
     }
@@ -242,6 +257,47 @@ impl Sender {
     /// At `instant`, or at the end if that is sooner.
     fn until(&self, instant: MonoInstant) -> Step {
         Step::Until(self.limit.end().map_or(instant, |e| e.min(instant)))
+    }
+
+    /// All is given to the system. Where the end of the stream tells the far end nothing, its bytes are
+    /// waited for.
+    fn deliver(&mut self, now: MonoInstant) -> Step {
+        let ended = *self.ended.get_or_insert(now);
+        let is_late = now.saturating_since(ended) >= DELIVERY;
+        let rest = self.rest_of_block();
+        if rest > 0 && self.stream.plan.stays_open() && !is_late {
+            return self.complete(rest);
+        }
+        let left = self.stream.path.unacknowledged().unwrap_or(0);
+        if is_late || left == 0 || !self.stream.plan.stays_open() {
+            return Step::Done;
+        }
+        Step::Until(now.after(LOOK))
+    }
+
+    /// What the last block lacks, where time ends the test and not a number of bytes.
+    fn rest_of_block(&self) -> usize {
+        let block = self.stream.plan.payload as u64;
+        let begun = self.written % block.max(1);
+        if begun == 0 || self.limit.end().is_none() {
+            return 0;
+        }
+        usize::try_from(block - begun).unwrap_or(0)
+    }
+
+    /// Writes the rest of the last block: iperf3 from 3.16 on counts whole blocks only.
+    fn complete(&mut self, rest: usize) -> Step {
+        let part = &self.data.bytes()[..rest.min(self.chunk)];
+        let written = self.stream.path.write(part);
+        let now = self.stream.clock.now();
+        match written {
+            Ok(written) => {
+                self.written += written as u64;
+                self.stream.moved(now, written);
+                Step::Again
+            }
+            Err(failure) => self.stream.failed(failure, now),
+        }
     }
 
     /// Near the end a blocked write must not outlast it.
@@ -276,7 +332,7 @@ impl Work for Sender {
 
     fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
         if self.limit.is_over(now) {
-            return Step::Done;
+            return self.deliver(now);
         }
         let length = match self.due(now) {
             Ok(length) => length,
@@ -289,6 +345,7 @@ impl Work for Sender {
         match self.stream.path.write(&self.data.bytes()[..length]) {
             Ok(written) => {
                 self.pending = length - written;
+                self.written += written as u64;
                 let after = self.stream.clock.now();
                 self.stream.moved(after, written);
                 if self.pending == 0
@@ -309,11 +366,14 @@ impl Work for Sender {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if let Err(failure) = self.stream.path.shutdown() {
+        if !self.stream.plan.stays_open()
+            && let Err(failure) = self.stream.path.shutdown()
+        {
             self.stream.troubles.count(failure, now);
         }
         let counted = self.stream.start.after(self.stream.plan.warm_up);
-        let mut report = self.stream.report(now, now.saturating_since(counted));
+        let ended = self.ended.unwrap_or(now);
+        let mut report = self.stream.report(now, ended.saturating_since(counted));
         report.lateness = self.lateness;
         report
     }

@@ -12,6 +12,7 @@ use crate::tally::StreamProgress;
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Side, TestSpec};
 use linerate_model::{Clock, MonoInstant};
+use linerate_peers::Framing;
 use std::sync::Arc;
 
 /// Every workload. A new one: its file, its `mod` line above, its entry here.
@@ -33,7 +34,7 @@ pub trait WorkloadKind: Sync {
     /// One sentence for help and the reference table.
     fn summary(&self) -> &'static str;
     /// Refuses a test that this workload cannot be, before anything is opened.
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
+    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError>;
     /// How many datagrams one call should move at this side.
     fn calls(&self, side: Side, plan: &StreamPlan) -> Calls;
     /// Whether its TCP streams hold small writes back.

@@ -4,6 +4,7 @@ use super::*;
 use crate::{EndpointPlan, Opened, Role, Running, check, datapaths};
 use linerate_model::spec::{DatapathChoice, Pace, SocketChoice, Stop, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_peers::Framing;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -13,7 +14,7 @@ fn plan(spec: &TestSpec, role: Role, side: Side) -> EndpointPlan {
         side,
         role,
         spec: spec.clone(),
-        token: 77,
+        framing: Framing::Native { token: 77 },
     }
 }
 
@@ -358,6 +359,8 @@ fn a_missing_core_is_an_error_that_names_it() {
 fn too_small_a_datagram_names_the_least_size() {
     let mut spec = datagrams(1);
     spec.payload_bytes = ByteCount::new(17);
-    let error = check(&spec).unwrap_err().to_string();
+    let error = check(&spec, &Framing::Native { token: 1 })
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("18"), "{error}");
 }

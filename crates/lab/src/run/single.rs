@@ -21,6 +21,7 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
         hosts: client.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;
+    recorder.run_mut().notes.extend(client.blind_spots());
     measure(context, &mut recorder, &mut client, spec, None)?;
     recorder.finish(context)
 }

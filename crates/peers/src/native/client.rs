@@ -4,6 +4,7 @@ use super::link::text;
 use super::message::{Hello, Message, Prepare, Proof, Ready, Role, Welcome};
 use super::state::{Core, State, Test};
 use crate::error::{ProtocolError, clean};
+use crate::framing::Framing;
 use crate::key::{Credential, Nonces, Prover, SIZE};
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session};
 use linerate_model::MonoInstant;
@@ -71,6 +72,8 @@ impl Client {
             {
                 Ok(())
             }
+            // The server counts what both ends look at.
+            Input::Progress(_) => Ok(()),
             Input::Connected if state == State::Connecting => self.connected_here(now),
             Input::Finished { sent } => self.core.finished_here(now, sent),
             Input::Reports(_) if state == State::Running => self.reported_here(now),
@@ -216,7 +219,7 @@ impl Client {
         super::check_ports(&body.ports, theirs, self.core.test.streams)?;
         self.core.link.act(Action::OpenStreams {
             ports: body.ports,
-            token: body.token,
+            framing: Framing::Native { token: body.token },
         });
         self.step(now, State::Connecting);
         Ok(())

@@ -38,7 +38,7 @@ const SIGNS: &[Sign] = &[
         from: Role::Server,
         begins: &[b"\x09", b"\xff"],
         protocol: "iperf3 (its server)",
-        remedy: "start `linerate serve` there, or measure with iperf3",
+        remedy: "start `linerate serve` there, or measure it as it is with iperf3://HOST",
     },
     Sign {
         from: Role::Client,
@@ -80,9 +80,10 @@ pub(super) fn identify(from: Role, bytes: &[u8], state: &'static str) -> Protoco
         .find(|sign| sign.from == from && sign.begins.iter().any(|begin| bytes.starts_with(begin)));
     let (protocol, remedy) = match sign {
         Some(sign) => (sign.protocol, sign.remedy),
-        None if from == Role::Client && is_cookie(bytes) => {
-            ("iperf3 (its client)", "use `linerate` at the client")
-        }
+        None if from == Role::Client && is_cookie(bytes) => (
+            "iperf3 (its client)",
+            "use `linerate` at the client, or start this server with --speak native,iperf3",
+        ),
         None if from == Role::Client => ("an unknown protocol", WRONG_CLIENT),
         None => ("an unknown protocol", WRONG_PORT),
     };

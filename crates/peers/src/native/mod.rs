@@ -48,7 +48,7 @@ pub mod message;
 mod server;
 mod state;
 
-use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, StreamPorts};
+use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, StreamPorts, Tests};
 use linerate_model::MonoInstant;
 use linerate_model::spec::Side;
 
@@ -77,6 +77,14 @@ impl PeerKind for Native {
 
     fn default_port(&self) -> u16 {
         5301
+    }
+
+    fn tests(&self) -> Tests {
+        Tests::Many
+    }
+
+    fn blind_spots(&self) -> &'static [&'static str] {
+        &[]
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -236,7 +236,8 @@ impl Server {
         } else if let Some(reason) = self.config.limits.exceeded_by(&body.spec) {
             self.refuse(now, RefusalCode::Limit, &reason);
         } else {
-            self.core.link.act(Action::Prepare(body.spec));
+            let (spec, framing) = (body.spec, None);
+            self.core.link.act(Action::Prepare { spec, framing });
         }
     }
 

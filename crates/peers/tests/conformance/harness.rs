@@ -1,10 +1,11 @@
 //! A driver without sockets: it answers every action at once, the way a faultless engine would.
 
-use linerate_model::sample::{EndpointReport, Facts, Snapshot};
-use linerate_model::spec::{Direction, Side, TestSpec};
-use linerate_model::{MonoInstant, PacketCount};
+use linerate_model::sample::{EndpointReport, Facts, SequenceCount, Snapshot, StreamReport};
+use linerate_model::spec::{Direction, Side, TestSpec, Transport};
+use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::{
-    Action, ClientConfig, Input, Limits, PeerKind, ProtocolError, ServerConfig, Session, TIMEOUT,
+    Action, COOKIE_LEN, ClientConfig, Input, Limits, PeerKind, ProtocolError, ServerConfig,
+    Session, TIMEOUT, Tests,
 };
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub(crate) fn client_config() -> ClientConfig {
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         credential: None,
+        random: [7; COOKIE_LEN - 1],
     }
 }
 
@@ -67,6 +69,8 @@ pub(crate) struct End {
     pub(crate) now: MonoInstant,
     /// Actions the driver leaves unanswered.
     pub(crate) ignores: fn(&Action) -> bool,
+    /// What each side of a test reports of its streams.
+    pub(crate) streams: fn(&TestSpec, Side) -> Vec<StreamReport>,
     spec: Option<TestSpec>,
     finished: bool,
     peer_finished: bool,
@@ -93,6 +97,7 @@ impl End {
             sent: Vec::new(),
             now: START,
             ignores: |_| false,
+            streams: seven_each,
             spec: None,
             finished: false,
             peer_finished: false,
@@ -170,7 +175,10 @@ impl End {
             .filter(|(plays, _)| *plays)
             .map(|(_, side)| EndpointReport {
                 side,
-                streams: Vec::new(),
+                streams: self
+                    .spec
+                    .as_ref()
+                    .map_or_else(Vec::new, |spec| (self.streams)(spec, side)),
                 before: Snapshot::default(),
                 after: Snapshot {
                     at_ns: 123_456,
@@ -206,7 +214,7 @@ impl End {
             | Action::TestOver
             | Action::Refused { .. }
             | Action::TestAborted => self.next_test(),
-            Action::Prepare(spec) => {
+            Action::Prepare { spec, .. } => {
                 self.begin((**spec).clone());
                 let plays = [
                     (self.sends(), Side::Sender),
@@ -230,6 +238,15 @@ impl End {
             Action::Stop { .. } => vec![Input::Stopped],
             _ => Vec::new(),
         }
+    }
+
+    /// Lets time pass to the next deadline of a test under way; what this end sends then.
+    pub(crate) fn pass_time(&mut self) -> Vec<u8> {
+        let Some(deadline) = self.session.deadline() else {
+            return Vec::new();
+        };
+        self.now = self.now.max(deadline);
+        self.give(Input::Timeout).0
     }
 
     /// Says timeout at each deadline until the session is over; panics if that takes more than `most` steps.
@@ -259,14 +276,43 @@ impl End {
     }
 }
 
+/// Seven datagrams or so many bytes per stream, one of them lost on the way.
+fn seven_each(spec: &TestSpec, side: Side) -> Vec<StreamReport> {
+    let is_udp = spec.transport == Transport::Udp;
+    let received = 7 - u64::from(side == Side::Receiver);
+    let stream = |index| StreamReport {
+        index,
+        bytes: ByteCount::new(received * spec.payload_bytes.get()),
+        packets: PacketCount::new(if is_udp { received } else { 0 }),
+        duration: Duration::from_secs(10),
+        sequence: (is_udp && side == Side::Receiver).then(|| SequenceCount {
+            received: PacketCount::new(received),
+            next_expected: 7,
+            ..SequenceCount::default()
+        }),
+        ..StreamReport::default()
+    };
+    (0..spec.streams).map(stream).collect()
+}
+
 /// Both ends of a connection that carries `chunk` bytes at a time, each way in turn, until both are quiet.
 pub(crate) fn converse(
     client: &mut End,
     server: &mut End,
     chunk: usize,
 ) -> Result<(), ProtocolError> {
-    let (mut to_server, outcome) = client.give(Input::Bytes(&[]));
+    let (to_server, outcome) = client.give(Input::Bytes(&[]));
     outcome?;
+    carry_on(client, server, to_server, chunk)
+}
+
+/// The same, while the client has this to send.
+fn carry_on(
+    client: &mut End,
+    server: &mut End,
+    mut to_server: Vec<u8>,
+    chunk: usize,
+) -> Result<(), ProtocolError> {
     let (mut to_client, outcome) = server.give(Input::Bytes(&[]));
     outcome?;
     while !to_server.is_empty() || !to_client.is_empty() {
@@ -282,15 +328,41 @@ pub(crate) fn converse(
     Ok(())
 }
 
-/// A whole session of these tests.
+/// A whole session of these tests: of the first only, if the protocol makes one per connection.
 pub(crate) fn session(
     kind: &dyn PeerKind,
     specs: &[TestSpec],
     chunk: usize,
 ) -> (End, End, Result<(), ProtocolError>) {
-    let (mut client, mut server) = (End::client(kind, specs), End::server(kind));
-    let outcome = converse(&mut client, &mut server, chunk);
+    let wanted = match kind.tests() {
+        Tests::Many => specs,
+        Tests::One => specs.get(..1).unwrap_or_default(),
+    };
+    let (mut client, mut server) = (End::client(kind, wanted), End::server(kind));
+    let mut outcome = converse(&mut client, &mut server, chunk);
+    // A protocol whose client ends the test lets time pass first.
+    for _ in 0..8 {
+        if outcome.is_err() || kind.tests() == Tests::Many || client.is_closed() {
+            break;
+        }
+        let said = client.pass_time();
+        server.now = client.now;
+        outcome = carry_on(&mut client, &mut server, said, chunk);
+    }
     (client, server, outcome)
+}
+
+/// Whole sessions that together make every test.
+pub(crate) fn sessions(kind: &dyn PeerKind, chunk: usize) -> Vec<(End, End)> {
+    let whole = |specs: &[TestSpec]| {
+        let (client, server, outcome) = session(kind, specs, chunk);
+        assert_eq!(outcome, Ok(()), "{}", kind.id());
+        (client, server)
+    };
+    match kind.tests() {
+        Tests::Many => vec![whole(&specs())],
+        Tests::One => specs().chunks(1).map(whole).collect(),
+    }
 }
 
 /// `now` this much later.

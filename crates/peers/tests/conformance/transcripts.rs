@@ -9,6 +9,7 @@
 //! < …                   bytes of the far end, escaped
 //! > …                   bytes this end sends after them
 //! = …                   what its driver is told after them, by the action's name
+//! ~                     time passes until this end wants to be told
 //! ! …                   the error that ended the session
 //! ```
 //!
@@ -54,12 +55,14 @@ fn end_for(kind: &dyn PeerKind, text: &str) -> End {
         .filter_map(|line| line.strip_prefix("test "))
         .map(|json| serde_json::from_str(json).expect("a TestSpec"))
         .collect();
-    if text.contains("\nend client\n") {
+    let mut end = if text.contains("\nend client\n") {
         End::new(Role::Client, kind.client(client_config(), START), &tests)
     } else {
         assert!(text.contains("\nend server\n"), "which end?");
         End::new(Role::Server, kind.server(server_config(), START), &tests)
-    }
+    };
+    end.streams = |_, _| Vec::new();
+    end
 }
 
 fn name(action: &Action) -> String {
@@ -79,20 +82,23 @@ fn replay(kind: &dyn PeerKind, text: &str) -> String {
     let opening = [String::new()];
     let inputs: Vec<String> = text
         .lines()
-        .filter_map(|line| line.strip_prefix("< "))
+        .filter(|line| line.starts_with(['<', '~']))
         .map(str::to_owned)
         .collect();
     for line in text
         .lines()
-        .take_while(|line| !line.starts_with(['<', '>', '=', '!']))
+        .take_while(|line| !line.starts_with(['<', '~', '>', '=', '!']))
     {
         writeln!(said, "{line}").expect("memory");
     }
     for input in opening.iter().chain(&inputs) {
         if !input.is_empty() {
-            writeln!(said, "< {input}").expect("memory");
+            writeln!(said, "{input}").expect("memory");
         }
-        let (sent, outcome) = end.give(Input::Bytes(&unescape(input)));
+        let (sent, outcome) = match input.strip_prefix("< ") {
+            None if input == "~" => (end.pass_time(), Ok(())),
+            bytes => end.give(Input::Bytes(&unescape(bytes.unwrap_or_default()))),
+        };
         if !sent.is_empty() {
             writeln!(said, "> {}", sent.escape_ascii()).expect("memory");
         }

@@ -13,9 +13,11 @@ pub(super) use receiver::ABANDONED;
 use super::{Kit, Path, Work, WorkloadKind};
 use crate::datapaths::{Calls, DatagramPath};
 use crate::error::EngineError;
+use crate::numbering::{Iperf3, Native, Numbering};
 use crate::plan::StreamPlan;
 use crate::wire::HEADER_LEN;
 use linerate_model::spec::{Side, TestSpec, Transport};
+use linerate_peers::{Counters, Framing};
 
 /// The datagram stream.
 pub(super) struct Datagrams;
@@ -38,14 +40,15 @@ impl WorkloadKind for Datagrams {
         "Numbered UDP datagrams of one length, one way, at an intended load or as fast as possible."
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         if spec.transport != Transport::Udp {
             let why = "it needs UDP; TCP carries bulk and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         let payload = spec.payload_bytes;
-        if !(HEADER_LEN as u64..=MAX_DATAGRAM).contains(&payload.get()) {
-            let why = format!("datagrams take {HEADER_LEN} (their header) to {MAX_DATAGRAM} bytes");
+        let header = header_len(framing);
+        if !(header..=MAX_DATAGRAM).contains(&payload.get()) {
+            let why = format!("datagrams take {header} (their header) to {MAX_DATAGRAM} bytes");
             return Err(EngineError::plan("payload", &payload, why));
         }
         Ok(())
@@ -56,9 +59,17 @@ impl WorkloadKind for Datagrams {
     }
 
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
-        match side {
-            Side::Sender => Box::new(sender::Sender::new(kit)),
-            Side::Receiver => Box::new(receiver::Receiver::new(kit)),
+        let (payload, stream) = (kit.plan.payload, kit.plan.index);
+        match kit.plan.framing {
+            Framing::Iperf3 {
+                counters: Counters::Bits32,
+                ..
+            } => numbered(side, kit, Iperf3::<false> { payload }),
+            Framing::Iperf3 {
+                counters: Counters::Bits64,
+                ..
+            } => numbered(side, kit, Iperf3::<true> { payload }),
+            Framing::Native { token } => numbered(side, kit, Native { token, stream }),
         }
     }
 }
@@ -73,6 +84,29 @@ fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
     }
 }
 
+/// One side that numbers its datagrams like this.
+fn numbered(side: Side, kit: Kit, numbering: impl Numbering) -> Box<dyn Work> {
+    match side {
+        Side::Sender => Box::new(sender::Sender::new(kit, numbering)),
+        Side::Receiver => Box::new(receiver::Receiver::new(kit, numbering)),
+    }
+}
+
+/// Least payload.
+const fn header_len(framing: &Framing) -> u64 {
+    match framing {
+        Framing::Iperf3 {
+            counters: Counters::Bits32,
+            ..
+        } => 12,
+        Framing::Iperf3 {
+            counters: Counters::Bits64,
+            ..
+        } => 16,
+        Framing::Native { .. } => HEADER_LEN as u64,
+    }
+}
+
 /// The datagram path of a kit whose transport `check` has seen to be UDP.
 fn datagram_path(path: Path) -> Box<dyn DatagramPath> {
     match path {
@@ -81,5 +115,7 @@ fn datagram_path(path: Path) -> Box<dyn DatagramPath> {
     }
 }
 
+#[cfg(test)]
+mod iperf3_tests;
 #[cfg(test)]
 mod tests;

@@ -3,14 +3,15 @@
 use super::datagram_path;
 use crate::datapaths::{Arrivals, DatagramPath};
 use crate::delay_floor::DelayFloor;
+use crate::jitter::Jitter;
+use crate::numbering::{Numbering, Reading};
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use crate::wire::{Header, Kind};
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::StreamReport;
+use linerate_model::sample::{Omitted, StreamReport};
 use linerate_model::spec::Side;
 use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -20,9 +21,9 @@ use std::time::Duration;
 /// Silence after which a receiver that nobody ends gives up: its sender is gone.
 pub(crate) const ABANDONED: Duration = Duration::from_secs(30);
 
-pub(super) struct Receiver {
+pub(super) struct Receiver<N> {
     path: Box<dyn DatagramPath>,
-    counts: Counts,
+    counts: Counts<N>,
     clock: &'static dyn Clock,
     troubles: Troubles,
     /// When the last datagram came, or traffic started.
@@ -39,7 +40,8 @@ enum Batch {
 }
 
 /// What arrivals change; apart from the path whose memory they lie in.
-struct Counts {
+struct Counts<N> {
+    numbering: N,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
     /// Starts with the first counted datagram.
@@ -52,16 +54,21 @@ struct Counts {
     emptying_reads: u64,
     /// Most datagrams of one read.
     most: usize,
+    jitter: Jitter,
+    /// End of a warm-up that datagrams do not tell.
+    counted_from: MonoInstant,
+    omitted: Option<Omitted>,
 }
 
-impl Receiver {
-    pub(super) fn new(kit: Kit) -> Self {
+impl<N: Numbering> Receiver<N> {
+    pub(super) fn new(kit: Kit, numbering: N) -> Self {
         let mut path = datagram_path(kit.path);
         Self {
             overflows_before: path.overflows(),
             path,
             counts: Counts {
                 most: super::most_per_call(Side::Receiver, &kit.plan),
+                numbering,
                 floor: DelayFloor::over(kit.plan.counted_time()),
                 plan: kit.plan,
                 progress: kit.progress,
@@ -71,6 +78,9 @@ impl Receiver {
                 foreign: 0,
                 reads: 0,
                 emptying_reads: 0,
+                jitter: Jitter::default(),
+                counted_from: MonoInstant::default(),
+                omitted: None,
             },
             clock: kit.clock,
             troubles: Troubles::default(),
@@ -96,30 +106,58 @@ impl Receiver {
     }
 }
 
-impl Counts {
+impl<N: Numbering> Counts<N> {
+    /// Whether what comes at `now` counts, where only the time tells. The first call after the warm-up
+    /// remembers what came in it.
+    fn is_counted(&mut self, now: MonoInstant) -> bool {
+        if N::MARKS_WARM_UP || self.plan.warm_up.is_zero() {
+            return true;
+        }
+        if now < self.counted_from {
+            return false;
+        }
+        if self.omitted.is_none() {
+            let highest = self.tracker.next_expected();
+            self.omitted = Some(Omitted {
+                packets: PacketCount::new(highest),
+                missing: PacketCount::new(highest.saturating_sub(self.tracker.received())),
+            });
+            self.jitter = Jitter::default();
+        }
+        true
+    }
+
     /// Counts one batch, taken at `now`. All of it has that one time: it is when the application
     /// could have used it.
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
         self.reads += 1;
         self.emptying_reads += u64::from(arrivals.spans.len() < self.most);
         let (mut bytes, mut packets, mut counted) = (0, 0, false);
+        let counts = self.is_counted(now);
         for datagram in arrivals.iter() {
-            let header = Header::read(datagram)
-                .filter(|h| h.token == self.plan.token && h.stream == self.plan.index);
-            match header {
-                Some(header) if header.kind == Kind::Counted => {
-                    counted = true;
-                    let transit = header.sent.transit_to(now);
-                    self.pdv.record(transit);
-                    self.floor.record(header.sent, transit);
-                    if self.tracker.record(header.sequence) == Arrival::Distinct {
+            match self.numbering.read(datagram, self.tracker.next_expected()) {
+                Reading::Numbered { sequence, sent } => {
+                    let transit = sent.transit_to(now);
+                    if counts {
+                        counted = true;
+                        self.pdv.record(transit);
+                        self.floor.record(sent, transit);
+                    }
+                    if !N::MARKS_WARM_UP {
+                        self.jitter.record(transit);
+                    }
+                    if self.tracker.record(sequence) == Arrival::Distinct && counts {
                         bytes += datagram.len() as u64;
                         packets += 1;
                     }
                 }
                 // A queue that fills while nothing is counted yet is seen against what came before it.
-                Some(header) => self.pdv.refer_to(header.sent.transit_to(now)),
-                None => self.foreign += 1,
+                Reading::Other(sent) => {
+                    if let Some(sent) = sent {
+                        self.pdv.refer_to(sent.transit_to(now));
+                    }
+                }
+                Reading::Foreign => self.foreign += 1,
             }
         }
         let first = self.tally.is_none();
@@ -137,9 +175,10 @@ impl Counts {
     }
 }
 
-impl Work for Receiver {
+impl<N: Numbering> Work for Receiver<N> {
     fn begin(&mut self, start: MonoInstant) {
         self.last = start;
+        self.counts.counted_from = start.after(self.counts.plan.warm_up);
     }
 
     fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
@@ -181,6 +220,8 @@ impl Work for Receiver {
             reads: Some(counts.reads),
             emptying_reads: Some(counts.emptying_reads),
             socket_overflows,
+            rtp_jitter_ns: counts.jitter.finish(),
+            omitted: counts.omitted,
             pdv: counts.pdv.finish(),
             delay_floor_ns: counts.floor.finish(),
             errors: self.troubles.into_counts(),

@@ -2,13 +2,13 @@
 
 use super::datagram_path;
 use crate::datapaths::DatagramPath;
+use crate::numbering::{Numbering, Part};
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use crate::wire::{Header, Kind, Stamp};
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::StreamReport;
+use linerate_model::sample::{Omitted, StreamReport};
 use linerate_model::spec::WaitMode;
 use linerate_model::{ByteCount, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -28,11 +28,16 @@ const SPIN_WINDOW: Duration = Duration::from_micros(5);
 /// many datagrams go one by one: an error that lasts is seen, often enough to end the stream.
 const CAUTIOUS: u64 = 32;
 
-pub(super) struct Sender {
+pub(super) struct Sender<N> {
     path: Box<dyn DatagramPath>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
-    template: Header,
+    numbering: N,
+    part: Part,
+    /// Number of the next datagram.
+    sequence: u64,
+    /// Datagrams of a warm-up whose numbers go on.
+    omitted: u64,
     phase: Phase,
     schedule: Option<Schedule>,
     limit: Limit,
@@ -56,19 +61,15 @@ enum Phase {
     Counted,
 }
 
-impl Sender {
-    pub(super) fn new(kit: Kit) -> Self {
+impl<N: Numbering> Sender<N> {
+    pub(super) fn new(kit: Kit, numbering: N) -> Self {
         let start = MonoInstant::default();
-        let template = Header {
-            token: kit.plan.token,
-            stream: kit.plan.index,
-            kind: Kind::WarmUp,
-            sequence: 0,
-            sent: Stamp::of(start),
-        };
         Self {
             path: datagram_path(kit.path),
-            template,
+            numbering,
+            part: Part::WarmUp,
+            sequence: 0,
+            omitted: 0,
             phase: Phase::WarmUp { until: start },
             schedule: None,
             limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
@@ -101,8 +102,12 @@ impl Sender {
             && now >= until
         {
             self.phase = Phase::Counted;
-            self.template.kind = Kind::Counted;
-            self.template.sequence = 0;
+            self.part = Part::Counted;
+            if N::MARKS_WARM_UP {
+                self.sequence = 0;
+            } else {
+                self.omitted = self.sequence;
+            }
             self.schedule = self
                 .schedule
                 .as_ref()
@@ -139,12 +144,10 @@ impl Sender {
 
     /// Writes the headers of the next `count` datagrams.
     fn fill(&mut self, count: u64, now: MonoInstant) {
-        self.template.sent = Stamp::of(now);
-        let mut header = self.template;
         let slots = self.path.slots().chunks_exact_mut(self.plan.payload);
         for (slot, offset) in slots.zip(0..count) {
-            header.sequence = self.template.sequence + offset;
-            header.write(slot);
+            self.numbering
+                .write(slot, self.part, self.sequence + offset, now);
         }
     }
 
@@ -155,7 +158,7 @@ impl Sender {
         } else {
             self.cautious.saturating_sub(1)
         };
-        self.template.sequence += count;
+        self.sequence += count;
         self.burst_max = self.burst_max.max(count);
         if let Some(schedule) = &mut self.schedule {
             schedule.served(now, count);
@@ -219,7 +222,7 @@ impl Sender {
     }
 }
 
-impl Work for Sender {
+impl<N: Numbering> Work for Sender<N> {
     fn begin(&mut self, start: MonoInstant) {
         let counted = start.after(self.plan.warm_up);
         self.phase = Phase::WarmUp { until: counted };
@@ -274,6 +277,10 @@ impl Work for Sender {
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
             burst_max: Some(PacketCount::new(self.burst_max)),
+            omitted: (self.omitted > 0).then(|| Omitted {
+                packets: PacketCount::new(self.omitted),
+                missing: PacketCount::new(0),
+            }),
             ..StreamReport::default()
         }
     }

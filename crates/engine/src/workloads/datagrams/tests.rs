@@ -10,6 +10,7 @@ use crate::workloads::Step;
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Pace, Stop};
 use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
+use linerate_peers::Framing;
 use linerate_sys::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,7 +137,7 @@ impl Bench {
             side,
             role: Role::Client,
             spec,
-            token: 7,
+            framing: Framing::Native { token: 7 },
         };
         let script = Scripted::default();
         let clock: &'static Standing = Box::leak(Box::default());

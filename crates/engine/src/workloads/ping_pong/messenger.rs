@@ -6,6 +6,7 @@ use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use crate::workloads::Path;
 use linerate_model::MonoInstant;
 use linerate_model::sample::TcpSample;
+use linerate_peers::Framing;
 use linerate_sys::failure::Failure;
 
 /// One end of an exchange of messages of one length.
@@ -57,7 +58,12 @@ impl Messenger {
         };
         Self {
             carrier,
-            token: plan.token,
+            token: match plan.framing {
+                Framing::Native { token } => token,
+                Framing::Iperf3 { .. } => {
+                    unreachable!("invariant: `check` refused ping-pong with iperf3")
+                }
+            },
             stream: plan.index,
         }
     }

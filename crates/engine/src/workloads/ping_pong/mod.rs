@@ -20,6 +20,7 @@ use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use linerate_model::spec::{Pace, Side, TestSpec, Transport};
+use linerate_peers::Framing;
 
 /// The closed loop.
 pub(super) struct PingPong;
@@ -33,8 +34,12 @@ impl WorkloadKind for PingPong {
         "One message at a time to the far end and back, over UDP or TCP: round-trip times."
     }
 
-    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         let payload = spec.payload_bytes;
+        if !matches!(framing, Framing::Native { .. }) {
+            let why = "the far end's protocol has no request and response";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        }
         match spec.transport {
             Transport::Udp if payload.get() > MAX_DATAGRAM => {
                 let why = format!("a datagram takes at most {MAX_DATAGRAM} bytes");

@@ -60,7 +60,7 @@ fn who_holds_no_key_or_another_is_not_served_and_told_what_to_do() {
         let prepared = server
             .actions
             .iter()
-            .any(|a| matches!(a, Action::Prepare(_)));
+            .any(|a| matches!(a, Action::Prepare { .. }));
         assert!(!prepared, "{error}");
     }
 }

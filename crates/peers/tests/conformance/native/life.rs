@@ -36,7 +36,7 @@ fn a_specification_out_of_bounds_is_refused_and_the_session_goes_on() {
         server
             .actions
             .iter()
-            .any(|a| matches!(a, Action::Prepare(_)))
+            .any(|a| matches!(a, Action::Prepare { .. }))
     );
 
     client.wanted = vec![wild];
@@ -117,7 +117,7 @@ fn a_test_that_the_servers_driver_refuses_leaves_the_session_usable() {
     let (mut client, mut server) = pair(
         &specs()[..2],
         never,
-        |action| matches!(action, Action::Prepare(spec) if spec.transport == linerate_model::spec::Transport::Tcp),
+        |action| matches!(action, Action::Prepare { spec, .. } if spec.transport == linerate_model::spec::Transport::Tcp),
     );
     let message = "\u{1b}[2Jno such workload".to_owned();
     let code = RefusalCode::Unsupported;
@@ -239,7 +239,7 @@ fn aborts_that_cross_are_one_abort() {
 
 #[test]
 fn an_abort_that_crosses_a_refusal_is_answered() {
-    let is_prepare = |action: &Action| matches!(action, Action::Prepare(_));
+    let is_prepare = |action: &Action| matches!(action, Action::Prepare { .. });
     let (mut client, mut server) = pair(&specs()[..1], never, is_prepare);
     let (from_client, _) = client.give(interrupt());
     let (from_server, _) = server.give(Input::Refused {
@@ -296,7 +296,7 @@ fn receivers_run_before_the_far_end_is_told_and_senders_start_after() {
             "the far end is told"
         );
     }
-    let is_prepared = |a: &Action| matches!(a, Action::Prepare(_));
+    let is_prepared = |a: &Action| matches!(a, Action::Prepare { .. });
     let prepare = server.actions.iter().find(|a| is_prepared(a));
     assert_eq!(
         server.after(prepare.expect("a test")),
@@ -316,7 +316,7 @@ fn receivers_run_before_the_far_end_is_told_and_senders_start_after() {
 
 #[test]
 fn data_streams_that_never_arrive_are_reported_as_a_firewall_may_cause_it() {
-    let is_prepare = |action: &Action| matches!(action, Action::Prepare(_));
+    let is_prepare = |action: &Action| matches!(action, Action::Prepare { .. });
     let mut server = server();
     server.ignores = is_prepare;
     server

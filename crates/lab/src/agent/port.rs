@@ -1,0 +1,158 @@
+//! The ports that an agent listens on, one for each protocol it speaks.
+
+use super::AgentPlan;
+use crate::context::host_lacks;
+use crate::door::Door;
+use anyhow::Result;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::PeerKind;
+use linerate_peers::native::Native;
+use linerate_sys::shared::bind_shared;
+use linerate_sys::sockopt::set_max_segment;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+
+/// A protocol to speak, and on which port; `None` for its usual one.
+#[derive(Clone)]
+pub struct Speaking {
+    pub(super) kind: &'static dyn PeerKind,
+    pub(super) port: Option<u16>,
+}
+
+impl Speaking {
+    /// linerate's own protocol, on the port of the plan's address.
+    pub fn native() -> Self {
+        let kind = &Native;
+        Self { kind, port: None }
+    }
+
+    /// The port on which this protocol is spoken under `plan`.
+    fn address(&self, plan: &AgentPlan) -> SocketAddr {
+        let usual = if self.is_native() {
+            plan.listen.port()
+        } else {
+            self.kind.default_port()
+        };
+        SocketAddr::new(plan.listen.ip(), self.port.unwrap_or(usual))
+    }
+
+    fn is_native(&self) -> bool {
+        self.kind.id() == Native.id()
+    }
+}
+
+impl std::fmt::Debug for Speaking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{:?}", self.kind.id(), self.port)
+    }
+}
+
+impl std::str::FromStr for Speaking {
+    type Err = Failure;
+
+    /// `native`, `iperf3` or `iperf3:5202`.
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        let (name, port) = match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        };
+        let known: Vec<_> = linerate_peers::ALL.iter().map(|kind| kind.id()).collect();
+        let wrong = || {
+            let message = format!(
+                "--speak {text}: this version answers {}, each with a port if need be, such as iperf3:5202",
+                known.join(" and ")
+            );
+            Failure::new(ExitCode::Usage, message)
+        };
+        let kind = linerate_peers::find(name).ok_or_else(wrong)?;
+        let port = port.map(str::parse).transpose().map_err(|_| wrong())?;
+        Ok(Self { kind, port })
+    }
+}
+
+/// An open port.
+pub(super) struct Port {
+    pub(super) kind: &'static dyn PeerKind,
+    pub(super) listener: TcpListener,
+    pub(super) address: SocketAddr,
+    /// Where data streams come to the port of the control connection.
+    pub(super) shared: Option<Shared>,
+}
+
+/// What tests share at a port of that kind.
+pub(super) struct Shared {
+    pub(super) udp: UdpSocket,
+    pub(super) door: Arc<Door>,
+}
+
+impl Port {
+    /// Opens the port of `speaking`.
+    pub(super) fn open(speaking: &Speaking, plan: &AgentPlan) -> Result<Self> {
+        let wanted = speaking.address(plan);
+        let option = if speaking.is_native() {
+            "--listen"
+        } else {
+            "--speak"
+        };
+        let refused = |error: std::io::Error| {
+            let hint = match error.kind() {
+                ErrorKind::AddrInUse => {
+                    "another program listens there: stop it, or choose another port with"
+                }
+                ErrorKind::PermissionDenied => {
+                    "ports below 1024 need privileges: choose a higher one with"
+                }
+                _ => "choose an address of this host with",
+            };
+            host_lacks(format!(
+                "cannot listen on {wanted}: {error}; {hint} {option}"
+            ))
+        };
+        let listener = TcpListener::bind(wanted).map_err(refused)?;
+        listener.set_nonblocking(true)?;
+        if speaking.is_native() {
+            set_max_segment(&listener, SMALL_SEGMENT)?;
+        }
+        let address = listener.local_addr()?;
+        let shared = if speaking.is_native() {
+            None
+        } else {
+            let udp = bind_shared(address).map_err(refused)?;
+            udp.set_nonblocking(true)?;
+            let door = Arc::default();
+            Some(Shared { udp, door })
+        };
+        Ok(Self {
+            kind: speaking.kind,
+            listener,
+            address,
+            shared,
+        })
+    }
+
+    /// What to wait on.
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let udp = self.shared.as_ref().map(|shared| shared.udp.as_fd());
+        std::iter::once(self.listener.as_fd()).chain(udp)
+    }
+
+    /// How it is announced.
+    pub(super) fn words(&self) -> String {
+        let name = match self.kind.id() {
+            "native" => "the native protocol",
+            other => other,
+        };
+        format!("serving {name} on {}", self.address)
+    }
+
+    /// Whether its clients can show a key.
+    pub(super) fn has_keys(&self) -> bool {
+        self.shared.is_none()
+    }
+}
+
+/// Segments of the control connection fit into 576 bytes of IP, which every path carries (RFC 791,
+/// RFC 9293 §3.7.1). Where data shares the control connection's port this would slow the data.
+const SMALL_SEGMENT: i32 = 536;

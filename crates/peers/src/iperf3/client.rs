@@ -1,0 +1,614 @@
+//! The end that asks for a test. The drawing in [`super`] shows both ends.
+
+use super::inbox::{Inbox, framed, name};
+use super::results::{self, End};
+use super::{DRAIN, MAX_RESULTS, MAX_TEXT, byte, code, params};
+use crate::error::{Excerpt, ProtocolError, clean};
+use crate::framing::{Cookie, Counters, Framing};
+use crate::session::{
+    Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session, StopCause,
+};
+use linerate_model::MonoInstant;
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, validate};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// From the last byte sent to the word that ends the test: what is under way then is not counted by the server.
+const SETTLE: Duration = Duration::from_millis(150);
+
+/// How long a server may take to close: since 3.21 that is its part.
+const PARTING: Duration = Duration::from_secs(2);
+
+/// Where a client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The cookie is sent; the server has not asked for parameters.
+    Greeting,
+    /// Asked for parameters.
+    Idle,
+    /// Parameters are sent.
+    Preparing,
+    /// This end opens its streams.
+    Connecting,
+    /// Waits for the server to have all streams, and to begin.
+    Starting,
+    /// Receivers run; waits for the traffic to begin.
+    Started,
+    Running,
+    /// The server has heard that the test is over.
+    Ending,
+    /// The server waits for this end's results.
+    Exchanging,
+    /// Waits for the server's results.
+    Awaiting,
+    /// Waits for the server to be done.
+    Showing,
+    /// Waits for the server to close.
+    Parting,
+    /// The server says what its error is.
+    Failing,
+    /// The test ends early.
+    Stopping,
+    Closed,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Greeting => "greeting",
+            Self::Idle => "idle",
+            Self::Preparing => "preparing",
+            Self::Connecting => "connecting",
+            Self::Starting => "starting",
+            Self::Started => "started",
+            Self::Running => "running",
+            Self::Ending => "ending",
+            Self::Exchanging => "exchanging",
+            Self::Awaiting => "awaiting-results",
+            Self::Showing => "showing",
+            Self::Parting => "parting",
+            Self::Failing => "failing",
+            Self::Stopping => "stopping",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// Whether there is a test that has not come to its end.
+    const fn has_test(self) -> bool {
+        matches!(
+            self,
+            Self::Preparing
+                | Self::Connecting
+                | Self::Starting
+                | Self::Started
+                | Self::Running
+                | Self::Ending
+                | Self::Exchanging
+                | Self::Awaiting
+                | Self::Showing
+        )
+    }
+
+    /// Whether the server's next word is a state.
+    const fn reads_states(self) -> bool {
+        matches!(
+            self,
+            Self::Greeting
+                | Self::Idle
+                | Self::Preparing
+                | Self::Starting
+                | Self::Started
+                | Self::Running
+                | Self::Ending
+                | Self::Exchanging
+                | Self::Showing
+        )
+    }
+}
+
+/// A client session.
+#[derive(Debug)]
+pub(super) struct Client {
+    state: State,
+    /// The state in which the server's error came.
+    failed_in: State,
+    inbox: Inbox,
+    actions: VecDeque<Action>,
+    timeout: Duration,
+    cookie: Cookie,
+    /// A key was given, which this protocol does not have.
+    has_key: bool,
+    /// When the present step must be over, and how long it had.
+    due: Option<(MonoInstant, Duration)>,
+    /// When to tell the server that the test is over.
+    ends: Option<MonoInstant>,
+    /// When this end's senders had stopped, and how long after that the server was told.
+    finished: Option<MonoInstant>,
+    settled: Duration,
+    spec: TestSpec,
+    own: Option<Vec<EndpointReport>>,
+}
+
+impl Client {
+    pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
+        let cookie = Cookie::from_random(&config.random);
+        Self {
+            state: State::Greeting,
+            failed_in: State::Greeting,
+            inbox: Inbox::default(),
+            actions: VecDeque::from([Action::Send(cookie.as_bytes().to_vec())]),
+            timeout: config.timeout,
+            cookie,
+            has_key: config.credential.is_some(),
+            due: Some((now.after(config.timeout), config.timeout)),
+            ends: None,
+            finished: None,
+            settled: Duration::ZERO,
+            spec: TestSpec::tcp_bulk(),
+            own: None,
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    fn say(&mut self, state: u8) {
+        self.act(Action::Send(vec![state]));
+    }
+
+    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
+        self.state = state;
+        self.due = Some((now.after(limit), limit));
+    }
+
+    /// A step of which the server owes the end.
+    fn step(&mut self, now: MonoInstant, state: State) {
+        self.enter(now, state, self.timeout * 2);
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.due = None;
+        self.ends = None;
+        self.inbox.clear();
+        self.act(Action::Closed);
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed(bytes);
+                self.advance(now)
+            }
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Begin(spec) if self.state == State::Idle => {
+                self.begin(now, *spec);
+                Ok(())
+            }
+            Input::EndTraffic => {
+                self.end_traffic(now);
+                Ok(())
+            }
+            Input::Abort { code, reason } => {
+                if self.state.has_test() {
+                    self.abort(now, code, &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped if self.state == State::Stopping => {
+                self.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                if self.state.has_test() {
+                    self.say(byte::CLIENT_TERMINATE);
+                }
+                self.close();
+                Ok(())
+            }
+            Input::Progress(_) => Ok(()),
+            // The driver may not have seen yet that the test is over.
+            Input::Connected | Input::Finished { .. } | Input::Reports(_)
+                if matches!(self.state, State::Stopping | State::Failing) =>
+            {
+                Ok(())
+            }
+            Input::Connected if self.state == State::Connecting => {
+                self.step(now, State::Starting);
+                self.advance(now)
+            }
+            Input::Finished { .. } if self.sends() && self.is_moving() => {
+                let after = now.after(SETTLE);
+                self.finished = Some(now);
+                self.ends = Some(self.ends.map_or(after, |ends| ends.min(after)));
+                Ok(())
+            }
+            Input::Reports(reports) if self.own.is_none() && self.takes_reports() => {
+                self.own = Some(reports);
+                self.exchange(now);
+                Ok(())
+            }
+            other => Err(ProtocolError::OutOfTurn {
+                state: self.state.name(),
+                input: other.name(),
+                detail: String::new(),
+            }),
+        }
+    }
+
+    const fn sends(&self) -> bool {
+        !matches!(self.spec.direction, Direction::Reverse)
+    }
+
+    const fn receives(&self) -> bool {
+        !matches!(self.spec.direction, Direction::Forward)
+    }
+
+    const fn is_moving(&self) -> bool {
+        matches!(
+            self.state,
+            State::Running | State::Ending | State::Exchanging
+        )
+    }
+
+    /// Receivers report once the server has ended the traffic, senders before.
+    const fn takes_reports(&self) -> bool {
+        matches!(self.state, State::Exchanging) || (self.is_moving() && !self.receives())
+    }
+
+    /// Takes what has come as far as it goes.
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            let more = match self.state {
+                State::Awaiting => self.take_results(now)?,
+                State::Failing => self.take_error(now, false)?,
+                state if state.reads_states() => match self.inbox.take_byte() {
+                    Some(state) => {
+                        self.hear(now, state)?;
+                        true
+                    }
+                    None => false,
+                },
+                // While this end connects its streams the server has nothing to say but an error.
+                State::Connecting => false,
+                _ => {
+                    self.inbox.clear();
+                    false
+                }
+            };
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One state of the server.
+    fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
+        match (self.state, state) {
+            (State::Greeting, byte::PARAM_EXCHANGE) => self.welcome(),
+            (State::Greeting, byte::ACCESS_DENIED) => {
+                return Err(self.turned_away(121, 0));
+            }
+            (State::Preparing, byte::CREATE_STREAMS) => {
+                self.step(now, State::Connecting);
+                self.act(Action::OpenStreams {
+                    ports: Vec::new(),
+                    framing: Framing::Iperf3 {
+                        cookie: self.cookie,
+                        counters: Counters::Bits64,
+                    },
+                });
+            }
+            (State::Starting, byte::TEST_START) => {
+                if self.receives() {
+                    self.act(Action::StartReceivers);
+                }
+                self.step(now, State::Started);
+            }
+            (State::Started, byte::TEST_RUNNING) => self.run(now),
+            (State::Running | State::Ending, byte::EXCHANGE_RESULTS) => self.ended_there(now),
+            (State::Showing, byte::DISPLAY_RESULTS) => {
+                self.say(byte::IPERF_DONE);
+                self.act(Action::HalfClose);
+                self.enter(now, State::Parting, PARTING);
+            }
+            (_, byte::SERVER_ERROR) => {
+                self.failed_in = self.state;
+                self.step(now, State::Failing);
+            }
+            (at, byte::SERVER_TERMINATE) => {
+                let code = RefusalCode::Interrupted;
+                let message = "the server was stopped by its user".to_owned();
+                if !at.has_test() {
+                    let state = at.name();
+                    return Err(ProtocolError::TurnedAway {
+                        state,
+                        code,
+                        message,
+                    });
+                }
+                self.stop(now, StopCause::Peer, code, message);
+            }
+            _ => return Err(self.unexpected(state)),
+        }
+        Ok(())
+    }
+
+    fn unexpected(&self, state: u8) -> ProtocolError {
+        let cause = match self.state {
+            State::Greeting => format!(
+                "the byte {state:#04x} is not how an iperf3 server begins: check host and port, and that `iperf3 -s` runs there"
+            ),
+            _ => format!("the byte {state:#04x} has no place there"),
+        };
+        ProtocolError::Unexpected {
+            state: self.state.name(),
+            message: name(state),
+            offset: self.inbox.offset().saturating_sub(1),
+            cause,
+        }
+    }
+
+    fn turned_away(&self, code: i32, errno: i32) -> ProtocolError {
+        let (code, message) = code::explain(code, errno);
+        ProtocolError::TurnedAway {
+            state: self.state.name(),
+            code,
+            message,
+        }
+    }
+
+    fn welcome(&mut self) {
+        self.state = State::Idle;
+        self.due = None;
+        self.act(Action::PeerHello(Box::new(PeerHello {
+            limits: Limits {
+                max_streams: super::MAX_STREAMS,
+                ..Limits::default()
+            },
+            ..PeerHello::default()
+        })));
+    }
+
+    fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
+        let key = self
+            .has_key
+            .then(|| "iperf3 has no such key: leave out --key".to_owned());
+        let wrong = validate(&spec).err().map(|error| error.to_string());
+        let refused = key.or(wrong).map(|why| (RefusalCode::Invalid, why));
+        let refused = refused.or_else(|| {
+            let why = params::check(&spec).err()?;
+            Some((RefusalCode::Unsupported, why))
+        });
+        if let Some((code, message)) = refused {
+            return self.act(Action::Refused { code, message });
+        }
+        self.act(Action::Send(framed(&params::to_json(&spec))));
+        self.spec = spec;
+        self.step(now, State::Preparing);
+    }
+
+    /// Traffic begins. If only the server sends, this end's clock ends it.
+    fn run(&mut self, now: MonoInstant) {
+        let time = match self.spec.stop {
+            Stop::After(time) => time,
+            Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
+        };
+        let whole = time.saturating_add(self.spec.warm_up);
+        if self.sends() {
+            self.act(Action::StartSenders);
+        } else {
+            self.ends = Some(now.after(whole));
+        }
+        self.enter(now, State::Running, whole.saturating_add(DRAIN));
+    }
+
+    /// The time is over: says so.
+    fn end(&mut self, now: MonoInstant) {
+        self.ends = None;
+        self.settled = self
+            .finished
+            .map_or(Duration::ZERO, |finished| now.saturating_since(finished));
+        self.say(byte::TEST_END);
+        self.enter(now, State::Ending, self.timeout.saturating_add(DRAIN));
+    }
+
+    /// The server has stopped its side and wants results.
+    fn ended_there(&mut self, now: MonoInstant) {
+        if self.state == State::Running && self.sends() && self.own.is_none() {
+            self.act(Action::StopSenders);
+        }
+        self.ends = None;
+        if self.receives() {
+            self.act(Action::PeerFinished { sent: Vec::new() });
+        }
+        self.enter(now, State::Exchanging, self.timeout.saturating_add(DRAIN));
+        self.exchange(now);
+    }
+
+    /// Sends this end's results, once there are some and they are wanted.
+    fn exchange(&mut self, now: MonoInstant) {
+        if self.state != State::Exchanging {
+            return;
+        }
+        let Some(own) = &self.own else { return };
+        let value = results::to_json(End::Client, &self.spec, own, Duration::ZERO);
+        self.act(Action::Send(framed(&value)));
+        self.step(now, State::Awaiting);
+    }
+
+    fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
+        let (state, offset) = (self.state.name(), self.inbox.offset());
+        let Some(value) = self.inbox.take_json(state, "results", MAX_RESULTS)? else {
+            return Ok(false);
+        };
+        let mut reports = results::from_json(End::Server, &self.spec, &value).map_err(|cause| {
+            ProtocolError::Body {
+                state,
+                message: "results",
+                offset,
+                bytes: Excerpt::of(value.to_string().as_bytes()),
+                cause,
+            }
+        })?;
+        results::leave_out(&mut reports, self.settled);
+        self.act(Action::PeerReport(reports));
+        self.step(now, State::Showing);
+        Ok(true)
+    }
+
+    /// A server's error: two words, or up to 3.20 one after a failed authentication.
+    fn take_error(&mut self, now: MonoInstant, last: bool) -> Result<bool, ProtocolError> {
+        let (code, errno) = match self.inbox.take::<8>() {
+            Some([c0, c1, c2, c3, e0, e1, e2, e3]) => (
+                i32::from_be_bytes([c0, c1, c2, c3]),
+                i32::from_be_bytes([e0, e1, e2, e3]),
+            ),
+            None if last => match self.inbox.take::<4>() {
+                Some(code) => (i32::from_be_bytes(code), 0),
+                None => return Ok(false),
+            },
+            None => return Ok(false),
+        };
+        let (refusal, reason) = code::explain(code, errno);
+        match self.failed_in {
+            State::Greeting | State::Idle => return Err(self.turned_away(code, errno)),
+            State::Preparing => {
+                let message = reason;
+                let code = refusal;
+                self.act(Action::Refused { code, message });
+                self.close();
+            }
+            _ => self.stop(now, StopCause::Peer, refusal, reason),
+        }
+        Ok(true)
+    }
+
+    /// The user has seen enough. Without traffic there is nothing to keep.
+    fn end_traffic(&mut self, now: MonoInstant) {
+        match self.state {
+            State::Running if self.sends() => self.act(Action::StopSenders),
+            State::Running => self.end(now),
+            State::Preparing | State::Connecting | State::Starting | State::Started => {
+                self.abort(now, RefusalCode::Interrupted, "stopped by its user");
+            }
+            _ => {}
+        }
+    }
+
+    fn abort(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.say(byte::CLIENT_TERMINATE);
+        self.stop(now, StopCause::Local, code, clean(reason, MAX_TEXT));
+    }
+
+    fn stop(&mut self, now: MonoInstant, cause: StopCause, code: RefusalCode, reason: String) {
+        self.ends = None;
+        self.act(Action::Stop {
+            cause,
+            code,
+            reason,
+        });
+        self.step(now, State::Stopping);
+    }
+
+    fn eof(&mut self) -> Result<(), ProtocolError> {
+        match self.state {
+            State::Parting => {
+                self.act(Action::TestOver);
+                self.close();
+                return Ok(());
+            }
+            State::Stopping => {
+                self.act(Action::TestAborted);
+                self.close();
+                return Ok(());
+            }
+            State::Failing => {
+                // The time does not matter any more: nothing more can come.
+                let told = self.take_error(MonoInstant::default(), true)?;
+                if told && self.state == State::Stopping {
+                    self.act(Action::TestAborted);
+                    self.close();
+                }
+                if told {
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        Err(ProtocolError::Eof {
+            state: self.state.name(),
+            offset: self.inbox.offset() + self.inbox.pending().len() as u64,
+            pending: Excerpt::of(self.inbox.pending()),
+        })
+    }
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        if self.ends.is_some_and(|ends| now >= ends) && self.state == State::Running {
+            self.end(now);
+            return Ok(());
+        }
+        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+            return Ok(());
+        };
+        match self.state {
+            State::Parting => {
+                self.act(Action::TestOver);
+                self.close();
+                Ok(())
+            }
+            State::Greeting => Err(ProtocolError::Silent {
+                state: self.state.name(),
+                silence: limit,
+            }),
+            State::Stopping | State::Failing => Err(ProtocolError::Overdue {
+                state: self.state.name(),
+                limit,
+                hint: "its error message never ended, or a traffic thread here hangs",
+            }),
+            state => {
+                let reason = format!(
+                    "nothing came from the server for {} s in state {}",
+                    limit.as_secs_f64(),
+                    state.name()
+                );
+                self.abort(now, RefusalCode::Timeout, &reason);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Session for Client {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.state == State::Closed {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        if outcome.is_err() {
+            if self.state.has_test() {
+                self.say(byte::CLIENT_TERMINATE);
+            }
+            self.close();
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        let due = self.due.map(|(due, _)| due);
+        let ends = self.ends.filter(|_| self.state == State::Running);
+        due.into_iter().chain(ends).min()
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+}

@@ -1,0 +1,578 @@
+//! The end that is asked. The drawing in [`super`] shows both ends.
+
+use super::inbox::{Inbox, framed, name};
+use super::params::{self, GUARD, Params};
+use super::results::{self, End};
+use super::{DRAIN, MAX_PARAMS, MAX_RESULTS, MAX_TEXT, byte, code, log};
+use crate::error::{Excerpt, ProtocolError, clean};
+use crate::framing::{COOKIE_LEN, Cookie, Counters, Framing};
+use crate::session::{
+    Action, Input, Limits, PeerHello, Progress, RefusalCode, ServerConfig, Session, StopCause,
+};
+use linerate_model::MonoInstant;
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long a client may take for its parameters, and for its results: iperf3's own limit.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a receiving server waits for data to move: iperf3's own limit.
+const NO_DATA: Duration = Duration::from_mins(2);
+
+/// Where a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Waits for the cookie.
+    Greeting,
+    /// Waits for the parameters.
+    Asking,
+    /// The driver makes ready.
+    Preparing,
+    /// The client opens its streams.
+    Connecting,
+    Running,
+    /// The client has ended the test; waits for this end's reports.
+    Ending,
+    /// Waits for the client's results.
+    Exchanging,
+    /// Waits for the client to be done.
+    Parting,
+    /// The test ends early.
+    Stopping,
+    Closed,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Greeting => "greeting",
+            Self::Asking => "asking",
+            Self::Preparing => "preparing",
+            Self::Connecting => "connecting",
+            Self::Running => "running",
+            Self::Ending => "ending",
+            Self::Exchanging => "exchanging",
+            Self::Parting => "parting",
+            Self::Stopping => "stopping",
+            Self::Closed => "closed",
+        }
+    }
+
+    const fn has_test(self) -> bool {
+        matches!(
+            self,
+            Self::Preparing | Self::Connecting | Self::Running | Self::Ending | Self::Exchanging
+        )
+    }
+}
+
+/// A server session.
+#[derive(Debug)]
+pub(super) struct Server {
+    state: State,
+    inbox: Inbox,
+    actions: VecDeque<Action>,
+    config: ServerConfig,
+    due: Option<(MonoInstant, Duration)>,
+    cookie: Cookie,
+    test: Params,
+    own: Option<Vec<EndpointReport>>,
+    /// When traffic began, and its counted time up to the client's word.
+    began: MonoInstant,
+    elapsed: Duration,
+    /// Bytes that had moved when they last did, and when that was seen.
+    moved: (u64, MonoInstant),
+}
+
+impl Server {
+    pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
+        let timeout = config.timeout;
+        Self {
+            state: State::Greeting,
+            inbox: Inbox::default(),
+            actions: VecDeque::new(),
+            config,
+            due: Some((now.after(timeout), timeout)),
+            cookie: Cookie::from_wire([0; COOKIE_LEN]),
+            test: Params {
+                spec: TestSpec::tcp_bulk(),
+                counters: Counters::Bits32,
+                wants_output: false,
+                version: String::new(),
+            },
+            own: None,
+            began: now,
+            elapsed: Duration::ZERO,
+            moved: (0, now),
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    fn say(&mut self, state: u8) {
+        self.act(Action::Send(vec![state]));
+    }
+
+    /// Says what is wrong: a code, and no errno.
+    fn say_error(&mut self, code: i32) {
+        let words = [code.to_be_bytes(), 0_i32.to_be_bytes()].concat();
+        self.act(Action::Send([&[byte::SERVER_ERROR][..], &words].concat()));
+    }
+
+    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
+        self.state = state;
+        self.due = Some((now.after(limit), limit));
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.due = None;
+        self.inbox.clear();
+        self.act(Action::Closed);
+    }
+
+    const fn sends(&self) -> bool {
+        !matches!(self.test.spec.direction, Direction::Forward)
+    }
+
+    const fn receives(&self) -> bool {
+        !matches!(self.test.spec.direction, Direction::Reverse)
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed(bytes);
+                self.advance(now)
+            }
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Abort { code, reason } => {
+                if self.state.has_test() {
+                    self.abort(now, code, code::for_refusal(code), &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped if self.state == State::Stopping => {
+                self.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                if self.state.has_test() {
+                    self.say(byte::SERVER_TERMINATE);
+                }
+                self.close();
+                Ok(())
+            }
+            Input::Progress(progress) => {
+                self.progress(now, progress);
+                Ok(())
+            }
+            other => self.answered(now, other),
+        }
+    }
+
+    /// What the driver says of the test it was asked to make.
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            // The driver may not have seen yet that the test is over.
+            Input::Prepared { .. }
+            | Input::Refused { .. }
+            | Input::Connected
+            | Input::Finished { .. }
+            | Input::Reports(_)
+                if self.state == State::Stopping =>
+            {
+                Ok(())
+            }
+            Input::Prepared { .. } if self.state == State::Preparing => {
+                self.say(byte::CREATE_STREAMS);
+                self.enter(now, State::Connecting, PATIENCE);
+                Ok(())
+            }
+            Input::Refused { code, message } if self.state == State::Preparing => {
+                self.say_error(code::for_refusal(code));
+                let message = clean(&message, MAX_TEXT);
+                self.act(Action::Refused { code, message });
+                self.close();
+                Ok(())
+            }
+            Input::Connected if self.state == State::Connecting => {
+                self.start(now);
+                Ok(())
+            }
+            // Only the client ends a test: a sender that has stopped before waits for it.
+            Input::Finished { .. } if self.sends() && self.is_moving() => Ok(()),
+            Input::Reports(reports) if self.own.is_none() && self.is_moving() => {
+                self.own = Some(reports);
+                self.exchange(now);
+                Ok(())
+            }
+            other => Err(ProtocolError::OutOfTurn {
+                state: self.state.name(),
+                input: other.name(),
+                detail: String::new(),
+            }),
+        }
+    }
+
+    const fn is_moving(&self) -> bool {
+        matches!(self.state, State::Running | State::Ending)
+    }
+
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            let more = match self.state {
+                State::Greeting => self.take_cookie(now),
+                State::Asking => self.take_params(now)?,
+                State::Exchanging => self.take_results(now)?,
+                State::Stopping | State::Closed => {
+                    self.inbox.clear();
+                    false
+                }
+                _ => match self.inbox.take_byte() {
+                    Some(state) => {
+                        self.hear(now, state)?;
+                        true
+                    }
+                    None => false,
+                },
+            };
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take_cookie(&mut self, now: MonoInstant) -> bool {
+        let Some(cookie) = self.inbox.take() else {
+            return false;
+        };
+        self.cookie = Cookie::from_wire(cookie);
+        if let Some((code, _)) = &self.config.turn_away {
+            match code {
+                RefusalCode::Busy => self.say(byte::ACCESS_DENIED),
+                code => {
+                    let code = code::for_refusal(*code);
+                    self.say_error(code);
+                }
+            }
+            self.close();
+            return false;
+        }
+        self.act(Action::PeerHello(Box::new(PeerHello {
+            session: self.config.session.clone(),
+            limits: self.config.limits,
+            ..PeerHello::default()
+        })));
+        self.say(byte::PARAM_EXCHANGE);
+        self.enter(now, State::Asking, PATIENCE);
+        true
+    }
+
+    fn take_params(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
+        let (state, offset) = (self.state.name(), self.inbox.offset());
+        let Some(value) = self.inbox.take_json(state, "parameters", MAX_PARAMS)? else {
+            return Ok(false);
+        };
+        let test = params::read(&value).map_err(|wrong| {
+            self.say_error(wrong.code);
+            ProtocolError::Body {
+                state,
+                message: "parameters",
+                offset,
+                bytes: Excerpt::of(value.to_string().as_bytes()),
+                cause: wrong.cause,
+            }
+        })?;
+        if let Some((code, reason)) = exceeds(&self.config.limits, &test.spec) {
+            self.say_error(code);
+            let code = RefusalCode::Limit;
+            self.act(Action::Refused {
+                code,
+                message: reason,
+            });
+            self.close();
+            return Ok(false);
+        }
+        let spec = Box::new(as_sent(&test.spec, &self.config.limits));
+        let framing = Some(Framing::Iperf3 {
+            cookie: self.cookie,
+            counters: test.counters,
+        });
+        self.test = test;
+        self.enter(now, State::Preparing, PATIENCE);
+        self.act(Action::Prepare { spec, framing });
+        Ok(true)
+    }
+
+    /// One state of the client.
+    fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
+        match (self.state, state) {
+            (State::Running, byte::TEST_END) => {
+                let warm_up = self.test.spec.warm_up;
+                self.elapsed = now.saturating_since(self.began).saturating_sub(warm_up);
+                if self.sends() {
+                    self.act(Action::StopSenders);
+                }
+                if self.receives() {
+                    self.act(Action::PeerFinished { sent: Vec::new() });
+                }
+                self.enter(now, State::Ending, DRAIN);
+                self.exchange(now);
+            }
+            (State::Parting, byte::IPERF_DONE) => {
+                self.act(Action::TestOver);
+                self.close();
+            }
+            // A client that cannot open its streams says that it is done.
+            (at, byte::CLIENT_TERMINATE | byte::IPERF_DONE) if at.has_test() => {
+                let reason = match state {
+                    byte::CLIENT_TERMINATE => "the client was stopped by its user".to_owned(),
+                    _ => "the client gave the test up; see its own messages".to_owned(),
+                };
+                self.stop(now, StopCause::Peer, RefusalCode::Interrupted, reason);
+            }
+            _ => {
+                return Err(ProtocolError::Unexpected {
+                    state: self.state.name(),
+                    message: name(state),
+                    offset: self.inbox.offset().saturating_sub(1),
+                    cause: format!("the byte {state:#04x} has no place there"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, now: MonoInstant) {
+        self.say(byte::TEST_START);
+        if self.receives() {
+            self.act(Action::StartReceivers);
+        }
+        self.say(byte::TEST_RUNNING);
+        if self.sends() {
+            self.act(Action::StartSenders);
+        }
+        self.moved = (0, now);
+        self.began = now;
+        let limits = &self.config.limits;
+        let whole = match self.test.spec.stop {
+            Stop::After(time) => time.saturating_add(self.test.spec.warm_up),
+            Stop::Bytes(_) | Stop::Transactions(_) => limits.max_duration,
+        };
+        self.enter(now, State::Running, whole.saturating_add(GUARD));
+    }
+
+    /// Sees that data moves while this end receives.
+    fn progress(&mut self, now: MonoInstant, progress: Progress) {
+        if self.state != State::Running || !self.receives() {
+            return;
+        }
+        let bytes = progress.bytes.get();
+        if bytes != self.moved.0 {
+            self.moved = (bytes, now);
+        } else if now.saturating_since(self.moved.1) >= NO_DATA {
+            let reason = "no data reached this end for two minutes";
+            self.abort(now, RefusalCode::Timeout, code::NO_DATA, reason);
+        }
+    }
+
+    /// Asks for the client's results, once this end has its own and the client has ended the test.
+    fn exchange(&mut self, now: MonoInstant) {
+        if self.state == State::Ending && self.own.is_some() {
+            self.say(byte::EXCHANGE_RESULTS);
+            self.enter(now, State::Exchanging, PATIENCE);
+        }
+    }
+
+    fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
+        let state = self.state.name();
+        // A client that is stopped says so instead; no length of results begins like that.
+        if self.inbox.pending().first() == Some(&byte::CLIENT_TERMINATE) {
+            self.inbox.take_byte();
+            self.hear(now, byte::CLIENT_TERMINATE)?;
+            return Ok(true);
+        }
+        let offset = self.inbox.offset();
+        let Some(theirs) = self.inbox.take_json(state, "results", MAX_RESULTS)? else {
+            return Ok(false);
+        };
+        let reports =
+            results::from_json(End::Client, &self.test.spec, &theirs).map_err(|cause| {
+                ProtocolError::Body {
+                    state,
+                    message: "results",
+                    offset,
+                    bytes: Excerpt::of(theirs.to_string().as_bytes()),
+                    cause,
+                }
+            })?;
+        let own = self.own.take().unwrap_or_default();
+        let value = self.results(&own);
+        self.act(Action::Send(framed(&value)));
+        self.act(Action::PeerReport(reports));
+        self.say(byte::DISPLAY_RESULTS);
+        let timeout = self.config.timeout;
+        self.enter(now, State::Parting, timeout);
+        Ok(true)
+    }
+
+    fn results(&self, own: &[EndpointReport]) -> Value {
+        let mut value = results::to_json(End::Server, &self.test.spec, own, self.elapsed);
+        if let (true, Some(map)) = (self.test.wants_output, value.as_object_mut()) {
+            let text = log::write(&self.config.version, &self.test.spec, own);
+            map.insert("server_output_text".to_owned(), json!(text));
+        }
+        value
+    }
+
+    fn abort(&mut self, now: MonoInstant, refusal: RefusalCode, code: i32, reason: &str) {
+        match refusal {
+            RefusalCode::Interrupted => self.say(byte::SERVER_TERMINATE),
+            _ => self.say_error(code),
+        }
+        self.stop(now, StopCause::Local, refusal, clean(reason, MAX_TEXT));
+    }
+
+    fn stop(&mut self, now: MonoInstant, cause: StopCause, code: RefusalCode, reason: String) {
+        self.act(Action::Stop {
+            cause,
+            code,
+            reason,
+        });
+        let limit = self.config.timeout * 2;
+        self.enter(now, State::Stopping, limit);
+    }
+
+    fn eof(&mut self) -> Result<(), ProtocolError> {
+        match self.state {
+            State::Parting => {
+                self.act(Action::TestOver);
+                self.close();
+                Ok(())
+            }
+            State::Stopping => {
+                self.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            state => Err(ProtocolError::Eof {
+                state: state.name(),
+                offset: self.inbox.offset() + self.inbox.pending().len() as u64,
+                pending: Excerpt::of(self.inbox.pending()),
+            }),
+        }
+    }
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+            return Ok(());
+        };
+        let seconds = limit.as_secs_f64();
+        match self.state {
+            State::Greeting | State::Asking => Err(ProtocolError::Silent {
+                state: self.state.name(),
+                silence: limit,
+            }),
+            State::Parting => {
+                self.act(Action::TestOver);
+                self.close();
+                Ok(())
+            }
+            State::Stopping => Err(ProtocolError::Overdue {
+                state: self.state.name(),
+                limit,
+                hint: "a traffic thread here hangs",
+            }),
+            State::Connecting => {
+                let reason = format!("the data streams did not come within {seconds} s");
+                self.abort(now, RefusalCode::Timeout, code::STREAM, &reason);
+                Ok(())
+            }
+            State::Exchanging => {
+                let reason = format!("the client sent no results within {seconds} s");
+                self.abort(now, RefusalCode::Timeout, code::RESULTS, &reason);
+                Ok(())
+            }
+            _ => {
+                let reason = format!("the client did not end the test within {seconds} s");
+                self.abort(now, RefusalCode::Timeout, code::GUARD, &reason);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Which limit the test exceeds, with iperf3's code for it.
+fn exceeds(limits: &Limits, spec: &TestSpec) -> Option<(i32, String)> {
+    let reason = limits.exceeded_by(spec)?;
+    let is_rate = limits.max_rate.is_some_and(|most| match spec.pace {
+        Pace::At(rate) => rate > most,
+        Pace::Unpaced => true,
+    });
+    let code = if spec.streams > limits.max_streams {
+        code::STREAMS
+    } else if is_rate {
+        code::RATE
+    } else {
+        code::DURATION
+    };
+    Some((code, reason))
+}
+
+/// The test as this end's streams make it: a sender goes on until the client ends the test.
+fn as_sent(spec: &TestSpec, limits: &Limits) -> TestSpec {
+    let stop = match (spec.direction, spec.stop) {
+        (Direction::Forward, stop) => stop,
+        (_, Stop::After(time)) => Stop::After(time.saturating_add(GUARD)),
+        _ => Stop::After(limits.max_duration),
+    };
+    TestSpec {
+        stop,
+        ..spec.clone()
+    }
+}
+
+impl Session for Server {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.state == State::Closed {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        if let Err(error) = &outcome {
+            let said = self.actions.iter().any(
+                |action| matches!(action, Action::Send(bytes) if bytes.first() == Some(&byte::SERVER_ERROR)),
+            );
+            let broken = matches!(
+                error,
+                ProtocolError::Body { .. }
+                    | ProtocolError::Length { .. }
+                    | ProtocolError::Unexpected { .. }
+            );
+            if broken && !said {
+                self.say_error(code::MESSAGE);
+            }
+            self.close();
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        self.due.map(|(due, _)| due)
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+}

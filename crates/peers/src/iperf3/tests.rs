@@ -1,0 +1,189 @@
+use super::params;
+use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
+use linerate_model::{BitRate, ByteCount};
+use serde_json::json;
+use std::time::Duration;
+
+#[test]
+fn what_a_client_asks_for_is_what_the_server_reads() {
+    let mut spec = TestSpec {
+        direction: Direction::Duplex,
+        streams: 3,
+        payload_bytes: ByteCount::new(1000),
+        stop: Stop::After(Duration::from_secs(7)),
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(30_000_000)))
+    };
+    spec.socket.send_buffer_bytes = Some(ByteCount::new(1 << 20));
+    spec.socket.receive_buffer_bytes = spec.socket.send_buffer_bytes;
+    spec.socket.congestion_control = Some("reno".to_owned());
+    params::check(&spec).unwrap();
+    let read = params::read(&params::to_json(&spec)).unwrap();
+    assert_eq!(read.spec, spec);
+    assert_eq!(read.counters, crate::Counters::Bits64);
+}
+
+#[test]
+fn no_flag_is_ever_written_as_false_and_numbers_are_numbers() {
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Duplex] {
+        let spec = TestSpec {
+            direction,
+            ..TestSpec::tcp_bulk()
+        };
+        let value = params::to_json(&spec);
+        for (key, value) in value.as_object().unwrap() {
+            assert!(!value.is_null() && *value != json!(false), "{key}");
+            let is_flag = matches!(key.as_str(), "tcp" | "udp" | "reverse" | "bidirectional");
+            assert_eq!(value.is_boolean(), is_flag, "{key}");
+        }
+    }
+}
+
+#[test]
+fn flags_and_numbers_are_read_in_every_form_that_a_version_wrote() {
+    let read = |value| params::read(&value).map(|test| test.spec);
+    let spec = read(json!({"tcp": 1, "reverse": 1, "time": 1.0e1, "parallel": 2.0})).unwrap();
+    assert_eq!(spec.direction, Direction::Reverse);
+    assert_eq!(spec.stop, Stop::After(Duration::from_secs(10)));
+    assert_eq!(spec.streams, 2);
+    let spec = read(json!({"udp": true, "reverse": false, "len": 100, "bandwidth": 1e6})).unwrap();
+    assert_eq!(spec.direction, Direction::Forward);
+    assert_eq!(spec.pace, Pace::At(BitRate::from_bps(1_000_000)));
+}
+
+#[test]
+fn parameters_out_of_bounds_are_refused_with_their_code() {
+    for (value, code) in [
+        (json!({"tcp": true, "parallel": 129}), 6),
+        (json!({"tcp": true, "parallel": 0}), 6),
+        (json!({"tcp": true, "parallel": -1}), 114),
+        (json!({"tcp": true, "len": 1e300}), 114),
+        (json!({"tcp": true, "len": 2_000_000}), 7),
+        (json!({"udp": true, "len": 8}), 20),
+        (json!({"udp": true, "len": 65_508}), 20),
+        (json!({"tcp": true, "time": 86_401}), 37),
+        (json!({"tcp": true, "omit": 601}), 12),
+        (
+            json!({"tcp": true, "reverse": true, "bidirectional": true}),
+            25,
+        ),
+        (json!({"tcp": true, "congestion": "../x"}), 134),
+        (json!({"sctp": true}), 114),
+        (json!({}), 114),
+        (json!({"tcp": true, "time": "10"}), 114),
+    ] {
+        let wrong = params::read(&value).unwrap_err();
+        assert_eq!(wrong.code, code, "{value}: {}", wrong.cause);
+    }
+}
+
+#[test]
+fn what_iperf3_cannot_carry_is_refused_with_a_remedy() {
+    use linerate_model::spec::Transport;
+    let udp = TestSpec::udp_datagrams(Pace::Unpaced);
+    let warm_up = Duration::from_secs(1);
+    for (spec, word) in [
+        (TestSpec::ping_pong(Transport::Udp), "linerate serve"),
+        (
+            TestSpec {
+                warm_up,
+                ..udp.clone()
+            },
+            "--warm-up",
+        ),
+        (
+            TestSpec {
+                direction: Direction::Reverse,
+                stop: Stop::Bytes(ByteCount::new(1)),
+                ..udp
+            },
+            "-t",
+        ),
+    ] {
+        let why = params::check(&spec).unwrap_err();
+        assert!(why.contains(word), "{why}");
+    }
+}
+
+#[test]
+fn results_of_a_lying_server_are_refused_or_cut() {
+    use super::results::{End, from_json};
+    let spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    let good =
+        json!({"id": 1, "bytes": 10, "jitter": 0.001, "errors": 2, "packets": 9, "end_time": 1.0});
+    let with = |key: &str, value: serde_json::Value| {
+        let mut entry = good.clone();
+        entry[key] = value;
+        from_json(End::Server, &spec, &json!({"streams": [entry]}))
+    };
+    let of = |value| with("retransmits", value).unwrap()[0].streams[0].clone();
+    let stream = of(json!(-1));
+    assert_eq!(
+        (stream.packets.get(), stream.rtp_jitter_ns),
+        (7, Some(1_000_000))
+    );
+    for (key, value) in [
+        ("bytes", json!(-5)),
+        ("bytes", json!(1e300)),
+        ("bytes", json!(u64::MAX)),
+        ("bytes", json!(null)),
+        ("packets", json!("9")),
+        ("id", json!(2)),
+    ] {
+        assert!(with(key, value.clone()).is_err(), "{key} {value}");
+    }
+    for (key, value) in [
+        ("errors", json!(1000)),
+        ("errors", json!(-3)),
+        ("jitter", json!(-1.0)),
+        ("jitter", json!(1e30)),
+        ("end_time", json!(-1.0)),
+        ("start_time", json!(1e18)),
+    ] {
+        let stream = with(key, value.clone()).unwrap()[0].streams[0].clone();
+        assert!(stream.packets.get() <= 9, "{key} {value}");
+        assert!(
+            stream
+                .rtp_jitter_ns
+                .is_none_or(|nanos| nanos <= 10_000_000_000)
+        );
+    }
+    assert!(
+        from_json(
+            End::Server,
+            &spec,
+            &json!({"streams": vec![good.clone(); 2]})
+        )
+        .is_err()
+    );
+    assert!(from_json(End::Server, &spec, &json!({})).is_err());
+}
+
+#[test]
+fn an_error_of_one_word_is_understood_when_the_connection_ends() {
+    use crate::{Action, ClientConfig, Input, PeerKind as _, RefusalCode};
+    use linerate_model::MonoInstant;
+    let now = MonoInstant::default();
+    let config = ClientConfig {
+        version: String::new(),
+        timeout: Duration::from_secs(1),
+        credential: None,
+        random: [1; 36],
+    };
+    let mut client = super::Iperf3.client(config, now);
+    client.handle(now, Input::Bytes(b"\x09")).unwrap();
+    client
+        .handle(now, Input::Begin(Box::new(TestSpec::tcp_bulk())))
+        .unwrap();
+    client.handle(now, Input::Bytes(b"\xfe\0\0\0\x8e")).unwrap();
+    client.handle(now, Input::Eof).unwrap();
+    let refused = std::iter::from_fn(|| client.poll_action()).any(|action| {
+        matches!(
+            action,
+            Action::Refused {
+                code: RefusalCode::Denied,
+                ..
+            }
+        )
+    });
+    assert!(refused && client.deadline().is_none(), "{client:?}");
+}
