@@ -157,6 +157,9 @@ fn fill_time(pilot: &Trial, factor: f64) -> Result<Duration, NotRun> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// On a core that is this busy a thread waits as it did before.
+const FULL: f64 = 0.95;
+
 /// Pins the thread of `side` to the core that was least busy in the pilot.
 fn other_core(spec: &mut TestSpec, pilot: &Trial, side: Side) -> Result<(), NotRun> {
     let cpu = pilot.cpu.as_ref().and_then(|cpu| match side {
@@ -180,6 +183,9 @@ fn other_core(spec: &mut TestSpec, pilot: &Trial, side: Side) -> Result<(), NotR
         .zip(cores)
         .filter(|(core, _)| Some(*core) != *pinned)
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()));
+    if free.is_none_or(|(_, busy)| busy.get() >= FULL) {
+        return Err(impossible("no other core of that host is free"));
+    }
     *pinned = free.map(|(core, _)| core);
     Ok(())
 }
