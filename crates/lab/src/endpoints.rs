@@ -66,20 +66,23 @@ enum Drops {
 
 impl Drops {
     fn of(spec: &TestSpec, framing: Framing) -> Self {
-        let Framing::Native { token } = framing else {
+        if spec.transport != Transport::Udp || spec.workload != "datagrams" {
             return Self::Unwatched(None);
+        }
+        let Framing::Native { token } = framing else {
+            return Self::Missing(
+                "datagrams of this protocol do not say whose they are".to_owned(),
+            );
         };
+        if spec.datapath.params.contains_key("gso") {
+            return Self::Missing("with gso one drop may be of many datagrams".to_owned());
+        }
         let (byte_at, byte) = COUNTED_MARK;
-        let mark = Mark {
+        Self::Unwatched(Some(Mark {
             word: token.to_be_bytes(),
             byte_at,
             byte,
-        };
-        let is_marked = spec.transport == Transport::Udp && spec.workload == "datagrams";
-        if is_marked && spec.datapath.params.contains_key("gso") {
-            return Self::Missing("with gso one drop may be of many datagrams".to_owned());
-        }
-        Self::Unwatched(is_marked.then_some(mark))
+        }))
     }
 
     fn start(&mut self) {
