@@ -67,7 +67,12 @@ enum Drops {
 impl Drops {
     fn of(spec: &TestSpec, framing: Framing) -> Self {
         let Framing::Native { token } = framing else {
-            return Self::Unwatched(None);
+            return match spec.transport {
+                Transport::Tcp => Self::Unwatched(None),
+                Transport::Udp => {
+                    Self::Missing("its datagrams do not say whose they are".to_owned())
+                }
+            };
         };
         let (byte_at, byte) = COUNTED_MARK;
         let mark = Mark {
