@@ -12,7 +12,7 @@ use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::key::Key;
-use linerate_peers::{ClientConfig, PeerHello, Progress, RefusalCode, Tests};
+use linerate_peers::{ClientConfig, PeerHello, Progress, ProtocolError, RefusalCode, Tests};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
 use std::net::TcpStream;
@@ -108,30 +108,34 @@ pub struct Client {
 impl Client {
     /// Connects and says hello.
     pub fn connect(target: &Target) -> Result<Self> {
-        match target.far.kind().tests() {
-            Tests::Many => Self::introduced(target),
+        let patience = match target.far.kind().tests() {
+            Tests::Many => Duration::ZERO,
             // It may just have ended a test of another command, or of another cell of a study.
-            Tests::One => Self::with_patience(target, CONNECT),
-        }
+            Tests::One => CONNECT,
+        };
+        Self::with_patience(target, patience, is_closing)
     }
 
-    /// Connects and says hello, once.
-    fn introduced(target: &Target) -> Result<Self> {
-        let mut client = Self::open(target)?;
-        client.greet()?;
-        Ok(client)
-    }
-
-    /// The same, again and again for some time.
-    fn with_patience(target: &Target, patience: Duration) -> Result<Self> {
+    /// Connects and says hello; again and again for some time, while what goes wrong `may_pass`.
+    fn with_patience(
+        target: &Target,
+        patience: Duration,
+        may_pass: fn(&anyhow::Error) -> bool,
+    ) -> Result<Self> {
         let deadline = MonoClock.now().after(patience);
         loop {
-            match Self::introduced(target) {
-                Err(_) if MonoClock.now() < deadline => {
-                    sleep_until(MonoClock.now().after(RETRY));
-                }
-                done => return done,
+            let error = match Self::open(target) {
+                Ok(mut client) => match client.greet() {
+                    Ok(()) => return Ok(client),
+                    Err(error) if !may_pass(&error) => return Err(client.failed(&error).into()),
+                    Err(error) => client.failed(&error).into(),
+                },
+                Err(error) => error,
+            };
+            if MonoClock.now() >= deadline {
+                return Err(error);
             }
+            sleep_until(MonoClock.now().after(RETRY));
         }
     }
 
@@ -176,7 +180,7 @@ impl Client {
 
     /// Connects again for another test. The far end may still be busy with the end of the last one.
     fn reconnect(&mut self) -> Result<()> {
-        let mut client = Self::with_patience(&self.target, RECONNECT)?;
+        let mut client = Self::with_patience(&self.target, RECONNECT, is_ending)?;
         std::mem::swap(&mut self.driver, &mut client.driver);
         self.is_used_up = false;
         Ok(())
@@ -282,18 +286,16 @@ impl Client {
     /// Waits for the far end's hello.
     fn greet(&mut self) -> Result<()> {
         loop {
-            match self.driver.turn().map_err(|error| self.failed(&error))? {
+            match self.driver.turn()? {
                 Some(News::Hello(hello)) => {
                     self.hello = *hello;
                     return Ok(());
                 }
                 Some(News::Closed) => {
-                    let message = format!(
-                        "{} closed the connection instead of saying hello; is it {}?",
-                        self.far,
+                    anyhow::bail!(
+                        "it closed the connection instead of saying hello; is it {}?",
                         self.target.server()
                     );
-                    return Err(peer_failure(message).into());
                 }
                 _ => {}
             }
@@ -321,6 +323,18 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.driver.bye();
     }
+}
+
+/// Whether a far end hung up as one does that closes its port for a moment.
+fn is_closing(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ProtocolError::Eof { .. }))
+}
+
+/// Whether that, or it is still busy with the end of our last test.
+fn is_ending(error: &anyhow::Error) -> bool {
+    let code = RefusalCode::Busy;
+    is_closing(error)
+        || matches!(error.downcast_ref(), Some(ProtocolError::TurnedAway { code: said, .. }) if *said == code)
 }
 
 /// Opens the control connection to the first address that answers.

@@ -70,9 +70,7 @@ impl Drops {
             return Self::Unwatched(None);
         }
         let Framing::Native { token } = framing else {
-            return Self::Missing(
-                "datagrams of this protocol do not say whose they are".to_owned(),
-            );
+            return Self::Missing("its datagrams do not say whose they are".to_owned());
         };
         if spec.datapath.params.contains_key("gso") {
             return Self::Missing("with gso one drop may be of many datagrams".to_owned());

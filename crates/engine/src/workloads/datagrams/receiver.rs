@@ -142,6 +142,8 @@ impl<N: Numbering> Counts<N> {
                         counted = true;
                         self.pdv.record(transit);
                         self.floor.record(sent, transit);
+                    } else {
+                        self.pdv.refer_to(transit);
                     }
                     if !N::MARKS_WARM_UP {
                         self.jitter.record(transit);
