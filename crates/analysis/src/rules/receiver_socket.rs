@@ -27,18 +27,11 @@ impl Rule for ReceiverSocket {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         place::examine(evidence, Place::ReceiverSocket, |placed, share| {
-            let buffer = evidence
-                .trials()
-                .iter()
-                .flat_map(|trial| &trial.raw)
-                .flat_map(|report| &report.streams)
-                .filter_map(|stream| stream.receive_buffer_bytes)
-                .min();
             let mut figures = vec![format!(
                 "Counted by {}.",
                 placed.source(Place::ReceiverSocket)
             )];
-            if let Some(buffer) = buffer {
+            if let Some(buffer) = evidence.receive_buffer() {
                 figures.push(format!("The receive buffer held {buffer}."));
             }
             figures.extend(Reader::of(evidence).figures());

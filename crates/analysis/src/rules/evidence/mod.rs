@@ -18,12 +18,12 @@ pub(super) use tcp::{
 
 pub use needs::Need;
 
-use linerate_model::BitRate;
 use linerate_model::run::{
     BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
 };
 use linerate_model::signals;
 use linerate_model::spec::{Direction, Side, Transport};
+use linerate_model::{BitRate, ByteCount};
 
 /// An offered load this far below the intended one is short of it (RFC 2285 §3.5): five times what
 /// pacing on an absolute schedule leaves, and what the search takes for a sender's limit too.
@@ -98,6 +98,16 @@ impl<'a> Evidence<'a> {
     /// Whether this is a TCP byte stream.
     pub fn is_tcp(&self) -> bool {
         !self.is_latency() && self.trials.iter().any(|t| t.transport == Transport::Tcp)
+    }
+
+    /// The smallest receive buffer that the system gave a stream.
+    pub(super) fn receive_buffer(&self) -> Option<ByteCount> {
+        let reports = self.trials.iter().flat_map(|trial| &trial.raw);
+        let receivers = reports.filter(|report| report.side == Side::Receiver);
+        let streams = receivers.flat_map(|report| &report.streams);
+        streams
+            .filter_map(|stream| stream.receive_buffer_bytes)
+            .min()
     }
 
     /// A number from the run's configuration.

@@ -2,12 +2,16 @@
 
 use crate::rules::evidence::{Cpu, Evidence, Need, Reader};
 use crate::rules::{Case, RuleOutcome, clear, not_evaluated, place, proof, words};
-use linerate_model::BitRate;
 use linerate_model::run::{Change, Confidence, Limit, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
+use linerate_model::{BitRate, ByteCount};
 
 /// A thread that was runnable for less than this was not kept busy by what it does.
 const RESTS: f64 = 0.5;
+
+/// A buffer smaller than this is no ordinary one: a quarter of what Linux gives by default (208 KiB),
+/// some twenty full frames. Whatever stands before it, the buffer is the first thing to change.
+const ORDINARY_BUFFER: ByteCount = ByteCount::new(52 * 1024);
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     let (placed, share) = match place::share(evidence, Place::ReceiverSocket) {
@@ -36,11 +40,19 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     let rate = evidence
         .mean(|trial| trial.received_rate.map(BitRate::as_f64))
         .unwrap_or(0.0);
+    let mut figures = reader.figures();
+    let mut confidence = Confidence::Supported;
+    if let Some(buffer) = evidence.receive_buffer().filter(|b| *b < ORDINARY_BUFFER) {
+        confidence = Confidence::Weak;
+        figures.push(format!(
+            "The receive buffer held only {buffer}, too little to tell a slow application from one that pauses: an experiment with a larger one would."
+        ));
+    }
     Case {
         limit: Limit::ReceiverApp,
         side: Some(Side::Receiver),
         share: Some(share),
-        confidence: Confidence::Supported,
+        confidence,
         claim: format!(
             "The receiver's application limits: it took {} of L4 payload and rested {} of the time while a queue of at least {} always stood before it, and {} were dropped there.",
             words::rate(rate),
@@ -48,7 +60,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             words::time(reader.always.unwrap_or(0.0)),
             placed.figure(&[Place::ReceiverSocket])
         ),
-        evidence: reader.figures(),
+        evidence: figures,
         // A buffer too small for the reader's pauses would lose less when it is larger. (The lab waits
         // until the buffer is full before it counts.)
         experiment: proof(
