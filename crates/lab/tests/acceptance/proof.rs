@@ -4,6 +4,7 @@ use crate::bench_rig::Rig;
 use linerate_lab::run::{prove, single};
 use linerate_model::run::{Answer, Confidence, Limit, Part, Run, Verdict};
 use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
+use linerate_model::tcp::{TcpShares, TcpWait};
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_testbed::LinkConfig;
 use std::time::Duration;
@@ -86,6 +87,10 @@ pub(crate) fn a_false_verdict_is_refuted() {
     let rig = Rig::shaped(shaped());
     let run = proved(&rig, tcp(3), |run| {
         let tcp = run.trials[0].tcp.as_mut().unwrap();
+        let mut shares = TcpShares::default();
+        shares.set(TcpWait::ReceiverWindow, Ratio::clamped(0.9));
+        tcp.shares = Some(shares);
+        (tcp.queueing, tcp.windows) = (None, None);
         tcp.rwnd_limited_ratio = Some(Ratio::clamped(0.9));
         tcp.sndbuf_limited_ratio = Some(Ratio::ZERO);
         tcp.srtt_mean_ns = tcp.min_rtt_ns;
