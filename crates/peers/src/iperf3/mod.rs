@@ -25,7 +25,7 @@
 //!  Abort ->  12 CLIENT_TERMINATE, 11 SERVER_TERMINATE, or 0xfe with a code and an errno: Stop -> at both ends
 //! ```
 //!
-//! How the numbers of the results are turned into reports, and what they cannot say, is in [`results`].
+//! How the numbers of the results are turned into reports, and what they cannot say, is in `results.rs`.
 
 mod client;
 mod code;
