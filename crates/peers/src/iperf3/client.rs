@@ -2,7 +2,7 @@
 
 use super::inbox::{Inbox, framed, name};
 use super::results::{self, End};
-use super::{DRAIN, MAX_RESULTS, MAX_TEXT, byte, code, params};
+use super::{DRAIN, MAX_TEXT, byte, code, params};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::{Cookie, Counters, Framing};
 use crate::session::{
@@ -442,19 +442,11 @@ impl Client {
     }
 
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
-        let (state, offset) = (self.state.name(), self.inbox.offset());
-        let Some(value) = self.inbox.take_json(state, "results", MAX_RESULTS)? else {
+        let state = self.state.name();
+        let taken = results::take(&mut self.inbox, End::Server, &self.spec, state)?;
+        let Some(mut reports) = taken else {
             return Ok(false);
         };
-        let mut reports = results::from_json(End::Server, &self.spec, &value).map_err(|cause| {
-            ProtocolError::Body {
-                state,
-                message: "results",
-                offset,
-                bytes: Excerpt::of(value.to_string().as_bytes()),
-                cause,
-            }
-        })?;
         results::leave_out(&mut reports, self.settled);
         self.act(Action::PeerReport(reports));
         self.step(now, State::Showing);

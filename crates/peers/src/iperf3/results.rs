@@ -9,7 +9,10 @@
 //! Streams are numbered 1, 3, 4, 5, … in the order of their creation: all that the client sends, then
 //! all that the server sends.
 
+use super::MAX_RESULTS;
+use super::inbox::Inbox;
 use super::params::as_count;
+use crate::error::{Excerpt, ProtocolError};
 use linerate_model::sample::{
     EndpointReport, Omitted, SequenceCount, Snapshot, StreamReport, TcpSample,
 };
@@ -122,6 +125,27 @@ fn entry(id: u32, side: Side, stream: &StreamReport) -> Value {
 pub(super) fn retransmitted(stream: &StreamReport) -> Option<u64> {
     let (first, last) = (stream.tcp.first()?, stream.tcp.last()?);
     last.retrans_segments?.checked_sub(first.retrans_segments?)
+}
+
+/// The reports of the far end, once its results are there; `state` is this end's.
+pub(super) fn take(
+    inbox: &mut Inbox,
+    theirs: End,
+    spec: &TestSpec,
+    state: &'static str,
+) -> Result<Option<Vec<EndpointReport>>, ProtocolError> {
+    let (message, offset) = ("results", inbox.offset());
+    let Some(value) = inbox.take_json(state, message, MAX_RESULTS)? else {
+        return Ok(None);
+    };
+    let reports = from_json(theirs, spec, &value).map_err(|cause| ProtocolError::Body {
+        state,
+        message,
+        offset,
+        bytes: Excerpt::of(value.to_string().as_bytes()),
+        cause,
+    })?;
+    Ok(Some(reports))
 }
 
 /// The far end's reports.

@@ -3,7 +3,7 @@
 use super::inbox::{Inbox, framed, name};
 use super::params::{self, GUARD, Params};
 use super::results::{self, End};
-use super::{DRAIN, MAX_PARAMS, MAX_RESULTS, MAX_TEXT, byte, code, log};
+use super::{DRAIN, MAX_PARAMS, MAX_TEXT, byte, code, log};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::{COOKIE_LEN, Cookie, Counters, Framing};
 use crate::session::{
@@ -400,20 +400,10 @@ impl Server {
             self.hear(now, byte::CLIENT_TERMINATE)?;
             return Ok(true);
         }
-        let offset = self.inbox.offset();
-        let Some(theirs) = self.inbox.take_json(state, "results", MAX_RESULTS)? else {
+        let taken = results::take(&mut self.inbox, End::Client, &self.test.spec, state)?;
+        let Some(reports) = taken else {
             return Ok(false);
         };
-        let reports =
-            results::from_json(End::Client, &self.test.spec, &theirs).map_err(|cause| {
-                ProtocolError::Body {
-                    state,
-                    message: "results",
-                    offset,
-                    bytes: Excerpt::of(theirs.to_string().as_bytes()),
-                    cause,
-                }
-            })?;
         let own = self.own.take().unwrap_or_default();
         let value = self.results(&own);
         self.act(Action::Send(framed(&value)));
