@@ -6,15 +6,13 @@ use anyhow::{Context as _, Result};
 use linerate_lab::address::FarEnd;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
-use linerate_lab::context::Context;
+use linerate_lab::context::unattended;
 use linerate_lab::run::{SaturatePlan, saturate};
-use linerate_lab::watch::Silent;
 use linerate_model::run::GoalResult;
 use linerate_model::spec::{Pace, TestSpec};
 use linerate_model::{BitRate, Clock as _, FrameOverhead, Layer};
 use linerate_sys::clock::MonoClock;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts, enter_user_namespace};
-use std::sync::atomic::AtomicBool;
 
 const PAYLOAD: u64 = 1448;
 
@@ -70,15 +68,8 @@ fn search(target: &Target, seed: u64, link: BitRate, capacity: BitRate) -> Resul
         budget: std::time::Duration::from_secs(30),
         ..SaturatePlan::new(spec)
     };
-    let interrupt = AtomicBool::new(false);
-    let mut context = Context {
-        store: None,
-        watcher: &mut Silent,
-        command: String::new(),
-        interrupt: &interrupt,
-    };
     let start = MonoClock.now();
-    let run = saturate(&mut context, target, &plan)?;
+    let run = unattended(|context| saturate(context, target, &plan))?;
     let whole = MonoClock.now().saturating_since(start);
     let goal = run.goals.first().context("a search has goals")?;
     let (lower, upper) = bounds(goal)?;

@@ -3,11 +3,9 @@
 use linerate_lab::address::FarEnd;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
-use linerate_lab::context::Context;
-use linerate_lab::watch::Silent;
+use linerate_lab::context::{Context, unattended};
 use linerate_model::run::Run;
 use linerate_testbed::{HostId, Link, LinkConfig, LinkCounters, TwoHosts};
-use std::sync::atomic::AtomicBool;
 
 /// Two hosts with an agent on host B.
 pub(crate) struct Rig {
@@ -42,16 +40,7 @@ impl Rig {
         command: impl FnOnce(&mut Context<'_>, &Target) -> anyhow::Result<Run> + Send + 'static,
     ) -> Run {
         let target = self.target.clone();
-        let work = move || {
-            let interrupt = AtomicBool::new(false);
-            let mut context = Context {
-                store: None,
-                watcher: &mut Silent,
-                command: String::new(),
-                interrupt: &interrupt,
-            };
-            command(&mut context, &target)
-        };
+        let work = move || unattended(|context| command(context, &target));
         let run = self
             .hosts
             .host(HostId::A)

@@ -7,9 +7,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use linerate_lab::address::FarEnd as Address;
 use linerate_lab::agent::{Agent, AgentPlan, serve};
 use linerate_lab::client::Target;
-use linerate_lab::context::Context;
+use linerate_lab::context::{Context, unattended};
 use linerate_lab::run::{prove, saturate, single};
-use linerate_lab::watch::Silent;
 use linerate_model::run::Run;
 use linerate_testbed::{Host, HostId, TwoHosts};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -80,24 +79,19 @@ fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
 /// Runs the test on host A.
 fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Run> {
     let target = target.clone();
-    let work = move || {
-        let interrupt = AtomicBool::new(false);
-        let mut context = Context {
-            store: None,
-            watcher: &mut Silent,
-            command: String::new(),
-            interrupt: &interrupt,
-        };
+    let work = move |context: &mut Context<'_>| {
         let run = match test {
-            Test::Search(plan) => saturate(&mut context, &target, &plan)?,
-            Test::Single(spec) => single(&mut context, &target, &spec)?,
+            Test::Search(plan) => saturate(context, &target, &plan)?,
+            Test::Single(spec) => single(context, &target, &spec)?,
         };
         match proof {
-            Proof::Demanded => prove(&mut context, &target, run),
+            Proof::Demanded => prove(context, &target, run),
             Proof::Waived => Ok(run),
         }
     };
-    host.spawn("client", work)?.join().unwrap()
+    host.spawn("client", move || unattended(work))?
+        .join()
+        .unwrap()
 }
 
 /// Busy loops, until stopped.

@@ -3,16 +3,14 @@
 use linerate_lab::address::FarEnd;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
-use linerate_lab::context::Context;
+use linerate_lab::context::unattended;
 use linerate_lab::run::single;
-use linerate_lab::watch::Silent;
 use linerate_model::run::{Place, Run, Trial};
 use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount};
 use linerate_testbed::{HostId, Link, LinkCounters, TwoHosts};
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 
 /// L4 payload of each datagram.
 pub(crate) const PAYLOAD: u64 = 200;
@@ -110,16 +108,7 @@ impl Bench {
         let spec = spec.clone();
         let port = self.agent.port();
         let far = FarEnd::parse(&format!("{}:{port}", self.address)).unwrap();
-        let work = move || {
-            let interrupt = AtomicBool::new(false);
-            let mut context = Context {
-                store: None,
-                watcher: &mut Silent,
-                command: String::new(),
-                interrupt: &interrupt,
-            };
-            single(&mut context, &Target::new(far), &spec)
-        };
+        let work = move || unattended(|context| single(context, &Target::new(far), &spec));
         let run = self.on(HostId::A, work).unwrap();
         let document = serde_json::to_value(&run).unwrap();
         assert_eq!(linerate_schema_check::validate(&document), Ok(()));
