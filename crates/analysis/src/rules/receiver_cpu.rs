@@ -126,8 +126,16 @@ fn tcp(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
 
 /// A CPU takes packets, not bytes: twice as many packets of half the size, and about as many per second
 /// get through as before. Through a link or a policer nearly twice as many do. A thread that waits for
-/// its core, rather than uses it, keeps up on another.
+/// its core, rather than uses it, keeps up on another. One that a quota stops is away for most of each
+/// period: if it makes up for that when it is back, room for what came meanwhile ends the loss, and the
+/// buffer was the limit; if not, a full buffer loses as much whatever its size.
 fn less_work(cpu: &Cpu) -> Experiment {
+    if cpu.is_throttled() {
+        return proof(
+            Change::ReceiveBuffer { factor: 8.0 },
+            [Prediction::at_least(Quantity::LossRatio, 0.6)],
+        );
+    }
     if cpu.is_starved() && cpu.mostly_waits() {
         return proof(
             Change::OtherCore {

@@ -1,6 +1,6 @@
 //! The receiver's socket: packets arrived and found the socket's buffer full.
 
-use super::evidence::{Evidence, Need, Reader};
+use super::evidence::{Cpu, Evidence, Need, Reader};
 use super::{Case, Rule, RuleOutcome, place, proof};
 use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
@@ -35,6 +35,8 @@ impl Rule for ReceiverSocket {
                 figures.push(format!("The receive buffer held {buffer}."));
             }
             figures.extend(Reader::of(evidence).figures());
+            let cpu = Cpu::of_side(evidence, Side::Receiver);
+            figures.extend(cpu.and_then(|cpu| cpu.throttling()));
             Case {
                 limit: Limit::ReceiverSocket,
                 side: Some(Side::Receiver),

@@ -81,7 +81,12 @@ impl Cpu {
 
     /// Whether the traffic thread had no time left, or was stopped.
     pub(in crate::rules) fn thread_is_hot(&self) -> bool {
-        self.pressure() >= HOT || self.throttled >= THROTTLED
+        self.pressure() >= HOT || self.is_throttled()
+    }
+
+    /// Whether a CPU quota stopped the thread for a share of the time that matters.
+    pub(in crate::rules) fn is_throttled(&self) -> bool {
+        self.throttled >= THROTTLED
     }
 
     /// Share of the time that the thread could do nothing else: it ran, waited, or had no host.
@@ -97,7 +102,7 @@ impl Cpu {
     /// What took the CPU time, to follow "because" or "and".
     pub(in crate::rules) fn reason(&self) -> String {
         let side = self.name();
-        if self.throttled >= THROTTLED {
+        if self.is_throttled() {
             let stopped = words::percent(self.throttled);
             return format!("its CPU quota stopped the {side} {stopped} of the time");
         }
@@ -148,7 +153,7 @@ impl Cpu {
         let ran = self
             .thread
             .map_or(0.0, |load| (load - self.waited).max(0.0));
-        self.throttled < THROTTLED && self.waited > ran
+        !self.is_throttled() && self.waited > ran
     }
 
     fn fullest_core(&self) -> Option<f64> {
@@ -163,6 +168,17 @@ impl Cpu {
         !self.is_hot()
             && !self.is_starved()
             && (self.thread.is_some() || self.whole_host.is_some_and(|h| h < HOT))
+    }
+
+    /// What a CPU quota did, if there is one that did anything.
+    pub(in crate::rules) fn throttling(&self) -> Option<String> {
+        (self.throttled > 0.0).then(|| {
+            format!(
+                "A CPU quota stopped the {}'s control group {} of the time.",
+                self.name(),
+                words::percent(self.throttled)
+            )
+        })
     }
 
     /// One sentence per figure.
@@ -188,12 +204,7 @@ impl Cpu {
                 words::percent(self.waited)
             ));
         }
-        if self.throttled > 0.0 {
-            figures.push(format!(
-                "A CPU quota stopped the {side}'s control group {} of the time.",
-                words::percent(self.throttled)
-            ));
-        }
+        figures.extend(self.throttling());
         if self.steal >= 0.01 {
             figures.push(format!(
                 "The hypervisor took {} of the {side}'s CPU.",

@@ -2,6 +2,7 @@
 
 use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Place, Scene, Step, Test, apart, kib, last_core, mbit};
+use linerate_model::ByteCount;
 use linerate_model::run::Limit;
 use linerate_model::spec::Pace;
 use linerate_testbed::{HostId, LinkConfig};
@@ -75,12 +76,12 @@ pub(crate) const FAULTS: &[Fault] = &[
         needs: &[Need::CpuQuota],
         strengths: [
             Strength {
-                name: "8 % of a core",
-                scene: || quota(0.08),
-            },
-            Strength {
                 name: "5 % of a core",
                 scene: || quota(0.05),
+            },
+            Strength {
+                name: "4 % of a core",
+                scene: || quota(0.04),
             },
             Strength {
                 name: "3 % of a core",
@@ -145,9 +146,13 @@ fn small_backlog(packets: u32) -> Scene {
         .step(Step::MachineSysctl("net.core.netdev_max_backlog", size))
 }
 
-/// The far end receives, so that its process alone has the quota.
+/// The far end receives, so that its process alone has the quota. So many small packets that the time
+/// left is too short for them however large the buffer is: with less, pauses would be the limit.
 fn quota(share: f64) -> Scene {
-    Scene::direct(Test::udp(mbit(100), |_| {})).quota(share)
+    let test = Test::udp(mbit(250), |spec| {
+        spec.payload_bytes = ByteCount::new(512);
+    });
+    Scene::direct(test).quota(share)
 }
 
 fn pinned(loops: usize) -> Scene {
