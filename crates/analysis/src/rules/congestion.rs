@@ -349,13 +349,13 @@ fn keeps_growing(evidence: &Evidence<'_>) -> bool {
     known > 0 && known * 2 > subject.len()
 }
 
-/// Two congestion windows carry more than one, of a free link as of one that others share (two of three
-/// flows have 1.33 times what one of two had), and both are full. Two streams through a link that this
+/// Four congestion windows carry more than one, of a free link as of one that others share (four of five
+/// flows have 1.6 times what one of two had), and all are full. Streams through a link that this
 /// transfer alone fills share what one had; where the receiver's window, a buffer or a CPU holds each stream back, the
 /// congestion windows are not filled (Linux lets them grow to twice what is in flight, no further).
 fn more_windows() -> Experiment {
     proof(
-        Change::Streams { factor: 2 },
+        Change::Streams { factor: 4 },
         [
             Prediction::at_least(Quantity::ReceivedRate, 1.2),
             Prediction::at_least(Quantity::WindowUse, 0.7).absolute(),
