@@ -96,11 +96,16 @@ pub(crate) struct OwnServer {
 impl OwnServer {
     /// Speaks `protocol` on any free port of `ip`.
     pub(crate) fn start(ip: IpAddr, protocol: &str) -> Result<Self> {
+        Self::with(ip, protocol, AgentPlan::private())
+    }
+
+    /// The same, with what else this plan says.
+    pub(crate) fn with(ip: IpAddr, protocol: &str, plan: AgentPlan) -> Result<Self> {
         let plan = AgentPlan {
             listen: SocketAddr::new(ip, 0),
             speak: vec![format!("{protocol}:0").parse()?],
             max_clients: 64,
-            ..AgentPlan::private()
+            ..plan
         };
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);

@@ -6,6 +6,7 @@
 mod ends;
 mod iperf3;
 mod matrix;
+mod options;
 mod table;
 mod together;
 

@@ -145,7 +145,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// The programs to measure with.
-fn programs(tool: &dyn Tool) -> Vec<String> {
+pub(crate) fn programs(tool: &dyn Tool) -> Vec<String> {
     let named = variable(&format!("LINERATE_{}", tool.name().to_uppercase()));
     let named = named.unwrap_or_else(|| tool.program().to_owned());
     named.split(':').map(str::to_owned).collect()

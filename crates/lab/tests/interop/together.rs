@@ -5,7 +5,8 @@ use crate::iperf3::{IPERF3, RealServer, client};
 use crate::matrix::{Cell, Count, Role, Way};
 use linerate_model::exit::Failure;
 use linerate_model::spec::Transport;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::thread;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -115,6 +116,30 @@ fn a_client_that_asks_for_it_gets_the_servers_output() {
     let document = client(IPERF3, &server, &options).unwrap();
     let text = document["server_output_text"].as_str().unwrap();
     assert_eq!(text.matches("receiver").count(), 2, "{text}");
+}
+
+/// A client that does not look for the algorithm on its own host first, as a stock one does.
+#[test]
+fn a_congestion_control_that_the_servers_host_lacks_is_told_by_its_code() {
+    let server = OwnServer::start(HERE, "iperf3").unwrap();
+    let open = || {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream
+            .write_all(b"abcdefghijklmnopqrstuvwxyz234567abcd\0")
+            .unwrap();
+        stream
+    };
+    let mut control = open();
+    let wanted = br#"{"tcp":true,"time":1,"parallel":1,"congestion":"pigeon"}"#;
+    let length = u32::try_from(wanted.len()).unwrap().to_be_bytes();
+    let mut state = [0];
+    control.read_exact(&mut state).unwrap();
+    control.write_all(&[&length[..], wanted].concat()).unwrap();
+    control.read_exact(&mut state).unwrap();
+    let _data = open();
+    let mut said = Vec::new();
+    control.read_to_end(&mut said).unwrap();
+    assert_eq!(said, [0xfe, 0, 0, 0, 134, 0, 0, 0, 0]);
 }
 
 #[test]
