@@ -50,6 +50,8 @@ pub(crate) enum News {
     OwnReports(Vec<EndpointReport>),
     /// The far end's reports of the test (client).
     PeerReports(Vec<EndpointReport>),
+    /// What the far end printed of the test (client).
+    PeerOutput(String),
     /// What the far end has counted so far (client).
     PeerProgress(Progress),
     /// The test is complete.
@@ -172,6 +174,7 @@ impl Driver {
                 Ok(None)
             }
             Action::PeerReport(reports) => Ok(Some(News::PeerReports(reports))),
+            Action::PeerOutput(text) => Ok(Some(News::PeerOutput(text))),
             Action::TestOver => {
                 self.clear();
                 Ok(Some(News::TestOver))

@@ -11,6 +11,7 @@ mod describe;
 mod door;
 mod driver;
 mod endpoints;
+pub mod login;
 pub mod plan;
 mod progress;
 mod recorder;

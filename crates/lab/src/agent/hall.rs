@@ -5,6 +5,7 @@ use super::port::Port;
 use crate::access::{credential, is_allowed, plain};
 use crate::door::{Entry, Shown, read_cookie};
 use crate::driver::{Driver, News};
+use crate::login::{Gate, moment};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::spec::MAX_STREAMS;
@@ -164,6 +165,15 @@ impl Hall<'_> {
         })
     }
 
+    /// The users that are let in, for a session that begins now.
+    fn gate(&self) -> Result<Option<Gate>> {
+        let Some(logins) = self.plan.logins.clone() else {
+            return Ok(None);
+        };
+        let moment = moment()?;
+        Ok(Some(Gate { logins, moment }))
+    }
+
     fn converse(
         &self,
         stream: TcpStream,
@@ -187,6 +197,7 @@ impl Hall<'_> {
             },
             turn_away,
             credential: credential(self.plan.key.as_ref())?,
+            logins: self.gate()?,
         };
         let session = kind.server(config, MonoClock.now());
         let mut driver = Driver::new(stream, session, observer, TIMEOUT)?;

@@ -11,7 +11,7 @@ use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::{Omitted, StreamReport};
+use linerate_model::sample::{Omitted, SequenceCount, StreamReport};
 use linerate_model::spec::Side;
 use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -127,6 +127,16 @@ impl<N: Numbering> Counts<N> {
         true
     }
 
+    /// Whether this number is one of the warm-up's that came late; it is then no longer missing there.
+    fn was_omitted(&mut self, sequence: u64) -> bool {
+        let late = |omitted: &&mut Omitted| sequence < omitted.packets.get();
+        let Some(omitted) = self.omitted.as_mut().filter(late) else {
+            return false;
+        };
+        omitted.missing = PacketCount::new(omitted.missing.get().saturating_sub(1));
+        true
+    }
+
     /// Counts one batch, taken at `now`. All of it has that one time: it is when the application
     /// could have used it.
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
@@ -148,7 +158,8 @@ impl<N: Numbering> Counts<N> {
                     if !N::MARKS_WARM_UP {
                         self.jitter.record(transit);
                     }
-                    if self.tracker.record(sequence) == Arrival::Distinct && counts {
+                    let is_first = self.tracker.record(sequence) == Arrival::Distinct;
+                    if is_first && counts && !self.was_omitted(sequence) {
                         bytes += datagram.len() as u64;
                         packets += 1;
                     }
@@ -167,7 +178,8 @@ impl<N: Numbering> Counts<N> {
             let fresh = || Tally::new(now, self.plan.interval, Arc::clone(&self.progress));
             let tally = self.tally.get_or_insert_with(fresh);
             tally.count(now, bytes, packets);
-            tally.expect(self.tracker.next_expected());
+            let before = self.omitted.map_or(0, |omitted| omitted.packets.get());
+            tally.expect(self.tracker.next_expected().saturating_sub(before));
         }
         if counted && first {
             Batch::FirstCounted
@@ -215,10 +227,17 @@ impl<N: Numbering> Work for Receiver<N> {
             .zip(self.overflows_before)
             .map(|(after, before)| PacketCount::new(after.saturating_sub(before)));
         let buffers = self.path.buffers();
-        let counts = self.counts;
+        let mut counts = self.counts;
+        // What came before the end of a warm-up after which nothing came is no more than that.
+        counts.is_counted(counts.counted_from);
+        let sequence = counts.tracker.counts(PacketCount::new(counts.foreign));
         let mut report = StreamReport {
             index: u16::from(counts.plan.index),
-            sequence: Some(counts.tracker.counts(PacketCount::new(counts.foreign))),
+            sequence: Some(
+                counts
+                    .omitted
+                    .map_or(sequence, |omitted| after_warm_up(sequence, omitted)),
+            ),
             reads: Some(counts.reads),
             emptying_reads: Some(counts.emptying_reads),
             socket_overflows,
@@ -238,5 +257,17 @@ impl<N: Numbering> Work for Receiver<N> {
             report.intervals = tally.into_intervals(report.duration);
         }
         report
+    }
+}
+
+/// The counts of datagrams that came after a warm-up whose numbers go on: numbered afresh.
+fn after_warm_up(sequence: SequenceCount, omitted: Omitted) -> SequenceCount {
+    let before = omitted.packets.get();
+    let taken_before = before.saturating_sub(omitted.missing.get());
+    let received = sequence.received.get().saturating_sub(taken_before);
+    SequenceCount {
+        received: PacketCount::new(received),
+        next_expected: sequence.next_expected.saturating_sub(before),
+        ..sequence
     }
 }
