@@ -16,6 +16,6 @@ fuzz_target!(|data: &[u8]| {
             credential: None,
             random: [7; COOKIE_LEN - 1],
         };
-        feed(CLIENT, kind.client(config, START), data);
+        feed(CLIENT, kind.control(), kind.client(config, START), data);
     }
 });

@@ -20,6 +20,6 @@ fuzz_target!(|data: &[u8]| {
             turn_away: None,
             credential: None,
         };
-        feed(SERVER, kind.server(config, START), data);
+        feed(SERVER, kind.control(), kind.server(config, START), data);
     }
 });

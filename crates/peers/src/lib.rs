@@ -16,10 +16,10 @@ pub mod native;
 mod session;
 
 pub use error::{Excerpt, ProtocolError};
-pub use framing::{COOKIE_LEN, Cookie, Counters, Framing};
+pub use framing::{COOKIE_LEN, Cookie, Counters, Framing, Iperf2, Opening, Width};
 pub use session::{
-    Action, ClientConfig, Input, Limits, PeerHello, PeerKind, Progress, RefusalCode, ServerConfig,
-    Session, StopCause, StreamPorts, TIMEOUT, Tests,
+    Action, ClientConfig, Control, Input, Limits, PeerHello, PeerKind, Progress, RefusalCode,
+    ServerConfig, Session, StopCause, StreamPorts, TIMEOUT, Tests,
 };
 
 /// Every control protocol, in the order help lists them. A new one: its file, its `mod` line above, its entry here.
