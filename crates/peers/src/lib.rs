@@ -10,6 +10,7 @@
 
 mod error;
 mod framing;
+pub mod iperf2;
 pub mod iperf3;
 pub mod key;
 pub mod native;
@@ -23,7 +24,7 @@ pub use session::{
 };
 
 /// Every control protocol, in the order help lists them. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn PeerKind] = &[&native::Native, &iperf3::Iperf3];
+pub static ALL: &[&dyn PeerKind] = &[&native::Native, &iperf2::Iperf2, &iperf3::Iperf3];
 
 /// The protocol with this id.
 pub fn find(id: &str) -> Option<&'static dyn PeerKind> {

@@ -4,6 +4,7 @@
 //! with two streams. Rates are low, so that no buffer is ever full: a datagram or byte that is missing was
 //! miscounted. False alarms need a program that is kept from running for 150 ms at the end of a test.
 
+mod iperf2;
 mod matrix;
 mod together;
 
