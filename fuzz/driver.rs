@@ -3,8 +3,8 @@
 use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
 use linerate_model::sample::{EndpointReport, Snapshot};
-use linerate_model::spec::{Direction, Pace, Side, TestSpec};
-use linerate_peers::{Action, Input, RefusalCode, Session};
+use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
+use linerate_peers::{Action, Control, Input, RefusalCode, Session};
 use std::time::Duration;
 
 pub const START: MonoInstant = MonoInstant::from_nanos(0);
@@ -19,13 +19,18 @@ struct Driver {
     now: MonoInstant,
     spec: TestSpec,
     begun: u16,
+    /// Bytes come as what data streams say, not over a control connection.
+    has_control: bool,
+    heard: u16,
 }
 
 /// Feeds `data` in pieces: 0xfe, an operation byte and its number stand for something the driver does.
-pub fn feed(is_client: bool, session: Box<dyn Session>, data: &[u8]) {
+pub fn feed(is_client: bool, control: Control, session: Box<dyn Session>, data: &[u8]) {
     let mut driver = Driver {
         is_client,
         session,
+        has_control: control == Control::Connection,
+        heard: 0,
         now: START,
         spec: TestSpec::tcp_bulk(),
         begun: 0,
@@ -57,8 +62,30 @@ pub fn feed(is_client: bool, session: Box<dyn Session>, data: &[u8]) {
 impl Driver {
     /// Messages are separated by what the driver answers in between, so bytes come in small pieces.
     fn bytes(&mut self, bytes: &[u8]) {
+        if !self.has_control {
+            return self.datagrams(bytes);
+        }
         for piece in bytes.chunks(16) {
             self.give(Input::Bytes(piece));
+        }
+    }
+
+    /// The first piece is what a stream begins with; the others come when its traffic is over.
+    fn datagrams(&mut self, bytes: &[u8]) {
+        for bytes in bytes.chunks(160) {
+            self.heard += 1;
+            match (self.is_client, self.heard) {
+                (false, 1) => {
+                    let transport = match bytes.len() % 2 {
+                        0 => Transport::Udp,
+                        _ => Transport::Tcp,
+                    };
+                    self.give(Input::Guest { transport, bytes });
+                    self.give(self.reports());
+                }
+                (true, 1) => self.give(Input::Heard { stream: bytes[0].into() }),
+                _ => self.give(Input::Datagram { stream: 0, bytes }),
+            }
         }
     }
 

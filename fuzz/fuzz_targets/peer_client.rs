@@ -18,6 +18,6 @@ fuzz_target!(|data: &[u8]| {
             login: None,
             far_output: false,
         };
-        feed(CLIENT, kind.client(config, START), data);
+        feed(CLIENT, kind.control(), kind.client(config, START), data);
     }
 });

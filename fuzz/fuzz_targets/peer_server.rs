@@ -21,6 +21,6 @@ fuzz_target!(|data: &[u8]| {
             logins: None,
             credential: None,
         };
-        feed(SERVER, kind.server(config, START), data);
+        feed(SERVER, kind.control(), kind.server(config, START), data);
     }
 });

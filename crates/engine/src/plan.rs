@@ -96,6 +96,12 @@ impl StreamPlan {
         matches!(self.framing, Framing::Iperf3 { .. })
     }
 
+    /// Whether a TCP sender waits until the far end's TCP has all of it: the far end tells nothing, or
+    /// only what it has by then.
+    pub(crate) const fn waits_for_delivery(&self) -> bool {
+        matches!(self.framing, Framing::Iperf2(_) | Framing::Iperf3 { .. })
+    }
+
     /// How long it sends counted traffic, if that is given by time.
     pub(crate) const fn counted_time(&self) -> Option<Duration> {
         match self.stop {

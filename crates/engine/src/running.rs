@@ -99,6 +99,13 @@ impl Running {
             .all(|stream| stream.finished.load(Ordering::Acquire))
     }
 
+    /// Whether anything has come, for each stream of a receiver.
+    pub fn heard(&self) -> impl Iterator<Item = bool> {
+        self.progress
+            .iter()
+            .map(|stream| stream.heard.load(Ordering::Relaxed))
+    }
+
     /// Ends all streams now.
     pub fn stop(&self) {
         self.orders.stop();

@@ -15,6 +15,15 @@ pub(crate) struct StreamProgress {
     pub(crate) bytes: AtomicU64,
     pub(crate) packets: AtomicU64,
     pub(crate) finished: AtomicBool,
+    /// Whether anything of this stream has come, warm-up included.
+    pub(crate) heard: AtomicBool,
+}
+
+impl StreamProgress {
+    /// Something of this stream has come.
+    pub(crate) fn hear(&self) {
+        self.heard.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Most interval records one stream keeps: three hours at ten per second.

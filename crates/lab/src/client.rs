@@ -1,9 +1,10 @@
-//! The asking end: one control connection to a far end, on which tests run one after the other.
+//! The asking end: one session with a far end, in which tests run one after the other.
 
 use crate::access::credential;
 use crate::address::{FarEnd, IpChoice};
 use crate::context::peer_failure;
 use crate::driver::{Driver, News};
+use crate::line::Line;
 use crate::login::{Login, Shown, moment};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
@@ -13,7 +14,9 @@ use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::key::Key;
-use linerate_peers::{ClientConfig, PeerHello, Progress, ProtocolError, RefusalCode, Tests};
+use linerate_peers::{
+    ClientConfig, Control, PeerHello, Progress, ProtocolError, RefusalCode, Tests,
+};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
 use std::net::TcpStream;
@@ -56,6 +59,7 @@ impl Target {
     /// The program that should listen there.
     fn server(&self) -> &'static str {
         match self.far.kind().id() {
+            "iperf2" => "`iperf -s` (for UDP `iperf -s -u`)",
             "iperf3" => "`iperf3 -s`",
             _ => "`linerate serve`",
         }
@@ -151,8 +155,8 @@ impl Client {
 
     /// Connects.
     fn open(target: &Target) -> Result<Self> {
-        let stream = open(target)?;
-        let (local, remote) = (stream.local_addr()?.ip(), stream.peer_addr()?.ip());
+        let line = open(target)?;
+        let (local, remote) = (line.local()?.ip(), line.remote()?.ip());
         let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
         let interface = target.interface.clone().or_else(found);
         let observer = Observer::new(Scope::live(interface));
@@ -166,7 +170,7 @@ impl Client {
             far_output: target.far_output,
         };
         let session = target.far.kind().client(config, MonoClock.now());
-        let driver = Driver::new(stream, session, observer, target.timeout)?;
+        let driver = Driver::new(line, session, observer, target.timeout);
         Ok(Self {
             driver,
             target: target.clone(),
@@ -283,7 +287,7 @@ impl Client {
                 Some(News::PeerProgress(progress)) => {
                     received = (spec.direction == Direction::Forward).then_some(progress);
                 }
-                None | Some(News::Hello(_) | News::TestBegan) => {}
+                None | Some(News::CallBack { .. } | News::Hello(_) | News::TestBegan) => {}
             }
             let progress = self.driver.progress();
             let go_on = pulse(&Pulse {
@@ -361,13 +365,20 @@ fn shown(target: &Target) -> Result<Option<Shown>> {
     Ok(Some(Shown { login, moment }))
 }
 
-/// Opens the control connection to the first address that answers.
-fn open(target: &Target) -> Result<TcpStream> {
+/// Opens the way to the first address that answers; without a control connection, that has a route.
+fn open(target: &Target) -> Result<Line> {
     let addresses = target.far.resolve(target.ip)?;
     let mut last = None;
     for address in &addresses {
-        match TcpStream::connect_timeout(address, target.timeout) {
-            Ok(stream) => return Ok(stream),
+        let opened = match target.far.kind().control() {
+            Control::Absent => Line::to(*address),
+            Control::Connection => match TcpStream::connect_timeout(address, target.timeout) {
+                Ok(stream) => return Line::over(stream, target.timeout),
+                Err(error) => Err(error),
+            },
+        };
+        match opened {
+            Ok(line) => return Ok(line),
             Err(error) => last = Some(error),
         }
     }

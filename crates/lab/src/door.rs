@@ -55,7 +55,10 @@ impl Visit {
         tcp.sort_by_key(|(number, _)| *number);
         Guests {
             tcp: tcp.into_iter().map(|(_, stream)| stream).collect(),
-            udp: std::mem::take(&mut self.udp),
+            udp: std::mem::take(&mut self.udp)
+                .into_iter()
+                .map(|socket| (socket, Vec::new()))
+                .collect(),
         }
     }
 
@@ -209,7 +212,7 @@ impl Entry {
             {
                 let guests = visit.hand_over();
                 self.door.changed.notify_all();
-                for socket in &guests.udp {
+                for (socket, _) in &guests.udp {
                     socket.set_nonblocking(false)?;
                 }
                 return Ok(Some(guests));
@@ -276,7 +279,7 @@ fn repeat_answers(sockets: &[UdpSocket]) {
 }
 
 /// An IPv4 address written as IPv6 made IPv4 again.
-fn canonical(address: SocketAddr) -> SocketAddr {
+pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
         IpAddr::V6(_) => address,

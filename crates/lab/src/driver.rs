@@ -1,8 +1,9 @@
-//! Drives one control session over one TCP connection: the same loop at both ends.
+//! Drives one control session: the same loop at both ends.
 
 use crate::door::Entry;
-use crate::endpoints::{Endpoints, sides};
-use anyhow::{Context as _, Result};
+use crate::endpoints::{Endpoints, Guests, sides};
+use crate::line::{Heard, Line};
+use anyhow::{Context as _, Result, bail};
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec};
@@ -11,8 +12,6 @@ use linerate_observe::Observer;
 use linerate_peers::{Action, Framing, Input, PeerHello, Progress, RefusalCode, Session};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_u32;
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long a read waits while traffic runs: bounds how late the end of the sender is noticed.
@@ -26,7 +25,7 @@ const STREAMS_LIMIT: Duration = Duration::from_secs(25);
 
 /// What an end does beside the protocol.
 pub(crate) struct Driver {
-    stream: TcpStream,
+    line: Line,
     session: Box<dyn Session>,
     timeout: Duration,
     observer: Observer,
@@ -34,9 +33,19 @@ pub(crate) struct Driver {
     endpoints: Option<Endpoints>,
     reported: bool,
     next_progress: Option<MonoInstant>,
-    waits: Duration,
-    /// This test's place at the port that it shares with others.
-    entry: Option<Entry>,
+    /// How long one read waits.
+    wait: Duration,
+    arrivals: Arrivals,
+}
+
+/// Server of a port that many tests share: how its data streams come.
+enum Arrivals {
+    /// They are here.
+    Here(Guests),
+    /// They do not come to a shared port, or have been taken.
+    None,
+    /// Through the door, at which this is the test's place.
+    Through(Entry),
 }
 
 /// What the owner of a driver should know.
@@ -54,6 +63,8 @@ pub(crate) enum News {
     PeerOutput(String),
     /// What the far end has counted so far (client).
     PeerProgress(Progress),
+    /// The far end wants this test made towards it, at this port (server).
+    CallBack { port: u16, spec: Box<TestSpec> },
     /// The test is complete.
     TestOver,
     /// The test will not be made, or was ended early.
@@ -63,18 +74,15 @@ pub(crate) enum News {
 }
 
 impl Driver {
-    /// Drives `session` over `stream`.
-    pub(crate) fn new(
-        stream: TcpStream,
+    /// Drives `session` over `line`.
+    pub(crate) const fn new(
+        line: Line,
         session: Box<dyn Session>,
         observer: Observer,
         timeout: Duration,
-    ) -> Result<Self> {
-        stream.set_nodelay(true)?;
-        linerate_sys::sockopt::set_network_control(&stream)?;
-        stream.set_write_timeout(Some(timeout))?;
-        let mut driver = Self {
-            stream,
+    ) -> Self {
+        Self {
+            line,
             session,
             timeout,
             observer,
@@ -82,18 +90,23 @@ impl Driver {
             endpoints: None,
             reported: false,
             next_progress: None,
-            waits: Duration::ZERO,
-            entry: None,
-        };
-        driver.wait_at_most(IDLE_WAIT)?;
-        Ok(driver)
+            wait: IDLE_WAIT,
+            arrivals: Arrivals::None,
+        }
     }
 
     /// Server of a shared port: its control connection came with this.
     pub(crate) fn admit(&mut self, entry: Entry) -> Result<()> {
         self.tell(Input::Bytes(entry.cookie()))?;
-        self.entry = Some(entry);
+        self.arrivals = Arrivals::Through(entry);
         Ok(())
+    }
+
+    /// Server of a protocol without control connection: this data stream came, and it begins with `bytes`.
+    pub(crate) fn host(&mut self, guests: Guests, bytes: &[u8]) -> Result<()> {
+        let transport = guests.transport();
+        self.arrivals = Arrivals::Here(guests);
+        self.tell(Input::Guest { transport, bytes })
     }
 
     /// Client: begins a test.
@@ -112,7 +125,7 @@ impl Driver {
         let _ = self.tell(Input::Bye);
         while let Some(action) = self.session.poll_action() {
             if let Action::Send(bytes) = action {
-                let _ = self.stream.write_all(&bytes);
+                let _ = self.line.write(&bytes);
             }
         }
     }
@@ -152,7 +165,13 @@ impl Driver {
     fn carry_out(&mut self, action: Action) -> Result<Option<News>> {
         match action {
             Action::Send(bytes) => {
-                self.send(&bytes)?;
+                self.line.write(&bytes)?;
+                Ok(None)
+            }
+            Action::SendDatagram { stream, bytes } => {
+                if let Some(endpoints) = &self.endpoints {
+                    endpoints.send_datagram(stream, bytes);
+                }
                 Ok(None)
             }
             Action::PeerHello(hello) => Ok(Some(News::Hello(hello))),
@@ -173,6 +192,7 @@ impl Driver {
                 }
                 Ok(None)
             }
+            Action::CallBack { port, spec } => Ok(Some(News::CallBack { port, spec })),
             Action::PeerReport(reports) => Ok(Some(News::PeerReports(reports))),
             Action::PeerOutput(text) => Ok(Some(News::PeerOutput(text))),
             Action::TestOver => {
@@ -189,8 +209,7 @@ impl Driver {
             Action::Stop { code, reason, .. } => self.stop(code, reason),
             Action::TestAborted => Ok(None),
             Action::HalfClose => {
-                // A connection that is gone has no half left to close.
-                let _ = self.stream.shutdown(Shutdown::Write);
+                self.line.half_close();
                 Ok(None)
             }
             Action::Closed => {
@@ -200,21 +219,13 @@ impl Driver {
         }
     }
 
-    /// Writes to the far end. One that has hung up may have said why: reading finds that, or the end.
-    fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        match self.stream.write_all(bytes) {
-            Err(error) if is_hang_up(&error) => Ok(()),
-            written => written.context("writing to the control connection"),
-        }
-    }
-
     /// Server: opens the sockets of a test. What cannot be done is told to the client, not fatal.
     fn prepare(&mut self, spec: TestSpec, framing: Option<Framing>) -> Result<Option<News>> {
         if let Some(framing) = framing {
             return self.receive(spec, framing);
         }
         let token = random_u32()?;
-        let local = self.stream.local_addr()?;
+        let local = self.line.local()?;
         match Endpoints::listen(&spec, token, local) {
             Ok(endpoints) => {
                 let ports = endpoints.ports();
@@ -237,23 +248,19 @@ impl Driver {
 
     /// Server of a shared port: takes the streams that show what the client's control connection showed.
     fn receive(&mut self, spec: TestSpec, framing: Framing) -> Result<Option<News>> {
-        let sides = sides(Role::Server, spec.direction).len();
-        let count = usize::from(spec.streams) * sides;
-        let entry = self
-            .entry
-            .take()
-            .context("invariant: a client that says how streams begin came to a shared port")?;
-        if let Err(error) = entry.expect(spec.transport, count, STREAMS_LIMIT) {
-            let message = format!("{error:#}");
-            let code = RefusalCode::Busy;
-            self.tell(Input::Refused { code, message })?;
-            return Ok(None);
-        }
-        let (ports, token) = (Vec::new(), 0);
-        self.tell(Input::Prepared { ports, token })?;
-        self.flush()?;
-        let guests = entry.wait(&self.stream, STREAMS_LIMIT);
-        self.entry = Some(entry);
+        let guests = match std::mem::replace(&mut self.arrivals, Arrivals::None) {
+            Arrivals::Here(guests) => {
+                let (ports, token) = (Vec::new(), 0);
+                self.tell(Input::Prepared { ports, token })?;
+                Ok(Some(guests))
+            }
+            Arrivals::Through(entry) => {
+                let guests = self.wait_for_guests(&entry, &spec)?;
+                self.arrivals = Arrivals::Through(entry);
+                guests
+            }
+            Arrivals::None => bail!("bug in linerate: its streams came to no shared port"),
+        };
         let endpoints = match guests {
             Ok(None) => return Ok(None),
             Ok(Some(guests)) => Endpoints::adopt(&spec, framing, guests),
@@ -274,9 +281,29 @@ impl Driver {
         }
     }
 
+    /// The streams that come through the door; none if there will be none, which has been told.
+    fn wait_for_guests(
+        &mut self,
+        entry: &Entry,
+        spec: &TestSpec,
+    ) -> Result<Result<Option<Guests>>> {
+        let sides = sides(Role::Server, spec.direction).len();
+        let count = usize::from(spec.streams) * sides;
+        if let Err(error) = entry.expect(spec.transport, count, STREAMS_LIMIT) {
+            let message = format!("{error:#}");
+            let code = RefusalCode::Busy;
+            self.tell(Input::Refused { code, message })?;
+            return Ok(Ok(None));
+        }
+        let (ports, token) = (Vec::new(), 0);
+        self.tell(Input::Prepared { ports, token })?;
+        self.flush()?;
+        Ok(entry.wait(self.line.connection()?, STREAMS_LIMIT))
+    }
+
     /// Server: the client connects while we wait here; it says so on the control connection afterwards.
     fn await_streams(&mut self) -> Result<Option<News>> {
-        let from = self.stream.peer_addr()?.ip();
+        let from = self.line.remote()?.ip();
         let Some(endpoints) = &mut self.endpoints else {
             return Ok(None);
         };
@@ -300,7 +327,7 @@ impl Driver {
         ports: &[(Side, Vec<u16>)],
         framing: Framing,
     ) -> Result<Option<News>> {
-        let remote: SocketAddr = self.stream.peer_addr()?;
+        let remote = self.line.remote()?;
         let spec = self
             .spec
             .clone()
@@ -334,7 +361,7 @@ impl Driver {
             .spec
             .as_ref()
             .map(|spec| MonoClock.now().after(spec.interval));
-        self.wait_at_most(BUSY_WAIT)?;
+        self.wait = BUSY_WAIT;
         Ok(None)
     }
 
@@ -349,7 +376,19 @@ impl Driver {
         let Some(endpoints) = &mut self.endpoints else {
             return Ok(None);
         };
-        if self.reported || self.next_progress.is_none() {
+        if self.next_progress.is_none() {
+            return Ok(None);
+        }
+        if let Some(stream) = endpoints.newly_heard() {
+            self.tell(Input::Heard { stream })?;
+            return Ok(None);
+        }
+        if let Some((stream, bytes)) = endpoints.datagram() {
+            let bytes = &bytes;
+            self.tell(Input::Datagram { stream, bytes })?;
+            return Ok(None);
+        }
+        if self.reported {
             return Ok(None);
         }
         endpoints.tend();
@@ -390,30 +429,21 @@ impl Driver {
     /// Reads what has come, waiting a moment if nothing has; then lets the session see its deadline.
     fn read(&mut self) -> Result<()> {
         let mut buffer = [0; 16 * 1024];
-        match self.stream.read(&mut buffer) {
-            Ok(0) => self.tell(Input::Eof)?,
-            Ok(length) => self.tell(Input::Bytes(&buffer[..length]))?,
-            Err(error) if is_patience(&error) => {
-                if self
-                    .session
-                    .deadline()
-                    .is_some_and(|deadline| MonoClock.now() >= deadline)
-                {
+        let beside = self
+            .endpoints
+            .as_ref()
+            .map_or_else(Vec::new, Endpoints::quiet_sockets);
+        match self.line.read(&mut buffer, self.wait, &beside)? {
+            Heard::Bytes(length) => self.tell(Input::Bytes(&buffer[..length])),
+            Heard::End => self.tell(Input::Eof),
+            Heard::Nothing => {
+                let deadline = self.session.deadline();
+                if deadline.is_some_and(|deadline| MonoClock.now() >= deadline) {
                     self.tell(Input::Timeout)?;
                 }
+                Ok(())
             }
-            Err(error) if is_hang_up(&error) => self.tell(Input::Eof)?,
-            Err(error) => return Err(error).context("reading from the control connection"),
         }
-        Ok(())
-    }
-
-    fn wait_at_most(&mut self, wait: Duration) -> Result<()> {
-        if self.waits != wait {
-            self.stream.set_read_timeout(Some(wait))?;
-            self.waits = wait;
-        }
-        Ok(())
     }
 
     fn clear(&mut self) {
@@ -423,8 +453,7 @@ impl Driver {
         self.spec = None;
         self.reported = false;
         self.next_progress = None;
-        // A connection that cannot change its patience is about to fail on its next read anyway.
-        let _ = self.wait_at_most(IDLE_WAIT);
+        self.wait = IDLE_WAIT;
     }
 }
 
@@ -432,20 +461,4 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.clear();
     }
-}
-
-/// Errors that say that the far end has closed the connection.
-fn is_hang_up(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
-    )
-}
-
-/// Errors of a read that only mean "nothing yet".
-fn is_patience(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-    )
 }

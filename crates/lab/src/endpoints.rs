@@ -11,6 +11,7 @@ use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler};
 use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// Datagrams still under way when the sender has stopped: the receiver ends this long after the last one.
@@ -50,6 +51,9 @@ pub(crate) struct Endpoints {
     drops: Drops,
     /// Sockets that stay open until the test is over.
     held: Vec<Held>,
+    /// Receivers' streams whose first bytes the session has been told of.
+    heard: Vec<bool>,
+    framing: Framing,
     observe: Observe,
     profiler: Option<Result<Profiler, ProfileError>>,
 }
@@ -120,7 +124,10 @@ impl Endpoints {
         Self::build(Role::Server, spec, framing, |plan| {
             Ok(match spec.transport {
                 Transport::Tcp => Opened::with_tcp(plan, tcp.by_ref().take(streams).collect())?,
-                Transport::Udp => Opened::with_udp(plan, udp.by_ref().take(streams).collect())?,
+                Transport::Udp => {
+                    let (sockets, early) = udp.by_ref().take(streams).unzip();
+                    Opened::with_udp(plan, sockets)?.primed(early)
+                }
             })
         })
     }
@@ -149,7 +156,7 @@ impl Endpoints {
         framing: Framing,
         mut open: impl FnMut(EndpointPlan) -> Result<Opened>,
     ) -> Result<Self> {
-        let mut parts = Vec::new();
+        let (mut parts, mut held): (Vec<Endpoint>, _) = (Vec::new(), Vec::new());
         for &side in ordered(role, spec.direction) {
             let plan = EndpointPlan {
                 side,
@@ -157,9 +164,17 @@ impl Endpoints {
                 spec: spec.clone(),
                 framing,
             };
+            let opened = match parts.first() {
+                Some(Endpoint {
+                    stage: Some(Stage::Opened(first)),
+                    ..
+                }) if framing.shares_sockets() => first.twin(plan)?,
+                _ => open(plan)?,
+            };
+            held.push(opened.hold()?);
             parts.push(Endpoint {
                 side,
-                stage: Some(Stage::Opened(Box::new(open(plan)?))),
+                stage: Some(Stage::Opened(Box::new(opened))),
                 announced: false,
             });
         }
@@ -169,7 +184,9 @@ impl Endpoints {
             drops: Drops::of(spec, framing),
             observe: spec.observe,
             profiler: None,
-            held: Vec::new(),
+            held,
+            heard: vec![false; usize::from(spec.streams)],
+            framing,
         })
     }
 
@@ -206,10 +223,7 @@ impl Endpoints {
         }
         for part in self.parts.iter_mut().filter(|part| part.side == side) {
             part.stage = match part.stage.take() {
-                Some(Stage::Opened(opened)) => {
-                    self.held.push(opened.hold()?);
-                    Some(Stage::Running(opened.start()?))
-                }
+                Some(Stage::Opened(opened)) => Some(Stage::Running(opened.start()?)),
                 other => other,
             };
         }
@@ -266,6 +280,45 @@ impl Endpoints {
         }
     }
 
+    /// A receiver's stream that has got its first bytes. Once per stream.
+    pub(crate) fn newly_heard(&mut self) -> Option<u16> {
+        let running = self.parts.iter().find_map(|part| match &part.stage {
+            Some(Stage::Running(running)) if part.side == Side::Receiver => Some(running),
+            _ => None,
+        })?;
+        let fresh = |(_, (told, heard)): &(u16, (&mut bool, bool))| !**told && *heard;
+        let told = self.heard.iter_mut().zip(running.heard());
+        let (stream, (told, _)) = (0..).zip(told).find(fresh)?;
+        *told = true;
+        Some(stream)
+    }
+
+    /// The sockets of a test whose traffic has come to its end at this end: what comes on them now is no traffic.
+    pub(crate) fn quiet_sockets(&self) -> Vec<BorrowedFd<'_>> {
+        let done = |part: &Endpoint| matches!(part.stage, Some(Stage::Done(_)));
+        if !self.parts.iter().all(done) {
+            return Vec::new();
+        }
+        self.held
+            .first()
+            .map_or_else(Vec::new, Held::datagram_sockets)
+    }
+
+    /// A datagram that came on one of them.
+    pub(crate) fn datagram(&self) -> Option<(u16, Vec<u8>)> {
+        if self.quiet_sockets().is_empty() {
+            return None;
+        }
+        self.held.first()?.receive()
+    }
+
+    /// Sends a datagram on a stream. One that cannot be sent is lost, as others are.
+    pub(crate) fn send_datagram(&self, stream: u16, bytes: Vec<u8>) {
+        if let Some(held) = self.held.first() {
+            held.send(stream, bytes);
+        }
+    }
+
     /// Ends the senders before their time; what they sent so far is what they sent.
     pub(crate) fn stop_senders(&self) {
         for part in self.parts.iter().filter(|part| part.side == Side::Sender) {
@@ -291,10 +344,11 @@ impl Endpoints {
 
     /// The reports of all endpoints, once every one of them is done.
     pub(crate) fn reports(&mut self, observer: &Observer) -> Option<Vec<EndpointReport>> {
+        let ends_itself = self.framing.tells_its_end();
         for part in self
             .parts
             .iter_mut()
-            .filter(|part| part.side == Side::Receiver && part.announced)
+            .filter(|part| part.side == Side::Receiver && (part.announced || ends_itself))
         {
             part.stage = match part.stage.take() {
                 Some(Stage::Running(running)) if running.is_finished() => {
@@ -348,7 +402,19 @@ impl Endpoints {
 /// Data streams that came to a port of many tests, in order; of the transport under test, the other list is empty.
 pub(crate) struct Guests {
     pub(crate) tcp: Vec<TcpStream>,
-    pub(crate) udp: Vec<UdpSocket>,
+    /// With the datagrams that had come before the stream had a socket of its own.
+    pub(crate) udp: Vec<(UdpSocket, Vec<Vec<u8>>)>,
+}
+
+impl Guests {
+    /// What they are.
+    pub(crate) const fn transport(&self) -> Transport {
+        if self.tcp.is_empty() {
+            Transport::Udp
+        } else {
+            Transport::Tcp
+        }
+    }
 }
 
 /// The order both ends open their sides in, so that neither waits for the other's second one.

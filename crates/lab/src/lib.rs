@@ -11,6 +11,8 @@ mod describe;
 mod door;
 mod driver;
 mod endpoints;
+mod flows;
+mod line;
 pub mod login;
 pub mod plan;
 mod progress;

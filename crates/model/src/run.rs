@@ -493,6 +493,17 @@ pub struct TcpSummary {
     /// Segments retransmitted.
     #[serde(default)]
     pub retransmitted_segments: Option<u64>,
+    /// L4 payload bytes that the receiver's TCP acknowledged in the counted time, all streams together. Its
+    /// application may not have read them yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged_bytes: Option<ByteCount>,
+    /// The same per second, up to the last acknowledgement waited for.
+    #[serde(
+        rename = "acknowledged_bps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub acknowledged_rate: Option<BitRate>,
     /// Share of the trial with data to send.
     #[serde(default)]
     pub busy_ratio: Option<Ratio>,

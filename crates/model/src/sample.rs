@@ -97,6 +97,20 @@ pub struct Omitted {
     pub missing: PacketCount,
 }
 
+/// The counts of an iperf2 server's report, unchanged: versions and kin count in different ways, so they need
+/// not agree with the other counts, nor with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct Told {
+    /// L4 payload bytes.
+    pub bytes: ByteCount,
+    /// Datagrams: the highest number seen, or (zperf) those received.
+    pub datagrams: u64,
+    /// Datagrams it counted as lost.
+    pub lost: u64,
+    /// Datagrams it counted as out of order.
+    pub out_of_order: u64,
+}
+
 /// One reading of `TCP_INFO`. `None` means this kernel does not report the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TcpSample {
@@ -249,6 +263,13 @@ pub struct StreamReport {
     /// Datagrams of the warm-up, which `sequence` leaves out (test with iperf3 and a warm-up only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omitted>,
+    /// Datagrams that the far sender says it sent, those of the warm-up included (datagram receiver of a
+    /// test with iperf2 whose end was heard only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_there: Option<PacketCount>,
+    /// What a far receiver counted in its own way, as it said it (test with iperf2 only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
     /// The smallest one-way delay of each twentieth of the sending time, above the smallest of all,
     /// in nanoseconds; null where nothing arrived (datagram receiver of a test that ends by time).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -38,7 +38,7 @@ impl fmt::Debug for Cookie {
     }
 }
 
-/// How many bits number a datagram of iperf3.
+/// How many bits number a datagram of iperf2 or iperf3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counters {
     /// 32: the header takes 12 bytes.
@@ -47,9 +47,84 @@ pub enum Counters {
     Bits64,
 }
 
+/// What an iperf2 client's data streams begin with: a TCP stream with these bytes, a datagram with its
+/// number and time and then these bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    bytes: [u8; Self::MOST],
+    length: usize,
+}
+
+impl Opening {
+    /// Most bytes of an opening.
+    pub const MOST: usize = 64;
+
+    /// No bytes.
+    pub const NONE: Self = Self {
+        bytes: [0; Self::MOST],
+        length: 0,
+    };
+
+    /// The first [`MOST`](Self::MOST) of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut opening = Self::NONE;
+        opening.length = bytes.len().min(Self::MOST);
+        opening.bytes[..opening.length].copy_from_slice(&bytes[..opening.length]);
+        opening
+    }
+
+    /// As on the wire.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Opening({})", self.as_bytes().escape_ascii())
+    }
+}
+
+/// How many bytes number and time of an iperf2 datagram take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// 12: iperf2 up to 2.0.9 and its kin.
+    Narrow,
+    /// 16: later ones, with a second word of the number.
+    Wide,
+}
+
+impl Width {
+    /// In bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Narrow => 12,
+            Self::Wide => 16,
+        }
+    }
+}
+
+/// The framing of iperf2 and its kin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Iperf2 {
+    /// What this end's streams begin with.
+    pub opening: Opening,
+    /// Bytes at the beginning of a TCP stream of the far end that are not data.
+    pub skip: usize,
+    /// Of the datagrams of both ends.
+    pub width: Width,
+    /// Of the datagrams of both ends.
+    pub counters: Counters,
+    /// Number of the first datagram: 0 or 1.
+    pub first: u8,
+}
+
 /// How the data streams of a test begin and what their datagrams carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
+    /// iperf2's: nothing is agreed before; a stream says itself what it is and where it ends. Both
+    /// directions of a test share their streams.
+    Iperf2(Iperf2),
     /// iperf3's: TCP streams begin with the cookie, UDP streams with four bytes and an answer;
     /// datagrams carry a time and a number from 1, and nothing that says whose they are.
     Iperf3 {
@@ -63,4 +138,16 @@ pub enum Framing {
         /// Random number that proves that a stream belongs to this test.
         token: u32,
     },
+}
+
+impl Framing {
+    /// Whether a duplex test has one stream for both ways.
+    pub const fn shares_sockets(&self) -> bool {
+        matches!(self, Self::Iperf2(_))
+    }
+
+    /// Whether a receiver sees the end of its streams in the streams, with nobody telling it.
+    pub const fn tells_its_end(&self) -> bool {
+        matches!(self, Self::Iperf2(_))
+    }
 }

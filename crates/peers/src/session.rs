@@ -1,6 +1,6 @@
 //! What every control protocol looks like to its driver: inputs, actions, and the two traits.
 //!
-//! A driver owns one control connection and one session. Its whole loop is: read bytes and give them to
+//! A driver owns one control connection, if its protocol has one ([`Control`]), and one session. Its whole loop is: read bytes and give them to
 //! [`Session::handle`]; carry out every [`Action`] in order; wait for bytes, for its own traffic, or for
 //! [`Session::deadline`]. The order of actions matters: "receivers run before the far end is told to
 //! send" is expressed by `StartReceivers` standing before the `Send` that tells it.
@@ -21,7 +21,7 @@ use crate::framing::{COOKIE_LEN, Framing};
 use crate::iperf3::login::{Gate, Shown};
 use crate::key::Credential;
 use linerate_model::sample::{EndpointReport, Facts};
-use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec};
+use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::time::as_seconds;
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,10 @@ pub trait PeerKind: Sync {
     fn default_port(&self) -> u16;
     /// How many tests one control connection carries.
     fn tests(&self) -> Tests;
+    /// Whether there is a control connection at all.
+    fn control(&self) -> Control {
+        Control::Connection
+    }
     /// What the protocol cannot tell about a test's far end, for the notes of a run and the reference
     /// table; each a part of a sentence. Empty if it tells everything.
     fn blind_spots(&self) -> &'static [&'static str];
@@ -49,10 +53,26 @@ pub trait PeerKind: Sync {
     fn has_users(&self) -> bool {
         false
     }
+    /// Server of a protocol without control connection: how many bytes of a TCP stream that begins like this
+    /// must be there before [`Input::Guest`] can tell what it is; no more than 256.
+    fn opening_len(&self, _begins: &[u8]) -> usize {
+        0
+    }
     /// The end that asks for tests, on a connection that has just been opened.
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
     /// The end that is asked, on a connection that has just been accepted.
     fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session>;
+}
+
+/// What the two ends agree on a test over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Nothing: data streams say themselves what they are. A session then gets no [`Input::Bytes`] and asks
+    /// for no [`Action::Send`]; what it has to say outside the traffic goes over the data streams, by
+    /// [`Action::SendDatagram`].
+    Absent,
+    /// A TCP connection of its own.
+    Connection,
 }
 
 /// How many tests a control connection carries.
@@ -131,6 +151,26 @@ pub enum Input<'a> {
         /// The reason, for the user at the other end.
         reason: String,
     },
+    /// Server of a protocol without control connection, first of all: a data stream came.
+    Guest {
+        /// Of what kind it is.
+        transport: Transport,
+        /// What it begins with: the first datagram, or at least as many bytes as
+        /// [`PeerKind::opening_len`] asked for, if that many came. They are still to be read.
+        bytes: &'a [u8],
+    },
+    /// Either end that receives: the first bytes or datagram of this data stream reached this end. Once per stream.
+    Heard {
+        /// Its index within its direction.
+        stream: u16,
+    },
+    /// Either end: a datagram came on this data stream while no traffic of it ran at this end.
+    Datagram {
+        /// The stream's index within its direction.
+        stream: u16,
+        /// Its payload, cut off after 2048 bytes.
+        bytes: &'a [u8],
+    },
     /// Either end, in answer to [`Action::Stop`]: the test's threads and data streams are gone.
     Stopped,
     /// Either end: close the session politely. A test under way is stopped.
@@ -152,6 +192,9 @@ impl Input<'_> {
             Self::Finished { .. } => "Finished",
             Self::Reports(_) => "Reports",
             Self::EndTraffic => "EndTraffic",
+            Self::Guest { .. } => "Guest",
+            Self::Heard { .. } => "Heard",
+            Self::Datagram { .. } => "Datagram",
             Self::Abort { .. } => "Abort",
             Self::Stopped => "Stopped",
             Self::Bye => "Bye",
@@ -188,9 +231,25 @@ pub enum Action {
     StartReceivers,
     /// Either end that sends: start sending. All receivers, here and there, run.
     StartSenders,
+    /// Either end: send this datagram on this data stream, from [`Input::Connected`] on until the test is
+    /// over. It may get lost. The time in it, where the framing has one, is filled in.
+    SendDatagram {
+        /// The stream's index within its direction.
+        stream: u16,
+        /// Its payload.
+        bytes: Vec<u8>,
+    },
     /// Either end that sends: its senders stop now and what they sent is told by [`Input::Finished`], as
     /// at the end of the test's time. Those that have stopped already need nothing.
     StopSenders,
+    /// Server of a protocol without control connection: its client wants this test made towards it, at this
+    /// port of its address. Make it as a client of the same protocol, at once and beside this session.
+    CallBack {
+        /// Where the client listens.
+        port: u16,
+        /// The test.
+        spec: Box<TestSpec>,
+    },
     /// Client: what the server's end has counted so far.
     PeerProgress(Progress),
     /// The end that receives: the far senders have stopped, having sent this much per stream. Take what is

@@ -111,7 +111,7 @@ fn rates(run: &Run) -> Vec<Headline> {
     each.collect()
 }
 
-/// The mean of the received rate, or of the offered load when no receiver told.
+/// The mean of the received rate; when no receiver told, of what its TCP acknowledged, or of the offered load.
 fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
     let received: Vec<_> = trials
         .iter()
@@ -121,9 +121,12 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
         .iter()
         .filter_map(|t| crate::curve::offered(t))
         .collect();
-    let (value, side) = match Value::of(&received) {
-        Some(value) => (value, "received"),
-        None => (Value::of(&offered)?, "offered by the sender"),
+    let acknowledged = |t: &&Trial| Some((t.tcp.as_ref()?.acknowledged_rate?.as_f64(), None));
+    let acknowledged: Vec<_> = trials.iter().filter_map(acknowledged).collect();
+    let (value, side) = match (Value::of(&received), Value::of(&acknowledged)) {
+        (Some(value), _) => (value, "received"),
+        (None, Some(value)) => (value, "acknowledged by the receiver's TCP"),
+        (None, None) => (Value::of(&offered)?, "offered by the sender"),
     };
     let loss = trials
         .iter()

@@ -61,6 +61,12 @@ impl MonotonicOffset {
         MonoInstant::from_nanos(self.monotonic.wrapping_add(real.wrapping_sub(self.real)))
     }
 
+    /// The wall time at `instant`, in nanoseconds since 1970.
+    pub const fn real(self, instant: MonoInstant) -> u64 {
+        self.real
+            .wrapping_add(instant.as_nanos().wrapping_sub(self.monotonic))
+    }
+
     /// A reading, and the time between its two looks at the monotonic clock.
     fn once() -> (Self, u64) {
         let before = nanos(clock_gettime(ClockId::Monotonic));

@@ -39,11 +39,7 @@ pub fn trial(
     sender: Option<EndpointReport>,
     receiver: Option<EndpointReport>,
 ) -> Trial {
-    let ends = Ends {
-        spec,
-        sender: sender.as_ref(),
-        receiver: receiver.as_ref(),
-    };
+    let ends = Ends::new(spec, sender.as_ref(), receiver.as_ref());
     let mut trial = Trial::new(index, spec.transport, direction);
     trial.streams = Some(spec.streams);
     trial.payload_bytes = Some(spec.payload_bytes);
@@ -74,6 +70,25 @@ struct Ends<'a> {
     spec: &'a TestSpec,
     sender: Option<&'a EndpointReport>,
     receiver: Option<&'a EndpointReport>,
+    /// An end whose protocol tells nothing of this kind of test: it gave a report without streams.
+    silent: Option<Side>,
+}
+
+impl<'a> Ends<'a> {
+    fn new(
+        spec: &'a TestSpec,
+        sender: Option<&'a EndpointReport>,
+        receiver: Option<&'a EndpointReport>,
+    ) -> Self {
+        let is_silent = |report: &&EndpointReport| report.streams.is_empty();
+        let silent = [sender, receiver].into_iter().flatten().find(is_silent);
+        Self {
+            spec,
+            sender: sender.filter(|report| !is_silent(report)),
+            receiver: receiver.filter(|report| !is_silent(report)),
+            silent: silent.map(|report| report.side),
+        }
+    }
 }
 
 impl Ends<'_> {

@@ -47,13 +47,25 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
 }
 
 fn reports_exist(ends: &Ends<'_>, judgement: &mut Judgement) {
-    if ends.sender.is_none() {
+    if let Some(side) = ends.silent {
+        let (side, rest) = match side {
+            Side::Sender => ("sender", "what it offered is not known"),
+            Side::Receiver => (
+                "receiver",
+                "what its application took is not known, only what its TCP acknowledged",
+            ),
+        };
+        judgement.careful.push(format!(
+            "the {side}'s tool tells nothing of a TCP stream: {rest}"
+        ));
+    }
+    if ends.sender.is_none() && ends.silent != Some(Side::Sender) {
         judgement.spoilt.push(
             "no report from the sender: what it offered and any loss at the end are not known"
                 .to_owned(),
         );
     }
-    if ends.receiver.is_none() {
+    if ends.receiver.is_none() && ends.silent != Some(Side::Receiver) {
         let text = "no report from the receiver: what arrived is not known";
         if ends.is_ping_pong() {
             judgement.careful.push(

@@ -4,9 +4,13 @@
 //! an opening, which is not counted. UDP: hello datagrams, see [`udp`]. In both the server takes only the
 //! address that asked for the test, with the token agreed over the control connection.
 
+mod held;
 pub mod iperf3;
+mod primed;
 mod tcp;
 mod udp;
+
+pub use held::Held;
 
 use crate::datapaths::{self, DatapathKind, PathSetup};
 use crate::error::EngineError;
@@ -18,7 +22,7 @@ use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,10 +30,9 @@ use std::time::Duration;
 pub struct Opened {
     plan: EndpointPlan,
     sockets: Sockets,
+    /// Datagrams that had come before a stream had its socket, by stream.
+    early: Vec<Vec<Vec<u8>>>,
 }
-
-/// Data sockets that stay open as long as this lives.
-pub struct Held(#[expect(dead_code, reason = "only its end matters")] Vec<OwnedFd>);
 
 /// The data sockets, by stream.
 enum Sockets {
@@ -42,6 +45,15 @@ enum Sockets {
 static CLOCK: MonoClock = MonoClock;
 
 impl Opened {
+    const fn new(plan: EndpointPlan, sockets: Sockets) -> Self {
+        let early = Vec::new();
+        Self {
+            plan,
+            sockets,
+            early,
+        }
+    }
+
     /// The server's end: binds one ephemeral port per stream on `local` (its port is ignored, its
     /// scope is not).
     pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
@@ -51,7 +63,7 @@ impl Opened {
             Transport::Tcp => Sockets::Listening(tcp::listen(&plan, local)?),
             Transport::Udp => Sockets::Udp(udp::bind(&plan, local)?),
         };
-        Ok(Self { plan, sockets })
+        Ok(Self::new(plan, sockets))
     }
 
     /// The ports bound by [`listen`](Self::listen), by stream.
@@ -93,7 +105,7 @@ impl Opened {
             Transport::Tcp => Sockets::Tcp(tcp::connect(&plan, &remotes, timeout)?),
             Transport::Udp => Sockets::Udp(udp::connect(&plan, &remotes, timeout)?),
         };
-        Ok(Self { plan, sockets })
+        Ok(Self::new(plan, sockets))
     }
 
     /// The server's end: takes the client's data connections or hellos, only from address `from`
@@ -117,11 +129,12 @@ impl Opened {
         for stream in &streams {
             let applied = stream
                 .set_nonblocking(false)
-                .and_then(|()| linerate_sys::tcp::apply(stream, &plan.spec.socket));
+                .and_then(|()| linerate_sys::tcp::apply(stream, &plan.spec.socket))
+                .and_then(|()| tcp::pass_over(stream, &plan.framing));
             applied.map_err(|error| EngineError::io("set up", &"a data connection", error))?;
         }
         let sockets = Sockets::Tcp(streams);
-        Ok(Self { plan, sockets })
+        Ok(Self::new(plan, sockets))
     }
 
     /// The server's end with connected UDP sockets whose handshake is over.
@@ -133,22 +146,48 @@ impl Opened {
                 .map_err(|error| EngineError::io("set up", &"a data socket", error))?;
         }
         let sockets = Sockets::Udp(sockets);
-        Ok(Self { plan, sockets })
+        Ok(Self::new(plan, sockets))
     }
 
-    /// What keeps the data sockets open beyond their traffic, for a client whose server must not see them
-    /// close before the test is over. Nothing if the protocol does not ask for it.
+    /// The same with datagrams that had come before the sockets were there, by stream: the receiver takes
+    /// them first.
+    #[must_use]
+    pub fn primed(self, early: Vec<Vec<Vec<u8>>>) -> Self {
+        Self { early, ..self }
+    }
+
+    /// The other direction, over the same sockets.
+    pub fn twin(&self, plan: EndpointPlan) -> Result<Self, EngineError> {
+        check(&plan.spec, &plan.framing)?;
+        let failed = |error| EngineError::io("use for both directions", &"a data socket", error);
+        let sockets = match &self.sockets {
+            Sockets::Listening(all) => clones(all, TcpListener::try_clone).map(Sockets::Listening),
+            Sockets::Tcp(all) => clones(all, TcpStream::try_clone).map(Sockets::Tcp),
+            Sockets::Udp(all) => clones(all, UdpSocket::try_clone).map(Sockets::Udp),
+        };
+        Ok(Self::new(plan, sockets.map_err(failed)?))
+    }
+
+    /// What keeps the data sockets open beyond their traffic: for an iperf3 server, which must not see them
+    /// close before the test is over, and for what iperf2 says over them beside the traffic. Nothing if the
+    /// protocol does not ask for it.
     pub fn hold(&self) -> Result<Held, EngineError> {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
-        if self.plan.role == Role::Server || !matches!(self.plan.framing, Framing::Iperf3 { .. }) {
-            return Ok(Held(Vec::new()));
-        }
-        let held: io::Result<Vec<OwnedFd>> = match &self.sockets {
-            Sockets::Listening(_) => Ok(Vec::new()),
-            Sockets::Tcp(all) => all.iter().map(|s| s.as_fd().try_clone_to_owned()).collect(),
-            Sockets::Udp(all) => all.iter().map(|s| s.as_fd().try_clone_to_owned()).collect(),
+        let is_client = self.plan.role == Role::Client;
+        let held = match (&self.plan.framing, &self.sockets) {
+            (Framing::Iperf3 { .. }, Sockets::Tcp(all)) if is_client => {
+                clones(all, |socket| socket.as_fd().try_clone_to_owned())
+            }
+            (Framing::Iperf3 { .. }, Sockets::Udp(all)) if is_client => {
+                clones(all, |socket| socket.as_fd().try_clone_to_owned())
+            }
+            (Framing::Iperf2(_), Sockets::Udp(all)) => {
+                let sockets = clones(all, UdpSocket::try_clone);
+                return Ok(Held::datagrams(sockets.map_err(failed)?));
+            }
+            _ => Ok(Vec::new()),
         };
-        Ok(Held(held.map_err(failed)?))
+        Ok(Held::open(held.map_err(failed)?))
     }
 
     pub(crate) const fn plan(&self) -> &EndpointPlan {
@@ -160,7 +199,11 @@ impl Opened {
         let datapath = datapaths::find(&self.plan.spec.datapath.id)?;
         let workload = workloads::find(&self.plan.spec.workload)?;
         let plan = &self.plan;
-        let lane = |(index, open): (u8, OpenSocket)| lane(plan, index, open, (datapath, workload));
+        let mut early = self.early.into_iter();
+        let lane = |(index, open): (u8, OpenSocket)| {
+            let early = early.next().unwrap_or_default();
+            lane(plan, index, (open, early), (datapath, workload))
+        };
         let sockets: Vec<_> = match self.sockets {
             Sockets::Listening(_) => return Err(EngineError::NotConnected { stream: 0 }),
             Sockets::Tcp(all) => all.into_iter().map(OpenSocket::Tcp).collect(),
@@ -186,7 +229,7 @@ enum OpenSocket {
 fn lane(
     plan: &EndpointPlan,
     index: u8,
-    socket: OpenSocket,
+    (socket, early): (OpenSocket, Vec<Vec<u8>>),
     (datapath, workload): (&dyn DatapathKind, &dyn WorkloadKind),
 ) -> Result<Lane, EngineError> {
     let stream = plan.stream(index);
@@ -200,7 +243,10 @@ fn lane(
     };
     let path = match socket {
         OpenSocket::Tcp(socket) => Path::Stream(datapath.stream(socket, &setup)?),
-        OpenSocket::Udp(socket) => Path::Datagrams(datapath.datagrams(socket, &setup)?),
+        OpenSocket::Udp(socket) => {
+            let path = datapath.datagrams(socket, &setup)?;
+            Path::Datagrams(primed::with(early, path))
+        }
     };
     let (wait, progress) = (stream.wait, Arc::default());
     let kit = Kit {
@@ -215,6 +261,11 @@ fn lane(
         work: workload.work(plan.side, kit),
         progress,
     })
+}
+
+/// A second handle of each.
+fn clones<S, T>(sockets: &[S], clone: impl Fn(&S) -> io::Result<T>) -> io::Result<Vec<T>> {
+    sockets.iter().map(clone).collect()
 }
 
 /// `address` with `port`, an IPv4 address written as IPv6 made IPv4 again.

@@ -3,7 +3,7 @@
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
 use linerate_model::{Clock, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::{Framing, Iperf2};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::{sockopt, tcp};
 use std::io::{Read, Write};
@@ -12,13 +12,14 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// What a data connection starts with, client to server. Native: token (4 bytes) and stream index (2),
-/// big-endian. iperf3: the cookie, the same for all.
+/// big-endian. iperf2: its header. iperf3: the cookie, the same for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Opening(Vec<u8>);
 
 impl Opening {
     fn new(framing: &Framing, stream: u16) -> Self {
         Self(match framing {
+            Framing::Iperf2(iperf2) => iperf2.opening.as_bytes().to_vec(),
             Framing::Iperf3 { cookie, .. } => cookie.as_bytes().to_vec(),
             Framing::Native { token } => [
                 token.to_be_bytes().as_slice(),
@@ -107,6 +108,16 @@ fn accept_one(
             return Ok(Some(socket));
         }
     }
+}
+
+/// Takes what an accepted stream begins with and is no data; it has been seen to be there.
+pub(super) fn pass_over(mut socket: &TcpStream, framing: &Framing) -> std::io::Result<()> {
+    let Framing::Iperf2(Iperf2 { skip, .. }) = framing else {
+        return Ok(());
+    };
+    let mut bytes = vec![0; *skip];
+    sockopt::set_receive_timeout(socket, OPENING_LIMIT)?;
+    socket.read_exact(&mut bytes)
 }
 
 /// Whether the connection starts with `opening`.

@@ -79,6 +79,8 @@ pub(super) fn connect(
             let socket = open(plan, SocketAddr::new(any, 0)).map_err(failed)?;
             socket.connect(remote).map_err(failed)?;
             let greeted = match plan.framing {
+                // Nobody says that it is there before traffic comes.
+                Framing::Iperf2(_) => Ok(true),
                 Framing::Iperf3 { .. } => super::iperf3::greet(&socket, deadline),
                 Framing::Native { token } => greet(token, stream, &socket, deadline),
             };
@@ -88,7 +90,7 @@ pub(super) fn connect(
             Err(EngineError::NoPeer {
                 stream: usize::from(stream),
                 what: match plan.framing {
-                    Framing::Iperf3 { .. } => "answer to the UDP request",
+                    Framing::Iperf2(_) | Framing::Iperf3 { .. } => "answer to the UDP request",
                     Framing::Native { .. } => "answer to UDP hellos",
                 },
                 from: remote.ip(),

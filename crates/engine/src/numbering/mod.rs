@@ -2,9 +2,11 @@
 //!
 //! Chosen once per stream; sender and receiver are made for each, so no packet pays for the choice.
 
+mod iperf2;
 mod iperf3;
 mod native;
 
+pub(crate) use iperf2::{Iperf2, stamp};
 pub(crate) use iperf3::Iperf3;
 pub(crate) use native::Native;
 
@@ -23,6 +25,11 @@ pub(crate) enum Part {
 /// What a receiver makes of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
+    /// This stream's, after its last: says how many were sent.
+    End {
+        /// Datagrams of the stream, warm-up included.
+        sent: u64,
+    },
     /// Traffic that is counted, or that cannot be told from it.
     Numbered {
         /// From 0, 48 bits.

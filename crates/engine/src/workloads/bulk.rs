@@ -203,8 +203,7 @@ struct Sender {
     written: u64,
 }
 
-/// How long an end that only the control connection tells waits for its bytes to be acknowledged: what is
-/// not, its far end does not count. Far below the time that far ends wait for the test's end (40 s).
+/// How long an end whose far end tells nothing, or only what it has, waits for its bytes to be acknowledged. Far below the time that far ends wait for the test's end (40 s).
 const DELIVERY: Duration = Duration::from_secs(5);
 
 /// Pause between two looks at what is not acknowledged.
@@ -269,7 +268,7 @@ impl Sender {
             return self.complete(rest);
         }
         let left = self.stream.path.unacknowledged().unwrap_or(0);
-        if is_late || left == 0 || !self.stream.plan.stays_open() {
+        if is_late || left == 0 || !self.stream.plan.waits_for_delivery() {
             return Step::Done;
         }
         Step::Until(now.after(LOOK))
@@ -413,6 +412,7 @@ impl Work for Receiver {
             }
             Ok(length) => {
                 if self.stream.tally.is_none() {
+                    self.stream.progress.hear();
                     self.stream.count_from(now.after(self.stream.plan.warm_up));
                 }
                 self.stream.moved(now, length);

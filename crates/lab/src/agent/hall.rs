@@ -1,14 +1,20 @@
 //! Where clients come in: who is admitted, and the conversation with each.
 
 use super::AgentPlan;
-use super::port::Port;
+use super::guests::{Addresses, describe, peek};
+use super::port::{By, Port, Shared};
 use crate::access::{credential, is_allowed, plain};
+use crate::address::FarEnd;
+use crate::client::{Client, Target};
 use crate::door::{Entry, Shown, read_cookie};
 use crate::driver::{Driver, News};
+use crate::endpoints::Guests;
+use crate::flows::Flow;
+use crate::line::Line;
 use crate::login::{Gate, moment};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
-use linerate_model::spec::MAX_STREAMS;
+use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::{Limits, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
 use linerate_sys::clock::{MonoClock, sleep_until};
@@ -31,6 +37,7 @@ struct Hall<'a> {
     stop: &'a AtomicBool,
     clients: AtomicU32,
     strangers: AtomicU32,
+    guests: Addresses,
     sessions: AtomicU64,
     /// Clients that have left.
     left: AtomicU64,
@@ -66,6 +73,7 @@ pub(super) fn accept_loop(
         stop,
         clients: AtomicU32::new(0),
         strangers: AtomicU32::new(0),
+        guests: Addresses::default(),
         sessions: AtomicU64::new(0),
         left: AtomicU64::new(0),
         lines,
@@ -83,8 +91,21 @@ pub(super) fn accept_loop(
             }
             wait_readable(&fds, LOOK).context("waiting for clients")?;
             for port in ports {
-                if let Some(shared) = &port.shared {
-                    shared.door.meet(&shared.udp);
+                match &port.shared {
+                    None => {}
+                    Some(Shared {
+                        udp,
+                        by: By::Cookie(door),
+                    }) => door.meet(udp),
+                    Some(Shared {
+                        udp,
+                        by: By::Itself(flows),
+                    }) => {
+                        for flow in flows.meet(udp, |from| is_allowed(from, &plan.allow)) {
+                            let hall = &hall;
+                            scope.spawn(move || hall.take_flow(flow, port));
+                        }
+                    }
                 }
                 while let Some(stream) = next(port) {
                     let (hall, number) = (&hall, connections);
@@ -116,13 +137,19 @@ impl Hall<'_> {
         let from = SocketAddr::new(plain(from.ip()), from.port());
         let served = match &port.shared {
             None => self.serve(stream, None, port),
-            Some(shared) => {
+            Some(Shared {
+                by: By::Itself(_), ..
+            }) => self.take_stream(stream, port),
+            Some(Shared {
+                by: By::Cookie(door),
+                ..
+            }) => {
                 let (counted, before) = Counted::one_more(&self.strangers);
                 if before >= MAX_STRANGERS {
                     return;
                 }
-                let shown = read_cookie(&stream)
-                    .and_then(|cookie| shared.door.show(cookie, stream, number));
+                let shown =
+                    read_cookie(&stream).and_then(|cookie| door.show(cookie, stream, number));
                 drop(counted);
                 match shown {
                     Ok(Shown::Settled) => return,
@@ -131,13 +158,109 @@ impl Hall<'_> {
                 }
             }
         };
+        self.see_off(from, served);
+    }
+
+    /// Says how a client left.
+    fn see_off(&self, from: SocketAddr, served: Result<()>) {
         let said = match served {
             Ok(()) => format!("{from} left"),
             Err(error) => format!("{from}: {error:#}"),
         };
         self.left.fetch_add(1, Ordering::Relaxed);
-        // Nobody listens any more when the agent ends.
-        drop(self.lines.send(said));
+        self.say(said);
+    }
+
+    /// Nobody listens any more when the agent ends.
+    fn say(&self, line: String) {
+        drop(self.lines.send(line));
+    }
+
+    /// Serves a TCP stream that is a test.
+    fn take_stream(&self, stream: TcpStream, port: &Port) -> Result<()> {
+        stream.set_nonblocking(false)?;
+        let (counted, before) = Counted::one_more(&self.strangers);
+        if before >= MAX_STRANGERS {
+            return Ok(());
+        }
+        let bytes = peek(&stream, port.kind)?;
+        drop(counted);
+        let line = Line::Absent {
+            local: stream.local_addr()?,
+            remote: stream.peer_addr()?,
+        };
+        let guests = Guests {
+            tcp: vec![stream],
+            udp: Vec::new(),
+        };
+        self.host(line, guests, &bytes, port)
+    }
+
+    /// Serves a datagram stream that is a test.
+    fn take_flow(&self, flow: Flow, port: &Port) {
+        // Until the end: while its address is known, nothing that comes from there is a new stream.
+        let _place = flow.place;
+        let served = flow
+            .socket
+            .local_addr()
+            .map_err(Into::into)
+            .and_then(|local| {
+                let line = Line::Absent {
+                    local,
+                    remote: flow.from,
+                };
+                let first = flow.early.first().cloned().unwrap_or_default();
+                let guests = Guests {
+                    tcp: Vec::new(),
+                    udp: vec![(flow.socket, flow.early)],
+                };
+                self.host(line, guests, &first, port)
+            });
+        self.see_off(flow.from, served);
+    }
+
+    /// Serves a stream that is a test, and begins with `bytes`.
+    fn host(&self, line: Line, guests: Guests, bytes: &[u8], port: &Port) -> Result<()> {
+        let from = line.remote()?;
+        let from = SocketAddr::new(plain(from.ip()), from.port());
+        let (_counted, before) = self.guests.one_more(from.ip());
+        let turn_away = self.admission(from.ip(), before, port);
+        let mut driver = self.driver(line, port.kind, turn_away)?;
+        driver.host(guests, bytes)?;
+        thread::scope(|scope| {
+            let result = answer(&mut driver, self.stop, &mut |news| {
+                for line in describe(from, port.kind, news) {
+                    self.say(line);
+                }
+                if let News::CallBack { port: there, spec } = news {
+                    let to = SocketAddr::new(from.ip(), *there);
+                    let spec = spec.clone();
+                    scope.spawn(move || self.call_back(to, &spec, port.kind));
+                }
+            });
+            driver.bye();
+            result
+        })
+    }
+
+    /// Makes a test towards a client that asked for it.
+    fn call_back(&self, to: SocketAddr, spec: &TestSpec, kind: &dyn PeerKind) {
+        let made = FarEnd::parse(&format!("{}://{to}", kind.id()))
+            .map_err(anyhow::Error::from)
+            .and_then(|far| Client::connect(&Target::new(far)))
+            .and_then(|mut client| client.run(spec, &mut |_| !self.stop.load(Ordering::Relaxed)));
+        match made {
+            Ok(outcome) => {
+                let reports = outcome
+                    .directions
+                    .into_iter()
+                    .filter_map(|done| done.sender);
+                for line in describe(to, kind, &News::OwnReports(reports.collect())) {
+                    self.say(line);
+                }
+            }
+            Err(error) => self.say(format!("{to}: {error:#}")),
+        }
     }
 
     /// Serves one client to its end.
@@ -181,7 +304,24 @@ impl Hall<'_> {
         (kind, turn_away): (&dyn PeerKind, Option<(RefusalCode, String)>),
     ) -> Result<()> {
         stream.set_nonblocking(false)?;
-        let (local, remote) = (stream.local_addr()?.ip(), stream.peer_addr()?.ip());
+        let line = Line::over(stream, TIMEOUT)?;
+        let mut driver = self.driver(line, kind, turn_away)?;
+        if let Some(entry) = entry {
+            driver.admit(entry)?;
+        }
+        let result = answer(&mut driver, self.stop, &mut |_| {});
+        driver.bye();
+        result
+    }
+
+    /// One end of a session over `line`.
+    fn driver(
+        &self,
+        line: Line,
+        kind: &dyn PeerKind,
+        turn_away: Option<(RefusalCode, String)>,
+    ) -> Result<Driver> {
+        let (local, remote) = (line.local()?.ip(), line.remote()?.ip());
         let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
         let observer = Observer::new(Scope::live(self.plan.interface.clone().or_else(found)));
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
@@ -200,21 +340,17 @@ impl Hall<'_> {
             logins: self.gate()?,
         };
         let session = kind.server(config, MonoClock.now());
-        let mut driver = Driver::new(stream, session, observer, TIMEOUT)?;
-        if let Some(entry) = entry {
-            driver.admit(entry)?;
-        }
-        let result = answer(&mut driver, self.stop);
-        driver.bye();
-        result
+        Ok(Driver::new(line, session, observer, TIMEOUT))
     }
 }
 
 /// Answers until the client leaves or the agent is stopped.
-fn answer(driver: &mut Driver, stop: &AtomicBool) -> Result<()> {
+fn answer(driver: &mut Driver, stop: &AtomicBool, tell: &mut dyn FnMut(&News)) -> Result<()> {
     while !stop.load(Ordering::Relaxed) {
-        if let Some(News::Closed) = driver.turn().context("the session ended")? {
-            break;
+        match driver.turn().context("the session ended")? {
+            Some(News::Closed) => break,
+            Some(news) => tell(&news),
+            None => {}
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The answering end: `linerate serve`, and the far host of the demo.
 
+mod guests;
 mod hall;
 mod port;
 

@@ -3,10 +3,11 @@
 use super::AgentPlan;
 use crate::context::host_lacks;
 use crate::door::Door;
+use crate::flows::Flows;
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_peers::PeerKind;
 use linerate_peers::native::Native;
+use linerate_peers::{Control, PeerKind};
 use linerate_sys::shared::bind_shared;
 use linerate_sys::sockopt::set_max_segment;
 use std::io::ErrorKind;
@@ -52,7 +53,7 @@ impl std::fmt::Debug for Speaking {
 impl std::str::FromStr for Speaking {
     type Err = Failure;
 
-    /// `native`, `iperf3` or `iperf3:5202`.
+    /// `native`, `iperf3`, `iperf2` or `iperf3:5202`.
     fn from_str(text: &str) -> Result<Self, Failure> {
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(port)),
@@ -62,7 +63,7 @@ impl std::str::FromStr for Speaking {
         let wrong = || {
             let message = format!(
                 "--speak {text}: this version answers {}, each with a port if need be, such as iperf3:5202",
-                known.join(" and ")
+                known.join(", ")
             );
             Failure::new(ExitCode::Usage, message)
         };
@@ -84,7 +85,15 @@ pub(super) struct Port {
 /// What tests share at a port of that kind.
 pub(super) struct Shared {
     pub(super) udp: UdpSocket,
-    pub(super) door: Arc<Door>,
+    pub(super) by: By,
+}
+
+/// How it is told which test a stream belongs to.
+pub(super) enum By {
+    /// Every stream is a test.
+    Itself(Arc<Flows>),
+    /// By the cookie that it shows.
+    Cookie(Arc<Door>),
 }
 
 impl Port {
@@ -121,8 +130,11 @@ impl Port {
         } else {
             let udp = bind_shared(address).map_err(refused)?;
             udp.set_nonblocking(true)?;
-            let door = Arc::default();
-            Some(Shared { udp, door })
+            let by = match speaking.kind.control() {
+                Control::Absent => By::Itself(Arc::default()),
+                Control::Connection => By::Cookie(Arc::default()),
+            };
+            Some(Shared { udp, by })
         };
         Ok(Self {
             kind: speaking.kind,

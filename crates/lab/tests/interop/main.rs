@@ -4,6 +4,7 @@
 //! tables in METHODOLOGY.md come from here: `make interop`.
 
 mod ends;
+mod iperf2;
 mod iperf3;
 mod matrix;
 mod options;

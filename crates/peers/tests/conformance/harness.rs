@@ -4,12 +4,19 @@ use linerate_model::sample::{EndpointReport, Facts, SequenceCount, Snapshot, Str
 use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::{
-    Action, COOKIE_LEN, ClientConfig, Input, Limits, PeerKind, ProtocolError, ServerConfig,
-    Session, TIMEOUT, Tests,
+    Action, COOKIE_LEN, ClientConfig, Control, Input, Limits, PeerKind, ProtocolError,
+    ServerConfig, Session, TIMEOUT, Tests,
 };
 use std::time::Duration;
 
 pub(crate) const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
+
+/// The protocols that have a control connection: those whose sessions talk with each other in bytes. What the
+/// others do is in their streams, and tested there.
+pub(crate) fn conversing() -> impl Iterator<Item = &'static dyn PeerKind> {
+    let all = linerate_peers::ALL.iter().copied();
+    all.filter(|kind| kind.control() == Control::Connection)
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {

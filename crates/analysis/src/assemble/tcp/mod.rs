@@ -11,7 +11,7 @@ use linerate_model::run::TcpSummary;
 use linerate_model::sample::{StreamReport, TcpSample};
 use linerate_model::spec::Transport;
 use linerate_model::tcp::TcpQueueing;
-use linerate_model::{ByteCount, Ratio};
+use linerate_model::{BitRate, ByteCount, Ratio};
 use std::time::Duration;
 
 /// One sending stream with the readings of its counted time.
@@ -74,7 +74,16 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
     let (shares, shares_over_time) = shares::shares(&readings, ends.spec.interval, control);
     let srtt_mean_ns = mean(&loaded(|sample| sample.srtt_ns));
     let min_rtt_ns = all().filter_map(|sample| sample.min_rtt_ns).min();
+    let acknowledged = gained(&counted, |sample| sample.bytes_acked).map(ByteCount::new);
+    let over = counted
+        .iter()
+        .filter_map(|s| s.gained(|sample| Some(sample.at_ns)));
+    let over = over.max().map(Duration::from_nanos);
     Some(TcpSummary {
+        acknowledged_bytes: acknowledged,
+        acknowledged_rate: acknowledged
+            .zip(over)
+            .and_then(|(bytes, time)| BitRate::of(bytes, time)),
         retransmitted_segments: gained(&counted, |sample| sample.retrans_segments),
         busy_ratio: share(&counted, |sample| sample.busy_ns),
         rwnd_limited_ratio: share(&counted, |sample| sample.rwnd_limited_ns),

@@ -13,11 +13,11 @@ pub(super) use receiver::ABANDONED;
 use super::{Kit, Path, Work, WorkloadKind};
 use crate::datapaths::{Calls, DatagramPath};
 use crate::error::EngineError;
-use crate::numbering::{Iperf3, Native, Numbering};
+use crate::numbering::{Iperf2, Iperf3, Native, Numbering};
 use crate::plan::StreamPlan;
 use crate::wire::HEADER_LEN;
 use linerate_model::spec::{Side, TestSpec, Transport};
-use linerate_peers::{Counters, Framing};
+use linerate_peers::{Counters, Framing, Iperf2 as Iperf2Framing, Width};
 
 /// The datagram stream.
 pub(super) struct Datagrams;
@@ -61,6 +61,7 @@ impl WorkloadKind for Datagrams {
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
         let (payload, stream) = (kit.plan.payload, kit.plan.index);
         match kit.plan.framing {
+            Framing::Iperf2(framing) => numbered(side, kit, Iperf2::new(framing)),
             Framing::Iperf3 {
                 counters: Counters::Bits32,
                 ..
@@ -99,6 +100,11 @@ const fn header_len(framing: &Framing) -> u64 {
             counters: Counters::Bits32,
             ..
         } => 12,
+        Framing::Iperf2(Iperf2Framing {
+            width: Width::Narrow,
+            ..
+        }) => Width::Narrow.bytes() as u64,
+        Framing::Iperf2(_) => Width::Wide.bytes() as u64,
         Framing::Iperf3 {
             counters: Counters::Bits64,
             ..

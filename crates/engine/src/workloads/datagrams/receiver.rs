@@ -58,7 +58,15 @@ struct Counts<N> {
     /// End of a warm-up that datagrams do not tell.
     counted_from: MonoInstant,
     omitted: Option<Omitted>,
+    /// What the sender's last datagram said that it sent, where it says so, and when it first did.
+    end: Option<(u64, MonoInstant)>,
+    /// When the last datagram of traffic came.
+    last: MonoInstant,
 }
+
+/// Silence after a sender's last datagram for which those that it overtook on the way are waited for. The
+/// sender repeats it for 2 s or more until it is answered.
+const OVERTAKEN: Duration = Duration::from_millis(100);
 
 impl<N: Numbering> Receiver<N> {
     pub(super) fn new(kit: Kit, numbering: N) -> Self {
@@ -81,6 +89,8 @@ impl<N: Numbering> Receiver<N> {
                 jitter: Jitter::default(),
                 counted_from: MonoInstant::default(),
                 omitted: None,
+                end: None,
+                last: MonoInstant::default(),
             },
             clock: kit.clock,
             troubles: Troubles::default(),
@@ -144,9 +154,17 @@ impl<N: Numbering> Counts<N> {
         self.emptying_reads += u64::from(arrivals.spans.len() < self.most);
         let (mut bytes, mut packets, mut counted) = (0, 0, false);
         let counts = self.is_counted(now);
+        if self.reads == 1 {
+            self.progress.hear();
+        }
         for datagram in arrivals.iter() {
             match self.numbering.read(datagram, self.tracker.next_expected()) {
+                Reading::End { sent } => {
+                    // Repetitions may say more: they number on.
+                    self.end.get_or_insert((sent, now));
+                }
                 Reading::Numbered { sequence, sent } => {
+                    self.last = now;
                     let transit = sent.transit_to(now);
                     if counts {
                         counted = true;
@@ -189,6 +207,25 @@ impl<N: Numbering> Counts<N> {
     }
 }
 
+impl<N> Counts<N> {
+    /// Whether the sender's own word ends the stream now: all that it sent is here, or no more comes.
+    fn has_ended(&self, now: MonoInstant) -> bool {
+        self.end.is_some_and(|(sent, at)| {
+            let is_all = self.tracker.received() >= sent;
+            is_all || now.saturating_since(self.last.max(at)) >= OVERTAKEN
+        })
+    }
+
+    /// The sequence counts after the warm-up. What was sent after the last that came is missing like any other.
+    fn sequence(&self) -> SequenceCount {
+        let mut sequence = self.tracker.counts(PacketCount::new(self.foreign));
+        let sent = self.end.map_or(0, |(sent, _)| sent);
+        sequence.next_expected = sequence.next_expected.max(sent);
+        self.omitted
+            .map_or(sequence, |omitted| after_warm_up(sequence, omitted))
+    }
+}
+
 impl<N: Numbering> Work for Receiver<N> {
     fn begin(&mut self, start: MonoInstant) {
         self.last = start;
@@ -215,7 +252,7 @@ impl<N: Numbering> Work for Receiver<N> {
         };
         let index = usize::from(self.counts.plan.index);
         let received = self.counts.tracker.received();
-        if orders.is_over(index, Some(received), self.last, now) {
+        if orders.is_over(index, Some(received), self.last, now) || self.counts.has_ended(now) {
             return Step::Done;
         }
         step
@@ -230,14 +267,10 @@ impl<N: Numbering> Work for Receiver<N> {
         let mut counts = self.counts;
         // What came before the end of a warm-up after which nothing came is no more than that.
         counts.is_counted(counts.counted_from);
-        let sequence = counts.tracker.counts(PacketCount::new(counts.foreign));
         let mut report = StreamReport {
             index: u16::from(counts.plan.index),
-            sequence: Some(
-                counts
-                    .omitted
-                    .map_or(sequence, |omitted| after_warm_up(sequence, omitted)),
-            ),
+            sequence: Some(counts.sequence()),
+            sent_there: counts.end.map(|(sent, _)| PacketCount::new(sent)),
             reads: Some(counts.reads),
             emptying_reads: Some(counts.emptying_reads),
             socket_overflows,

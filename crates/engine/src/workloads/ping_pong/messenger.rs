@@ -60,8 +60,8 @@ impl Messenger {
             carrier,
             token: match plan.framing {
                 Framing::Native { token } => token,
-                Framing::Iperf3 { .. } => {
-                    unreachable!("invariant: `check` refused ping-pong with iperf3")
+                Framing::Iperf2(_) | Framing::Iperf3 { .. } => {
+                    unreachable!("invariant: `check` refused ping-pong with other tools")
                 }
             },
             stream: plan.index,

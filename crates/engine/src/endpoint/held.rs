@@ -1,0 +1,66 @@
+//! Data sockets that outlive their traffic, and what is said over them beside it.
+
+use crate::numbering::stamp;
+use linerate_model::Clock as _;
+use linerate_sys::clock::{MonoClock, MonotonicOffset};
+use linerate_sys::tcp::{receive, send};
+use linerate_sys::udp::Blocking;
+use std::net::UdpSocket;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+/// Most bytes of a datagram that are taken: far ends' reports are below 1500.
+const MOST: usize = 2048;
+
+/// Data sockets that stay open as long as this lives.
+pub struct Held {
+    #[expect(dead_code, reason = "only its end matters")]
+    open: Vec<OwnedFd>,
+    /// By stream, with what their datagrams' time refers to.
+    datagrams: Vec<UdpSocket>,
+    wall: MonotonicOffset,
+}
+
+impl Held {
+    /// Sockets that only stay open.
+    pub(super) fn open(open: Vec<OwnedFd>) -> Self {
+        Self {
+            open,
+            datagrams: Vec::new(),
+            wall: MonotonicOffset::measure(),
+        }
+    }
+
+    /// Sockets over which more is said, in iperf2's datagrams.
+    pub(super) fn datagrams(datagrams: Vec<UdpSocket>) -> Self {
+        Self {
+            open: Vec::new(),
+            datagrams,
+            wall: MonotonicOffset::measure(),
+        }
+    }
+
+    /// The sockets over which more is said, to wait on.
+    pub fn datagram_sockets(&self) -> Vec<BorrowedFd<'_>> {
+        self.datagrams.iter().map(|socket| socket.as_fd()).collect()
+    }
+
+    /// Sends a datagram on a stream, or loses it. Its time is filled in.
+    pub fn send(&self, stream: u16, mut bytes: Vec<u8>) {
+        stamp(&mut bytes, self.wall, MonoClock.now());
+        if let Some(socket) = self.datagrams.get(usize::from(stream)) {
+            // A refusal is an answer to an earlier one; the system forgets it with this.
+            if send(socket, &bytes, Blocking::No).is_err() {
+                let _ = send(socket, &bytes, Blocking::No);
+            }
+        }
+    }
+
+    /// A datagram that has come, with its stream.
+    pub fn receive(&self) -> Option<(u16, Vec<u8>)> {
+        let mut room = [0; MOST];
+        (0..).zip(&self.datagrams).find_map(|(stream, socket)| {
+            let length = receive(socket, &mut room, Blocking::No).ok()?;
+            Some((stream, room[..length].to_vec()))
+        })
+    }
+}

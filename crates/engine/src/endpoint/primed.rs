@@ -1,0 +1,71 @@
+//! A datagram path whose first arrivals are already here.
+//!
+//! Where nothing announces a stream, its first datagrams come to a socket that all streams share. The
+//! receiver of the stream takes them as its first batch; they then count with the time of that.
+
+use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
+use linerate_sys::failure::Failure;
+
+/// `path`, after `early` has been taken.
+pub(super) fn with(early: Vec<Vec<u8>>, path: Box<dyn DatagramPath>) -> Box<dyn DatagramPath> {
+    if early.is_empty() {
+        return path;
+    }
+    let mut spans = Vec::with_capacity(early.len());
+    let mut bytes = Vec::new();
+    for datagram in early {
+        let number = |length: usize| u32::try_from(length).expect("invariant: a door keeps few");
+        spans.push(Span {
+            offset: number(bytes.len()),
+            length: number(datagram.len()),
+        });
+        bytes.extend(datagram);
+    }
+    Box::new(Primed {
+        bytes,
+        spans,
+        is_taken: false,
+        path,
+    })
+}
+
+struct Primed {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+    is_taken: bool,
+    path: Box<dyn DatagramPath>,
+}
+
+impl DatagramPath for Primed {
+    fn batch(&self) -> usize {
+        self.path.batch()
+    }
+
+    fn slots(&mut self) -> &mut [u8] {
+        self.path.slots()
+    }
+
+    fn send(&mut self, count: usize) -> Result<usize, Failure> {
+        self.path.send(count)
+    }
+
+    fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
+        if self.is_taken {
+            return self.path.receive();
+        }
+        self.is_taken = true;
+        Ok(Arrivals {
+            bytes: &self.bytes,
+            spans: &self.spans,
+            overflows: None,
+        })
+    }
+
+    fn overflows(&mut self) -> Option<u64> {
+        self.path.overflows()
+    }
+
+    fn buffers(&self) -> Buffers {
+        self.path.buffers()
+    }
+}

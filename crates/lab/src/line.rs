@@ -1,0 +1,141 @@
+//! What an end hears the far one on: a control connection, or, where the protocol has none, nothing but the
+//! data streams of the test under way.
+
+use anyhow::{Context as _, Result, bail};
+use linerate_model::Clock as _;
+use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::tcp::wait_readable;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// The way to the far end.
+pub(crate) enum Line {
+    /// There is no control connection; both ends' addresses.
+    Absent {
+        local: SocketAddr,
+        remote: SocketAddr,
+    },
+    /// A control connection, and how long one read of it waits at most.
+    Connection(TcpStream, Duration),
+}
+
+/// What came in one wait.
+pub(crate) enum Heard {
+    /// So many bytes.
+    Bytes(usize),
+    /// The far end will say no more.
+    End,
+    /// Nothing.
+    Nothing,
+}
+
+impl Line {
+    /// Over `stream`; a write that takes longer than `timeout` fails.
+    pub(crate) fn over(stream: TcpStream, timeout: Duration) -> Result<Self> {
+        stream.set_nodelay(true)?;
+        linerate_sys::sockopt::set_network_control(&stream)?;
+        stream.set_write_timeout(Some(timeout))?;
+        Ok(Self::Connection(stream, Duration::ZERO))
+    }
+
+    /// To `remote`, if there is a route to it. Sends nothing.
+    pub(crate) fn to(remote: SocketAddr) -> std::io::Result<Self> {
+        let any = match remote {
+            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(remote)?;
+        let local = socket.local_addr()?;
+        Ok(Self::Absent { local, remote })
+    }
+
+    /// This end's address.
+    pub(crate) fn local(&self) -> Result<SocketAddr> {
+        Ok(match self {
+            Self::Absent { local, .. } => *local,
+            Self::Connection(stream, _) => stream.local_addr()?,
+        })
+    }
+
+    /// The far end's address.
+    pub(crate) fn remote(&self) -> Result<SocketAddr> {
+        Ok(match self {
+            Self::Absent { remote, .. } => *remote,
+            Self::Connection(stream, _) => stream.peer_addr()?,
+        })
+    }
+
+    /// The control connection, where there must be one.
+    pub(crate) fn connection(&self) -> Result<&TcpStream> {
+        match self {
+            Self::Absent { .. } => {
+                bail!("bug in linerate: this protocol has no control connection")
+            }
+            Self::Connection(stream, _) => Ok(stream),
+        }
+    }
+
+    /// Writes to the far end. One that has hung up may have said why: reading finds that, or the end.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.connection()?.write_all(bytes) {
+            Err(error) if is_hang_up(&error) => Ok(()),
+            written => written.context("writing to the control connection"),
+        }
+    }
+
+    /// This end has nothing more to write.
+    pub(crate) fn half_close(&self) {
+        if let Self::Connection(stream, _) = self {
+            // A connection that is gone has no half left to close.
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+    }
+
+    /// Takes what has come, waiting at most `wait`. Without a connection nothing comes, and the wait ends when
+    /// one of the sockets `beside` can be read.
+    pub(crate) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        wait: Duration,
+        beside: &[BorrowedFd<'_>],
+    ) -> Result<Heard> {
+        let Self::Connection(stream, waits) = self else {
+            if beside.is_empty() {
+                sleep_until(MonoClock.now().after(wait));
+            } else {
+                wait_readable(beside, wait).context("waiting for datagrams")?;
+            }
+            return Ok(Heard::Nothing);
+        };
+        if *waits != wait {
+            stream.set_read_timeout(Some(wait))?;
+            *waits = wait;
+        }
+        match stream.read(buffer) {
+            Ok(0) => Ok(Heard::End),
+            Ok(length) => Ok(Heard::Bytes(length)),
+            Err(error) if is_patience(&error) => Ok(Heard::Nothing),
+            Err(error) if is_hang_up(&error) => Ok(Heard::End),
+            Err(error) => Err(error).context("reading from the control connection"),
+        }
+    }
+}
+
+/// Errors that say that the far end has closed the connection.
+fn is_hang_up(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+    )
+}
+
+/// Errors of a read that only mean "nothing yet".
+fn is_patience(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}

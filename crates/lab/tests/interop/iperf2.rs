@@ -1,0 +1,401 @@
+//! linerate and the real iperf2, in both roles: what one end counted is what the other says.
+//!
+//! iperf2 tells nothing of TCP over the wire, so what it prints is compared. It counts what is no data: bytes of
+//! headers, and the datagram that ends a stream.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use linerate_lab::address::FarEnd;
+use linerate_lab::agent::{AgentPlan, serve};
+use linerate_lab::client::{Client, DirectionOutcome, Target};
+use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
+use linerate_model::{BitRate, ByteCount};
+use std::io::{BufRead as _, BufReader};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The tool as Debian installs it (ci/packages).
+const IPERF: &str = "iperf";
+
+const STREAMS: u16 = 2;
+const RATE: u64 = 4_000_000;
+/// A payload that no TCP segment and no default has.
+const PAYLOAD: u64 = 1100;
+/// Bytes of a plain test's header that iperf2 from 2.1 on counts.
+const COUNTED: u64 = 20;
+/// Bytes of the header of its own tests, which it counts as sent: 2.1 and 2.2.
+const HEADERS: [u64; 2] = [60, 64];
+
+/// One combination.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    transport: Transport,
+    way: Direction,
+    is_v6: bool,
+}
+
+impl Cell {
+    fn host(self) -> IpAddr {
+        if self.is_v6 {
+            Ipv6Addr::LOCALHOST.into()
+        } else {
+            Ipv4Addr::LOCALHOST.into()
+        }
+    }
+
+    fn spec(self) -> TestSpec {
+        let pace = Pace::At(BitRate::from_bps(RATE));
+        let base = match self.transport {
+            Transport::Tcp => TestSpec::tcp_bulk(),
+            Transport::Udp => TestSpec::udp_datagrams(pace),
+        };
+        TestSpec {
+            direction: self.way,
+            streams: STREAMS,
+            payload_bytes: ByteCount::new(PAYLOAD),
+            pace,
+            stop: Stop::After(Duration::from_secs(1)),
+            ..base
+        }
+    }
+
+    /// What iperf2 is told of it, but for its role and the address.
+    fn options(self) -> Vec<&'static str> {
+        let mut options = Vec::new();
+        if self.transport == Transport::Udp {
+            options.push("-u");
+        }
+        if self.is_v6 {
+            options.push("-V");
+        }
+        options
+    }
+}
+
+/// Every cell of a transport and a way.
+fn cells(transport: Transport, way: Direction) -> [Cell; 2] {
+    [false, true].map(|is_v6| Cell {
+        transport,
+        way,
+        is_v6,
+    })
+}
+
+fn sum(report: &EndpointReport, packets: bool) -> u64 {
+    let part = |stream: &StreamReport| {
+        if packets {
+            stream.packets.get()
+        } else {
+            stream.bytes.get()
+        }
+    };
+    report.streams.iter().map(part).sum()
+}
+
+fn own(done: &DirectionOutcome, side: Side) -> Result<&EndpointReport> {
+    let report = match side {
+        Side::Sender => done.sender.as_ref(),
+        Side::Receiver => done.receiver.as_ref(),
+    };
+    let report = report.with_context(|| format!("a report of the {side:?}"))?;
+    Ok(report)
+}
+
+/// A stock server, and what it prints.
+struct RealServer {
+    child: Child,
+    address: SocketAddr,
+    lines: mpsc::Receiver<String>,
+}
+
+impl RealServer {
+    fn start(cell: Cell) -> Result<Self> {
+        // The tool does not say which port it got, so one that was free a moment ago is asked for.
+        let address = TcpListener::bind((cell.host(), 0))?.local_addr()?;
+        let (host, port) = (cell.host().to_string(), address.port().to_string());
+        // Without a terminal it prints nothing before it ends, unless told to.
+        let mut child = Command::new("stdbuf")
+            .args([
+                "-oL", IPERF, "-s", "-e", "-f", "B", "-B", &host, "-p", &port,
+            ])
+            .args(cell.options())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("starting iperf: install the packages in ci/packages")?;
+        let out = child.stdout.take().context("its output")?;
+        let (say, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(out).lines();
+            lines
+                .map_while(Result::ok)
+                .try_for_each(|line| say.send(line))
+        });
+        let server = Self {
+            child,
+            address,
+            lines,
+        };
+        server.await_line(|line| line.contains("buffer size") || line.contains("window size"))?;
+        Ok(server)
+    }
+
+    /// The next line that it is looked for.
+    fn await_line(&self, is_it: impl Fn(&str) -> bool) -> Result<String> {
+        loop {
+            let line = self.lines.recv_timeout(Duration::from_secs(10));
+            let line = line.context("a line of the server's that did not come")?;
+            if is_it(&line) {
+                return Ok(line);
+            }
+        }
+    }
+
+    fn client(&self) -> Result<Client> {
+        let far = FarEnd::parse(&format!("iperf2://{}", self.address))?;
+        Client::connect(&Target::new(far))
+    }
+
+    /// The bytes of each stream that it received, as it prints them.
+    fn received(&self) -> Result<u64> {
+        let mut sum = 0;
+        for _ in 0..STREAMS {
+            let line = self.await_line(|line| {
+                line.starts_with('[') && line.contains(" sec ") && !line.contains("SUM")
+            })?;
+            sum += printed_bytes(&line)?;
+        }
+        Ok(sum)
+    }
+}
+
+/// The transfer of a line such as `[  1] 0.00-1.00 sec  501600 Bytes  …`.
+fn printed_bytes(line: &str) -> Result<u64> {
+    let (_, rest) = line.split_once(" sec ").context("an interval")?;
+    let bytes = rest.split_whitespace().next().context("a transfer")?;
+    bytes.parse().with_context(|| line.to_owned())
+}
+
+impl Drop for RealServer {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Our client against the stock server.
+fn as_client(cell: Cell) -> Result<()> {
+    let server = RealServer::start(cell)?;
+    let mut client = server.client()?;
+    let outcome = client.run(&cell.spec(), &mut |_| true)?;
+    for done in &outcome.directions {
+        let is_forward = done.direction == Direction::Forward;
+        match (cell.transport, is_forward) {
+            (Transport::Udp, _) => {
+                let (sender, receiver) = (own(done, Side::Sender)?, own(done, Side::Receiver)?);
+                ensure!(sender.streams.len() == usize::from(STREAMS));
+                ensure!(receiver.streams.len() == usize::from(STREAMS));
+                for packets in [true, false] {
+                    let (sent, got) = (sum(sender, packets), sum(receiver, packets));
+                    let told: Vec<_> = receiver.streams.iter().map(|s| s.told).collect();
+                    ensure!(
+                        sent > 0 && sent == got,
+                        "{sent} sent, {got} received: {told:?}"
+                    );
+                }
+            }
+            (Transport::Tcp, true) => {
+                let sent = sum(own(done, Side::Sender)?, false);
+                ensure!(own(done, Side::Receiver)?.streams.is_empty());
+                if cell.way == Direction::Forward {
+                    let got = server.received()?;
+                    let headers = COUNTED * u64::from(STREAMS);
+                    ensure!(got == sent + headers, "{got} received, {sent} sent");
+                }
+            }
+            (Transport::Tcp, false) => {
+                let got = sum(own(done, Side::Receiver)?, false);
+                ensure!(own(done, Side::Sender)?.streams.is_empty());
+                ensure!(got > 0, "nothing received");
+                if cell.way == Direction::Reverse {
+                    let sent = server.received()?;
+                    ensure!(got == sent, "{got} received, {sent} sent");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// linerate's server on a thread, with iperf2 only, and what it says.
+struct OwnServer {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<()>>>,
+    address: SocketAddr,
+    said: mpsc::Receiver<String>,
+}
+
+impl OwnServer {
+    fn start(ip: IpAddr) -> Result<Self> {
+        let plan = AgentPlan {
+            listen: SocketAddr::new(ip, 0),
+            speak: vec!["iperf2:0".parse()?],
+            ..AgentPlan::private()
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let (say, said) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            serve(&plan, &seen, &mut |line| {
+                let _ = say.send(line.to_owned());
+            })
+        });
+        let first = said.recv().context("the server ended at once")?;
+        let address = first.rsplit(' ').next().unwrap_or_default().parse()?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+            address,
+            said,
+        })
+    }
+
+    /// What a stock client prints: the lines of its summary, one for each stream and direction.
+    fn client(&self, cell: Cell, more: &[&str]) -> Result<String> {
+        let (host, port) = (
+            self.address.ip().to_string(),
+            self.address.port().to_string(),
+        );
+        let output = Command::new(IPERF)
+            .args(["-c", &host, "-p", &port, "-f", "B"])
+            .args(cell.options())
+            .args(more)
+            .output()
+            .context("starting iperf: install the packages in ci/packages")?;
+        let (out, err) = (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        if !output.status.success() || err.contains("WARNING") || err.contains("failed") {
+            bail!("iperf {more:?}: {out}{err}");
+        }
+        Ok(out)
+    }
+
+    /// The next lines of ours that say what was done, `(what, bytes, rest)`.
+    fn seen(&self, count: usize) -> Result<Vec<String>> {
+        let mut seen = Vec::new();
+        while seen.len() < count {
+            let line = self.said.recv_timeout(Duration::from_secs(10))?;
+            if line.contains(" iperf2: ") {
+                seen.push(line);
+            }
+        }
+        Ok(seen)
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            assert!(matches!(ended, Some(Ok(Ok(())))), "{ended:?}");
+        }
+    }
+}
+
+/// A stock client against our server.
+fn as_server(cell: Cell) -> Result<()> {
+    let server = OwnServer::start(cell.host())?;
+    let mut options = vec!["-P", "2", "-t", "1", "-b", "2m", "-l", "1100"];
+    let ways = match cell.way {
+        Direction::Forward => 1,
+        Direction::Reverse => {
+            options.push("--reverse");
+            1
+        }
+        Direction::Duplex => {
+            options.push("--full-duplex");
+            2
+        }
+    };
+    let printed = server.client(cell, &options)?;
+    let seen = server.seen(usize::from(STREAMS) * ways)?;
+    let ours = |what: &str| -> Vec<u64> {
+        let bytes = |line: &String| {
+            let (_, rest) = line.split_once(what)?;
+            rest.split_whitespace().next()?.parse().ok()
+        };
+        let mut all: Vec<u64> = seen.iter().filter_map(bytes).collect();
+        all.sort_unstable();
+        all
+    };
+    let (received, sent) = (ours(" received "), ours(" sent "));
+    ensure!(received.len() + sent.len() == seen.len(), "{seen:?}");
+    let theirs = printed_streams(&printed);
+    let beside = |is_received: bool| match (cell.transport, is_received) {
+        (Transport::Tcp, true) => HEADERS.to_vec(),
+        (Transport::Tcp, false) => vec![0],
+        (Transport::Udp, _) => vec![PAYLOAD],
+    };
+    for (all, is_received) in [(&received, true), (&sent, false)] {
+        for bytes in all {
+            let mut same = beside(is_received).into_iter().map(|more| bytes + more);
+            ensure!(*bytes > 0, "{seen:?}\n{printed}");
+            ensure!(
+                same.any(|it| theirs.contains(&it)),
+                "{bytes}: {seen:?}\n{printed}"
+            );
+        }
+    }
+    if cell.transport == Transport::Udp && cell.way != Direction::Reverse {
+        ensure!(seen.iter().any(|line| line.contains(", 0 of ")), "{seen:?}");
+    }
+    Ok(())
+}
+
+/// The bytes of every line of a stream that iperf printed.
+fn printed_streams(text: &str) -> Vec<u64> {
+    let lines = text.lines().filter(|line| line.starts_with('['));
+    lines.filter_map(|line| printed_bytes(line).ok()).collect()
+}
+
+#[track_caller]
+fn agree(cell: fn(Cell) -> Result<()>, transport: Transport, way: Direction) {
+    for each in cells(transport, way) {
+        if let Err(error) = cell(each) {
+            panic!("{each:?}: {error:#}");
+        }
+    }
+}
+
+macro_rules! cells {
+    ($($name:ident: $role:ident $transport:ident $way:ident;)*) => {
+        $(#[test]
+        fn $name() {
+            agree($role, Transport::$transport, Direction::$way);
+        })*
+    };
+}
+
+cells! {
+    client_tcp_normal: as_client Tcp Forward;
+    client_tcp_reverse: as_client Tcp Reverse;
+    client_tcp_both_ways: as_client Tcp Duplex;
+    client_udp_normal: as_client Udp Forward;
+    client_udp_reverse: as_client Udp Reverse;
+    client_udp_both_ways: as_client Udp Duplex;
+    server_tcp_normal: as_server Tcp Forward;
+    server_tcp_reverse: as_server Tcp Reverse;
+    server_tcp_both_ways: as_server Tcp Duplex;
+    server_udp_normal: as_server Udp Forward;
+    server_udp_reverse: as_server Udp Reverse;
+    server_udp_both_ways: as_server Udp Duplex;
+}

@@ -1,0 +1,534 @@
+//! The end that asks for a test: its data streams do it themselves. The drawing in [`super`] shows both ends.
+
+use super::SETTLE;
+use super::closing::Closing;
+use super::header::{self, Amount, Request, Way};
+use crate::error::{ProtocolError, clean};
+use crate::framing::{Counters, Framing, Iperf2, Opening, Width};
+use crate::session::{Action, ClientConfig, Input, RefusalCode, Session, StopCause};
+use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::{BitRate, ByteCount, MonoInstant};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Gap between two requests to a server that is to send datagrams and has sent none.
+const ASK: Duration = Duration::from_millis(20);
+
+/// How much longer than the test a far sender may go on: a slow start, a full queue.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Most datagrams that can be numbered in a plain test.
+const MOST_NUMBERS: u128 = (1 << 31) - 2;
+
+/// Least datagrams of a test in which both send: the header is in each.
+const LEAST_DUPLEX: u64 = 80;
+
+/// Length of the datagrams that ask a server to send: iperf2 expects room for its longest header.
+const REQUEST: usize = 160;
+
+/// Where a client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// This end opens its streams.
+    Connecting,
+    /// The server gets ready for them.
+    Settling,
+    Running,
+    /// The traffic is over; datagram streams have to be answered.
+    Closing,
+    /// The test ends early.
+    Stopping,
+    Closed,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Connecting => "connecting",
+            Self::Settling => "settling",
+            Self::Running => "running",
+            Self::Closing => "closing",
+            Self::Stopping => "stopping",
+            Self::Closed => "closed",
+        }
+    }
+
+    const fn has_test(self) -> bool {
+        matches!(
+            self,
+            Self::Connecting | Self::Settling | Self::Running | Self::Closing
+        )
+    }
+}
+
+/// A client session.
+#[derive(Debug)]
+pub(super) struct Client {
+    state: State,
+    actions: VecDeque<Action>,
+    timeout: Duration,
+    has_key: bool,
+    spec: TestSpec,
+    closing: Option<Closing>,
+    /// Streams of the far end that have not begun.
+    silent: Vec<bool>,
+    /// When to ask again for them, and when it is no use any more.
+    ask: Option<MonoInstant>,
+    patience: Option<MonoInstant>,
+    /// When far senders must have stopped, or a step of this end's driver be over.
+    due: Option<MonoInstant>,
+    own: Option<Vec<EndpointReport>>,
+    /// A far end has answered once.
+    was_answered: bool,
+}
+
+impl Client {
+    pub(super) fn new(config: &ClientConfig) -> Self {
+        let hello = Action::PeerHello(Box::default());
+        Self {
+            state: State::Idle,
+            actions: VecDeque::from([hello]),
+            timeout: config.timeout,
+            has_key: config.credential.is_some(),
+            spec: TestSpec::tcp_bulk(),
+            closing: None,
+            silent: Vec::new(),
+            ask: None,
+            patience: None,
+            due: None,
+            own: None,
+            was_answered: false,
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    const fn sends(&self) -> bool {
+        !matches!(self.spec.direction, Direction::Reverse)
+    }
+
+    const fn receives(&self) -> bool {
+        !matches!(self.spec.direction, Direction::Forward)
+    }
+
+    fn is_udp(&self) -> bool {
+        self.spec.transport == Transport::Udp
+    }
+
+    /// Back to where the next test may begin.
+    fn rest(&mut self, state: State) {
+        self.state = state;
+        self.closing = None;
+        self.own = None;
+        (self.ask, self.patience, self.due) = (None, None, None);
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Begin(spec) if self.state == State::Idle => self.begin(now, *spec),
+            Input::Connected if self.state == State::Connecting => self.run(now),
+            Input::Heard { stream } => self.heard(stream),
+            Input::Finished { sent } if self.state == State::Running && self.sends() => {
+                if let Some(closing) = &mut self.closing {
+                    closing.finish(now, sent);
+                    closing.repeat(now, &mut self.actions);
+                }
+            }
+            Input::Reports(reports) if self.state == State::Running => self.reported(now, reports),
+            Input::Datagram { stream, bytes } if self.state == State::Closing => {
+                if let Some(closing) = &mut self.closing {
+                    closing.hear(stream, bytes, &mut self.actions);
+                }
+                self.conclude(now);
+            }
+            Input::Timeout => self.timeout(now),
+            Input::EndTraffic => self.end_traffic(now),
+            Input::Abort { code, reason } if self.state.has_test() => {
+                self.stop(now, code, &reason);
+            }
+            Input::Stopped if self.state == State::Stopping => {
+                self.rest(State::Idle);
+                self.act(Action::TestAborted);
+            }
+            Input::Bye | Input::Eof => {
+                self.rest(State::Closed);
+                self.act(Action::Closed);
+            }
+            // The driver may not have seen yet that the test is over.
+            Input::Abort { .. } | Input::Bytes(_) | Input::Datagram { .. } | Input::Progress(_) => {
+            }
+            Input::Connected | Input::Finished { .. } | Input::Reports(_)
+                if self.state == State::Stopping => {}
+            other => {
+                return Err(ProtocolError::OutOfTurn {
+                    state: self.state.name(),
+                    input: other.name(),
+                    detail: String::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
+        let wrong = validate(&spec).err().map(|error| error.to_string());
+        let refused = wrong.map(|why| (RefusalCode::Invalid, why));
+        let refused = refused.or_else(|| {
+            let why = if self.has_key {
+                Some("iperf2 has no such key: leave out --key".to_owned())
+            } else {
+                check(&spec).err().map(str::to_owned)
+            };
+            Some((RefusalCode::Unsupported, why?))
+        });
+        if let Some((code, message)) = refused {
+            return self.act(Action::Refused { code, message });
+        }
+        let framing = framing(&spec);
+        let payload = spec.payload_bytes.as_usize();
+        self.spec = spec;
+        self.closing = self.is_udp().then(|| Closing::new(framing, payload));
+        self.state = State::Connecting;
+        self.due = Some(now.after(self.timeout * 2));
+        self.act(Action::OpenStreams {
+            ports: Vec::new(),
+            framing: Framing::Iperf2(framing),
+        });
+    }
+
+    /// The streams are open. Datagrams begin with one that makes the server ready for them.
+    fn run(&mut self, now: MonoInstant) {
+        self.state = State::Running;
+        self.silent = vec![self.receives(); usize::from(self.spec.streams)];
+        self.due = None;
+        if self.receives() {
+            self.act(Action::StartReceivers);
+            self.patience = Some(now.after(self.timeout));
+        }
+        if !self.is_udp() {
+            return self.start(now);
+        }
+        self.ask(|_| true);
+        if self.sends() {
+            self.state = State::Settling;
+            self.due = Some(now.after(SETTLE));
+        } else {
+            self.ask = Some(now.after(ASK));
+            self.start(now);
+        }
+    }
+
+    /// Traffic flows.
+    fn start(&mut self, now: MonoInstant) {
+        self.state = State::Running;
+        self.due = None;
+        if self.receives() {
+            let time = match self.spec.stop {
+                Stop::After(time) => time,
+                Stop::Bytes(_) | Stop::Transactions(_) => Duration::ZERO,
+            };
+            let whole = time.saturating_add(self.spec.warm_up);
+            self.due = Some(now.after(whole.saturating_add(GRACE)));
+        }
+        if self.sends() {
+            self.act(Action::StartSenders);
+        }
+    }
+
+    /// Says on these streams what they are. What has the number of the first datagram is counted once.
+    fn ask(&mut self, which: impl Fn(bool) -> bool) {
+        let framing = framing(&self.spec);
+        let mut bytes = vec![0; Width::Wide.bytes()];
+        bytes[3] = framing.first;
+        bytes.extend(framing.opening.as_bytes());
+        let payload = self.spec.payload_bytes.as_usize();
+        // Who sends is as long as its traffic; who is to send expects room for the longest header.
+        bytes.resize(
+            if self.sends() {
+                payload
+            } else {
+                payload.max(REQUEST)
+            },
+            0,
+        );
+        for (stream, silent) in (0..).zip(self.silent.clone()) {
+            if which(silent) {
+                let bytes = bytes.clone();
+                self.act(Action::SendDatagram { stream, bytes });
+            }
+        }
+    }
+
+    fn heard(&mut self, stream: u16) {
+        if let Some(silent) = self.silent.get_mut(usize::from(stream)) {
+            *silent = false;
+        }
+        if !self.silent.contains(&true) {
+            (self.ask, self.patience) = (None, None);
+        }
+    }
+
+    /// All of this end's streams are over.
+    fn reported(&mut self, now: MonoInstant, reports: Vec<EndpointReport>) {
+        self.state = State::Closing;
+        (self.ask, self.patience) = (None, None);
+        self.due = Some(now.after(self.timeout * 2));
+        let sends = self.sends();
+        if let Some(closing) = &mut self.closing {
+            closing.answer_with(&reports, true);
+            if sends && self.spec.direction == Direction::Duplex {
+                closing.answer(&mut self.actions);
+            }
+        }
+        self.own = Some(reports);
+        self.conclude(now);
+    }
+
+    /// Ends the test once there is nothing more to hear.
+    fn conclude(&mut self, now: MonoInstant) {
+        let waits = self
+            .closing
+            .as_ref()
+            .is_some_and(|closing| self.sends() && !closing.is_over());
+        if self.state != State::Closing || waits {
+            return;
+        }
+        let told = self.closing.as_ref().map(Closing::told).unwrap_or_default();
+        if self.is_udp() && self.sends() && told.is_empty() && !self.was_answered {
+            let reason = "it answered no end of a datagram stream: see that `iperf -s -u` runs there, and that no firewall drops its answers";
+            return self.stop(now, RefusalCode::Timeout, reason);
+        }
+        self.was_answered |= !told.is_empty();
+        let reports = self.far_reports(told);
+        self.act(Action::PeerReport(reports));
+        self.rest(State::Idle);
+        self.act(Action::TestOver);
+    }
+
+    /// What is known of the far end's side. Of a TCP stream it tells nothing: a report without streams.
+    fn far_reports(&self, told: Vec<StreamReport>) -> Vec<EndpointReport> {
+        let report = |side, streams| EndpointReport {
+            side,
+            streams,
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+            profile: None,
+        };
+        let mut reports = Vec::new();
+        if self.sends() && (!self.is_udp() || !told.is_empty()) {
+            reports.push(report(Side::Receiver, told));
+        }
+        let streams = self.far_senders();
+        if self.receives() && (!self.is_udp() || !streams.is_empty()) {
+            reports.push(report(Side::Sender, streams));
+        }
+        reports
+    }
+
+    /// Far senders of datagrams, each as its end told.
+    fn far_senders(&self) -> Vec<StreamReport> {
+        let payload = self.spec.payload_bytes.get();
+        let is_receiver = |report: &&EndpointReport| report.side == Side::Receiver;
+        let own = self.own.iter().flatten().filter(is_receiver);
+        let stream = |stream: &StreamReport| {
+            let packets = stream.sent_there?;
+            Some(StreamReport {
+                index: stream.index,
+                bytes: ByteCount::new(packets.get().saturating_mul(payload)),
+                packets,
+                ..StreamReport::default()
+            })
+        };
+        own.flat_map(|report| &report.streams)
+            .filter_map(stream)
+            .collect()
+    }
+
+    fn end_traffic(&mut self, now: MonoInstant) {
+        match self.state {
+            State::Running if !self.receives() => self.act(Action::StopSenders),
+            // Nothing stops a far sender before its time but the end of its streams.
+            State::Connecting | State::Settling | State::Running => {
+                self.stop(now, RefusalCode::Interrupted, "ended by the user");
+            }
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.act(Action::Stop {
+            cause: StopCause::Local,
+            code,
+            reason: clean(reason, 1000),
+        });
+        self.rest(State::Stopping);
+        self.due = Some(now.after(self.timeout * 2));
+    }
+
+    fn timeout(&mut self, now: MonoInstant) {
+        let passed = |at: Option<MonoInstant>| at.is_some_and(|at| now >= at);
+        if let Some(closing) = &mut self.closing {
+            closing.repeat(now, &mut self.actions);
+            if closing.is_over() {
+                self.conclude(now);
+            }
+        }
+        if passed(self.patience) {
+            return self.stop(now, RefusalCode::Timeout, &self.no_sender());
+        }
+        if passed(self.ask) {
+            self.ask(|silent| silent);
+            self.ask = Some(now.after(ASK));
+        }
+        if !passed(self.due) {
+            return;
+        }
+        self.due = None;
+        match self.state {
+            State::Settling => self.start(now),
+            State::Running => self.act(Action::PeerFinished { sent: Vec::new() }),
+            State::Connecting => {
+                self.stop(
+                    now,
+                    RefusalCode::Timeout,
+                    "the data streams were not opened in time",
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn no_sender(&self) -> String {
+        let (option, server) = match (self.spec.direction, self.spec.transport) {
+            (Direction::Reverse, Transport::Tcp) => ("--reverse", "iperf -s"),
+            (Direction::Reverse, Transport::Udp) => ("--reverse", "iperf -s -u"),
+            (_, Transport::Tcp) => ("--full-duplex", "iperf -s"),
+            (_, Transport::Udp) => ("--full-duplex", "iperf -s -u"),
+        };
+        format!(
+            "nothing came from it within {} s: only iperf2 from 2.1 on knows {option}; see that its `{server}` runs there, or measure towards it",
+            self.timeout.as_secs_f64()
+        )
+    }
+}
+
+/// Refuses what iperf2 cannot do.
+fn check(spec: &TestSpec) -> Result<(), &'static str> {
+    let is_udp = spec.transport == Transport::Udp;
+    let is_forward = spec.direction == Direction::Forward;
+    if spec.workload == "ping-pong" {
+        return Err(
+            "iperf2 has no request and response that linerate speaks: start `linerate serve` there, or measure tcp or udp",
+        );
+    }
+    if !is_forward && !matches!(spec.stop, Stop::After(_)) {
+        return Err(
+            "with iperf2 only a test that the client alone sends can end by bytes or packets: give a time with -t",
+        );
+    }
+    if is_udp && !spec.warm_up.is_zero() {
+        return Err(
+            "iperf2 counts datagrams of the warm-up with the others, so their loss cannot be told apart: leave out --warm-up for UDP",
+        );
+    }
+    if is_udp && spec.direction == Direction::Duplex && spec.payload_bytes.get() < LEAST_DUPLEX {
+        return Err(
+            "with iperf2 datagrams that go both ways take 80 bytes at least: give a larger --payload",
+        );
+    }
+    if spec.receiver_pause.is_some() && is_forward {
+        return Err("iperf2 cannot imitate a slow application");
+    }
+    if is_udp && is_forward && numbers(spec) > MOST_NUMBERS {
+        return Err(
+            "iperf2 numbers datagrams with 31 bits, and this test would send more: shorten it, or use more streams",
+        );
+    }
+    Ok(())
+}
+
+/// Datagrams that a stream of this test sends, if that is known before.
+fn numbers(spec: &TestSpec) -> u128 {
+    let all = match (spec.stop, spec.pace) {
+        (Stop::After(time), Pace::At(rate)) => {
+            u128::from(rate.bps()) * time.as_millis()
+                / 8000
+                / u128::from(spec.payload_bytes.get().max(1))
+        }
+        (Stop::After(_), Pace::Unpaced) => 0,
+        (Stop::Bytes(bytes), _) => u128::from(bytes.get() / spec.payload_bytes.get().max(1)),
+        (Stop::Transactions(count), _) => count.into(),
+    };
+    all / u128::from(spec.streams.max(1))
+}
+
+/// How the streams of a test begin.
+fn framing(spec: &TestSpec) -> Iperf2 {
+    let streams = u64::from(spec.streams.max(1));
+    let per_stream = |rate: BitRate| BitRate::from_bps(rate.bps() / streams);
+    let is_forward = spec.direction == Direction::Forward;
+    let request = Request {
+        transport: spec.transport,
+        way: match spec.direction {
+            Direction::Forward => Way::Forward { back: None },
+            Direction::Reverse => Way::Reverse,
+            Direction::Duplex => Way::FullDuplex,
+        },
+        streams: if is_forward { spec.streams } else { 1 },
+        buffer: u32::try_from(spec.payload_bytes.get()).unwrap_or(0),
+        rate: spec.pace.intended_load().map(per_stream),
+        amount: match spec.stop {
+            Stop::After(time) => Amount::Time(time.saturating_add(spec.warm_up)),
+            Stop::Bytes(bytes) => {
+                Amount::Bytes(u32::try_from(bytes.get() / streams).unwrap_or(u32::MAX))
+            }
+            Stop::Transactions(_) => Amount::Untold,
+        },
+    };
+    Iperf2 {
+        opening: Opening::of(&header::write(&request)),
+        skip: 0,
+        width: Width::Wide,
+        counters: if is_forward {
+            Counters::Bits32
+        } else {
+            Counters::Bits64
+        },
+        first: 1,
+    }
+}
+
+impl Session for Client {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.state == State::Closed {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        if outcome.is_err() {
+            self.rest(State::Closed);
+            self.act(Action::Closed);
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        let ends = self.closing.as_ref().and_then(Closing::deadline);
+        [ends, self.ask, self.patience, self.due]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+}

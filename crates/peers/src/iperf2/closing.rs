@@ -1,0 +1,211 @@
+//! The end of datagram streams: this end's last datagrams until they are answered, and its answers to the far
+//! end's.
+
+use super::report::Report;
+use super::word;
+use crate::framing::{Counters, Iperf2, Width};
+use crate::session::Action;
+use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::spec::Side;
+use linerate_model::{MonoInstant, PacketCount};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Gap between two of the first ends of a stream: most are answered at once.
+const SOON: Duration = Duration::from_millis(10);
+/// How many of these.
+const FIRST: u32 = 10;
+/// Gap between the later ones: a slow path is not to be filled with them.
+const LATER: Duration = Duration::from_millis(50);
+/// All of them; together 5 s, which is longer than a queue takes to drain that anybody can work with.
+pub(super) const MOST: u32 = 110;
+
+/// What an end of datagram streams still has to hear and to say.
+#[derive(Debug)]
+pub(super) struct Closing {
+    framing: Iperf2,
+    payload: usize,
+    /// Datagrams sent on each stream that this end sends.
+    sent: Vec<PacketCount>,
+    answers: Vec<Option<Report>>,
+    tries: u32,
+    next: Option<MonoInstant>,
+    /// What is answered to the end of each stream that this end receives.
+    reports: Vec<Option<Vec<u8>>>,
+}
+
+impl Closing {
+    pub(super) const fn new(framing: Iperf2, payload: usize) -> Self {
+        Self {
+            framing,
+            payload,
+            sent: Vec::new(),
+            answers: Vec::new(),
+            tries: 0,
+            next: None,
+            reports: Vec::new(),
+        }
+    }
+
+    /// This end's streams have ended.
+    pub(super) fn finish(&mut self, now: MonoInstant, sent: Vec<PacketCount>) {
+        self.answers = vec![None; sent.len()];
+        self.sent = sent;
+        self.next = Some(now);
+    }
+
+    /// This end's receivers have: what they saw is the answer to their streams' ends.
+    pub(super) fn answer_with(&mut self, reports: &[EndpointReport], is_extended: bool) {
+        let receiver = reports.iter().find(|report| report.side == Side::Receiver);
+        let write = |stream: &StreamReport| {
+            stream.sent_there?;
+            Report::of(stream).write(self.framing.width, is_extended, self.payload)
+        };
+        self.reports = receiver.map_or_else(Vec::new, |report| {
+            report.streams.iter().map(write).collect()
+        });
+    }
+
+    /// The first answers: the ends that asked for them went to the receivers.
+    pub(super) fn answer(&self, actions: &mut VecDeque<Action>) {
+        for (stream, report) in (0..).zip(&self.reports) {
+            if let Some(bytes) = report.clone() {
+                actions.push_back(Action::SendDatagram { stream, bytes });
+            }
+        }
+    }
+
+    /// When to say the next ends.
+    pub(super) const fn deadline(&self) -> Option<MonoInstant> {
+        self.next
+    }
+
+    /// Says the ends that are due and not answered.
+    pub(super) fn repeat(&mut self, now: MonoInstant, actions: &mut VecDeque<Action>) {
+        if self.next.is_none_or(|next| now < next) {
+            return;
+        }
+        for (stream, (sent, answer)) in (0..).zip(self.sent.iter().zip(&self.answers)) {
+            if answer.is_none() {
+                let bytes = self.end(*sent);
+                actions.push_back(Action::SendDatagram { stream, bytes });
+            }
+        }
+        self.tries += 1;
+        let gap = if self.tries < FIRST { SOON } else { LATER };
+        self.next = (self.tries < MOST).then(|| now.after(gap));
+    }
+
+    /// A datagram of the far end, which is its report or the end of what it sent. Whether it was an end.
+    pub(super) fn hear(
+        &mut self,
+        stream: u16,
+        bytes: &[u8],
+        actions: &mut VecDeque<Action>,
+    ) -> bool {
+        let index = usize::from(stream);
+        let is_negative = word(bytes, 0).is_some_and(|number| number.cast_signed() < 0);
+        if is_negative && (self.sent.is_empty() || !is_report(bytes)) {
+            if let Some(Some(report)) = self.reports.get(index) {
+                let bytes = report.clone();
+                actions.push_back(Action::SendDatagram { stream, bytes });
+            }
+            return true;
+        }
+        if let (Some(answer), Some(report)) = (self.answers.get_mut(index), Report::read(bytes)) {
+            answer.get_or_insert(report);
+            if self.is_answered() {
+                self.next = None;
+            }
+        }
+        false
+    }
+
+    /// Whether every stream's end was answered.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answers.iter().all(Option::is_some)
+    }
+
+    /// Whether nothing more will be said, heard or not.
+    pub(super) fn is_over(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// Few more ends: nobody has to answer them.
+    pub(super) fn hurry(&mut self) {
+        if self.tries >= FIRST {
+            self.next = None;
+        }
+    }
+
+    /// What the far receivers said, of the streams that were answered. iperf2 takes the first datagrams of
+    /// streams that begin together for one another's; what one stream has too many, another lacks.
+    pub(super) fn told(&self) -> Vec<StreamReport> {
+        let payload = self.payload as u64;
+        let each = self.sent.iter().zip(&self.answers);
+        let mut counts: Vec<_> = each
+            .map(|(sent, answer)| {
+                let got = answer.map(|report| report.received(sent.get(), payload));
+                (sent.get(), got)
+            })
+            .collect();
+        settle(&mut counts);
+        let all = (0..).zip(counts.iter().zip(&self.answers));
+        all.filter_map(|(index, ((_, got), report))| {
+            Some(report.as_ref()?.as_stream(index, (*got)?, payload))
+        })
+        .collect()
+    }
+
+    /// The last datagram of a stream: the next number, negated. As long as the others, as all generations do.
+    fn end(&self, sent: PacketCount) -> Vec<u8> {
+        let framing = &self.framing;
+        let next = sent.get().saturating_add(framing.first.into());
+        let most = match framing.counters {
+            Counters::Bits32 => 0x7fff_ffff,
+            Counters::Bits64 => u64::MAX >> 1,
+        };
+        // The end of an empty stream that counts from 0 has no negative number; the next best has.
+        let number = next.clamp(1, most).wrapping_neg().to_be_bytes();
+        let mut bytes = number[4..].to_vec();
+        bytes.extend([0; 8]);
+        if framing.width == Width::Wide {
+            // Who reads 32 bits does not look here, and who reads 64 without being told needs it.
+            bytes.extend(&number[..4]);
+        }
+        bytes.extend(framing.opening.as_bytes());
+        bytes.resize(self.payload, 0);
+        bytes
+    }
+}
+
+/// Gives what some streams received beyond what was sent on them to those that lack it.
+fn settle(counts: &mut [(u64, Option<u64>)]) {
+    let known = || |(sent, got): &(u64, Option<u64>)| Some((*sent, (*got)?));
+    let mut surplus: u64 = counts
+        .iter()
+        .filter_map(known())
+        .map(|(sent, got)| got.saturating_sub(sent))
+        .sum();
+    let lacking: u64 = counts
+        .iter()
+        .filter_map(known())
+        .map(|(sent, got)| sent.saturating_sub(got))
+        .sum();
+    // More than all that was sent is no exchange between streams.
+    if surplus > lacking {
+        return;
+    }
+    for (sent, got) in counts {
+        let Some(got) = got else { continue };
+        let given = surplus.min(sent.saturating_sub(*got));
+        surplus -= given;
+        *got = (*got + given).min(*sent);
+    }
+}
+
+/// Whether a datagram is a report although it begins with a negative number: up to 2.0.9 and zperf copy the
+/// beginning of what they answer.
+fn is_report(bytes: &[u8]) -> bool {
+    Report::read(bytes).is_some()
+}

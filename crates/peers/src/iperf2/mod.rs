@@ -1,0 +1,98 @@
+//! iperf2's protocol, which is none: no control connection, no negotiation. A data stream begins with a header
+//! that says what it is, ends with the end of the stream or with a negative number, and a datagram stream's
+//! receiver answers that with its counts.
+//!
+//! Does not carry traffic and does not judge it. All generations from 2.0.5 to 2.2 and the kin (Zephyr's zperf,
+//! lwIP's lwiperf) are told apart by what they send; nothing has to be set.
+//!
+//! ```text
+//!  client driver          client            server            server driver
+//!  Begin(spec) ->
+//!           <- OpenStreams | ══ data, header first ═══════►|  Guest ->
+//!  Connected ->            |── the first datagram, twice ─►|  Prepare ->      <- Prepared, Connected
+//!           <- Start…      |                               |  Start… ->
+//!  Heard ->                |◄══ data, if it is to send ════|
+//!  Finished ->             |── −(n+1), every 10 to 50 ms ─►|
+//!  Reports ->              |                               |                  <- Reports
+//!  Datagram ->             |◄─ report, for each ───────────|  SendDatagram ->
+//!           <- PeerReport, TestOver                        |  TestOver -> (2 s after the last)
+//! ```
+//!
+//! TCP has no answer: the stream's end is all. What a report's counts mean is in `report.rs`.
+
+mod client;
+mod closing;
+pub mod header;
+pub mod report;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use crate::session::{ClientConfig, Control, PeerKind, ServerConfig, Session, Tests};
+use linerate_model::MonoInstant;
+use std::time::Duration;
+
+/// The registry entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Iperf2;
+
+impl PeerKind for Iperf2 {
+    fn id(&self) -> &'static str {
+        "iperf2"
+    }
+
+    fn summary(&self) -> &'static str {
+        "iperf2 of every generation, zperf and lwiperf: TCP and UDP, both ways where they can, in both roles."
+    }
+
+    fn default_port(&self) -> u16 {
+        PORT
+    }
+
+    fn tests(&self) -> Tests {
+        Tests::Many
+    }
+
+    fn control(&self) -> Control {
+        Control::Absent
+    }
+
+    fn blind_spots(&self) -> &'static [&'static str] {
+        &[
+            "facts, counters and CPU use of the far host",
+            "the far end's progress and its reporting intervals",
+            "anything of the far end's side of a TCP stream: what this end's TCP had acknowledged is all that is known of a far receiver",
+            "the time a far sender took: its offered load is not known, only its number of datagrams",
+            "delay variation and duplicates at a far receiver: a duplicate there may hide one loss",
+            "in which place a datagram was lost at the far end",
+        ]
+    }
+
+    fn opening_len(&self, begins: &[u8]) -> usize {
+        header::opening_len(begins)
+    }
+
+    fn client(&self, config: ClientConfig, _: MonoInstant) -> Box<dyn Session> {
+        Box::new(client::Client::new(&config))
+    }
+
+    fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session> {
+        Box::new(server::Server::new(config, now))
+    }
+}
+
+/// From the datagram that opens a stream to its traffic: a server makes the stream's socket and thread in
+/// that time, and traffic that comes sooner may be counted for another stream or not at all.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// What a far receiver's time has beside that of the traffic: that, and until this end has said the end.
+const AROUND: Duration = Duration::from_millis(60);
+
+/// The usual port.
+const PORT: u16 = 5001;
+
+/// The 32-bit word at `at`, if it is there.
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_be_bytes(*word))
+}

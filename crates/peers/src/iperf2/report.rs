@@ -1,0 +1,195 @@
+//! The receiver's report, which answers the end of a datagram stream.
+//!
+//! ```text
+//!  at 12 or 16
+//!  0       4                8          12  16                 20     24             28          [32]  32, 36
+//!  | flags | bytes hi, lo | … | seconds, µs of the test | lost | out of order | datagrams | (hi) | jitter s, µs |
+//! ```
+//! Big-endian, flags have the top bit. 2.0.10 to 2.0.12 have a word more before the jitter. From 2.0.13 on the
+//! upper halves of the three counts are at 116 of 128 bytes.
+//!
+//! What the counts mean: iperf2's `datagrams` is the highest number seen, the end's included, and what it
+//! received is that without `lost` and the end. zperf's is what it received. 2.0.10 to 2.0.12 read the end −n of every other client as 2³¹ − n: then
+//! `datagrams` and `lost` are both too high, and their difference is right. So the difference is taken, or
+//! `datagrams` where that fits the bytes better; loss is what this end sent without that.
+
+use super::word;
+use crate::framing::Width;
+use linerate_model::sample::{StreamReport, Told};
+use linerate_model::{ByteCount, PacketCount};
+use std::time::Duration;
+
+/// A report as it stands on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// L4 payload bytes received.
+    pub bytes: u64,
+    /// From the first datagram to the last, receiver's clock.
+    pub duration: Duration,
+    /// Datagrams counted as lost.
+    pub lost: u64,
+    /// Datagrams counted as out of order.
+    pub out_of_order: u64,
+    /// Datagrams: see above.
+    pub datagrams: u64,
+    /// Interarrival jitter (RFC 3550), or its average (from 2.1 on).
+    pub jitter: Duration,
+}
+
+/// What every report has.
+const VALID: u32 = 0x8000_0000;
+/// There are upper halves.
+const HAS_UPPER: u32 = 0x0800_0000;
+/// Shortest report in the wide form.
+const WIDE: usize = 56;
+/// Report with upper halves, and where these are.
+const LONG: usize = 128;
+const UPPER: usize = 116;
+
+impl Report {
+    /// Reads a datagram; `None` if it is no report.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let at = if bytes.len() >= 52 && matches!(word(bytes, 12)?, 0x8000_0000 | 0xc000_0000) {
+            12
+        } else if bytes.len() >= WIDE && word(bytes, 16)? & VALID != 0 {
+            16
+        } else {
+            return None;
+        };
+        let part = |offset: usize| word(bytes, at + offset).map(u64::from);
+        let is_long = at == 16 && bytes.len() >= LONG && word(bytes, 16)? & HAS_UPPER != 0;
+        let upper = |index: usize| {
+            let half = if is_long {
+                word(bytes, UPPER + 4 * index)
+            } else {
+                None
+            };
+            u64::from(half.unwrap_or(0)) << 32
+        };
+        let time = |seconds: u64, micros: u64| {
+            Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros))
+        };
+        let datagrams = part(28)? | upper(2);
+        // The word more before the jitter goes with the datagrams that are too high.
+        let shift = if at == 16 && !is_long && is_marked(datagrams) {
+            4
+        } else {
+            0
+        };
+        Some(Self {
+            bytes: part(4)? << 32 | part(8)?,
+            duration: time(part(12)?, part(16)?),
+            lost: part(20)? | upper(0),
+            out_of_order: part(24)? | upper(1),
+            datagrams,
+            jitter: time(part(32 + shift)?, part(36 + shift).unwrap_or(0)),
+        })
+    }
+
+    /// As a datagram in the form that a client of this kind reads, but not if that takes more than `room` bytes.
+    pub fn write(&self, width: Width, is_extended: bool, room: usize) -> Option<Vec<u8>> {
+        let length = match (width, is_extended) {
+            (Width::Narrow, _) => 52,
+            (Width::Wide, true) if room >= LONG => LONG,
+            (Width::Wide, _) => WIDE,
+        };
+        if length > room {
+            return None;
+        }
+        let is_long = length == LONG;
+        let flags = VALID | if is_long { HAS_UPPER } else { 0 };
+        let mut bytes = vec![0; width.bytes()];
+        let mut put = |word: u32| bytes.extend(word.to_be_bytes());
+        put(flags);
+        put(high(self.bytes));
+        put(low(self.bytes));
+        put(seconds(self.duration));
+        put(self.duration.subsec_micros());
+        for count in [self.lost, self.out_of_order, self.datagrams] {
+            put(low(count));
+        }
+        put(seconds(self.jitter));
+        put(self.jitter.subsec_micros());
+        if is_long {
+            bytes.resize(UPPER, 0);
+            for count in [self.lost, self.out_of_order, self.datagrams] {
+                bytes.extend(high(count).to_be_bytes());
+            }
+        }
+        Some(bytes)
+    }
+
+    /// Datagrams received of the `sent` that were sent, of `payload` bytes each.
+    ///
+    /// iperf2 counts the end of the stream like any other, and so more than were sent.
+    pub fn received(&self, sent: u64, payload: u64) -> u64 {
+        let difference = self.datagrams.saturating_sub(self.lost);
+        if self.datagrams > sent {
+            return difference.saturating_sub(1);
+        }
+        let by_bytes = self.bytes / payload.max(1);
+        if self.datagrams.abs_diff(by_bytes) < difference.abs_diff(by_bytes) {
+            self.datagrams
+        } else {
+            difference
+        }
+    }
+
+    /// What it says of stream `index`, which received so many datagrams of `payload` bytes each.
+    pub(super) fn as_stream(&self, index: u16, received: u64, payload: u64) -> StreamReport {
+        let nanos = u64::try_from(self.jitter.as_nanos()).ok();
+        StreamReport {
+            index,
+            bytes: ByteCount::new(received.saturating_mul(payload)),
+            packets: PacketCount::new(received),
+            // Without what goes by before the traffic and after it.
+            duration: Some(self.duration)
+                .filter(|time| *time < LONGEST)
+                .unwrap_or_default()
+                .saturating_sub(super::AROUND),
+            rtp_jitter_ns: nanos.filter(|_| self.jitter < self.duration),
+            told: Some(Told {
+                bytes: ByteCount::new(self.bytes),
+                datagrams: self.datagrams,
+                lost: self.lost,
+                out_of_order: self.out_of_order,
+            }),
+            ..StreamReport::default()
+        }
+    }
+
+    /// What this end's receiver saw of a stream.
+    pub(super) fn of(stream: &StreamReport) -> Self {
+        let sequence = stream.sequence.unwrap_or_default();
+        let received = sequence.received.get();
+        Self {
+            bytes: stream.bytes.get(),
+            duration: stream.duration,
+            lost: sequence.next_expected.saturating_sub(received),
+            out_of_order: sequence.reordered.get(),
+            datagrams: sequence.next_expected,
+            jitter: Duration::from_nanos(stream.rtp_jitter_ns.unwrap_or(0)),
+        }
+    }
+}
+
+/// Longest test whose time is believed.
+const LONGEST: Duration = Duration::from_hours(48);
+
+/// Whether a count of datagrams was read out of a negated number with its top bit cut off.
+const fn is_marked(datagrams: u64) -> bool {
+    datagrams > 1 << 30 && datagrams < 1 << 31
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the half that is wanted")]
+const fn low(value: u64) -> u32 {
+    value as u32
+}
+
+const fn high(value: u64) -> u32 {
+    low(value >> 32)
+}
+
+fn seconds(time: Duration) -> u32 {
+    u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
+}

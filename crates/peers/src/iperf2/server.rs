@@ -1,0 +1,394 @@
+//! The end that is asked: one session for each data stream that comes.
+
+use super::closing::Closing;
+use super::header::{Amount, Back, Header, Way};
+use crate::error::{Excerpt, ProtocolError, clean};
+use crate::framing::{Framing, Iperf2, Opening};
+use crate::session::{
+    Action, Input, Limits, PeerHello, RefusalCode, ServerConfig, Session, StopCause,
+};
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{
+    Direction, MAX_DURATION, MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Pace, Stop, TestSpec, Transport,
+    validate,
+};
+use linerate_model::{BitRate, ByteCount, MonoInstant};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long the end of a stream is answered after it was last repeated: clients repeat it for 2 s or more, some
+/// with a gap of 2 s.
+const PARTING: Duration = Duration::from_millis(2500);
+
+/// How much longer than it said a client may go on.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A test of which no length is told, as in iperf2.
+const DEFAULT_TIME: Duration = Duration::from_secs(10);
+
+/// A write of a TCP sender whose client names no size, as in iperf2.
+const WRITE: u64 = 128 << 10;
+
+/// Where a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// No stream yet.
+    Waiting,
+    Preparing,
+    Running,
+    /// The traffic is over; the end of a datagram stream is said and answered.
+    Closing,
+    Stopping,
+    Closed,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Preparing => "preparing",
+            Self::Running => "running",
+            Self::Closing => "closing",
+            Self::Stopping => "stopping",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// A server session.
+#[derive(Debug)]
+pub(super) struct Server {
+    config: ServerConfig,
+    state: State,
+    actions: VecDeque<Action>,
+    spec: TestSpec,
+    is_extended: bool,
+    closing: Option<Closing>,
+    /// What the client wants made towards it, and when.
+    back: Option<(Back, Action)>,
+    due: Option<MonoInstant>,
+}
+
+impl Server {
+    pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
+        Self {
+            due: Some(now.after(config.timeout)),
+            config,
+            state: State::Waiting,
+            actions: VecDeque::new(),
+            spec: TestSpec::tcp_bulk(),
+            is_extended: false,
+            closing: None,
+            back: None,
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    const fn sends(&self) -> bool {
+        !matches!(self.spec.direction, Direction::Forward)
+    }
+
+    const fn receives(&self) -> bool {
+        !matches!(self.spec.direction, Direction::Reverse)
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.due = None;
+        self.closing = None;
+        self.act(Action::Closed);
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Guest { transport, bytes } if self.state == State::Waiting => {
+                self.welcome(now, transport, bytes)?;
+            }
+            Input::Prepared { .. } if self.state == State::Preparing => {}
+            Input::Refused { code, message } if self.state == State::Preparing => {
+                let message = clean(&message, 1000);
+                self.act(Action::Refused { code, message });
+                self.close();
+            }
+            Input::Connected if self.state == State::Preparing => self.run(now),
+            Input::Finished { sent } if self.state == State::Running && self.sends() => {
+                if let Some(closing) = &mut self.closing {
+                    closing.finish(now, sent);
+                    closing.repeat(now, &mut self.actions);
+                }
+            }
+            Input::Reports(reports) if self.state == State::Running => self.reported(now, &reports),
+            Input::Datagram { stream, bytes } if self.state == State::Closing => {
+                if let Some(closing) = &mut self.closing
+                    && closing.hear(stream, bytes, &mut self.actions)
+                {
+                    self.due = Some(now.after(PARTING));
+                }
+            }
+            Input::Timeout => self.timeout(now),
+            Input::Abort { code, reason } if self.state != State::Stopping => {
+                self.stop(now, code, &reason);
+            }
+            Input::Stopped if self.state == State::Stopping => {
+                self.act(Action::TestAborted);
+                self.close();
+            }
+            Input::Bye | Input::Eof => self.close(),
+            Input::Bytes(_)
+            | Input::Datagram { .. }
+            | Input::EndTraffic
+            | Input::Heard { .. }
+            | Input::Progress(_) => {}
+            // The driver may not have seen yet that the test is over.
+            Input::Abort { .. }
+            | Input::Prepared { .. }
+            | Input::Refused { .. }
+            | Input::Connected
+            | Input::Finished { .. }
+            | Input::Reports(_)
+                if self.state == State::Stopping => {}
+            other => {
+                return Err(ProtocolError::OutOfTurn {
+                    state: self.state.name(),
+                    input: other.name(),
+                    detail: String::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn welcome(
+        &mut self,
+        now: MonoInstant,
+        transport: Transport,
+        bytes: &[u8],
+    ) -> Result<(), ProtocolError> {
+        if let Some((code, message)) = self.config.turn_away.clone() {
+            self.act(Action::Refused { code, message });
+            self.close();
+            return Ok(());
+        }
+        let header = match transport {
+            Transport::Tcp => Header::of_tcp(bytes),
+            Transport::Udp => {
+                Header::of_udp(bytes).ok_or("it is the end of a stream that never began here")
+            }
+        };
+        let header = header.map_err(|cause| self.wrong(bytes, cause.to_owned()))?;
+        let spec = spec(transport, &header, bytes.len() as u64, &self.config.limits);
+        validate(&spec).map_err(|error| self.wrong(bytes, error.to_string()))?;
+        if let Some(message) = self.config.limits.exceeded_by(&spec) {
+            let code = RefusalCode::Limit;
+            self.act(Action::Refused { code, message });
+            self.close();
+            return Ok(());
+        }
+        self.act(Action::PeerHello(Box::new(PeerHello {
+            session: self.config.session.clone(),
+            limits: self.config.limits,
+            ..PeerHello::default()
+        })));
+        let framing = Iperf2 {
+            opening: Opening::NONE,
+            skip: header.skip,
+            width: header.width,
+            counters: header.counters,
+            first: header.first,
+        };
+        if let Way::Forward {
+            back: Some((port, when)),
+        } = header.way
+        {
+            let spec = Box::new(spec_back(&spec, &header));
+            if let Some(message) = self.config.limits.exceeded_by(&spec) {
+                let code = RefusalCode::Limit;
+                self.act(Action::Refused { code, message });
+                self.close();
+                return Ok(());
+            }
+            self.back = Some((when, Action::CallBack { port, spec }));
+        }
+        let payload = spec.payload_bytes.as_usize();
+        self.closing = (transport == Transport::Udp).then(|| Closing::new(framing, payload));
+        self.is_extended = header.is_extended;
+        self.spec = spec.clone();
+        self.state = State::Preparing;
+        self.due = Some(now.after(self.config.timeout * 2));
+        self.act(Action::Prepare {
+            spec: Box::new(spec),
+            framing: Some(Framing::Iperf2(framing)),
+        });
+        Ok(())
+    }
+
+    fn wrong(&self, bytes: &[u8], cause: String) -> ProtocolError {
+        ProtocolError::Body {
+            state: self.state.name(),
+            message: "header",
+            offset: 0,
+            bytes: Excerpt::of(bytes),
+            cause,
+        }
+    }
+
+    fn run(&mut self, now: MonoInstant) {
+        self.state = State::Running;
+        if self.receives() {
+            self.act(Action::StartReceivers);
+        }
+        if self.sends() {
+            self.act(Action::StartSenders);
+        }
+        self.call_back(Back::AtOnce);
+        let time = match self.spec.stop {
+            Stop::After(time) if self.sends() => time,
+            _ => self.config.limits.max_duration,
+        };
+        self.due = Some(now.after(time.saturating_add(GRACE)));
+    }
+
+    /// The traffic is over at this end.
+    fn reported(&mut self, now: MonoInstant, reports: &[EndpointReport]) {
+        self.call_back(Back::Later);
+        let Some(closing) = &mut self.closing else {
+            return self.part();
+        };
+        closing.answer_with(reports, self.is_extended);
+        closing.answer(&mut self.actions);
+        self.state = State::Closing;
+        self.due = Some(now.after(PARTING));
+    }
+
+    /// What is to be made towards the client, if it is to be made now.
+    fn call_back(&mut self, now: Back) {
+        if let Some((_, action)) = self.back.take_if(|(when, _)| *when == now) {
+            self.act(action);
+        }
+    }
+
+    fn part(&mut self) {
+        self.act(Action::TestOver);
+        self.close();
+    }
+
+    fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.act(Action::Stop {
+            cause: StopCause::Local,
+            code,
+            reason: clean(reason, 1000),
+        });
+        self.state = State::Stopping;
+        self.closing = None;
+        self.due = Some(now.after(self.config.timeout * 2));
+    }
+
+    fn timeout(&mut self, now: MonoInstant) {
+        let is_reverse = !self.receives();
+        if let Some(closing) = &mut self.closing {
+            closing.repeat(now, &mut self.actions);
+            if is_reverse {
+                closing.hurry();
+            }
+            if is_reverse && closing.is_over() && self.state == State::Closing {
+                return self.part();
+            }
+        }
+        if self.due.is_none_or(|due| now < due) {
+            return;
+        }
+        match self.state {
+            State::Closing => self.part(),
+            State::Running => {
+                let reason = "it did not end within its time";
+                self.stop(now, RefusalCode::Limit, reason);
+            }
+            _ => self.close(),
+        }
+    }
+}
+
+/// The test that a stream's header asks for.
+fn spec(transport: Transport, header: &Header, length: u64, limits: &Limits) -> TestSpec {
+    let direction = match header.way {
+        Way::Forward { .. } => Direction::Forward,
+        Way::FullDuplex => Direction::Duplex,
+        Way::Reverse => Direction::Reverse,
+    };
+    let pace = header
+        .rate
+        .map_or(Pace::Unpaced, |rate| Pace::At(fit(rate)));
+    let stop = match header.amount {
+        // Who receives does not end a stream.
+        _ if direction == Direction::Forward => Stop::After(limits.max_duration),
+        Amount::Bytes(bytes) => Stop::Bytes(ByteCount::new(bytes.into())),
+        Amount::Time(time) => Stop::After(time),
+        Amount::Untold => Stop::After(DEFAULT_TIME),
+    };
+    let told = header.buffer.map(u64::from);
+    let (base, payload) = match transport {
+        Transport::Tcp => {
+            let payload = told.unwrap_or(WRITE).min(MAX_TCP_PAYLOAD.get());
+            (TestSpec::tcp_bulk(), payload)
+        }
+        Transport::Udp => {
+            let told = told.filter(|_| direction == Direction::Reverse);
+            let payload = told.unwrap_or(length).min(MAX_UDP_PAYLOAD.get());
+            (TestSpec::udp_datagrams(pace), payload)
+        }
+    };
+    TestSpec {
+        direction,
+        pace,
+        stop,
+        payload_bytes: ByteCount::new(payload),
+        ..base
+    }
+}
+
+/// The test that the client wants made towards it.
+fn spec_back(forward: &TestSpec, header: &Header) -> TestSpec {
+    let stop = match header.amount {
+        Amount::Bytes(bytes) => Stop::Bytes(ByteCount::new(bytes.into())),
+        Amount::Time(time) => Stop::After(time.min(MAX_DURATION)),
+        Amount::Untold => Stop::After(DEFAULT_TIME),
+    };
+    TestSpec {
+        stop,
+        ..forward.clone()
+    }
+}
+
+/// A rate that a test can have: far ends that mean "as fast as you can" name a very high one.
+fn fit(rate: BitRate) -> BitRate {
+    rate.min(linerate_model::spec::MAX_RATE)
+}
+
+impl Session for Server {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.state == State::Closed {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        if outcome.is_err() {
+            self.close();
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        let ends = self.closing.as_ref().and_then(Closing::deadline);
+        ends.into_iter().chain(self.due).min()
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+}
