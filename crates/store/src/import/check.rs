@@ -43,7 +43,8 @@ pub(super) fn test(test: &TrafficTest, warnings: &mut Vec<String>) {
     }
 }
 
-fn row_agrees(row: &Row) -> bool {
+/// Whether an interval's bytes, time and rate agree.
+pub(super) fn row_agrees(row: &Row) -> bool {
     rate_agrees(row.bytes, row.end.minus(row.start), row.bps)
 }
 
