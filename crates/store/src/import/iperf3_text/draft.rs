@@ -167,7 +167,9 @@ impl<'a> Draft<'a> {
         self.out_of_order = out_of_order(rest).or_else(|| self.out_of_order.take());
         let sent = rest.strip_prefix("Sent ");
         if let Some(sent) = sent.and_then(|rest| rest.strip_suffix(" datagrams")) {
-            self.sent_datagrams = sent.parse().ok();
+            let sent = sent.parse::<u64>().ok();
+            let all = sent.and_then(|sent| sent.checked_add(self.sent_datagrams.unwrap_or(0)));
+            self.sent_datagrams = all.or(self.sent_datagrams);
         }
         Ok(())
     }
@@ -283,7 +285,7 @@ impl<'a> Draft<'a> {
     ) -> Result<Flow, ImportError> {
         let sends = self.test.sends(direction);
         let rows = sum(intervals);
-        let (mut sent, mut received) = self.totals(sends, summary);
+        let (mut sent, mut received) = self.totals(sends, summary, &rows);
         if self.test.view == View::Server {
             // A server knows nothing of the other end, but prints a line of zeros for it.
             if sends {
@@ -315,6 +317,10 @@ impl<'a> Draft<'a> {
         let mut tags: Vec<_> = tags.map(|figures| &figures.tag).collect();
         tags.sort();
         tags.dedup();
+        let has_sum = summary.iter().any(|figures| figures.is_sum);
+        if tags.len() > 1 && !has_sum && self.test.interrupted.is_none() && !self.is_inner {
+            return Err(self.cut("its summary lacks the sum of its streams"));
+        }
         let (sent_rows, received_rows) = if sends {
             (rows, Vec::new())
         } else {
@@ -331,7 +337,12 @@ impl<'a> Draft<'a> {
     }
 
     /// The sender's and the receiver's totals of one direction.
-    fn totals(&self, sends: bool, summary: &[&Figures]) -> (Option<Totals>, Option<Totals>) {
+    fn totals(
+        &self,
+        sends: bool,
+        summary: &[&Figures],
+        rows: &[Row],
+    ) -> (Option<Totals>, Option<Totals>) {
         let of = |ending| {
             let lines: Vec<_> = summary
                 .iter()
@@ -349,21 +360,32 @@ impl<'a> Draft<'a> {
         let single =
             of(Ending::None).filter(|_| self.test.transport == Transport::Udp && self.is_old);
         match (single, sends) {
-            (Some(single), true) => (
-                self.sent_datagrams.map(|sent| Totals {
+            // Up to 3.1 the one line has the sender's bytes and the receiver's losses, and a server
+            // does not say how many it sent.
+            (Some(single), true) => {
+                let own = single.datagrams.filter(|_| self.test.view == View::Server);
+                let sent = self.sent_datagrams.or(own).map(|sent| Totals {
                     datagrams: Some(sent),
                     lost: None,
                     jitter: None,
                     ..single
-                }),
-                // Up to 3.1 the one line has the sender's bytes and the receiver's losses.
-                Some(Totals {
+                });
+                let received = Totals {
                     bytes: None,
                     bps: None,
                     ..single
-                }),
-            ),
-            (Some(single), false) => (sent, Some(single)),
+                };
+                (sent, Some(received))
+            }
+            (Some(single), false) => {
+                let own = Totals::of_intervals(rows);
+                let received = Totals {
+                    bytes: own.and_then(|own| own.bytes),
+                    bps: own.and_then(|own| own.bytes?.per(single.seconds)),
+                    ..single
+                };
+                (sent, Some(received))
+            }
             (None, _) => (sent, of(Ending::Receiver)),
         }
     }

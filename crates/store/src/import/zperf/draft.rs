@@ -227,16 +227,11 @@ impl Draft {
                 }
             }
         }
-        if let (Some(rate), Some(bytes), Some(seconds)) =
-            (self.own.rate, self.bytes(), self.own.seconds)
-            && seconds.low > 0.0
-        {
-            let bits = bytes * 8.0;
-            let bps = Rounded {
-                value: bits / seconds.value,
-                low: bits / seconds.high,
-                high: bits / seconds.low,
-            };
+        let bps = self
+            .bytes()
+            .zip(self.own.seconds)
+            .and_then(|(bytes, seconds)| Rounded::exact(bytes).per(seconds));
+        if let (Some(rate), Some(bps)) = (self.own.rate, bps) {
             units.compare(bps, rate);
         }
     }
