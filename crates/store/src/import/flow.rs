@@ -270,9 +270,10 @@ impl Totals {
         for row in &rows[1..] {
             all.add(row);
         }
+        let seconds = last.end.minus(all.start);
         Some(Self {
-            seconds: last.end.minus(all.start),
-            bps: None,
+            seconds,
+            bps: all.bytes.per(seconds),
             ..Self::of_line(&all)
         })
     }

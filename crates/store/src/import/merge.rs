@@ -1,6 +1,6 @@
 //! Puts the client's and the server's view of one test together.
 
-use super::{Flow, Totals, TrafficTest, View};
+use super::{Flow, Totals, TrafficTest, View, shortened};
 use linerate_model::spec::Direction;
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<
         let origin = &test.origin;
         let place = format!("{}: test at line {}", origin.file, origin.line);
         if test.flows.is_empty() {
-            let reason = test.interrupted.as_deref().unwrap_or("no figures");
+            let reason = shortened(test.interrupted.as_deref().unwrap_or("no figures"));
             warnings.push(format!("{place} was left out: it failed ({reason})"));
         } else if !seen.insert(test.fingerprint) {
             warnings.push(format!("{place} was left out: it is given twice"));

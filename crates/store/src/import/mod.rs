@@ -58,6 +58,32 @@ pub trait LogFormat: Sync {
     ///
     /// A test that is not whole is an error, unless the log itself says that it was ended early.
     fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError>;
+
+    /// The same with what the user knows; a format that tells it all needs nothing.
+    fn parse_with(
+        &self,
+        name: &str,
+        text: &str,
+        _hints: &Hints,
+    ) -> Result<Vec<ParsedTest>, ImportError> {
+        self.parse(name, text)
+    }
+}
+
+/// What the user knows of logs that do not tell it. What a log tells is believed before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// The step of `K` and `M` in what zperf prints.
+    pub zperf_units: Option<UnitStep>,
+}
+
+/// The step from one unit to its next larger one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitStep {
+    /// 1024: zperf before Zephyr 3.6.
+    Binary,
+    /// 1000: zperf from Zephyr 3.6 on.
+    Decimal,
 }
 
 /// Every format that can be imported, by id.
@@ -88,12 +114,17 @@ pub struct Imported {
 ///
 /// All or nothing: the first file that cannot be imported is the error.
 pub fn import(files: &[(String, Vec<u8>)]) -> Result<Imported, ImportError> {
+    import_with(files, &Hints::default())
+}
+
+/// The same with what the user knows and the logs do not tell.
+pub fn import_with(files: &[(String, Vec<u8>)], hints: &Hints) -> Result<Imported, ImportError> {
     let mut warnings = Vec::new();
     let mut tests = Vec::new();
     for (name, bytes) in files {
         let text = as_text(name, bytes)?;
         let format = recognise(name, &text)?;
-        let found = format.parse(name, &text)?;
+        let found = format.parse_with(name, &text, hints)?;
         warnings.extend(others(name, &text, format));
         refuse_if_all_failed(&found)?;
         tests.extend(found);
@@ -130,7 +161,7 @@ fn refuse_if_all_failed(tests: &[ParsedTest]) -> Result<(), ImportError> {
         Some((origin, reason)) => Err(ImportError::Failed {
             file: origin.file.clone(),
             line: origin.line,
-            reason: reason.unwrap_or_default(),
+            reason: shortened(&reason.unwrap_or_default()),
         }),
     }
 }
@@ -169,6 +200,12 @@ fn others(name: &str, text: &str, read: &dyn LogFormat) -> Vec<String> {
 fn first_line(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty());
     line.unwrap_or_default().trim().chars().take(60).collect()
+}
+
+/// What a log says, short enough for a message.
+fn shortened(text: &str) -> String {
+    const ENOUGH: usize = 200;
+    text.trim().chars().take(ENOUGH).collect()
 }
 
 /// The file's text with its white space made plain, or why it is no text.
@@ -232,8 +269,10 @@ fn split(
         match test {
             ParsedTest::Latency(test) => latency.push(*test),
             ParsedTest::Skipped(Skipped { origin, reason }) => warnings.push(format!(
-                "{}: test at line {} was left out: {reason}",
-                origin.file, origin.line
+                "{}: test at line {} was left out: {}",
+                origin.file,
+                origin.line,
+                shortened(&reason)
             )),
             ParsedTest::Traffic(test) => traffic.push(*test),
         }

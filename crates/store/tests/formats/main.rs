@@ -108,6 +108,16 @@ fn every_format_has_a_fixture_and_every_run_satisfies_the_schema() {
 }
 
 #[test]
+fn every_format_has_a_row_in_the_methodology() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../METHODOLOGY.md");
+    let methodology = std::fs::read_to_string(path).unwrap();
+    for format in ALL {
+        let row = format!("| `{}` |", format.id());
+        assert!(methodology.contains(&row), "{}", format.id());
+    }
+}
+
+#[test]
 fn no_prefix_of_any_fixture_panics() {
     for (name, text) in all() {
         // A prime step: the cuts fall into each column in turn.

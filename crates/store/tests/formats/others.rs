@@ -4,7 +4,7 @@ use super::{bps, bytes, delays, packets, read, text, whole};
 use linerate_model::ByteCount;
 use linerate_model::run::{DelayOf, RunKind};
 use linerate_model::spec::{Direction, Transport};
-use linerate_store::import::import;
+use linerate_store::import::{Hints, UnitStep, import, import_with};
 
 #[test]
 fn zperf_uploads_have_both_ends_and_the_units_of_their_era() {
@@ -77,6 +77,19 @@ fn colours_of_a_shell_and_the_version_of_a_board_are_understood() {
         .runs;
     let interval = runs[0].trials[0].rounding["received_bps"];
     assert!(interval.contains(9.96e6) && interval.contains(9.96 * 1_048_576.0));
+    let hints = Hints {
+        zperf_units: Some(UnitStep::Binary),
+    };
+    let said = |log: &str| import_with(&[("a".to_owned(), log.into())], &hints).unwrap();
+    let unknown = log.replace("v3.7.0", "x");
+    let trial = said(&unknown).runs.remove(0).trials.remove(0);
+    assert_eq!(
+        bps(trial.received_rate),
+        10_443_817,
+        "9.96 in steps of 1024"
+    );
+    let trial = said(log).runs.remove(0).trials.remove(0);
+    assert_eq!(bps(trial.received_rate), 9_960_000, "the log tells it");
 }
 
 #[test]

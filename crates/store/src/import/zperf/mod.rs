@@ -11,7 +11,7 @@
 mod draft;
 mod units;
 
-use super::{Command, ImportError, LogFormat, ParsedTest, Skipped};
+use super::{Command, Hints, ImportError, LogFormat, ParsedTest, Skipped};
 use draft::Draft;
 use std::collections::BTreeSet;
 use units::Units;
@@ -55,6 +55,15 @@ impl LogFormat for Zperf {
     }
 
     fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
+        self.parse_with(name, text, &Hints::default())
+    }
+
+    fn parse_with(
+        &self,
+        name: &str,
+        text: &str,
+        hints: &Hints,
+    ) -> Result<Vec<ParsedTest>, ImportError> {
         let mut reader = Reader {
             file: name,
             command: None,
@@ -78,7 +87,7 @@ impl LogFormat for Zperf {
         for draft in &reader.done {
             draft.tell(&mut reader.units);
         }
-        let units = reader.units;
+        let units = reader.units.or(hints.zperf_units);
         let tests = reader.done.into_iter().map(|draft| draft.finish(units));
         let tests = tests.map(|test| ParsedTest::Traffic(Box::new(test)));
         let skipped = reader.skipped.into_iter().map(ParsedTest::Skipped);

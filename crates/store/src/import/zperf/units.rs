@@ -1,6 +1,6 @@
 //! Which step the units of a board have: 1024 before Zephyr 3.6, 1000 from then on.
 
-use crate::import::Rounded;
+use crate::import::{Rounded, UnitStep};
 
 /// What a session tells about the step of `K` and `M`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -10,6 +10,12 @@ pub(super) struct Units {
 }
 
 impl Units {
+    /// Nothing was seen.
+    const SILENT: Self = Self {
+        binary: false,
+        decimal: false,
+    };
+
     /// The step, if all that was seen agrees on one.
     pub(super) fn step(self) -> Option<f64> {
         match (self.binary, self.decimal) {
@@ -17,6 +23,14 @@ impl Units {
             (false, true) => Some(1000.0),
             (false, false) | (true, true) => None,
         }
+    }
+
+    /// What the session tells, else what the user says.
+    pub(super) fn or(mut self, said: Option<UnitStep>) -> Self {
+        if let (Self::SILENT, Some(step)) = (self, said) {
+            self.saw(step == UnitStep::Binary);
+        }
+        self
     }
 
     /// `build v3.7.0 ***` or `zephyr-v3.5.0`: the line that Zephyr prints when it starts.
