@@ -1,6 +1,7 @@
 //! The command line: a contract that help texts and scripts rely on.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use linerate_lab::archive::UnitStep;
 use linerate_lab::login::Padding;
 use linerate_model::spec::{DatapathChoice, Observe, Pace, Pinning, Transport, WaitMode};
 use linerate_model::units::{UnitError, parse_duration};
@@ -384,12 +385,36 @@ pub(crate) struct OneRun {
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ImportArgs {
-    /// Logs; views of both ends of one test become one trial.
+    /// Logs of iperf3 (text or JSON), iperf 2 (text or CSV), zperf, lwiperf, netperf, neper, sockperf and
+    /// sfnt-pingpong; views of both ends of one test become one trial.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Speed of the link that the tests crossed, at L2 (`1G`): logs do not tell, and verdicts need it.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) link_speed: Option<BitRate>,
+    /// Step of K and M in zperf's figures where its log does not tell: 1024 before Zephyr 3.6.
+    #[arg(long, value_name = "STEP")]
+    pub(crate) zperf_units: Option<ZperfUnits>,
+}
+
+/// Step of the prefixes that zperf prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ZperfUnits {
+    /// 1024.
+    #[value(name = "1024")]
+    Binary,
+    /// 1000.
+    #[value(name = "1000")]
+    Decimal,
+}
+
+impl From<ZperfUnits> for UnitStep {
+    fn from(units: ZperfUnits) -> Self {
+        match units {
+            ZperfUnits::Binary => Self::Binary,
+            ZperfUnits::Decimal => Self::Decimal,
+        }
+    }
 }
 
 /// Arguments of `report`.

@@ -8,6 +8,7 @@ use crate::{requests, terminal};
 use anyhow::{Context as _, Result};
 use linerate_lab::access::read_key;
 use linerate_lab::agent::{AgentPlan, serve};
+use linerate_lab::archive::{Hints, Known};
 use linerate_lab::client::Target;
 use linerate_lab::context::Context;
 use linerate_lab::login::{Logins, read_logins};
@@ -183,8 +184,14 @@ fn logins(args: &ServeArgs) -> Result<Option<Arc<Logins>>> {
 }
 
 fn import(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
+    let known = Known {
+        link_speed: args.link_speed,
+        hints: Hints {
+            zperf_units: args.zperf_units.map(Into::into),
+        },
+    };
     let runs = in_context(cli, |context| {
-        archive::import_logs(context, &args.files, args.link_speed)
+        archive::import_logs(context, &args.files, &known)
     })?;
     show_runs(&cli.output, &runs)?;
     Ok(ExitCode::Done)

@@ -7,6 +7,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Experiment, RuleOutcome, Run, Verdict};
 use linerate_report::renderers::Renderer;
 use linerate_report::{Report, renderers};
+pub use linerate_store::import::{Hints, UnitStep};
 use linerate_store::{Entry, Listed, Store, StoreError, export, import};
 use linerate_sys::clock::wall_now;
 use serde_json::json;
@@ -17,25 +18,33 @@ use std::path::{Path, PathBuf};
 /// Largest log that is read; real ones are far below 1 MiB.
 const MAX_LOG_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads logs of other tools and stores the runs they make. `link_speed` is what the user knows of the
-/// link and the logs do not say.
+/// What the user knows and logs of other tools do not say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known {
+    /// Speed of the link that the tests crossed, at L2.
+    pub link_speed: Option<BitRate>,
+    /// What single formats leave open.
+    pub hints: Hints,
+}
+
+/// Reads logs of other tools and stores the runs they make.
 pub fn import_logs(
     context: &mut Context<'_>,
     files: &[PathBuf],
-    link_speed: Option<BitRate>,
+    known: &Known,
 ) -> Result<Vec<Run>> {
     let contents = files
         .iter()
         .map(|path| read_log(path))
         .collect::<Result<Vec<_>>>()?;
-    let imported = import::import(&contents)
+    let imported = import::import_with(&contents, &known.hints)
         .map_err(|error| Failure::new(ExitCode::Plan, format!("cannot import: {error}")))?;
     for warning in &imported.warnings {
         context.watcher.event(crate::watch::Event::Note(warning));
     }
     let mut runs = imported.runs;
     for run in &mut runs {
-        if let Some(speed) = link_speed {
+        if let Some(speed) = known.link_speed {
             let values = &mut run.config.values;
             values.insert("link_speed_bps".to_owned(), json!(speed));
             run.notes.push(format!(

@@ -153,10 +153,15 @@ fn latency(run: &Run) -> Vec<Headline> {
         let p99 = delay
             .p99_ns
             .map_or_else(String::new, |ns| format!(", p99 {}", time(ns)));
+        // Some imported logs tell only the mean.
+        let (what, figure) = match delay.p50_ns {
+            Some(median) => ("median", time(median)),
+            None => ("mean", nanos(delay.mean_ns?)),
+        };
         Some(Headline {
-            figure: time(delay.p50_ns?),
+            figure,
             about: format!(
-                "median {}{p99} ({})",
+                "{what} {}{p99} ({})",
                 words::delay_of(delay.of),
                 crate::charts::trial_name(run, trial)
             ),

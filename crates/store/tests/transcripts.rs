@@ -392,15 +392,6 @@ fn parallel_streams_of_iperf2_are_summed_and_the_tail_is_not_forgotten() {
     );
 }
 
-#[test]
-fn tests_in_both_directions_of_iperf2_are_refused() {
-    let text = IPERF2.replace(
-        "[  1] 0.0000-1.0000 sec  2.56",
-        "[ *1] 0.0000-1.0000 sec  2.56",
-    );
-    assert!(refused(text.as_bytes()).contains("--full-duplex"));
-}
-
 /// Every text of the fixtures, which prefixes and changes are made of.
 fn real_log() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![

@@ -11,8 +11,19 @@ use linerate_model::spec::{Direction, Transport};
 pub enum ParsedTest {
     /// Request/response delay; already in the form of a run.
     Latency(Box<LatencyTest>),
+    /// A test whose kind is not imported, among others that are.
+    Skipped(Skipped),
     /// Traffic in one direction or both, as one end saw it.
     Traffic(Box<TrafficTest>),
+}
+
+/// A test that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it is.
+    pub origin: Origin,
+    /// Why it is left out.
+    pub reason: String,
 }
 
 /// Where in the files a test comes from.
@@ -97,6 +108,8 @@ pub struct TrafficTest {
     pub intended: Option<Intended>,
     /// The streams.
     pub connections: Vec<Connection>,
+    /// Address of the other end, for a log that names no streams.
+    pub peer: Option<String>,
     /// One or, for a duplex test, two directions.
     pub flows: Vec<Flow>,
     /// Whether the last interval is printed, however short it is: only then do the intervals' counts
@@ -106,12 +119,57 @@ pub struct TrafficTest {
     pub payload_bytes: Option<u64>,
     /// Congestion control algorithm of the sender.
     pub congestion_control: Option<String>,
+    /// Maximum segment size of the end that wrote the log.
+    pub smss_bytes: Option<u64>,
+    /// CPU time of the tool's one thread over the test's time: here, and at the other end.
+    pub thread_load: [Option<f64>; 2],
     /// The log says that the test was ended early, and why.
     pub interrupted: Option<String>,
     /// What to be careful about.
     pub notes: Vec<String>,
     /// Hash of the test's text.
     pub fingerprint: u64,
+}
+
+impl TrafficTest {
+    /// A test of which nothing is known but where it is and what carried it.
+    pub(super) fn new(
+        origin: Origin,
+        format: &'static str,
+        tool: &str,
+        view: View,
+        transport: Transport,
+    ) -> Self {
+        Self {
+            origin,
+            format,
+            tool: Tool {
+                name: tool.to_owned(),
+                version: None,
+            },
+            view,
+            transport,
+            started: None,
+            command: None,
+            intended: None,
+            connections: Vec::new(),
+            peer: None,
+            flows: Vec::new(),
+            prints_last_interval: false,
+            payload_bytes: None,
+            congestion_control: None,
+            smss_bytes: None,
+            thread_load: [None; 2],
+            interrupted: None,
+            notes: Vec::new(),
+            fingerprint: 0,
+        }
+    }
+
+    /// Whether the end that wrote the log sent the traffic of `direction`.
+    pub(super) fn sends(&self, direction: Direction) -> bool {
+        (self.view == View::Client) == (direction == Direction::Forward)
+    }
 }
 
 /// The intended load per stream.
@@ -121,6 +179,22 @@ pub struct Intended {
     pub label: String,
     /// In bit/s of L4 payload; `None` is unpaced.
     pub bps: Option<Rounded>,
+}
+
+impl Intended {
+    /// What iperf does when no rate is asked for: UDP at 2^20 bit/s, TCP without pacing.
+    pub(super) fn by_default(transport: Transport) -> Self {
+        match transport {
+            Transport::Udp => Self {
+                label: "1.05M (default)".to_owned(),
+                bps: Some(Rounded::exact(1_048_576.0)),
+            },
+            Transport::Tcp => Self {
+                label: "unpaced".to_owned(),
+                bps: None,
+            },
+        }
+    }
 }
 
 /// One direction of a test.
@@ -141,7 +215,7 @@ pub struct Flow {
 }
 
 /// What one side counted over a test, all streams together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Totals {
     /// Counted time in seconds.
     pub seconds: Rounded,
@@ -153,10 +227,56 @@ pub struct Totals {
     pub datagrams: Option<u64>,
     /// Datagrams missing below the highest sequence number seen (receiver).
     pub lost: Option<u64>,
+    /// Datagrams that arrived, for a receiver that counts these and sees no sequence.
+    pub arrived: Option<u64>,
     /// RFC 3550 jitter in seconds (receiver).
     pub jitter: Option<Rounded>,
     /// Segments retransmitted (TCP sender).
     pub retransmitted: Option<u64>,
+}
+
+impl Totals {
+    /// Totals of which only the time is known.
+    pub(super) const fn over(seconds: Rounded) -> Self {
+        Self {
+            seconds,
+            bytes: None,
+            bps: None,
+            datagrams: None,
+            lost: None,
+            arrived: None,
+            jitter: None,
+            retransmitted: None,
+        }
+    }
+
+    /// What a line over the whole test says.
+    pub(super) fn of_line(row: &Row) -> Self {
+        Self {
+            bytes: Some(row.bytes),
+            bps: Some(row.bps),
+            datagrams: row.datagrams,
+            lost: row.lost,
+            jitter: row.jitter,
+            retransmitted: row.retransmitted,
+            ..Self::over(row.end.minus(row.start))
+        }
+    }
+
+    /// The sum of all intervals, for a test that was ended before its summary.
+    pub(super) fn of_intervals(rows: &[Row]) -> Option<Self> {
+        let mut all = *rows.first()?;
+        let last = rows.last()?;
+        for row in &rows[1..] {
+            all.add(row);
+        }
+        let seconds = last.end.minus(all.start);
+        Some(Self {
+            seconds,
+            bps: all.bytes.per(seconds),
+            ..Self::of_line(&all)
+        })
+    }
 }
 
 /// What one side counted over one interval, all streams together.
@@ -184,6 +304,20 @@ pub struct Row {
     pub cwnd: Option<Rounded>,
     /// Smoothed round-trip time in seconds at the end (TCP sender, one stream).
     pub srtt: Option<Rounded>,
+}
+
+impl Flow {
+    /// A direction of which nothing is known yet.
+    pub(super) const fn new(direction: Direction) -> Self {
+        Self {
+            direction,
+            streams: 0,
+            sent: None,
+            received: None,
+            sent_rows: Vec::new(),
+            received_rows: Vec::new(),
+        }
+    }
 }
 
 impl Row {

@@ -42,9 +42,12 @@ const OUT_OF_ORDER: &str = " datagrams received out-of-order";
 pub(super) fn out_of_order(rest: &str) -> Option<String> {
     let before = rest.strip_suffix(OUT_OF_ORDER)?;
     let count: u64 = before.rsplit(' ').next()?.parse().ok()?;
-    Some(format!(
-        "{count} datagrams arrived out of order or twice: the tool does not tell which"
-    ))
+    Some(late(count))
+}
+
+/// What to say about datagrams that came late or twice.
+pub(super) fn late(count: u64) -> String {
+    format!("{count} datagrams arrived out of order or twice: the tool does not tell which")
 }
 
 /// Splits a line; a prefix before the tag (time stamp, title) is skipped.

@@ -1,6 +1,6 @@
 //! Puts the client's and the server's view of one test together.
 
-use super::{Flow, Totals, TrafficTest, View};
+use super::{Flow, Totals, TrafficTest, View, shortened};
 use linerate_model::spec::Direction;
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<
         let origin = &test.origin;
         let place = format!("{}: test at line {}", origin.file, origin.line);
         if test.flows.is_empty() {
-            let reason = test.interrupted.as_deref().unwrap_or("no figures");
+            let reason = shortened(test.interrupted.as_deref().unwrap_or("no figures"));
             warnings.push(format!("{place} was left out: it failed ({reason})"));
         } else if !seen.insert(test.fingerprint) {
             warnings.push(format!("{place} was left out: it is given twice"));
@@ -37,9 +37,18 @@ pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<
         }
     }
     for server in servers {
-        let client = merged.iter_mut().find(|client| client.is_seen_by(&server));
-        match client {
-            Some(client) => client.add(server, warnings),
+        let mut clients: Vec<_> = merged
+            .iter_mut()
+            .filter(|client| client.is_seen_by(&server))
+            .collect();
+        let free = clients.iter().position(|client| client.server.is_none());
+        match free.or_else(|| clients.len().checked_sub(1)) {
+            Some(at) if free.is_some() => clients.swap_remove(at).add(server, warnings),
+            // The client's log has it already.
+            Some(_) => warnings.push(format!(
+                "{}: test at line {} was left out: it is given twice",
+                server.origin.file, server.origin.line
+            )),
             None => merged.push(Merged::alone(server)),
         }
     }
@@ -62,9 +71,10 @@ impl Merged {
             .connections
             .iter()
             .flat_map(|client| server.connections.iter().map(move |other| (client, other)));
-        self.server.is_none()
-            && self.main.view == View::Client
+        self.main.view == View::Client
             && self.main.transport == server.transport
+            // A server that reports each stream by itself has no view of the whole test.
+            && self.main.connections.len() == server.connections.len()
             && pairs
                 .any(|(client, other)| client.local == other.remote && client.remote == other.local)
     }
@@ -81,12 +91,11 @@ impl Merged {
             let told = match theirs.direction {
                 Direction::Reverse => {
                     ours.sent_rows.clone_from(&theirs.sent_rows);
-                    std::mem::replace(&mut ours.sent, theirs.sent.clone()).zip(theirs.sent.as_ref())
+                    better(&mut ours.sent, theirs.sent.as_ref())
                 }
                 Direction::Forward | Direction::Duplex => {
                     ours.received_rows.clone_from(&theirs.received_rows);
-                    std::mem::replace(&mut ours.received, theirs.received.clone())
-                        .zip(theirs.received.as_ref())
+                    better(&mut ours.received, theirs.received.as_ref())
                 }
             };
             if let Some((told, own)) = told
@@ -103,6 +112,13 @@ impl Merged {
         }
         self.server = Some(server);
     }
+}
+
+/// Puts the server's own totals, if it has any, in the place of what the client was told of them.
+/// Returns both if both are there.
+fn better<'a>(told: &mut Option<Totals>, own: Option<&'a Totals>) -> Option<(Totals, &'a Totals)> {
+    let own = own?;
+    told.replace(*own).zip(Some(own))
 }
 
 /// Where what the client was told differs from what the server itself says.

@@ -11,14 +11,23 @@
 mod build;
 mod check;
 mod command;
+mod delay;
 mod error;
 mod flow;
+mod iperf2_csv;
 mod iperf2_text;
+mod iperf3;
+mod iperf3_json;
 mod iperf3_text;
 mod line;
+mod lwiperf;
 mod merge;
+mod neper;
+mod netperf;
 mod rounded;
 mod sfnt_pingpong;
+mod sockperf;
+mod zperf;
 
 #[cfg(test)]
 mod tests;
@@ -26,12 +35,13 @@ mod tests;
 pub use command::Command;
 pub use error::ImportError;
 pub use flow::{
-    Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Row, Totals,
+    Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Row, Skipped, Totals,
     TrafficTest, View,
 };
 pub use rounded::Rounded;
 
 use linerate_model::run::Run;
+use std::borrow::Cow;
 
 /// A log format of another tool.
 pub trait LogFormat: Sync {
@@ -48,13 +58,46 @@ pub trait LogFormat: Sync {
     ///
     /// A test that is not whole is an error, unless the log itself says that it was ended early.
     fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError>;
+
+    /// The same with what the user knows; a format that tells it all needs nothing.
+    fn parse_with(
+        &self,
+        name: &str,
+        text: &str,
+        _hints: &Hints,
+    ) -> Result<Vec<ParsedTest>, ImportError> {
+        self.parse(name, text)
+    }
+}
+
+/// What the user knows of logs that do not tell it. What a log tells is believed before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// The step of `K` and `M` in what zperf prints.
+    pub zperf_units: Option<UnitStep>,
+}
+
+/// The step from one unit to its next larger one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitStep {
+    /// 1024: zperf before Zephyr 3.6.
+    Binary,
+    /// 1000: zperf from Zephyr 3.6 on.
+    Decimal,
 }
 
 /// Every format that can be imported, by id.
 pub static ALL: &[&dyn LogFormat] = &[
+    &iperf2_csv::Iperf2Csv,
     &iperf2_text::Iperf2Text,
+    &iperf3_json::Iperf3Json,
     &iperf3_text::Iperf3Text,
+    &lwiperf::Lwiperf,
+    &neper::Neper,
+    &netperf::Netperf,
     &sfnt_pingpong::SfntPingpong,
+    &sockperf::Sockperf,
+    &zperf::Zperf,
 ];
 
 /// What came out of an import.
@@ -71,15 +114,22 @@ pub struct Imported {
 ///
 /// All or nothing: the first file that cannot be imported is the error.
 pub fn import(files: &[(String, Vec<u8>)]) -> Result<Imported, ImportError> {
+    import_with(files, &Hints::default())
+}
+
+/// The same with what the user knows and the logs do not tell.
+pub fn import_with(files: &[(String, Vec<u8>)], hints: &Hints) -> Result<Imported, ImportError> {
     let mut warnings = Vec::new();
     let mut tests = Vec::new();
     for (name, bytes) in files {
         let text = as_text(name, bytes)?;
-        let found = recognise(name, &text)?.parse(name, &text)?;
+        let format = recognise(name, &text)?;
+        let found = format.parse_with(name, &text, hints)?;
+        warnings.extend(others(name, &text, format));
         refuse_if_all_failed(&found)?;
         tests.extend(found);
     }
-    let (traffic, latency) = split(tests);
+    let (traffic, latency) = split(tests, &mut warnings);
     for test in &traffic {
         check::test(test, &mut warnings);
     }
@@ -97,17 +147,21 @@ pub fn import(files: &[(String, Vec<u8>)]) -> Result<Imported, ImportError> {
 fn refuse_if_all_failed(tests: &[ParsedTest]) -> Result<(), ImportError> {
     let mut failed = None;
     for test in tests {
-        match test {
-            ParsedTest::Traffic(test) if test.flows.is_empty() => failed = failed.or(Some(test)),
+        let (origin, reason) = match test {
+            ParsedTest::Traffic(test) if test.flows.is_empty() => {
+                (&test.origin, test.interrupted.clone())
+            }
+            ParsedTest::Skipped(test) => (&test.origin, Some(test.reason.clone())),
             _ => return Ok(()),
-        }
+        };
+        failed.get_or_insert((origin, reason));
     }
     match failed {
         None => Ok(()),
-        Some(test) => Err(ImportError::Failed {
-            file: test.origin.file.clone(),
-            line: test.origin.line,
-            reason: test.interrupted.clone().unwrap_or_default(),
+        Some((origin, reason)) => Err(ImportError::Failed {
+            file: origin.file.clone(),
+            line: origin.line,
+            reason: shortened(&reason.unwrap_or_default()),
         }),
     }
 }
@@ -125,10 +179,33 @@ fn recognise(name: &str, text: &str) -> Result<&'static dyn LogFormat, ImportErr
         })
 }
 
+/// What else a file holds: output of several tools in one file is a mix of which one is read.
+fn others(name: &str, text: &str, read: &dyn LogFormat) -> Vec<String> {
+    // Fewer lines can be words that two tools share.
+    const ENOUGH: usize = 3;
+    ALL.iter()
+        .filter(|format| format.id() != read.id() && format.recognise(text) >= ENOUGH)
+        .map(|other| {
+            format!(
+                "{name}: read as {}; it also has lines of {}, which were left out: give them in a \
+                 file of their own",
+                read.id(),
+                other.id()
+            )
+        })
+        .collect()
+}
+
 /// The first line that is not blank, shortened for a message.
 fn first_line(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty());
     line.unwrap_or_default().trim().chars().take(60).collect()
+}
+
+/// What a log says, short enough for a message.
+fn shortened(text: &str) -> String {
+    const ENOUGH: usize = 200;
+    text.trim().chars().take(ENOUGH).collect()
 }
 
 /// The file's text with its white space made plain, or why it is no text.
@@ -143,12 +220,28 @@ fn as_text(name: &str, bytes: &[u8]) -> Result<String, ImportError> {
         offset,
     };
     let text = std::str::from_utf8(bytes).map_err(|error| binary(error.valid_up_to()))?;
+    let text = without_controls(text);
     let plain = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
     if let Some((offset, _)) = text.char_indices().find(|(_, c)| !plain(*c)) {
         return Err(binary(offset));
     }
     // Logs that went through a mail or a web page have no-break spaces in their columns.
     Ok(text.replace('\u{a0}', " "))
+}
+
+/// Takes out the control sequences of a terminal: colours, and the cursor's moves of a board's shell.
+fn without_controls(text: &str) -> Cow<'_, str> {
+    const BEGIN: &str = "\u{1b}[";
+    if !text.contains(BEGIN) {
+        return Cow::Borrowed(text);
+    }
+    let mut pieces = text.split(BEGIN);
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find(|c: char| ('@'..='~').contains(&c));
+        plain.push_str(end.map_or("", |end| &piece[end + 1..]));
+    }
+    Cow::Owned(plain)
 }
 
 /// A figure as a whole number, if it is one.
@@ -166,12 +259,21 @@ fn exact(count: u64) -> f64 {
     linerate_model::PacketCount::new(count).as_f64()
 }
 
-fn split(tests: Vec<ParsedTest>) -> (Vec<TrafficTest>, Vec<LatencyTest>) {
+fn split(
+    tests: Vec<ParsedTest>,
+    warnings: &mut Vec<String>,
+) -> (Vec<TrafficTest>, Vec<LatencyTest>) {
     let mut traffic = Vec::new();
     let mut latency = Vec::new();
     for test in tests {
         match test {
             ParsedTest::Latency(test) => latency.push(*test),
+            ParsedTest::Skipped(Skipped { origin, reason }) => warnings.push(format!(
+                "{}: test at line {} was left out: {}",
+                origin.file,
+                origin.line,
+                shortened(&reason)
+            )),
             ParsedTest::Traffic(test) => traffic.push(*test),
         }
     }

@@ -81,6 +81,15 @@ impl Rounded {
         }
     }
 
+    /// Bytes over a time as bit/s; `None` if the time may be zero.
+    pub fn per(self, seconds: Self) -> Option<Self> {
+        (seconds.low > 0.0).then(|| Self {
+            value: self.value * 8.0 / seconds.value,
+            low: self.low * 8.0 / seconds.high,
+            high: self.high * 8.0 / seconds.low,
+        })
+    }
+
     /// Whether both can be the same true value.
     pub fn agrees(self, other: Self) -> bool {
         // A share of the value for the floating-point error of sums.

@@ -45,13 +45,20 @@ fn is_one_curve(a: &Merged, b: &Merged) -> bool {
         && a.main.format == b.main.format
         && directions(a) == directions(b)
         && streams(a) == streams(b)
+        && a.main.payload_bytes == b.main.payload_bytes
         && ends(&a.main) == ends(&b.main)
+        // Without addresses only the same end is the same.
+        && (a.main.view == b.main.view || !a.main.connections.is_empty())
 }
 
 /// Addresses of client and server.
 fn ends(test: &TrafficTest) -> (Option<&str>, Option<&str>) {
     let Some(link) = test.connections.first() else {
-        return (None, None);
+        let peer = test.peer.as_deref();
+        return match test.view {
+            View::Client => (None, peer),
+            View::Server => (peer, None),
+        };
     };
     let (local, remote) = (&*link.local.address, &*link.remote.address);
     match test.view {

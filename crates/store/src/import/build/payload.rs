@@ -94,11 +94,15 @@ fn exact_bytes(trial: &mut Trial) {
     };
     let Some(packets) = trial.packets else { return };
     let of = |count: PacketCount| count.get().checked_mul(payload.get()).map(ByteCount::new);
-    if let Some(bytes) = packets.sent.and_then(of) {
+    let is_vague =
+        |bytes: Option<ByteCount>, key: &str| bytes.is_none() || trial.rounding.contains_key(key);
+    let sent = is_vague(trial.sent_bytes, "sent_bytes");
+    let received = is_vague(trial.received_bytes, "received_bytes");
+    if let Some(bytes) = packets.sent.and_then(of).filter(|_| sent) {
         trial.sent_bytes = Some(bytes);
         trial.rounding.remove("sent_bytes");
     }
-    if let Some(bytes) = packets.received.and_then(of) {
+    if let Some(bytes) = packets.received.and_then(of).filter(|_| received) {
         trial.received_bytes = Some(bytes);
         trial.rounding.remove("received_bytes");
     }

@@ -1,8 +1,8 @@
 //! One direction of one test as a trial.
 
 use crate::import::merge::Merged;
-use crate::import::{Flow, Rounded, Row, Totals, command, exact, whole};
-use linerate_model::run::{Packets, TcpSummary, Trial, TrialInterval};
+use crate::import::{Flow, Rounded, Row, Totals, TrafficTest, command, exact, whole};
+use linerate_model::run::{CpuSide, CpuSummary, Packets, TcpSummary, Trial, TrialInterval};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, ByteCount, Interval, PacketCount, PacketRate, Ratio};
 use std::time::Duration;
@@ -24,10 +24,12 @@ fn trial(test: &Merged, flow: &Flow) -> Trial {
         Transport::Tcp => trial.tcp = tcp(test, flow),
     }
     trial.intervals = intervals(flow);
+    trial.cpu = cpu(main, flow.direction);
     let server = test.server.iter().flat_map(|server| &server.notes);
     trial
         .reasons
         .extend(main.notes.iter().chain(server).cloned());
+    super::dedup(&mut trial.reasons);
     if let Some(reason) = &main.interrupted {
         trial.reasons.push(format!("ended early: {reason}"));
     }
@@ -77,12 +79,13 @@ fn intended(trial: &mut Trial, test: &Merged, flow: &Flow) {
         return;
     };
     trial.intended_load = Some(BitRate::from_f64(bps.value));
-    if bps.low < bps.high {
-        note(trial, "intended_bps", bps);
-    }
+    note(trial, "intended_bps", bps);
 }
 
 fn note(trial: &mut Trial, key: &str, figure: Rounded) {
+    if figure.low >= figure.high {
+        return;
+    }
     trial.rounding.insert(key.to_owned(), figure.interval());
 }
 
@@ -128,7 +131,8 @@ fn packets(trial: &mut Trial, flow: &Flow) {
         .received
         .as_ref()
         .and_then(|r| Some((r.datagrams?, r.lost?)));
-    let received = seen.and_then(|(total, lost)| total.checked_sub(lost));
+    let arrived = flow.received.as_ref().and_then(|received| received.arrived);
+    let received = arrived.or_else(|| seen.and_then(|(total, lost)| total.checked_sub(lost)));
     let counted = sent
         .zip(received)
         .map(|(sent, received)| sent.checked_sub(received));
@@ -226,6 +230,23 @@ fn old_receiver(trial: &mut Trial, flow: &Flow) {
     }
 }
 
+/// The CPU use of the tool's one thread, on the side of the traffic that each end is.
+fn cpu(test: &TrafficTest, direction: Direction) -> Option<CpuSummary> {
+    let [own, other] = test.thread_load.map(|load| {
+        load.map(|load| CpuSide {
+            thread_ratio: Some(Ratio::clamped(load)),
+            ..CpuSide::default()
+        })
+    });
+    let (sender, receiver) = if test.sends(direction) {
+        (own, other)
+    } else {
+        (other, own)
+    };
+    let summary = CpuSummary { sender, receiver };
+    (summary != CpuSummary::default()).then_some(summary)
+}
+
 fn tcp(test: &Merged, flow: &Flow) -> Option<TcpSummary> {
     let windows: Vec<f64> = flow
         .sent_rows
@@ -251,10 +272,17 @@ fn tcp(test: &Merged, flow: &Flow) -> Option<TcpSummary> {
             .map(ByteCount::new),
         srtt_mean_ns: mean(&nanos),
         congestion_control: test.main.congestion_control.clone(),
+        smss_bytes: test
+            .main
+            .smss_bytes
+            .filter(|_| test.main.sends(flow.direction)),
         ..TcpSummary::default()
     };
     (summary != TcpSummary::default()).then_some(summary)
 }
+
+/// Share of an interval by which the two ends' bounds may differ and still be one interval.
+const NEAR: f64 = 0.01;
 
 /// Both sides' intervals on one time scale: together where their bounds agree, else one by one.
 fn intervals(flow: &Flow) -> Vec<TrialInterval> {
@@ -263,11 +291,19 @@ fn intervals(flow: &Flow) -> Vec<TrialInterval> {
     sent.sort_by(|a, b| a.start.value.total_cmp(&b.start.value));
     let mut all: Vec<_> = sent.iter().map(|row| sender(row, is_alone)).collect();
     for row in &flow.received_rows {
-        let first = sent.partition_point(|sent| sent.start.high < row.start.low);
+        // Two ends do not cut their intervals at quite the same moment.
+        let slack = NEAR * (row.end.value - row.start.value);
+        let wide = |time: Rounded| Rounded {
+            value: time.value,
+            low: time.low - slack,
+            high: time.high + slack,
+        };
+        let (start, end) = (wide(row.start), wide(row.end));
+        let first = sent.partition_point(|sent| sent.start.high < start.low);
         let near = sent[first..]
             .iter()
-            .take_while(|sent| sent.start.low <= row.start.high)
-            .position(|sent| sent.start.agrees(row.start) && sent.end.agrees(row.end));
+            .take_while(|sent| sent.start.low <= start.high)
+            .position(|sent| sent.start.agrees(start) && sent.end.agrees(end));
         if let Some(offset) = near {
             receiver(&mut all[first + offset], row);
         } else {

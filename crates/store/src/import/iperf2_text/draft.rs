@@ -1,26 +1,24 @@
 //! One test of an iperf 2 log while it is read.
 
-use super::{ID, two_way};
+use super::ID;
+use crate::import::delay::{self, DelayFigures};
 use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind, out_of_order};
 use crate::import::{
     Command, Connection, Flow, ImportError, Intended, LatencyTest, Origin, ParsedTest, Rounded,
-    Row, Totals, TrafficTest, View, command, whole,
+    Row, Totals, TrafficTest, View, command,
 };
-use linerate_model::run::{Delay, DelayOf, Host, Tool, Trial};
+use linerate_model::run::{DelayOf, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, WallTime};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A test that is being read.
 pub(super) struct Draft<'a> {
-    origin: Origin,
-    view: View,
-    transport: Transport,
-    command: Option<Command>,
-    version: Option<String>,
-    pub(super) payload_bytes: Option<u64>,
-    connections: Vec<Connection>,
-    started: Option<WallTime>,
+    pub(super) test: TrafficTest,
+    /// This end both calls and listens: streams to its own port come back.
+    pub(super) listens: bool,
+    /// Tags of the streams in which the server sends.
+    reverse: BTreeSet<&'a str>,
     columns: Vec<&'a str>,
     rows: Vec<Figures>,
     report: Vec<Figures>,
@@ -30,13 +28,13 @@ pub(super) struct Draft<'a> {
     out_of_order: Option<String>,
     no_report: bool,
     bounce: Option<Bounce>,
-    notes: Vec<String>,
     lines: Vec<&'a str>,
 }
 
 /// A line of figures.
 struct Figures {
     is_sum: bool,
+    is_reverse: bool,
     tag: String,
     row: Row,
 }
@@ -57,15 +55,13 @@ impl<'a> Draft<'a> {
         command: Option<Command>,
         version: Option<String>,
     ) -> Self {
+        let mut test = TrafficTest::new(origin, ID, "iperf2", view, transport);
+        test.command = command;
+        test.tool.version = version;
         Self {
-            origin,
-            view,
-            transport,
-            command,
-            version,
-            payload_bytes: None,
-            connections: Vec::new(),
-            started: None,
+            test,
+            listens: false,
+            reverse: BTreeSet::new(),
             columns: Vec::new(),
             rows: Vec::new(),
             report: Vec::new(),
@@ -74,13 +70,25 @@ impl<'a> Draft<'a> {
             out_of_order: None,
             no_report: false,
             bounce: None,
-            notes: Vec::new(),
             lines: Vec::new(),
         }
     }
 
+    /// What follows this client's test on its own port: the way back of `-r`.
+    pub(super) fn way_back(&self, number: usize) -> Self {
+        let origin = Origin {
+            file: self.test.origin.file.clone(),
+            line: number,
+        };
+        let version = self.test.tool.version.clone();
+        let mut back = Self::new(origin, self.test.view, self.test.transport, None, version);
+        back.test.payload_bytes = self.test.payload_bytes;
+        back.listens = true;
+        back
+    }
+
     pub(super) fn origin(&self) -> &Origin {
-        &self.origin
+        &self.test.origin
     }
 
     pub(super) fn has_figures(&self) -> bool {
@@ -95,17 +103,16 @@ impl<'a> Draft<'a> {
         }
         match kind(line) {
             Kind::Data(data) => self.figures(number, line, &data),
-            Kind::Damaged(wanted) => {
-                Err(ImportError::line(&self.origin.file, number, wanted, line))
-            }
-            Kind::Tagged { tag, rest } => {
-                if tag.starts_with(['*', 'F']) {
-                    return Err(two_way(&self.origin.file, number));
-                }
-                self.tagged(number, tag, rest)
-            }
+            Kind::Damaged(wanted) => Err(ImportError::line(
+                &self.test.origin.file,
+                number,
+                wanted,
+                line,
+            )),
+            Kind::Tagged { tag, rest } => self.tagged(number, tag, rest),
             Kind::Other => {
-                if line.contains("[ ID]") {
+                // A receiver's columns say nothing of TCP's state.
+                if line.contains("[ ID]") && line.contains("Rtry") {
                     self.columns = line
                         .split_whitespace()
                         .skip_while(|word| *word != "Bandwidth")
@@ -118,9 +125,16 @@ impl<'a> Draft<'a> {
     }
 
     fn tagged(&mut self, number: usize, tag: &'a str, rest: &str) -> Result<(), ImportError> {
-        if let Some(connection) = connection(&self.origin.file, number, rest)? {
-            self.connections.push(connection);
-            self.started = self.started.take().or_else(|| started(rest));
+        if let Some(connection) = connection(&self.test.origin.file, number, rest)? {
+            // A server that calls back marks its own stream; a client with `--reverse` its figures.
+            if tag.starts_with('*') && self.test.connections.is_empty() {
+                self.test.view = View::Server;
+            }
+            if rest.contains("(reverse)") || self.comes_back(tag, &connection) {
+                self.reverse.insert(tag);
+            }
+            self.test.connections.push(connection);
+            self.test.started = self.test.started.take().or_else(|| started(rest));
             if let Some((_, sizes)) = rest.split_once("(bb w/") {
                 let bytes = sizes
                     .split_once("hold=")
@@ -139,42 +153,62 @@ impl<'a> Draft<'a> {
             self.in_report = true;
         } else if rest.starts_with("WARNING: did not receive ack") {
             self.no_report = true;
-            self.notes
+            self.test
+                .notes
                 .push("the server's report did not arrive: what it received is unknown".to_owned());
         }
         Ok(())
+    }
+
+    /// Whether a stream carries traffic from server to client: 2.1 and after mark it, in 2.0 it is a
+    /// stream to the port that the first one came from, or to which this client listens.
+    fn comes_back(&self, tag: &str, new: &Connection) -> bool {
+        let first = self.test.connections.first();
+        tag.starts_with('*')
+            || match self.test.view {
+                View::Client if self.listens && first.is_none() => new.local.port < new.remote.port,
+                View::Client => first.is_some_and(|first| {
+                    first.remote.port == new.local.port && first.local.port != new.local.port
+                }),
+                View::Server => first.is_some_and(|first| {
+                    first.local.port == new.remote.port && first.local.port != new.local.port
+                }),
+            }
     }
 
     fn figures(
         &mut self,
         number: usize,
         line: &str,
-        data: &DataLine<'_>,
+        data: &DataLine<'a>,
     ) -> Result<(), ImportError> {
-        if data.tag.starts_with(['*', 'F']) {
-            return Err(two_way(&self.origin.file, number));
+        // The sum of both directions of a full-duplex stream.
+        if data.tag.starts_with("FD") {
+            return Ok(());
         }
+        let is_reverse = self.reverse.contains(data.tag) || data.tag.starts_with('*');
         if let Some(bounce) = &mut self.bounce {
             bounce.total = bounced(data.rest);
         }
         let mut row = Row::new(number, data);
-        let is_loss = self.transport == Transport::Udp && data.rest.contains(" ms");
+        let is_loss = self.test.transport == Transport::Udp && data.rest.contains(" ms");
         if is_loss {
             let wanted = "jitter, lost and total such as 0.001 ms 692/17011 (4.1%)";
             let (loss, _) = Loss::take(data.rest)
-                .ok_or_else(|| ImportError::line(&self.origin.file, number, wanted, line))?;
+                .ok_or_else(|| ImportError::line(&self.test.origin.file, number, wanted, line))?;
             (row.jitter, row.lost) = (loss.jitter, loss.lost);
             row.datagrams = Some(loss.total);
-        } else if self.transport == Transport::Tcp && self.view == View::Client {
+        } else if self.test.transport == Transport::Tcp {
             self.tcp_columns(data.rest, &mut row);
         }
         let figures = Figures {
             is_sum: data.tag.starts_with("SUM"),
+            is_reverse,
             tag: data.tag.to_owned(),
             row,
         };
         // A report without its heading line in 2.0.
-        if self.in_report || (is_loss && self.view == View::Client) {
+        if self.in_report || (is_loss && self.test.view == View::Client && !is_reverse) {
             self.report.push(figures);
         } else {
             self.rows.push(figures);
@@ -212,7 +246,7 @@ impl<'a> Draft<'a> {
         }
         let fingerprint = fingerprint(self.lines.iter().copied());
         if let Some(bounce) = self.bounce {
-            return match (self.view, bounce.total) {
+            return match (self.test.view, bounce.total) {
                 (View::Server, _) => Ok(None),
                 (View::Client, None) => Err(self.cut("its figures of delay are not there")),
                 (View::Client, Some(total)) => {
@@ -221,52 +255,52 @@ impl<'a> Draft<'a> {
                 }
             };
         }
-        let flow = self.flow()?;
-        let interrupted = self.ended_early(&flow);
-        let test = TrafficTest {
-            fingerprint,
-            format: ID,
-            tool: self.tool(),
-            view: self.view,
-            transport: self.transport,
-            started: self.started.take(),
-            intended: self.intended(),
-            payload_bytes: self.payload_bytes,
-            command: self.command,
-            connections: self.connections,
-            flows: vec![flow],
-            prints_last_interval: false,
-            congestion_control: None,
-            interrupted,
-            notes: self.notes.into_iter().chain(self.out_of_order).collect(),
-            origin: self.origin,
-        };
+        let flows = self.flows()?;
+        let interrupted = flows.first().and_then(|flow| self.ended_early(flow));
+        let intended = self.intended();
+        let mut test = self.test;
+        test.interrupted = interrupted;
+        test.intended = intended;
+        test.fingerprint = fingerprint;
+        test.flows = flows;
+        test.notes.extend(self.out_of_order);
         Ok(Some(ParsedTest::Traffic(Box::new(test))))
     }
 
-    fn tool(&self) -> Tool {
-        Tool {
-            name: "iperf2".to_owned(),
-            version: self.version.clone(),
+    fn flows(&mut self) -> Result<Vec<Flow>, ImportError> {
+        let mut flows = Vec::new();
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let is_reverse = direction == Direction::Reverse;
+            if self
+                .rows
+                .iter()
+                .any(|row| !row.is_sum && row.is_reverse == is_reverse)
+            {
+                flows.push(self.flow(direction)?);
+            }
         }
+        Ok(flows)
     }
 
-    fn flow(&mut self) -> Result<Flow, ImportError> {
-        let (rows, total) = self.split(&self.rows)?;
-        let own = totals(&total);
+    fn flow(&mut self, direction: Direction) -> Result<Flow, ImportError> {
+        let (rows, total) = self.split(&self.rows, direction)?;
+        let own = Totals::of_line(&total);
+        let is_reverse = direction == Direction::Reverse;
+        let tags = self
+            .rows
+            .iter()
+            .filter(|row| !row.is_sum && row.is_reverse == is_reverse);
+        let tags: BTreeSet<_> = tags.map(|row| &row.tag).collect();
         let mut flow = Flow {
-            direction: Direction::Forward,
-            streams: u16::try_from(self.connections.len().max(1)).unwrap_or(u16::MAX),
-            sent: None,
-            received: None,
-            sent_rows: Vec::new(),
-            received_rows: Vec::new(),
+            streams: u16::try_from(tags.len()).unwrap_or(u16::MAX),
+            ..Flow::new(direction)
         };
-        if self.view == View::Server {
+        if !self.test.sends(direction) {
             (flow.received, flow.received_rows) = (Some(own), rows);
             return Ok(flow);
         }
-        if self.transport == Transport::Udp {
+        let is_told = self.test.view == View::Client && self.test.transport == Transport::Udp;
+        if is_told {
             flow.received = self.report()?;
         }
         let expected = flow
@@ -294,8 +328,8 @@ impl<'a> Draft<'a> {
     /// The server's report at the end of a UDP client's log.
     fn report(&self) -> Result<Option<Totals>, ImportError> {
         if !self.report.is_empty() {
-            let (_, total) = self.split(&self.report)?;
-            return Ok(Some(totals(&total)));
+            let (_, total) = self.split(&self.report, Direction::Forward)?;
+            return Ok(Some(Totals::of_line(&total)));
         }
         if self.no_report {
             return Ok(None);
@@ -304,10 +338,18 @@ impl<'a> Draft<'a> {
     }
 
     /// Tells intervals from the last line of each stream, which is over the whole test.
-    fn split(&self, figures: &[Figures]) -> Result<(Vec<Row>, Row), ImportError> {
-        let has_sum = figures.iter().any(|figures| figures.is_sum);
+    fn split(
+        &self,
+        figures: &[Figures],
+        direction: Direction,
+    ) -> Result<(Vec<Row>, Row), ImportError> {
+        let is_reverse = direction == Direction::Reverse;
+        let here = |figures: &&Figures| figures.is_sum || figures.is_reverse == is_reverse;
+        // The tool's sum is over both directions, if there are two.
+        let is_mixed = figures.iter().any(|f| f.is_reverse);
+        let has_sum = !is_mixed && figures.iter().any(|figures| figures.is_sum);
         let mut streams: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
-        for figures in figures.iter().filter(|f| f.is_sum == has_sum) {
+        for figures in figures.iter().filter(here).filter(|f| f.is_sum == has_sum) {
             streams.entry(&figures.tag).or_default().push(figures.row);
         }
         // Times are not negative, so their bits are in the order of their values.
@@ -335,9 +377,10 @@ impl<'a> Draft<'a> {
     /// iperf 2 does not mark an early end: a TCP client that ran clearly shorter than asked.
     fn ended_early(&self, flow: &Flow) -> Option<String> {
         let command = self
+            .test
             .command
             .as_ref()
-            .filter(|_| self.view == View::Client)?;
+            .filter(|_| self.test.view == View::Client)?;
         if command.value("-n", &["num"]).is_some() {
             return None;
         }
@@ -346,34 +389,24 @@ impl<'a> Draft<'a> {
             .unwrap_or("10")
             .parse::<f64>()
             .ok()?;
-        let ran = flow.sent.as_ref()?.seconds.high;
+        let ran = flow.sent.as_ref().or(flow.received.as_ref())?.seconds.high;
         (ran + 0.5 < asked).then(|| format!("it ran {ran:.1} s of {asked} s"))
     }
 
     /// The intended load per stream by iperf 2's rules.
     fn intended(&self) -> Option<Intended> {
-        // What an iperf 2 client sends by UDP when no rate is asked for: 2^20 bit/s.
-        const DEFAULT: f64 = 1_048_576.0;
         let command = self
+            .test
             .command
             .as_ref()
-            .filter(|_| self.view == View::Client)?;
+            .filter(|_| self.test.view == View::Client)?;
         let Some(typed) = command.value("-b", &["bandwidth"]) else {
-            return Some(match self.transport {
-                Transport::Udp => Intended {
-                    label: "1.05M (default)".to_owned(),
-                    bps: Some(Rounded::exact(DEFAULT)),
-                },
-                Transport::Tcp => Intended {
-                    label: "unpaced".to_owned(),
-                    bps: None,
-                },
-            });
+            return Some(Intended::by_default(self.test.transport));
         };
         let small = command::rate_argument(typed, 1000.0)?;
         let large = command::rate_argument(typed, 1024.0)?;
         let is_upper = typed.ends_with(|c: char| c.is_ascii_uppercase());
-        let bps = match (is_upper, self.version.as_deref()) {
+        let bps = match (is_upper, self.test.tool.version.as_deref()) {
             (false, _) => Rounded::exact(small),
             (true, Some(version)) if !version.starts_with("2.0") => Rounded::exact(large),
             // Which of both depends on a version that the log does not tell.
@@ -396,74 +429,39 @@ impl<'a> Draft<'a> {
         fingerprint: u64,
     ) -> LatencyTest {
         let mut trial = Trial::new(0, Transport::Tcp, Direction::Forward);
-        let nanos = |figure: Rounded| whole((figure.value * 1e9).round());
         trial.label = bytes.map(|bytes| format!("{bytes} B"));
-        trial.streams = u16::try_from(self.connections.len()).ok();
+        trial.streams = u16::try_from(self.test.connections.len()).ok();
         trial.payload_bytes = bytes.map(ByteCount::new);
-        trial.delay = Some(Delay {
-            of: DelayOf::RoundTrip,
-            min_ns: nanos(min),
-            mean_ns: Some(mean.value * 1e9),
-            p50_ns: None,
-            p90_ns: None,
-            p99_ns: None,
-            p999_ns: None,
-            max_ns: nanos(max),
-            stdev_ns: Some(stdev.value * 1e9),
+        let figures = DelayFigures {
+            min: Some(min),
+            mean: Some(mean),
+            max: Some(max),
+            stdev: Some(stdev),
             count: Some(count),
-            histogram: None,
-        });
-        for (key, figure) in [
-            ("min_ns", min),
-            ("mean_ns", mean),
-            ("max_ns", max),
-            ("stdev_ns", stdev),
-        ] {
-            trial
-                .rounding
-                .insert(key.to_owned(), figure.scaled(1e9).interval());
-        }
-        let host = |role: &str, address: Option<&String>| Host {
-            role: role.to_owned(),
-            name: address.cloned(),
-            facts: BTreeMap::new(),
+            ..DelayFigures::default()
         };
-        let link = self.connections.first();
+        figures.describe(DelayOf::RoundTrip, &mut trial);
+        let link = self.test.connections.first();
+        let client = link.map(|link| link.local.address.as_str());
+        let server = link.map(|link| link.remote.address.as_str());
         LatencyTest {
-            format: ID,
-            tool: self.tool(),
-            transport: Transport::Tcp,
-            hosts: vec![
-                host("client", link.map(|link| &link.local.address)),
-                host("server", link.map(|link| &link.remote.address)),
-            ],
-            origin: self.origin,
-            started: self.started,
-            command: self.command.map(|command| command.line),
+            hosts: delay::hosts(client, server),
+            tool: self.test.tool,
+            started: self.test.started,
+            command: self.test.command.map(|command| command.line),
             trials: vec![trial],
-            notes: self.notes,
+            notes: self.test.notes,
             fingerprint,
+            ..LatencyTest::new(self.test.origin, ID, "iperf2", Transport::Tcp)
         }
     }
 
     fn cut(&self, missing: &str) -> ImportError {
         ImportError::Cut {
-            file: self.origin.file.clone(),
-            line: self.origin.line,
+            file: self.test.origin.file.clone(),
+            line: self.test.origin.line,
             missing: missing.to_owned(),
         }
-    }
-}
-
-fn totals(row: &Row) -> Totals {
-    Totals {
-        seconds: row.end.minus(row.start),
-        bytes: Some(row.bytes),
-        bps: Some(row.bps),
-        datagrams: row.datagrams,
-        lost: row.lost,
-        jitter: row.jitter,
-        retransmitted: row.retransmitted,
     }
 }
 

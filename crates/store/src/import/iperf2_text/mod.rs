@@ -1,7 +1,7 @@
 //! iperf 2's text output, of clients and servers, from 2.0.5 to 2.2.
 //!
-//! Not: dual, trade-off, reverse and full-duplex tests, whose lines cannot be told apart by
-//! direction with certainty; they are refused. CSV output is another format.
+//! Tests in both directions at once (`-d`, `--full-duplex`) are one test with two directions; the way
+//! back of `-r`, which follows, is a test of its own. CSV output is another format.
 //!
 //! # References
 //! - `-b` counts in steps of 1000 with `k m g`; with `K M G` in steps of 1000 in 2.0.5, which
@@ -27,7 +27,7 @@ impl LogFormat for Iperf2Text {
     }
 
     fn summary(&self) -> &'static str {
-        "text output of an iperf 2 client or server, TCP or UDP, one direction"
+        "text output of an iperf 2 client or server, TCP or UDP"
     }
 
     fn recognise(&self, text: &str) -> usize {
@@ -98,13 +98,24 @@ impl<'a> Reader<'a> {
             self.version = version.split(' ').next().map(str::to_owned);
         } else if let Some(command) = Command::find(line, &["iperf", "iperf2"]) {
             self.close()?;
-            self.command = Some(command);
-        } else if line.contains("Client connecting to ") {
-            if matches!(self.listens, Some((_, false))) {
-                return Err(two_way(self.file, number));
-            }
             self.listens = None;
-            self.begin(number, View::Client, transport(line))?;
+            self.command = Some(command).filter(|command| !command.has('s', "server"));
+        } else if line.contains("Client connecting to ") {
+            let listens = self.listens.take();
+            // The server of `-d` calls back before it has counted anything.
+            if matches!(listens, Some((_, true)))
+                && self.open.as_ref().is_some_and(|draft| !draft.has_figures())
+            {
+                self.listens = listens;
+            } else {
+                self.begin(number, View::Client, transport(line))?;
+                if let (Some(draft), Some((_, false))) = (&mut self.open, listens) {
+                    draft.listens = true;
+                }
+            }
+        } else if line.contains("Server listening on ") && self.is_calling() {
+            // A client with `-d` or `-r` may say so after it has called.
+            self.open.iter_mut().for_each(|draft| draft.listens = true);
         } else if line.contains("Server listening on ") {
             self.close()?;
             self.payload_bytes = None;
@@ -121,6 +132,14 @@ impl<'a> Reader<'a> {
             return self.inside(number, line);
         };
         if rest.starts_with("local ")
+            && let Some(draft) = self.open.as_ref()
+            && draft.listens
+            && draft.has_figures()
+        {
+            let back = draft.way_back(number);
+            self.close()?;
+            self.open = Some(back);
+        } else if rest.starts_with("local ")
             && let Some((transport, came)) = &mut self.listens
         {
             let (transport, _) = (*transport, std::mem::replace(came, true));
@@ -135,7 +154,8 @@ impl<'a> Reader<'a> {
     fn inside(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
         match &mut self.open {
             Some(draft) => {
-                draft.payload_bytes = draft.payload_bytes.or(self.payload_bytes);
+                let payload = &mut draft.test.payload_bytes;
+                *payload = payload.or(self.payload_bytes);
                 draft.line(number, line)
             }
             None if line.contains(" connected with ") => {
@@ -145,6 +165,14 @@ impl<'a> Reader<'a> {
             None if matches!(kind(line), Kind::Data(_)) => Err(self.headless(number)),
             None => Ok(()),
         }
+    }
+
+    /// Whether a client's test is open that is connected and has no figures yet.
+    fn is_calling(&self) -> bool {
+        let draft = self.open.as_ref().filter(|draft| !draft.has_figures());
+        draft.is_some_and(|draft| {
+            draft.test.view == View::Client && !draft.test.connections.is_empty()
+        })
     }
 
     fn headless(&self, line: usize) -> ImportError {
@@ -203,14 +231,6 @@ impl<'a> Reader<'a> {
             }
             (error, _) => error,
         }
-    }
-}
-
-fn two_way(file: &str, line: usize) -> ImportError {
-    ImportError::Unsupported {
-        file: file.to_owned(),
-        line,
-        what: "a test in both or in reverse directions (-d, -r, --reverse, --full-duplex)",
     }
 }
 

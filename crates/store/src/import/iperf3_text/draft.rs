@@ -5,45 +5,38 @@ use crate::import::line::{
     DataLine, Kind, Loss, connection, figure, fingerprint, kind, out_of_order, word,
 };
 use crate::import::rounded::byte_unit;
-use crate::import::{
-    Command, Connection, Flow, ImportError, Intended, Origin, Rounded, Row, Totals, TrafficTest,
-    View, command,
-};
+use crate::import::{Command, Flow, ImportError, Origin, Row, Totals, TrafficTest, View, iperf3};
 use linerate_model::WallTime;
-use linerate_model::run::Tool;
 use linerate_model::spec::{Direction, Transport};
 
 /// A test that is being read.
 pub(super) struct Draft<'a> {
-    origin: Origin,
-    view: View,
-    command: Option<Command>,
-    version: Option<String>,
+    test: TrafficTest,
+    /// It is the far end's log inside the client's, which ends before its summary.
+    is_inner: bool,
     /// The server sends: what lines without a role tag are about.
     is_reverse: bool,
-    connections: Vec<Connection>,
-    transport: Transport,
     /// iperf3 3.1 and before: the rate's column is `Bandwidth`.
     is_old: bool,
     phase: Phase,
     intervals: Vec<Figures>,
     summary: Vec<Figures>,
     sent_datagrams: Option<u64>,
-    /// The start was omitted.
-    omits: bool,
+    /// CPU use in percent of one core: here, and at the other end.
+    cpu: [Option<f64>; 2],
+    /// How many lines of the start were omitted.
+    omitted: usize,
     out_of_order: Option<String>,
-    payload_bytes: Option<u64>,
-    congestion_control: Option<String>,
-    interrupted: Option<String>,
-    started: Option<WallTime>,
     lines: Vec<&'a str>,
 }
 
 /// Where in a test's log the reader is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Before the separator.
+    /// Before the summary.
     Intervals,
+    /// After a line of dashes, which a summary or another interval follows.
+    Ruled,
     /// After it.
     Summary,
     /// The client said that it is done.
@@ -78,43 +71,71 @@ impl<'a> Draft<'a> {
         version: Option<String>,
     ) -> Self {
         let asks = |short, long| command.as_ref().is_some_and(|c| c.has(short, long));
+        let transport = if asks('u', "udp") {
+            Transport::Udp
+        } else {
+            Transport::Tcp
+        };
+        let mut test = TrafficTest::new(origin, ID, "iperf3", view, transport);
+        let is_reverse = view == View::Client && asks('R', "reverse");
+        test.tool.version = version;
+        test.command = command;
+        test.prints_last_interval = true;
         Self {
-            origin,
-            view,
-            is_reverse: view == View::Client && asks('R', "reverse"),
-            transport: if asks('u', "udp") {
-                Transport::Udp
-            } else {
-                Transport::Tcp
-            },
-            command,
-            version,
+            test,
+            is_inner: false,
+            is_reverse,
             is_old: false,
-            connections: Vec::new(),
             phase: Phase::Intervals,
             intervals: Vec::new(),
             summary: Vec::new(),
             sent_datagrams: None,
-            omits: false,
+            cpu: [None; 2],
+            omitted: 0,
             out_of_order: None,
-            payload_bytes: None,
-            congestion_control: None,
-            interrupted: None,
-            started: None,
             lines: Vec::new(),
         }
     }
 
+    /// The time that a line of `-V` states.
+    pub(super) fn time(line: &str) -> Option<WallTime> {
+        let (_, time) = line.split_once("Time: ")?;
+        started(time)
+    }
+
+    /// Sets when the test began.
+    pub(super) fn begun(mut self, started: Option<WallTime>) -> Self {
+        self.test.started = started;
+        self
+    }
+
+    /// The server's log inside this client's.
+    pub(super) fn inner(&self, number: usize) -> Self {
+        let origin = Origin {
+            file: self.test.origin.file.clone(),
+            line: number,
+        };
+        let version = self.test.tool.version.clone();
+        let mut inner = Self::new(origin, View::Server, None, version);
+        inner.test.transport = self.test.transport;
+        inner.is_inner = true;
+        inner
+    }
+
     pub(super) fn origin(&self) -> &Origin {
-        &self.origin
+        &self.test.origin
+    }
+
+    pub(super) fn is_client(&self) -> bool {
+        self.test.view == View::Client
     }
 
     pub(super) fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
         self.lines.push(line);
-        let damaged = |wanted| ImportError::line(&self.origin.file, number, wanted, line);
+        let damaged = |wanted| ImportError::line(&self.test.origin.file, number, wanted, line);
         match kind(line) {
             Kind::Data(data) => {
-                let figures = figures(number, &data, self.transport).map_err(damaged)?;
+                let figures = figures(number, &data, self.test.transport).map_err(damaged)?;
                 self.take(figures);
             }
             Kind::Damaged(wanted) => return Err(damaged(wanted)),
@@ -125,42 +146,62 @@ impl<'a> Draft<'a> {
     }
 
     fn take(&mut self, figures: Option<Figures>) {
-        match figures {
-            None => self.omits = true,
-            Some(figures) if self.phase == Phase::Intervals => self.intervals.push(figures),
-            Some(figures) => self.summary.push(figures),
+        let Some(figures) = figures else {
+            self.omitted += 1;
+            return;
+        };
+        let is_interval =
+            matches!(self.phase, Phase::Intervals | Phase::Ruled) && figures.ending == Ending::None;
+        if is_interval {
+            self.phase = Phase::Intervals;
+            self.intervals.push(figures);
+        } else {
+            self.summary.push(figures);
         }
     }
 
     fn tagged(&mut self, number: usize, rest: &str) -> Result<(), ImportError> {
-        if let Some(connection) = connection(&self.origin.file, number, rest)? {
-            self.connections.push(connection);
+        if let Some(connection) = connection(&self.test.origin.file, number, rest)? {
+            self.test.connections.push(connection);
         }
         self.out_of_order = out_of_order(rest).or_else(|| self.out_of_order.take());
         let sent = rest.strip_prefix("Sent ");
         if let Some(sent) = sent.and_then(|rest| rest.strip_suffix(" datagrams")) {
-            self.sent_datagrams = sent.parse().ok();
+            let sent = sent.parse::<u64>().ok();
+            let all = sent.and_then(|sent| sent.checked_add(self.sent_datagrams.unwrap_or(0)));
+            self.sent_datagrams = all.or(self.sent_datagrams);
         }
         Ok(())
     }
 
     fn other(&mut self, line: &str) {
+        // Several streams have a line of dashes after each interval; the summary has its own heading.
         if line.contains("[ ID]") {
+            if self.phase == Phase::Ruled {
+                self.phase = Phase::Summary;
+            }
             self.heading(line);
-        } else if line.contains("- - - - -") {
-            self.phase = Phase::Summary;
+        } else if line.contains("- - - - -") && self.phase == Phase::Intervals {
+            self.phase = Phase::Ruled;
         } else if line.contains("Reverse mode, ") {
             self.is_reverse = true;
         } else if line.contains("iperf Done.") {
             self.phase = Phase::Done;
         } else if let Some((_, reason)) = line.split_once("iperf3: ") {
-            self.interrupted.get_or_insert_with(|| reason.to_owned());
+            self.test
+                .interrupted
+                .get_or_insert_with(|| reason.to_owned());
         } else if line.contains("the client has terminated") {
-            self.interrupted.get_or_insert_with(|| line.to_owned());
+            self.test.interrupted.get_or_insert_with(|| line.to_owned());
         } else if let Some((_, algorithm)) = line.split_once("snd_tcp_congestion ") {
-            self.congestion_control = Some(algorithm.trim().to_owned());
-        } else if let Some((_, time)) = line.split_once("Time: ") {
-            self.started = started(time);
+            self.test.congestion_control = Some(algorithm.trim().to_owned());
+        } else if let Some((_, used)) = line.split_once("CPU Utilization: ") {
+            self.cpu = cpu(used);
+        } else if let Some((_, segment)) = line.split_once("TCP MSS: ") {
+            let bytes = segment.split_whitespace().next();
+            self.test.smss_bytes = bytes.and_then(|bytes| bytes.parse().ok());
+        } else if let Some(time) = Self::time(line) {
+            self.test.started = Some(time);
         } else if let Some((_, test)) = line.split_once("Starting Test: ") {
             self.starting(test);
         }
@@ -168,11 +209,11 @@ impl<'a> Draft<'a> {
 
     fn heading(&mut self, line: &str) {
         if line.contains("Datagrams") {
-            self.transport = Transport::Udp;
+            self.test.transport = Transport::Udp;
         }
         self.is_old |= line.contains("Bandwidth");
         let sends = line.contains("Retr") || line.contains(" Total Datagrams");
-        if self.view == View::Server && self.phase == Phase::Intervals {
+        if self.test.view == View::Server && self.phase == Phase::Intervals {
             self.is_reverse = sends && !line.contains("Lost/Total");
         }
     }
@@ -182,72 +223,30 @@ impl<'a> Draft<'a> {
         let blocks = test
             .split(", ")
             .find_map(|part| part.strip_suffix(" byte blocks"));
-        self.payload_bytes = blocks.and_then(|bytes| bytes.parse().ok());
+        self.test.payload_bytes = blocks.and_then(|bytes| bytes.parse().ok());
         if test.contains("protocol: UDP") {
-            self.transport = Transport::Udp;
+            self.test.transport = Transport::Udp;
         }
     }
 
     pub(super) fn finish(self) -> Result<TrafficTest, ImportError> {
         let flows = self.flows()?;
-        let intended = self.intended();
-        let mut notes = Vec::from_iter(self.out_of_order);
-        if self.omits {
-            notes.push("the omitted start of the test is not counted".to_owned());
+        let mut test = self.test;
+        test.flows = flows;
+        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.notes.extend(self.out_of_order);
+        if self.omitted > 0 {
+            test.notes
+                .push("the omitted start of the test is not counted".to_owned());
         }
-        Ok(TrafficTest {
-            fingerprint: fingerprint(self.lines.iter().copied()),
-            origin: self.origin,
-            format: ID,
-            tool: Tool {
-                name: "iperf3".to_owned(),
-                version: self.version,
-            },
-            view: self.view,
-            transport: self.transport,
-            started: self.started,
-            payload_bytes: self
-                .payload_bytes
-                .or_else(|| payload(self.command.as_ref())),
-            command: self.command,
-            intended,
-            connections: self.connections,
-            flows,
-            prints_last_interval: true,
-            congestion_control: self.congestion_control,
-            interrupted: self.interrupted,
-            notes,
-        })
-    }
-
-    /// The intended load per stream by iperf3's rules.
-    fn intended(&self) -> Option<Intended> {
-        // What an iperf3 client sends by UDP when no rate is asked for: 2^20 bit/s.
-        const DEFAULT: f64 = 1_048_576.0;
-        let command = self
-            .command
-            .as_ref()
-            .filter(|_| self.view == View::Client)?;
-        let typed = command.value("-b", &["bitrate", "bandwidth"]);
-        let Some(typed) = typed else {
-            return Some(match self.transport {
-                Transport::Udp => Intended {
-                    label: "1.05M (default)".to_owned(),
-                    bps: Some(Rounded::exact(DEFAULT)),
-                },
-                Transport::Tcp => Intended {
-                    label: "unpaced".to_owned(),
-                    bps: None,
-                },
-            });
-        };
-        // The burst of `-b RATE/BURST` is no rate.
-        let rate = typed.split('/').next().unwrap_or(typed);
-        let bps = command::rate_argument(rate, 1000.0)?;
-        Some(Intended {
-            label: typed.to_owned(),
-            bps: (bps > 0.0).then(|| Rounded::exact(bps)),
-        })
+        if let Some(command) = test.command.as_ref().filter(|_| test.view == View::Client) {
+            test.intended = iperf3::intended(command, test.transport);
+        }
+        let asked = test.command.as_ref().and_then(iperf3::payload);
+        test.payload_bytes = test.payload_bytes.or(asked);
+        let [own, other] = self.cpu;
+        iperf3::add_cpu(&mut test, own, other);
+        Ok(test)
     }
 
     /// The direction of lines without a role tag.
@@ -272,7 +271,7 @@ impl<'a> Draft<'a> {
                 flows.push(self.flow(direction, &intervals, &summary)?);
             }
         }
-        if flows.is_empty() && self.interrupted.is_none() {
+        if flows.is_empty() && self.test.interrupted.is_none() {
             return Err(self.cut("it has no figures"));
         }
         Ok(flows)
@@ -284,10 +283,10 @@ impl<'a> Draft<'a> {
         intervals: &[&Figures],
         summary: &[&Figures],
     ) -> Result<Flow, ImportError> {
-        let sends = (self.view == View::Client) == (direction == Direction::Forward);
+        let sends = self.test.sends(direction);
         let rows = sum(intervals);
-        let (mut sent, mut received) = self.totals(sends, summary);
-        if self.view == View::Server {
+        let (mut sent, mut received) = self.totals(sends, summary, &rows);
+        if self.test.view == View::Server {
             // A server knows nothing of the other end, but prints a line of zeros for it.
             if sends {
                 received = None;
@@ -296,17 +295,18 @@ impl<'a> Draft<'a> {
             }
         }
         let own = if sends { &mut sent } else { &mut received };
-        if own.is_none() && self.interrupted.is_some() {
-            *own = over(&rows);
+        if own.is_none() && self.test.interrupted.is_some() {
+            *own = Totals::of_intervals(&rows);
         }
-        if own.is_none() {
+        let is_told = own.is_some() || self.is_inner;
+        if !is_told {
             return Err(self.cut("its summary is not there"));
         }
         let both = sent.is_some() && received.is_some();
-        if self.view == View::Client
+        if self.test.view == View::Client
             && !both
             && self.phase != Phase::Done
-            && self.interrupted.is_none()
+            && self.test.interrupted.is_none()
         {
             return Err(self.cut("its summary lacks the other end's line"));
         }
@@ -317,30 +317,39 @@ impl<'a> Draft<'a> {
         let mut tags: Vec<_> = tags.map(|figures| &figures.tag).collect();
         tags.sort();
         tags.dedup();
+        let has_sum = summary.iter().any(|figures| figures.is_sum);
+        if tags.len() > 1 && !has_sum && self.test.interrupted.is_none() && !self.is_inner {
+            return Err(self.cut("its summary lacks the sum of its streams"));
+        }
         let (sent_rows, received_rows) = if sends {
             (rows, Vec::new())
         } else {
             (Vec::new(), rows)
         };
         Ok(Flow {
-            direction,
             streams: u16::try_from(tags.len()).unwrap_or(u16::MAX),
             sent,
             received,
             sent_rows,
             received_rows,
+            ..Flow::new(direction)
         })
     }
 
     /// The sender's and the receiver's totals of one direction.
-    fn totals(&self, sends: bool, summary: &[&Figures]) -> (Option<Totals>, Option<Totals>) {
+    fn totals(
+        &self,
+        sends: bool,
+        summary: &[&Figures],
+        rows: &[Row],
+    ) -> (Option<Totals>, Option<Totals>) {
         let of = |ending| {
             let lines: Vec<_> = summary
                 .iter()
                 .copied()
                 .filter(|f| f.ending == ending)
                 .collect();
-            sum(&lines).first().map(totals)
+            sum(&lines).first().map(Totals::of_line)
         };
         let sent = of(Ending::Sender).map(|totals| Totals {
             // The sender's line has these columns, but a sender measures neither.
@@ -348,31 +357,43 @@ impl<'a> Draft<'a> {
             jitter: None,
             ..totals
         });
-        let single = of(Ending::None).filter(|_| self.transport == Transport::Udp && self.is_old);
+        let single =
+            of(Ending::None).filter(|_| self.test.transport == Transport::Udp && self.is_old);
         match (single, sends) {
-            (Some(single), true) => (
-                self.sent_datagrams.map(|sent| Totals {
+            // Up to 3.1 the one line has the sender's bytes and the receiver's losses, and a server
+            // does not say how many it sent.
+            (Some(single), true) => {
+                let own = single.datagrams.filter(|_| self.test.view == View::Server);
+                let sent = self.sent_datagrams.or(own).map(|sent| Totals {
                     datagrams: Some(sent),
                     lost: None,
                     jitter: None,
-                    ..single.clone()
-                }),
-                // Up to 3.1 the one line has the sender's bytes and the receiver's losses.
-                Some(Totals {
+                    ..single
+                });
+                let received = Totals {
                     bytes: None,
                     bps: None,
                     ..single
-                }),
-            ),
-            (Some(single), false) => (sent, Some(single)),
+                };
+                (sent, Some(received))
+            }
+            (Some(single), false) => {
+                let own = Totals::of_intervals(rows);
+                let received = Totals {
+                    bytes: own.and_then(|own| own.bytes),
+                    bps: own.and_then(|own| own.bytes?.per(single.seconds)),
+                    ..single
+                };
+                (sent, Some(received))
+            }
             (None, _) => (sent, of(Ending::Receiver)),
         }
     }
 
     fn cut(&self, missing: &str) -> ImportError {
         ImportError::Cut {
-            file: self.origin.file.clone(),
-            line: self.origin.line,
+            file: self.test.origin.file.clone(),
+            line: self.test.origin.line,
             missing: missing.to_owned(),
         }
     }
@@ -441,30 +462,12 @@ fn sum(figures: &[&Figures]) -> Vec<Row> {
     rows
 }
 
-fn totals(row: &Row) -> Totals {
-    Totals {
-        seconds: row.end.minus(row.start),
-        bytes: Some(row.bytes),
-        bps: Some(row.bps),
-        datagrams: row.datagrams,
-        lost: row.lost,
-        jitter: row.jitter,
-        retransmitted: row.retransmitted,
-    }
-}
-
-/// The totals of a test that was ended before its summary.
-fn over(rows: &[Row]) -> Option<Totals> {
-    let mut all = *rows.first()?;
-    let last = rows.last()?;
-    for row in &rows[1..] {
-        all.add(row);
-    }
-    let seconds = last.end.minus(all.start);
-    Some(Totals {
-        seconds,
-        bps: None,
-        ..totals(&all)
+/// `local/sender 5.6% (0.6%u/5.0%s), remote/receiver 12.3% (…)` of `-V`, in percent of one core.
+fn cpu(used: &str) -> [Option<f64>; 2] {
+    ["local/", "remote/"].map(|end| {
+        let (_, after) = used.split_once(end)?;
+        let percent = after.split_whitespace().nth(1)?.strip_suffix('%')?;
+        percent.parse().ok().filter(|percent| *percent >= 0.0)
     })
 }
 
@@ -476,10 +479,4 @@ fn started(time: &str) -> Option<WallTime> {
         .or_else(|| time.strip_suffix("UTC"))?;
     let at = jiff::Timestamp::strptime("%d %b %Y %H:%M:%S %z", format!("{time}+0000")).ok()?;
     WallTime::from_unix(at.as_second())
-}
-
-/// The payload that `-l` asks for; sizes count in steps of 1024.
-fn payload(command: Option<&Command>) -> Option<u64> {
-    let typed = command?.value("-l", &["length"])?;
-    crate::import::whole(command::rate_argument(typed, 1024.0)?)
 }

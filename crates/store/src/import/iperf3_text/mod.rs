@@ -10,6 +10,7 @@ mod draft;
 use super::line::{Kind, kind};
 use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View};
 use draft::Draft;
+use linerate_model::WallTime;
 
 /// iperf3's text output.
 #[derive(Debug)]
@@ -41,14 +42,7 @@ impl LogFormat for Iperf3Text {
     }
 
     fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader {
-            file: name,
-            last: text.lines().count(),
-            command: None,
-            version: None,
-            open: None,
-            tests: Vec::new(),
-        };
+        let mut reader = Reader::new(name, text);
         for (index, line) in text.lines().enumerate() {
             reader.line(index + 1, line.trim_end())?;
         }
@@ -63,6 +57,28 @@ impl LogFormat for Iperf3Text {
     }
 }
 
+impl Iperf3Text {
+    /// Reads the server's log that is inside the client's JSON document, which begins at `line`.
+    pub(super) fn parse_inner(
+        file: &str,
+        line: usize,
+        text: &str,
+    ) -> Result<Vec<ParsedTest>, ImportError> {
+        let mut reader = Reader::new(file, text);
+        let origin = Origin {
+            file: file.to_owned(),
+            line,
+        };
+        reader.outer = Some(Draft::new(origin, View::Client, None, None));
+        reader.open = reader.outer.as_ref().map(|outer| outer.inner(line));
+        for text in text.lines() {
+            reader.line(line, text.trim_end())?;
+        }
+        reader.end()?;
+        Ok(reader.tests)
+    }
+}
+
 /// Cuts a log into tests.
 struct Reader<'a> {
     file: &'a str,
@@ -70,11 +86,28 @@ struct Reader<'a> {
     last: usize,
     command: Option<(usize, Command)>,
     version: Option<String>,
+    /// With `-V` a client prints the time before its first line.
+    started: Option<WallTime>,
     open: Option<Draft<'a>>,
+    /// The client's test whose server's log is being read.
+    outer: Option<Draft<'a>>,
     tests: Vec<ParsedTest>,
 }
 
 impl<'a> Reader<'a> {
+    fn new(file: &'a str, text: &str) -> Self {
+        Self {
+            file,
+            last: text.lines().count(),
+            command: None,
+            version: None,
+            started: None,
+            open: None,
+            outer: None,
+            tests: Vec::new(),
+        }
+    }
+
     fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
         if let Some(command) = Command::find(line, &["iperf3"]) {
             self.close()?;
@@ -86,19 +119,33 @@ impl<'a> Reader<'a> {
             self.version = Some(format!("3.{}", &version[..end]));
         } else if line.contains("Connecting to host ") {
             self.begin(number, View::Client)?;
-        } else if line.contains("Accepted connection from ") {
+        } else if line.contains("Accepted connection from ") && self.outer.is_none() {
             self.begin(number, View::Server)?;
+        } else if line.contains("Server output:")
+            && let Some(draft) = self.open.as_ref().filter(|draft| draft.is_client())
+        {
+            self.outer = Some(draft.inner(number));
+            std::mem::swap(&mut self.open, &mut self.outer);
+            return Ok(());
+        } else if line.contains("iperf Done.") && self.outer.is_some() {
+            self.back()?;
         } else if line.contains("Server listening on ") {
-            return self.close();
+            // A server's log inside a client's begins with it.
+            return if self.outer.is_some() {
+                Ok(())
+            } else {
+                self.close()
+            };
         } else if self.open.is_none() && line.contains("iperf3: error - ") {
             self.begin(number, View::Client)?;
         }
-        match &mut self.open {
-            Some(draft) => draft
-                .line(number, line)
-                .map_err(|error| self.cut(number, error)),
-            None => self.orphan(number, line),
-        }
+        let Some(draft) = &mut self.open else {
+            self.started = Draft::time(line).or_else(|| self.started.take());
+            return self.orphan(number, line);
+        };
+        draft
+            .line(number, line)
+            .map_err(|error| self.cut(number, error))
     }
 
     fn begin(&mut self, number: usize, view: View) -> Result<(), ImportError> {
@@ -116,11 +163,27 @@ impl<'a> Reader<'a> {
             }),
         };
         let command = command.map(|(_, command)| command);
-        self.open = Some(Draft::new(origin, view, command, self.version.clone()));
+        let started = self.started.take();
+        let draft = Draft::new(origin, view, command, self.version.clone());
+        self.open = Some(draft.begun(started));
+        Ok(())
+    }
+
+    /// Ends the server's log inside the client's.
+    fn back(&mut self) -> Result<(), ImportError> {
+        if let Some(outer) = self.outer.take() {
+            self.end()?;
+            self.open = Some(outer);
+        }
         Ok(())
     }
 
     fn close(&mut self) -> Result<(), ImportError> {
+        self.back()?;
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), ImportError> {
         if let Some(draft) = self.open.take() {
             let test = draft.finish()?;
             self.tests.push(ParsedTest::Traffic(Box::new(test)));

@@ -1,0 +1,101 @@
+//! Delays as a log prints them, as the delay of a trial.
+
+use super::{LatencyTest, Origin, Rounded, whole};
+use linerate_model::run::{Delay, DelayOf, Host, Tool, Trial};
+use linerate_model::sample::Facts;
+use linerate_model::spec::Transport;
+
+/// Printed figures of a delay, each in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct DelayFigures {
+    /// Smallest.
+    pub(super) min: Option<Rounded>,
+    /// Mean.
+    pub(super) mean: Option<Rounded>,
+    /// Median.
+    pub(super) p50: Option<Rounded>,
+    /// 90 % quantile.
+    pub(super) p90: Option<Rounded>,
+    /// 99 % quantile.
+    pub(super) p99: Option<Rounded>,
+    /// 99.9 % quantile.
+    pub(super) p999: Option<Rounded>,
+    /// Largest.
+    pub(super) max: Option<Rounded>,
+    /// Standard deviation.
+    pub(super) stdev: Option<Rounded>,
+    /// Number of values.
+    pub(super) count: Option<u64>,
+}
+
+impl DelayFigures {
+    /// Gives `trial` this delay, with the rounding of each figure.
+    pub(super) fn describe(&self, of: DelayOf, trial: &mut Trial) {
+        let nanos = |figure: Option<Rounded>| whole((figure?.value * 1e9).round());
+        let mean = |figure: Option<Rounded>| figure.map(|figure| figure.value * 1e9);
+        trial.delay = Some(Delay {
+            of,
+            min_ns: nanos(self.min),
+            mean_ns: mean(self.mean),
+            p50_ns: nanos(self.p50),
+            p90_ns: nanos(self.p90),
+            p99_ns: nanos(self.p99),
+            p999_ns: nanos(self.p999),
+            max_ns: nanos(self.max),
+            stdev_ns: mean(self.stdev),
+            count: self.count,
+            histogram: None,
+        });
+        for (key, figure) in [
+            ("min_ns", self.min),
+            ("mean_ns", self.mean),
+            ("p50_ns", self.p50),
+            ("p90_ns", self.p90),
+            ("p99_ns", self.p99),
+            ("p999_ns", self.p999),
+            ("max_ns", self.max),
+            ("stdev_ns", self.stdev),
+        ] {
+            if let Some(figure) = figure.filter(|figure| figure.low < figure.high) {
+                let interval = figure.scaled(1e9).interval();
+                trial.rounding.insert(key.to_owned(), interval);
+            }
+        }
+    }
+}
+
+impl LatencyTest {
+    /// A test of which only the place, the tool and the transport are known.
+    pub(super) fn new(
+        origin: Origin,
+        format: &'static str,
+        tool: &str,
+        transport: Transport,
+    ) -> Self {
+        Self {
+            origin,
+            format,
+            tool: Tool {
+                name: tool.to_owned(),
+                version: None,
+            },
+            transport,
+            started: None,
+            command: None,
+            hosts: hosts(None, None),
+            trials: Vec::new(),
+            notes: Vec::new(),
+            fingerprint: 0,
+        }
+    }
+}
+
+/// The two ends by their addresses.
+pub(super) fn hosts(client: Option<&str>, server: Option<&str>) -> Vec<Host> {
+    let host = |role: &str, address: Option<&str>| Host {
+        role: role.to_owned(),
+        name: address.map(str::to_owned),
+        facts: Facts::new(),
+    };
+    vec![host("client", client), host("server", server)]
+}

@@ -1,0 +1,519 @@
+//! iperf 2's CSV output (`-y C`): the classic lines, and those with a heading of 2.1 and after (`-e`).
+//!
+//! # References
+//! - Classic: time, local address and port, remote address and port, id, `start-end`, bytes, bit/s, and
+//!   for what a UDP receiver counts jitter in ms, lost, total, percent and out of order
+//! - Lines with id −1 are sums over streams; the streams are added instead
+//! - Up to 2.0 a server's lines begin with its own address, from 2.1 on with the client's
+
+use super::line::{fingerprint, late};
+use super::{
+    Command, Connection, Endpoint, Flow, ImportError, LogFormat, Origin, ParsedTest, Rounded, Row,
+    Totals, TrafficTest, View,
+};
+use linerate_model::spec::{Direction, Transport};
+
+/// iperf 2's CSV output.
+#[derive(Debug)]
+pub(super) struct Iperf2Csv;
+
+const ID: &str = "iperf2-csv";
+
+/// The columns of a classic line; the last five only where a UDP receiver counted.
+const CLASSIC: &[&str] = &[
+    "time",
+    "srcaddress",
+    "srcport",
+    "dstaddr",
+    "dstport",
+    "transferid",
+    "interval",
+    "bytes",
+    "speed",
+    "jitter",
+    "errors",
+    "datagrams",
+    "errpercent",
+    "outoforder",
+];
+/// How many columns a classic line has without those of a UDP receiver.
+const SHORT: usize = 9;
+
+impl LogFormat for Iperf2Csv {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn summary(&self) -> &'static str {
+        "CSV output of an iperf 2 client or server (-y C), classic or with -e"
+    }
+
+    fn recognise(&self, text: &str) -> usize {
+        text.lines()
+            .filter(|line| is_heading(line) || is_line(line))
+            .count()
+    }
+
+    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
+        let mut reader = Reader {
+            file: name,
+            last: text.lines().count(),
+            ends: text.ends_with('\n'),
+            command: None,
+            headings: Vec::new(),
+            tests: Vec::new(),
+        };
+        for (index, line) in text.lines().enumerate() {
+            reader.line(index + 1, line.trim())?;
+        }
+        if reader.tests.is_empty() {
+            return Err(ImportError::NoTest {
+                file: name.to_owned(),
+                format: ID,
+            });
+        }
+        let tests = reader.tests.into_iter().map(|draft| draft.finish(name));
+        tests
+            .map(|test| test.map(|test| ParsedTest::Traffic(Box::new(test))))
+            .collect()
+    }
+}
+
+fn is_heading(line: &str) -> bool {
+    line.starts_with("time,src")
+}
+
+/// Whether a line begins with a time such as `20261121060000`, with or without parts of a second and a
+/// zone, and has enough columns.
+fn is_line(line: &str) -> bool {
+    let mut words = line.split(',');
+    let time = words.next().unwrap_or_default();
+    let digits = time.bytes().take_while(u8::is_ascii_digit).count();
+    digits == 14 && words.count() + 1 >= SHORT
+}
+
+/// A line by the names of its columns.
+struct Line<'a> {
+    number: usize,
+    names: Vec<&'a str>,
+    words: Vec<&'a str>,
+}
+
+impl<'a> Line<'a> {
+    fn word(&self, name: &str) -> Option<&'a str> {
+        let at = self.names.iter().position(|known| *known == name)?;
+        self.words.get(at).copied()
+    }
+
+    fn figure(&self, name: &str) -> Option<Rounded> {
+        Rounded::parse(self.word(name)?)
+    }
+
+    fn count(&self, name: &str) -> Option<u64> {
+        self.word(name)?.parse().ok()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.word(name).is_some()
+    }
+
+    fn endpoint(&self, address: &str, port: &str) -> Option<Endpoint> {
+        let address = self.word(address)?;
+        Some(Endpoint {
+            address: address.split('%').next().unwrap_or(address).to_owned(),
+            port: self.word(port)?.parse().ok()?,
+        })
+    }
+
+    fn connection(&self) -> Option<Connection> {
+        Some(Connection {
+            local: self.endpoint("srcaddress", "srcport")?,
+            remote: self.endpoint("dstaddr", "dstport")?,
+        })
+    }
+
+    /// Which end counted the figures of this line, where the columns tell.
+    fn counted_by(&self) -> Option<Counter> {
+        if self.has("writecnt") {
+            Some(Counter::Sender)
+        } else if self.has("readcnt") || self.has("jitter") {
+            Some(Counter::Receiver)
+        } else {
+            None
+        }
+    }
+
+    fn row(&self) -> Option<Row> {
+        let (start, end) = match self.word("interval") {
+            Some(interval) => interval.split_once('-')?,
+            None => (self.word("istart")?, self.word("iend")?),
+        };
+        let is_receiver = self.counted_by() == Some(Counter::Receiver);
+        // Plain numbers: bytes are exact, bit/s are rounded to a whole number.
+        let bytes = self.count("bytes")?;
+        Some(Row {
+            line: self.number,
+            start: Rounded::parse(start.trim())?,
+            end: Rounded::parse(end.trim())?,
+            bytes: Rounded::exact(super::exact(bytes)),
+            bps: self.figure("speed")?,
+            datagrams: self.count("datagrams"),
+            lost: self.count("errors").filter(|_| is_receiver),
+            jitter: self
+                .figure("jitter")
+                .filter(|_| is_receiver)
+                .map(|millis| millis.scaled(1e-3)),
+            retransmitted: self.count("tcpretry"),
+            cwnd: None,
+            srtt: self
+                .figure("tcprtt")
+                .filter(|micros| micros.value > 0.0)
+                .map(|micros| micros.scaled(1e-6)),
+        })
+    }
+}
+
+/// Who counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counter {
+    Receiver,
+    Sender,
+}
+
+/// Gathers lines to tests.
+struct Reader<'a> {
+    file: &'a str,
+    /// Number of the last line: damage there is a cut.
+    last: usize,
+    /// That line has its end.
+    ends: bool,
+    command: Option<Command>,
+    headings: Vec<Vec<&'a str>>,
+    tests: Vec<Draft<'a>>,
+}
+
+/// A test that is being read.
+struct Draft<'a> {
+    line: usize,
+    time: &'a str,
+    command: Option<Command>,
+    streams: Vec<Stream>,
+    is_udp: bool,
+    lines: Vec<&'a str>,
+}
+
+/// The lines of one stream.
+struct Stream {
+    connection: Connection,
+    /// Of the end that the log is of.
+    rows: Vec<Row>,
+    counted_by: Option<Counter>,
+    /// What the server reported to a UDP client.
+    report: Option<Row>,
+    late: u64,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, number: usize, text: &'a str) -> Result<(), ImportError> {
+        if let Some(command) = Command::find(text, &["iperf", "iperf2"]) {
+            self.command = Some(command);
+        } else if is_heading(text) {
+            self.headings.push(text.split(',').map(str::trim).collect());
+        } else if is_line(text) {
+            let taken = self.take(number, text);
+            if taken.is_none() {
+                return Err(self.damaged(number, text));
+            }
+        } else if number == self.last && text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(self.damaged(number, text));
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, number: usize, text: &str) -> ImportError {
+        if number == self.last {
+            return ImportError::Cut {
+                file: self.file.to_owned(),
+                line: self.tests.last().map_or(number, |test| test.line),
+                missing: format!("line {number}, the last one, is not whole"),
+            };
+        }
+        let wanted = "a line of iperf 2's CSV with all its columns";
+        ImportError::line(self.file, number, wanted, text)
+    }
+
+    fn take(&mut self, number: usize, text: &'a str) -> Option<()> {
+        let words: Vec<_> = text.split(',').map(str::trim).collect();
+        let headings = self.headings.iter().rev();
+        let mut fitting = headings.filter(|names| names.len() == words.len());
+        let names = match fitting.next() {
+            Some(names) => names.clone(),
+            None if words.len() == SHORT || words.len() == CLASSIC.len() => {
+                CLASSIC[..words.len()].to_vec()
+            }
+            None => return None,
+        };
+        let line = Line {
+            number,
+            names,
+            words,
+        };
+        if line.word("transferid") == Some("-1") {
+            return Some(());
+        }
+        let row = line.row()?;
+        // A line that ends in the middle of its rate has all columns.
+        let is_open = number == self.last && !self.ends;
+        if is_open && !super::check::row_agrees(&row) {
+            return None;
+        }
+        let connection = line.connection()?;
+        let draft = self.place(number, line.word("time")?, &connection, &row);
+        draft.lines.push(text);
+        draft.is_udp |= line.has("datagrams");
+        draft.add(&line, row, connection);
+        Some(())
+    }
+
+    /// The test that a line belongs to: the last one if it has the stream, or a stream beside it.
+    fn place(
+        &mut self,
+        number: usize,
+        time: &'a str,
+        connection: &Connection,
+        row: &Row,
+    ) -> &mut Draft<'a> {
+        let fits = self.tests.last().is_some_and(|test| {
+            test.has(connection) || test.time == time && test.is_beside(connection, row)
+        });
+        if !fits {
+            let command = self.command.take();
+            self.tests.push(Draft {
+                line: number,
+                time,
+                is_udp: command.as_ref().is_some_and(|c| c.has('u', "udp")),
+                command,
+                streams: Vec::new(),
+                lines: Vec::new(),
+            });
+        }
+        let at = self.tests.len() - 1;
+        self.tests[at].time = time;
+        &mut self.tests[at]
+    }
+}
+
+/// The lines of a test with its streams added.
+#[derive(Default)]
+struct Sums {
+    /// Over the whole test.
+    total: Option<Row>,
+    /// Of the other end, over the whole test.
+    report: Option<Row>,
+    /// Intervals.
+    rows: Vec<Row>,
+}
+
+/// Whether two streams are one, seen from either end.
+fn is_same(a: &Connection, b: &Connection) -> bool {
+    a == b || a.local == b.remote && a.remote == b.local
+}
+
+impl Draft<'_> {
+    fn has(&self, connection: &Connection) -> bool {
+        let mut streams = self.streams.iter();
+        streams.any(|stream| is_same(&stream.connection, connection))
+    }
+
+    /// Whether a new stream ran between the same hosts in the same time.
+    fn is_beside(&self, new: &Connection, row: &Row) -> bool {
+        self.streams.iter().any(|stream| {
+            let known = &stream.connection;
+            let same = known.local.address == new.local.address
+                && known.remote.address == new.remote.address;
+            let last = stream.rows.last();
+            same && last.is_some_and(|last| (last.end.value - row.end.value).abs() < 0.5)
+        })
+    }
+
+    fn add(&mut self, line: &Line<'_>, mut row: Row, connection: Connection) {
+        // From 2.1 on a UDP sender's lines have a receiver's columns, of zeros, and no total at the end.
+        let is_sender = line.word("datagrams") == Some("-1");
+        let counted_by = if is_sender {
+            Some(Counter::Sender)
+        } else {
+            line.counted_by()
+        };
+        if is_sender {
+            (row.lost, row.jitter) = (None, None);
+        }
+        let late = line.count("outoforder").unwrap_or(0);
+        let known = self
+            .streams
+            .iter_mut()
+            .find(|stream| is_same(&stream.connection, &connection));
+        match known {
+            Some(stream) if is_sender => {
+                let forget = |row: &mut Row| (row.lost, row.jitter) = (None, None);
+                stream.rows.push(row);
+                stream.rows.iter_mut().for_each(forget);
+                stream.counted_by = counted_by;
+            }
+            // A sender's log ends with what its receiver reported.
+            Some(stream) if stream.counted_by != counted_by => {
+                stream.report = Some(row);
+                stream.late = late;
+            }
+            Some(stream) => {
+                stream.rows.push(row);
+                stream.late = stream.late.max(late);
+            }
+            None => self.streams.push(Stream {
+                connection,
+                rows: vec![row],
+                counted_by,
+                report: None,
+                late,
+            }),
+        }
+    }
+
+    fn finish(self, file: &str) -> Result<TrafficTest, ImportError> {
+        let origin = Origin {
+            file: file.to_owned(),
+            line: self.line,
+        };
+        let transport = if self.is_udp {
+            Transport::Udp
+        } else {
+            Transport::Tcp
+        };
+        let counter = self.counter();
+        let view = match counter {
+            Counter::Receiver => View::Server,
+            Counter::Sender => View::Client,
+        };
+        let mut test = TrafficTest::new(origin, ID, "iperf2", view, transport);
+        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.connections = self
+            .streams
+            .iter()
+            .map(|stream| stream.seen_by(view))
+            .collect();
+        let mut flow = Flow {
+            streams: u16::try_from(self.streams.len()).unwrap_or(u16::MAX),
+            ..Flow::new(Direction::Forward)
+        };
+        let Sums {
+            total,
+            report,
+            mut rows,
+        } = self.sums(file)?;
+        rows.sort_by(|a, b| a.start.value.total_cmp(&b.start.value));
+        let own = total.as_ref().map(Totals::of_line);
+        match counter {
+            Counter::Receiver => (flow.received, flow.received_rows) = (own, rows),
+            Counter::Sender => {
+                (flow.sent, flow.sent_rows) = (own, rows);
+                flow.received = report.as_ref().map(Totals::of_line);
+            }
+        }
+        let late_ones = self.streams.iter().map(|stream| stream.late).max();
+        test.notes
+            .extend(late_ones.filter(|count| *count > 0).map(late));
+        if self
+            .streams
+            .iter()
+            .all(|stream| stream.counted_by.is_none())
+        {
+            test.notes.push(format!(
+                "this CSV does not name the end that counted: by its ports it is taken for the {}",
+                match counter {
+                    Counter::Receiver => "server",
+                    Counter::Sender => "client",
+                }
+            ));
+        }
+        test.command = self.command;
+        test.flows = vec![flow];
+        Ok(test)
+    }
+
+    /// All streams together.
+    fn sums(&self, file: &str) -> Result<Sums, ImportError> {
+        let mut sums = Sums::default();
+        for stream in &self.streams {
+            let (last, before) = stream.total().ok_or_else(|| ImportError::Cut {
+                file: file.to_owned(),
+                line: self.line,
+                missing: "its last line, over the whole test, is not there".to_owned(),
+            })?;
+            join(&mut sums.total, last);
+            for row in before {
+                let same = sums
+                    .rows
+                    .iter_mut()
+                    .find(|other| other.start == row.start && other.end == row.end);
+                match same {
+                    Some(other) => other.add(row),
+                    None => sums.rows.push(*row),
+                }
+            }
+            if let Some(row) = &stream.report {
+                join(&mut sums.report, row);
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Which end the log is of: what the columns say, else the one whose port is not the server's.
+    fn counter(&self) -> Counter {
+        let told = self.streams.iter().find_map(|stream| {
+            let is_sender = stream.report.is_some();
+            stream
+                .counted_by
+                .filter(|_| !is_sender)
+                .or_else(|| is_sender.then_some(Counter::Sender))
+        });
+        told.unwrap_or_else(|| {
+            let listens =
+                |stream: &Stream| stream.connection.local.port < stream.connection.remote.port;
+            if self.streams.iter().any(listens) {
+                Counter::Receiver
+            } else {
+                Counter::Sender
+            }
+        })
+    }
+}
+
+impl Stream {
+    /// The last line, over the whole time, and those before it.
+    fn total(&self) -> Option<(&Row, &[Row])> {
+        let (last, before) = self.rows.split_last()?;
+        let starts = last.start.low == 0.0;
+        // With intervals, the first of which begins at zero too, the last is over all of them.
+        let is_whole = before.last().is_none_or(|row| row.end.low <= last.end.high);
+        (starts && is_whole).then_some((last, before))
+    }
+
+    /// The stream as `view` names its ends: the server's port is the lower one.
+    fn seen_by(&self, view: View) -> Connection {
+        let Connection { local, remote } = self.connection.clone();
+        let is_server = local.port < remote.port;
+        if is_server == (view == View::Server) {
+            return Connection { local, remote };
+        }
+        Connection {
+            local: remote,
+            remote: local,
+        }
+    }
+}
+
+fn join(sum: &mut Option<Row>, row: &Row) {
+    match sum {
+        Some(sum) => sum.add(row),
+        None => *sum = Some(*row),
+    }
+}

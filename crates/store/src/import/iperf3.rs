@@ -1,0 +1,46 @@
+//! What iperf3's text and its JSON have in common.
+
+use super::{Command, Intended, Rounded, TrafficTest, View, command, whole};
+use linerate_model::spec::Transport;
+
+/// The intended load per stream that a command line asks for, by iperf3's rules.
+pub(super) fn intended(command: &Command, transport: Transport) -> Option<Intended> {
+    let Some(typed) = command.value("-b", &["bitrate", "bandwidth"]) else {
+        return Some(Intended::by_default(transport));
+    };
+    // The burst of `-b RATE/BURST` is no rate.
+    let rate = typed.split('/').next().unwrap_or(typed);
+    let bps = command::rate_argument(rate, 1000.0)?;
+    Some(Intended {
+        label: typed.to_owned(),
+        bps: (bps > 0.0).then(|| Rounded::exact(bps)),
+    })
+}
+
+/// The payload that `-l` asks for; sizes count in steps of 1024.
+pub(super) fn payload(command: &Command) -> Option<u64> {
+    let typed = command.value("-l", &["length"])?;
+    whole(command::rate_argument(typed, 1024.0)?)
+}
+
+/// Adds the CPU time of both ends' iperf3, in percent of one core. It is that of the traffic's thread
+/// as long as iperf3 had only one: before 3.16.
+pub(super) fn add_cpu(test: &mut TrafficTest, own: Option<f64>, other: Option<f64>) {
+    // A server does not have the client's figure yet when it prints.
+    let other = other.filter(|_| test.view == View::Client && test.interrupted.is_none());
+    if minor(test).is_some_and(|minor| minor < 16) {
+        test.thread_load = [own, other].map(|percent| percent.map(|percent| percent / 100.0));
+    } else if let (Some(own), Some(other)) = (own, other) {
+        test.notes.push(format!(
+            "all threads of iperf3 together took {own:.0} % of a core at the client and {other:.0} % \
+             at the server"
+        ));
+    }
+}
+
+/// `16` of version `3.16`.
+fn minor(test: &TrafficTest) -> Option<u32> {
+    let minor = test.tool.version.as_deref()?.strip_prefix("3.")?;
+    let end = minor.find(|c: char| !c.is_ascii_digit());
+    minor[..end.unwrap_or(minor.len())].parse().ok()
+}

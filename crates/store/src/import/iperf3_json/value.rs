@@ -1,0 +1,416 @@
+//! JSON as iperf3 writes it: also with keys that come twice, with `nan` and `inf`, and with other
+//! text before, between and after the documents.
+//!
+//! Bounded in depth and in number of values; keeps where each object begins.
+
+use crate::import::Rounded;
+
+/// Deepest nesting that is read; iperf3 needs 6, with a server's document inside 8.
+const MAX_DEPTH: usize = 32;
+/// Most values in a file: a day with ten streams and an interval of a second has 10 million bytes and
+/// a tenth as many values.
+const MAX_VALUES: usize = 4_000_000;
+
+/// A JSON value that borrows its text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value<'a> {
+    /// `[…]`
+    Array(Vec<Self>),
+    /// `true` or `false`.
+    Bool(bool),
+    /// `null`, and what is no number: `nan`, `inf`.
+    Null,
+    /// As written.
+    Number(&'a str),
+    /// `{…}`
+    Object(Object<'a>),
+    /// As written, with its escapes.
+    Text(&'a str),
+}
+
+/// A JSON object with all its members, also those of equal names.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Object<'a> {
+    /// Line of its brace, from 1.
+    pub(super) line: usize,
+    members: Vec<(&'a str, Value<'a>)>,
+}
+
+/// Why a document could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The text ends inside it.
+    Cut,
+    /// It has something else than expected.
+    Damaged {
+        /// Line, from 1.
+        line: usize,
+        /// What was expected.
+        wanted: &'static str,
+    },
+}
+
+impl<'a> Object<'a> {
+    /// The first member of this name.
+    pub(super) fn get(&self, key: &str) -> Option<&Value<'a>> {
+        self.all(key).next()
+    }
+
+    /// Every member of this name.
+    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &Value<'a>> {
+        let members = self.members.iter();
+        members
+            .filter(move |(name, _)| *name == key)
+            .map(|(_, value)| value)
+    }
+
+    /// The first member of this name, taken out.
+    pub(super) fn take(&mut self, key: &str) -> Option<Value<'a>> {
+        let at = self.members.iter().position(|(name, _)| *name == key)?;
+        Some(self.members.remove(at).1)
+    }
+
+    pub(super) fn object(&self, key: &str) -> Option<&Self> {
+        match self.get(key)? {
+            Value::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The objects of a list; none if there is no such list.
+    pub(super) fn objects(&self, key: &str) -> impl Iterator<Item = &Self> {
+        let items = match self.get(key) {
+            Some(Value::Array(items)) => items.as_slice(),
+            _ => &[],
+        };
+        items.iter().filter_map(|item| match item {
+            Value::Object(object) => Some(object),
+            _ => None,
+        })
+    }
+
+    /// A figure that is not negative.
+    pub(super) fn figure(&self, key: &str) -> Option<Rounded> {
+        match self.get(key)? {
+            Value::Number(text) => figure(text),
+            _ => None,
+        }
+    }
+
+    /// A whole number that is not negative.
+    pub(super) fn count(&self, key: &str) -> Option<u64> {
+        match self.get(key)? {
+            Value::Number(text) => match text.parse() {
+                Ok(count) => Some(count),
+                Err(_) => crate::import::whole(text.parse().ok()?),
+            },
+            _ => None,
+        }
+    }
+
+    /// A truth value, also one written as 0 or 1.
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        match self.get(key)? {
+            Value::Bool(flag) => Some(*flag),
+            Value::Number(text) => Some(*text != "0"),
+            _ => None,
+        }
+    }
+
+    /// A string without its escapes.
+    pub(super) fn string(&self, key: &str) -> Option<String> {
+        match self.get(key)? {
+            Value::Text(text) => Some(unescaped(text)),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a number as the old library of iperf3 up to 3.1 and the later ones wrote it: six decimals
+/// were rounded, any other number of them says it all.
+fn figure(text: &str) -> Option<Rounded> {
+    let value: f64 = text.parse().ok()?;
+    if !(0.0..1e18).contains(&value) {
+        return None;
+    }
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let places = mantissa
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
+    let half = match exponent.parse::<i32>() {
+        Ok(exponent) if places == 6 => 0.5 * 10f64.powi(exponent.clamp(-30, 30) - 6),
+        _ => 0.0,
+    };
+    Some(Rounded {
+        value,
+        low: (value - half).max(0.0),
+        high: value + half,
+    })
+}
+
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            plain.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('n') => plain.push('\n'),
+            Some('t') => plain.push('\t'),
+            Some('r' | 'b' | 'f') | None => {}
+            Some('u') => {
+                let digits: String = chars.by_ref().take(4).collect();
+                let code = u32::from_str_radix(&digits, 16).ok();
+                plain.push(code.and_then(char::from_u32).unwrap_or('\u{fffd}'));
+            }
+            Some(other) => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// Reads one document after the other.
+pub(super) struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    line: usize,
+    values: usize,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            line: 1,
+            values: 0,
+        }
+    }
+
+    /// Line that is read next, from 1.
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Takes the next line, or what is left of it, if it does not begin with a brace.
+    pub(super) fn other_line(&mut self) -> Option<&'a str> {
+        self.blank();
+        let rest = &self.text[self.at..];
+        if rest.is_empty() || rest.starts_with('{') {
+            return None;
+        }
+        let end = rest.find('\n').unwrap_or(rest.len());
+        self.at += end;
+        Some(rest[..end].trim_end())
+    }
+
+    /// Reads the document that begins here; `None` at the end of the text.
+    pub(super) fn document(&mut self) -> Option<Result<Object<'a>, Fault>> {
+        self.blank();
+        self.peek()?;
+        Some(self.object(0))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blank(&mut self) {
+        while let Some(byte) = self.peek().filter(u8::is_ascii_whitespace) {
+            self.line += usize::from(byte == b'\n');
+            self.at += 1;
+        }
+    }
+
+    fn damaged(&self, wanted: &'static str) -> Fault {
+        Fault::Damaged {
+            line: self.line,
+            wanted,
+        }
+    }
+
+    /// Takes one byte after blanks.
+    fn expect(&mut self, wanted: &[u8], what: &'static str) -> Result<u8, Fault> {
+        self.blank();
+        let byte = self.peek().ok_or(Fault::Cut)?;
+        if !wanted.contains(&byte) {
+            return Err(self.damaged(what));
+        }
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Object<'a>, Fault> {
+        self.expect(b"{", "an object")?;
+        let mut object = Object {
+            line: self.line,
+            members: Vec::new(),
+        };
+        loop {
+            let first = object.members.is_empty();
+            match self.expect(b"\"}", "a quoted key or a brace")? {
+                b'}' if first => return Ok(object),
+                b'}' => return Err(self.damaged("a quoted key")),
+                _ => {}
+            }
+            let key = self.quoted()?;
+            self.expect(b":", "a colon")?;
+            let value = self.value(depth + 1)?;
+            object.members.push((key, value));
+            if self.expect(b",}", "a comma or a brace")? == b'}' {
+                return Ok(object);
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Vec<Value<'a>>, Fault> {
+        self.expect(b"[", "a list")?;
+        let mut items = Vec::new();
+        self.blank();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(items);
+        }
+        loop {
+            items.push(self.value(depth + 1)?);
+            if self.expect(b",]", "a comma or a bracket")? == b']' {
+                return Ok(items);
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value<'a>, Fault> {
+        self.values += 1;
+        if depth > MAX_DEPTH || self.values > MAX_VALUES {
+            return Err(self.damaged("JSON as iperf3 writes it, neither as deep nor as long"));
+        }
+        self.blank();
+        match self.peek().ok_or(Fault::Cut)? {
+            b'{' => self.object(depth).map(Value::Object),
+            b'[' => self.array(depth).map(Value::Array),
+            b'"' => {
+                self.at += 1;
+                self.quoted().map(Value::Text)
+            }
+            _ => self.word(),
+        }
+    }
+
+    /// The rest of a quoted text whose first quote is taken.
+    fn quoted(&mut self) -> Result<&'a str, Fault> {
+        let begin = self.at;
+        let mut is_escaped = false;
+        for (offset, byte) in self.text.as_bytes()[begin..].iter().enumerate() {
+            match byte {
+                b'"' if !is_escaped => {
+                    self.at = begin + offset + 1;
+                    return Ok(&self.text[begin..begin + offset]);
+                }
+                b'\n' => return Err(self.damaged("the quote that ends a text")),
+                _ => is_escaped = *byte == b'\\' && !is_escaped,
+            }
+        }
+        Err(Fault::Cut)
+    }
+
+    /// A number or one of the words.
+    fn word(&mut self) -> Result<Value<'a>, Fault> {
+        let rest = &self.text[self.at..];
+        let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let end = rest.find(|c| !inside(c)).ok_or(Fault::Cut)?;
+        let word = &rest[..end];
+        let value = match word {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "null" | "nan" | "-nan" | "NaN" | "inf" | "-inf" => Value::Null,
+            _ if word.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+                && word.parse::<f64>().is_ok() =>
+            {
+                Value::Number(word)
+            }
+            _ => return Err(self.damaged("a value")),
+        };
+        self.at += end;
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(text: &str) -> Result<Object<'_>, Fault> {
+        Parser::new(text).document().unwrap()
+    }
+
+    #[test]
+    fn keys_that_come_twice_are_both_kept() {
+        let object = only("{\"sum\": {\"bytes\": 1}, \"sum\": {\"bytes\": 2}}").unwrap();
+        let bytes: Vec<_> = object
+            .all("sum")
+            .map(|value| match value {
+                Value::Object(object) => object.count("bytes"),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(bytes, [Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_unknown() {
+        let object = only("{\"a\": nan, \"b\":-nan,\"c\":inf, \"d\": -3, \"e\": 1.5e3}").unwrap();
+        for key in ["a", "b", "c", "d", "missing"] {
+            assert_eq!(object.figure(key), None, "{key}");
+        }
+        assert_eq!(object.count("e"), Some(1500));
+    }
+
+    #[test]
+    fn six_decimals_are_rounded_and_others_are_not() {
+        let old = figure("1.048576e+09").unwrap();
+        assert_eq!((old.low, old.high), (1_048_575_500.0, 1_048_576_500.0));
+        assert_eq!(
+            figure("1.0000430345535278"),
+            Some(Rounded::exact(1.000_043_034_553_527_8))
+        );
+        assert_eq!(figure("131072"), Some(Rounded::exact(131_072.0)));
+    }
+
+    #[test]
+    fn a_cut_is_told_from_damage() {
+        assert_eq!(only("{\"a\": [1, 2"), Err(Fault::Cut));
+        assert_eq!(only("{\"a\": 1"), Err(Fault::Cut));
+        assert_eq!(only("{\"a"), Err(Fault::Cut));
+        let damaged = only("{\"a\": 1,\n \"b\" 2}");
+        assert_eq!(
+            damaged,
+            Err(Fault::Damaged {
+                line: 2,
+                wanted: "a colon"
+            })
+        );
+        let deep = "[".repeat(100_000);
+        let deep = format!("{{\"a\": {deep}");
+        assert!(matches!(only(&deep), Err(Fault::Damaged { .. })));
+    }
+
+    #[test]
+    fn text_around_documents_is_handed_out() {
+        let mut parser = Parser::new("warning\n{\"a\": 1}{\"b\": 2}\ndone\n");
+        assert_eq!(parser.other_line(), Some("warning"));
+        assert_eq!(parser.other_line(), None);
+        assert!(parser.document().unwrap().is_ok());
+        assert_eq!(parser.other_line(), None);
+        assert_eq!(parser.document().unwrap().unwrap().count("b"), Some(2));
+        assert_eq!(parser.other_line(), Some("done"));
+        assert!(parser.document().is_none());
+    }
+
+    #[test]
+    fn escapes_are_resolved() {
+        let object = only("{\"a\": \"b\\n\\\"c\\\"\\u0041\\\\\"}").unwrap();
+        assert_eq!(object.string("a").unwrap(), "b\n\"c\"A\\");
+    }
+}

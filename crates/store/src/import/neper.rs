@@ -1,0 +1,239 @@
+//! neper's `key=value` output: `tcp_rr`, `udp_rr`, `tcp_stream`, `udp_stream`.
+//!
+//! # References
+//! - A test begins with `VERSION=`; a request/response test has `num_transactions`, a TCP test
+//!   `congestion_control`
+//! - `local_throughput` and `remote_throughput` are what either end received: bit/s, or transactions
+
+use super::delay::{self, DelayFigures};
+use super::line::fingerprint;
+use super::{
+    Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Skipped, Totals,
+    TrafficTest, View, whole,
+};
+use linerate_model::run::{DelayOf, Trial};
+use linerate_model::spec::{Direction, Transport};
+use linerate_model::{ByteCount, PacketRate};
+use std::collections::BTreeMap;
+
+/// neper's output.
+#[derive(Debug)]
+pub(super) struct Neper;
+
+const ID: &str = "neper";
+
+impl LogFormat for Neper {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn summary(&self) -> &'static str {
+        "output of neper's tcp_rr, udp_rr, tcp_stream and udp_stream"
+    }
+
+    fn recognise(&self, text: &str) -> usize {
+        const MARKS: &[&str] = &[
+            "VERSION=",
+            "total_run_time=",
+            "time_end=",
+            "local_throughput=",
+            "remote_throughput=",
+        ];
+        text.lines()
+            .filter(|line| MARKS.iter().any(|mark| line.starts_with(mark)))
+            .count()
+    }
+
+    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
+        let mut sections: Vec<Section<'_>> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let Some((key, value)) = line.trim().split_once('=') else {
+                continue;
+            };
+            if key == "VERSION" {
+                sections.push(Section::new(index + 1));
+            }
+            if let Some(section) = sections.last_mut() {
+                section.lines.push(line);
+                section.keys.entry(key).or_insert(value);
+            }
+        }
+        if sections.is_empty() {
+            return Err(ImportError::NoTest {
+                file: name.to_owned(),
+                format: ID,
+            });
+        }
+        let has_client = sections
+            .iter()
+            .any(|section| section.view() == View::Client);
+        let tests = sections.iter().map(|section| {
+            section
+                .test(name, has_client)
+                .map_err(|missing| ImportError::Cut {
+                    file: name.to_owned(),
+                    line: section.line,
+                    missing: missing.to_owned(),
+                })
+        });
+        tests.collect()
+    }
+}
+
+/// The keys of one test.
+struct Section<'a> {
+    line: usize,
+    keys: BTreeMap<&'a str, &'a str>,
+    lines: Vec<&'a str>,
+}
+
+impl<'a> Section<'a> {
+    fn new(line: usize) -> Self {
+        Self {
+            line,
+            keys: BTreeMap::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<&'a str> {
+        self.keys
+            .get(key)
+            .copied()
+            .filter(|value| !value.is_empty())
+    }
+
+    fn figure(&self, key: &str) -> Option<Rounded> {
+        Rounded::parse(self.text(key)?)
+    }
+
+    fn count(&self, key: &str) -> Option<u64> {
+        whole(self.figure(key)?.value)
+    }
+
+    fn view(&self) -> View {
+        if self.text("client") == Some("1") {
+            View::Client
+        } else {
+            View::Server
+        }
+    }
+
+    fn transport(&self) -> Transport {
+        if self.keys.contains_key("congestion_control") {
+            Transport::Tcp
+        } else {
+            Transport::Udp
+        }
+    }
+
+    fn test(&self, file: &str, has_client: bool) -> Result<ParsedTest, &'static str> {
+        let origin = Origin {
+            file: file.to_owned(),
+            line: self.line,
+        };
+        if self.view() == View::Server && has_client {
+            return Ok(ParsedTest::Skipped(Skipped {
+                origin,
+                reason: "it is the server's view of a test whose client's view is there".to_owned(),
+            }));
+        }
+        if self.keys.contains_key("num_transactions") {
+            // Only a test with a connection for each transaction has neither of these settings.
+            let waits = ["noburst", "delay"]
+                .iter()
+                .any(|key| self.keys.contains_key(key));
+            if !waits {
+                let reason = "tests with a connection for each transaction are not imported";
+                return Ok(ParsedTest::Skipped(Skipped {
+                    origin,
+                    reason: reason.to_owned(),
+                }));
+            }
+            return self.latency(origin);
+        }
+        self.stream(origin)
+    }
+
+    fn seconds(&self) -> Option<Rounded> {
+        let (start, end) = (self.figure("time_start"), self.figure("time_end"));
+        match start.zip(end) {
+            Some((start, end)) => Some(end.minus(start)),
+            None => self
+                .figure("total_run_time")
+                .map(|time| Rounded::exact(time.value)),
+        }
+    }
+
+    fn latency(&self, origin: Origin) -> Result<ParsedTest, &'static str> {
+        let rate = self
+            .figure("throughput")
+            .ok_or("its key throughput is not there")?;
+        // A server prints zeros for what it does not time.
+        let known = |key| self.figure(key).filter(|figure| figure.value > 0.0);
+        let figures = DelayFigures {
+            min: known("latency_min"),
+            mean: known("latency_mean"),
+            max: known("latency_max"),
+            stdev: known("latency_stddev"),
+            count: self.count("num_transactions"),
+            ..DelayFigures::default()
+        };
+        let transport = self.transport();
+        let payload = self.count("request_size");
+        let mut trial = Trial::new(0, transport, Direction::Forward);
+        trial.label = payload.map(|bytes| format!("{bytes} B"));
+        trial.payload_bytes = payload.map(ByteCount::new);
+        trial.streams = self.streams();
+        trial.received_packet_rate = Some(PacketRate::from_pps(rate.value));
+        let interval = rate.interval();
+        trial.rounding.insert("received_pps".to_owned(), interval);
+        trial.duration = self
+            .seconds()
+            .and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds.value).ok());
+        figures.describe(DelayOf::RoundTrip, &mut trial);
+        let mut test = LatencyTest::new(origin, ID, ID, transport);
+        test.tool.version = self.text("VERSION").map(str::to_owned);
+        test.hosts = delay::hosts(None, self.text("host"));
+        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.trials = vec![trial];
+        Ok(ParsedTest::Latency(Box::new(test)))
+    }
+
+    fn streams(&self) -> Option<u16> {
+        u16::try_from(self.count("num_flows")?).ok()
+    }
+
+    fn stream(&self, origin: Origin) -> Result<ParsedTest, &'static str> {
+        const MISSING: &str = "its keys local_throughput and remote_throughput are not there";
+        let view = self.view();
+        let mut test = TrafficTest::new(origin, ID, ID, view, self.transport());
+        let seconds = self.seconds().ok_or("its length is not there")?;
+        let local = self.figure("local_throughput").ok_or(MISSING)?;
+        let remote = self.figure("remote_throughput").ok_or(MISSING)?;
+        let (forward, reverse) = match view {
+            View::Client => (remote, local),
+            View::Server => (local, remote),
+        };
+        let all = [(Direction::Forward, forward), (Direction::Reverse, reverse)];
+        for (direction, bps) in all.into_iter().filter(|(_, bps)| bps.value > 0.0) {
+            test.flows.push(Flow {
+                streams: self.streams().unwrap_or(0),
+                received: Some(Totals {
+                    bps: Some(bps),
+                    ..Totals::over(seconds)
+                }),
+                ..Flow::new(direction)
+            });
+        }
+        if test.flows.is_empty() {
+            test.interrupted = Some("nothing was received".to_owned());
+        }
+        test.tool.version = self.text("VERSION").map(str::to_owned);
+        test.payload_bytes = self.count("buffer_size");
+        test.congestion_control = self.text("congestion_control").map(str::to_owned);
+        test.peer = self.text("host").map(str::to_owned);
+        test.fingerprint = fingerprint(self.lines.iter().copied());
+        Ok(ParsedTest::Traffic(Box::new(test)))
+    }
+}

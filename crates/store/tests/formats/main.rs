@@ -1,0 +1,145 @@
+//! One real log per format and generation: its totals are those that the log itself prints.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+#![expect(clippy::float_cmp, reason = "figures as printed are exact")]
+
+use linerate_model::run::{Run, RunStatus, Trial};
+use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_store::import::{ALL, Imported, import};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+
+mod iperf2;
+mod iperf3;
+mod others;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn read(name: &str) -> (String, Vec<u8>) {
+    let path = fixtures().join(name);
+    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+    (name.to_owned(), bytes)
+}
+
+/// The runs of several files, which must agree with each other.
+#[track_caller]
+fn whole(names: &[&str]) -> Vec<Run> {
+    let files: Vec<_> = names.iter().map(|name| read(name)).collect();
+    let Imported { runs, warnings } = import(&files).unwrap();
+    assert_eq!(warnings, Vec::<String>::new());
+    runs
+}
+
+/// The one trial of a client's and a server's log.
+#[track_caller]
+fn both(stem: &str, ending: &str) -> Trial {
+    let names = ["client", "server"].map(|end| format!("formats/{stem}.{end}.{ending}"));
+    let runs = whole(&[&names[0], &names[1]]);
+    let [run] = &runs[..] else {
+        panic!("{} runs", runs.len());
+    };
+    assert_eq!(run.trials.len(), 1);
+    run.trials[0].clone()
+}
+
+fn bytes(trial: &Trial) -> (Option<u64>, Option<u64>) {
+    let of = |count: Option<ByteCount>| count.map(ByteCount::get);
+    (of(trial.sent_bytes), of(trial.received_bytes))
+}
+
+fn packets(trial: &Trial) -> [Option<u64>; 3] {
+    let packets = trial.packets.unwrap();
+    [packets.sent, packets.received, packets.lost].map(|count| count.map(PacketCount::get))
+}
+
+fn bps(rate: Option<BitRate>) -> u64 {
+    rate.unwrap().bps()
+}
+
+fn delays(trial: &Trial) -> [Option<u64>; 4] {
+    let delay = trial.delay.clone().unwrap();
+    [delay.min_ns, delay.p50_ns, delay.p99_ns, delay.max_ns]
+}
+
+fn text(name: &str) -> Imported {
+    import(&[read(&format!("transcripts/{name}.txt"))]).unwrap()
+}
+
+/// Every fixture of a format, by name.
+fn all() -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for dir in ["formats", "transcripts"] {
+        for entry in std::fs::read_dir(fixtures().join(dir)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            files.push(read(&format!("{dir}/{name}")));
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn every_format_has_a_fixture_and_every_run_satisfies_the_schema() {
+    let mut formats: Vec<String> = vec!["sfnt-pingpong".to_owned()];
+    for file in all() {
+        let Ok(imported) = import(&[file]) else {
+            continue;
+        };
+        for run in imported.runs {
+            assert_eq!(run.status, RunStatus::Complete);
+            let document = serde_json::to_value(&run).unwrap();
+            linerate_schema_check::validate(&document).unwrap();
+            formats.push(run.source.unwrap().format);
+        }
+    }
+    // Found inside a file of another tool.
+    formats.push("lwiperf".to_owned());
+    for format in ALL {
+        assert!(
+            formats.iter().any(|known| known == format.id()),
+            "{}",
+            format.id()
+        );
+    }
+}
+
+#[test]
+fn every_format_has_a_row_in_the_methodology() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../METHODOLOGY.md");
+    let methodology = std::fs::read_to_string(path).unwrap();
+    for format in ALL {
+        let row = format!("| `{}` |", format.id());
+        assert!(methodology.contains(&row), "{}", format.id());
+    }
+}
+
+#[test]
+fn no_prefix_of_any_fixture_panics() {
+    for (name, text) in all() {
+        // A prime step: the cuts fall into each column in turn.
+        let step = (text.len() / 41).max(1) | 1;
+        for end in (0..text.len()).step_by(step) {
+            drop(import(&[(name.clone(), text[..end].to_vec())]));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn a_changed_fixture_never_panics(
+        file in prop::sample::select(all()),
+        at in any::<prop::sample::Index>(),
+        new in "\\PC{0,12}",
+    ) {
+        let (name, mut bytes) = file;
+        let at = at.index(bytes.len());
+        let end = (at + new.len()).min(bytes.len());
+        bytes.splice(at..end, new.bytes());
+        drop(import(&[(name, bytes)]));
+    }
+}

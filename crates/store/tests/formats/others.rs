@@ -1,0 +1,198 @@
+//! zperf, lwiperf, netperf, neper and sockperf.
+
+use super::{bps, bytes, delays, packets, read, text, whole};
+use linerate_model::ByteCount;
+use linerate_model::run::{DelayOf, RunKind};
+use linerate_model::spec::{Direction, Transport};
+use linerate_store::import::{Hints, UnitStep, import, import_with};
+
+#[test]
+fn zperf_uploads_have_both_ends_and_the_units_of_their_era() {
+    let imported = text("zperf-16byte-header");
+    assert!(
+        imported.warnings[0].contains("iperf2-text"),
+        "{:?}",
+        imported.warnings
+    );
+    let curve = &imported.runs[0];
+    assert_eq!((curve.kind, curve.trials.len()), (RunKind::Udp, 2));
+    let fast = &curve.trials[1];
+    assert_eq!(fast.label.as_deref(), Some("200M"));
+    assert_eq!(bps(fast.intended_load), 200 << 20);
+    assert_eq!(packets(fast), [Some(65_361), Some(65_361), Some(0)]);
+    assert_eq!(bytes(fast).0, Some(65_361 * 1024));
+    // 170.21 Mbps in steps of 1024, cut off.
+    let rounding = fast.rounding["offered_bps"];
+    let step = f64::from(1 << 20);
+    assert!(
+        (rounding.low - 170.21 * step).abs() < 1.0 && (rounding.high - 170.22 * step).abs() < 1.0
+    );
+    let downloads = &imported.runs[2].trials;
+    assert_eq!(packets(&downloads[1]), [None, Some(13_411), Some(2669)]);
+    assert_eq!(downloads[1].offered_load, None);
+}
+
+#[test]
+fn a_report_that_a_board_cannot_read_is_unknown() {
+    let imported = text("zperf-12byte-header");
+    assert!(
+        imported
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("without its figures"))
+    );
+    let tcp = imported
+        .runs
+        .iter()
+        .find(|run| run.kind == RunKind::Tcp)
+        .unwrap();
+    assert_eq!(bytes(&tcp.trials[0]), (Some(27_272 * 1024), None));
+    let udp = imported
+        .runs
+        .iter()
+        .find(|run| run.kind == RunKind::Udp)
+        .unwrap();
+    assert_eq!(packets(&udp.trials[0]), [Some(54_501), None, None]);
+    assert!(
+        udp.trials[0]
+            .reasons
+            .iter()
+            .any(|reason| reason.contains("server's report"))
+    );
+}
+
+#[test]
+fn colours_of_a_shell_and_the_version_of_a_board_are_understood() {
+    let log = "\u{1b}[0m*** Booting Zephyr OS build v3.7.0 ***\r\n\u{1b}[1;32muart:~$ \u{1b}[m\
+        New session started.\n\u{1b}[8D\u{1b}[Juart:~$ End of session!\n duration:\t\t3.00 s\n \
+        received packets:\t90\n nb packets lost:\t10\n nb packets outorder:\t0\n jitter:\t\t1.92 ms\n \
+        rate:\t\t\t9.96 Mbps\n";
+    let runs = import(&[("a".to_owned(), log.into())]).unwrap().runs;
+    let trial = &runs[0].trials[0];
+    assert_eq!(packets(trial), [None, Some(90), Some(10)]);
+    assert_eq!(bps(trial.received_rate), 9_960_000);
+    let unknown = log.replace("v3.7.0", "x");
+    let runs = import(&[("a".to_owned(), unknown.into_bytes())])
+        .unwrap()
+        .runs;
+    let interval = runs[0].trials[0].rounding["received_bps"];
+    assert!(interval.contains(9.96e6) && interval.contains(9.96 * 1_048_576.0));
+    let hints = Hints {
+        zperf_units: Some(UnitStep::Binary),
+    };
+    let said = |log: &str| import_with(&[("a".to_owned(), log.into())], &hints).unwrap();
+    let unknown = log.replace("v3.7.0", "x");
+    let trial = said(&unknown).runs.remove(0).trials.remove(0);
+    assert_eq!(
+        bps(trial.received_rate),
+        10_443_817,
+        "9.96 in steps of 1024"
+    );
+    let trial = said(log).runs.remove(0).trials.remove(0);
+    assert_eq!(bps(trial.received_rate), 9_960_000, "the log tells it");
+}
+
+#[test]
+fn lwiperf_s_reports_and_iperf_s_log_of_the_other_end_are_one_trial() {
+    let (name, log) = read("transcripts/lwiperf-server.txt");
+    let text = String::from_utf8(log).unwrap();
+    let (iperf, board) = text.split_once("--- lwiperf side:").unwrap();
+    let alone = import(&[("board".to_owned(), board.as_bytes().to_vec())]).unwrap();
+    assert_eq!(alone.runs.len(), 5);
+    assert!(
+        alone.warnings[0].contains("aborted"),
+        "{:?}",
+        alone.warnings
+    );
+    let files = [
+        (name, iperf.as_bytes().to_vec()),
+        ("board".to_owned(), board.as_bytes().to_vec()),
+    ];
+    let merged = import(&files).unwrap();
+    let trial = &merged.runs[0].trials[0];
+    assert_eq!(bps(trial.offered_load), 1_300_000_000);
+    assert_eq!(trial.received_bytes, Some(ByteCount::new(487_718_936)));
+    assert_eq!(bps(trial.received_rate), 1_297_984_000);
+    let example = "IPERF report: type=0, remote: 10.0.0.1:49152, total bytes: 1000000, duration in ms: 1000, kbits/s: 8000\n";
+    let run = &import(&[("a".to_owned(), example.into())]).unwrap().runs[0];
+    assert_eq!(bytes(&run.trials[0]), (None, Some(1_000_000)));
+}
+
+#[test]
+fn netperf_s_tables_and_keys_are_read() {
+    let imported = text("netperf");
+    assert!(imported.warnings[0].contains("connection for each request"));
+    let of = |command: &str| {
+        let mut runs = imported.runs.iter();
+        let run = runs.find(|run| {
+            run.config
+                .command
+                .as_deref()
+                .unwrap_or_default()
+                .contains(command)
+        });
+        run.unwrap().trials[0].clone()
+    };
+    assert_eq!(bps(of("TCP_STREAM").received_rate), 21_062_230_000);
+    assert_eq!(of("TCP_MAERTS").direction, Direction::Reverse);
+    let udp = of("UDP_STREAM");
+    assert_eq!(packets(&udp), [Some(399_901), Some(199_239), Some(200_662)]);
+    assert_eq!(bytes(&udp), (Some(399_901 * 1400), Some(199_239 * 1400)));
+    let rr = of("TCP_RR");
+    let mean = rr.delay.as_ref().unwrap().mean_ns.unwrap();
+    assert!((mean - 1e9 / 69_305.77).abs() < 1e-6);
+    assert_eq!(delays(&rr), [None; 4]);
+    let omni = imported.runs.last().unwrap();
+    assert_eq!(
+        delays(&omni.trials[0]),
+        [Some(10_000), Some(61_000), Some(89_000), Some(2_785_000)]
+    );
+    let demo = imported
+        .runs
+        .iter()
+        .find(|run| run.trials[0].intervals.len() == 4)
+        .unwrap();
+    assert_eq!(
+        bps(demo.trials[0].intervals[1].received_rate),
+        37_725_030_000
+    );
+}
+
+#[test]
+fn neper_s_keys_are_read_from_the_client() {
+    let imported = text("neper");
+    assert_eq!(imported.runs.len(), 4);
+    assert_eq!(
+        bps(imported.runs[0].trials[0].received_rate),
+        10_384_633_859
+    );
+    let rr = &imported.runs[2].trials[0];
+    assert_eq!(delays(rr), [Some(16_825), None, None, Some(10_663_181)]);
+    assert!((rr.received_packet_rate.unwrap().pps() - 43_221.02).abs() < 1e-6);
+}
+
+#[test]
+fn sockperf_s_delays_and_rates_are_read() {
+    let pp = &whole(&["formats/sockperf-3.7-pp.txt"])[0].trials[0];
+    assert_eq!(
+        delays(pp),
+        [Some(7839), Some(9763), Some(869_079), Some(2_405_470)]
+    );
+    assert_eq!(pp.delay.as_ref().unwrap().of, DelayOf::HalfRoundTrip);
+    assert_eq!(packets(pp), [Some(8527), Some(8527), Some(0)]);
+    assert_eq!(pp.payload_bytes, None, "no command line, no size");
+    let rtt = &whole(&["formats/sockperf-3.7-rtt.txt"])[0];
+    assert_eq!(rtt.trials[0].delay.as_ref().unwrap().of, DelayOf::RoundTrip);
+    assert_eq!(rtt.trials[0].transport, Transport::Tcp);
+    assert_eq!(rtt.trials[0].payload_bytes, Some(ByteCount::new(100)));
+    let loaded = &whole(&["formats/sockperf-3.7-ul.txt"])[0].trials[0];
+    assert_eq!(loaded.packets, None, "not every message asks for an answer");
+    assert!(loaded.reasons[0].contains("2000 messages per second"));
+    let tp = &whole(&["formats/sockperf-3.7-tp.txt"])[0].trials[0];
+    // 472.449 Mbps of 2^20 bits.
+    assert_eq!(bps(tp.offered_load), 495_398_683);
+    assert_eq!(tp.payload_bytes, Some(ByteCount::new(1400)));
+    assert_eq!(tp.received_rate, None);
+    let error = import(&[read("formats/sockperf-3.7-fail.txt")]).unwrap_err();
+    assert!(error.to_string().contains("Is the server down?"), "{error}");
+}
