@@ -120,6 +120,19 @@ fn an_iperf3_client_is_let_in_with_its_password_and_not_without() {
     }
 }
 
+#[test]
+fn what_an_iperf3_server_prints_is_kept_if_it_is_wanted() {
+    for (program, _) in by_version() {
+        let server = RealServer::start(&program, HERE, &["-1"]).unwrap();
+        let mut target = Target::new(FarEnd::parse(&server.url()).unwrap());
+        target.far_output = true;
+        let mut client = Client::connect(&target).unwrap();
+        let printed = client.run(&tcp(), &mut |_| true).unwrap().far_output;
+        let printed = printed.unwrap_or_else(|| panic!("{program} sends no output"));
+        assert!(printed.contains("receiver"), "{program}: {printed}");
+    }
+}
+
 /// 3.14 and later tell datagrams of the warm-up apart.
 #[test]
 fn datagrams_of_a_warm_up_are_not_counted_where_iperf3_tells_them_apart() {
