@@ -221,7 +221,7 @@ impl fmt::Display for Way {
 
 impl Cell {
     /// `IPv4` or `IPv6`.
-    pub(crate) const fn ip(&self) -> &'static str {
+    pub(crate) const fn ip(self) -> &'static str {
         if self.is_v6 { "IPv6" } else { "IPv4" }
     }
 }

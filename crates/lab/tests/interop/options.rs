@@ -45,9 +45,9 @@ const fn padding(minor: u32) -> Padding {
     }
 }
 
-fn mario(password: &str, padding: Padding) -> Option<Arc<Login>> {
-    let login = read_login("mario", password, &file("public.pem"), padding).unwrap();
-    Some(Arc::new(login))
+fn mario(password: &str, padding: Padding) -> Arc<Login> {
+    let login = read_login("mario", password, &file("public.pem"), padding);
+    Arc::new(login.expect("the key beside this file"))
 }
 
 fn tcp() -> TestSpec {
@@ -76,8 +76,11 @@ fn an_iperf3_server_lets_in_its_user_and_nobody_else() {
             let mut client = Client::connect(&target).unwrap();
             client.run(&tcp(), &mut |_| true)
         };
-        assert!(outcome(mario("rossi", padding(minor))).is_ok(), "{program}");
-        for login in [None, mario("verdi", padding(minor))] {
+        assert!(
+            outcome(Some(mario("rossi", padding(minor)))).is_ok(),
+            "{program}"
+        );
+        for login in [None, Some(mario("verdi", padding(minor)))] {
             let error = outcome(login).unwrap_err().to_string();
             assert!(error.contains("--login"), "{program}: {error}");
         }
@@ -114,6 +117,19 @@ fn an_iperf3_client_is_let_in_with_its_password_and_not_without() {
             let error = error_of(password).unwrap();
             assert!(error.contains("authorization"), "{program}: {error}");
         }
+    }
+}
+
+#[test]
+fn what_an_iperf3_server_prints_is_kept_if_it_is_wanted() {
+    for (program, _) in by_version() {
+        let server = RealServer::start(&program, HERE, &["-1"]).unwrap();
+        let mut target = Target::new(FarEnd::parse(&server.url()).unwrap());
+        target.far_output = true;
+        let mut client = Client::connect(&target).unwrap();
+        let printed = client.run(&tcp(), &mut |_| true).unwrap().far_output;
+        let printed = printed.unwrap_or_else(|| panic!("{program} sends no output"));
+        assert!(printed.contains("receiver"), "{program}: {printed}");
     }
 }
 

@@ -559,6 +559,14 @@ impl Client {
                 self.close();
                 return Ok(());
             }
+            // 3.22 says nothing to a user that it does not let in, and before 3.21 no reason was ever told.
+            State::Preparing if self.inbox.pending().is_empty() => {
+                return Err(ProtocolError::TurnedAway {
+                    state: self.state.name(),
+                    code: RefusalCode::Denied,
+                    message: "it closed the connection when it had seen the parameters: it does not make such a test, or asks for a user and password that it knows (see --login); its own messages say which".to_owned(),
+                });
+            }
             State::Failing => {
                 // The time does not matter any more: nothing more can come.
                 let told = self.take_error(MonoInstant::default(), true)?;
