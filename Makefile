@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo test bench calibrate laboratory lint fmt docs clean help
+.PHONY: all build demo test bench calibrate laboratory interop lint fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -38,6 +38,11 @@ calibrate: ## search for the capacity of links of known rate; prints how far off
 laboratory: ## build known bottlenecks, prove every verdict; prints the table of results
 	@ci/need cargo namespaces packages-test
 	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all
+
+# Other programs by variable: LINERATE_IPERF3=iperf3:/path/to/iperf3 make interop
+interop: ## measure with the real tools, in every combination; writes the tables of METHODOLOGY.md
+	@ci/need cargo packages-test
+	LINERATE_INTEROP=write $(CARGO) test --locked -p linerate-lab --test interop every_cell -- --nocapture
 
 fmt: ## format the sources
 	@ci/need cargo

@@ -15,6 +15,8 @@ fuzz_target!(|data: &[u8]| {
             timeout: TIMEOUT,
             credential: None,
             random: [7; COOKIE_LEN - 1],
+            login: None,
+            far_output: false,
         };
         feed(CLIENT, kind.control(), kind.client(config, START), data);
     }

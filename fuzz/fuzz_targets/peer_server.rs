@@ -18,6 +18,7 @@ fuzz_target!(|data: &[u8]| {
             facts: Facts::new(),
             limits: Limits::default(),
             turn_away: None,
+            logins: None,
             credential: None,
         };
         feed(SERVER, kind.control(), kind.server(config, START), data);

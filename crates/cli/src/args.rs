@@ -1,6 +1,7 @@
 //! The command line: a contract that help texts and scripts rely on.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use linerate_lab::login::Padding;
 use linerate_model::spec::{DatapathChoice, Observe, Pace, Pinning, Transport, WaitMode};
 use linerate_model::units::{UnitError, parse_duration};
 use linerate_model::{BitRate, ByteCount, Ratio};
@@ -102,6 +103,15 @@ pub(crate) struct ServeArgs {
     /// Accept only clients that hold the key in this file, from any address.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// Let in only iperf3 clients of these users: lines of USER,HASH as iperf3 has them.
+    #[arg(long, value_name = "FILE", requires = "login_key")]
+    pub(crate) logins: Option<PathBuf>,
+    /// This server's private RSA key for --logins (PEM); clients have the public half.
+    #[arg(long, value_name = "FILE", requires = "logins")]
+    pub(crate) login_key: Option<PathBuf>,
+    /// Padding of what clients show: `oaep`, or `pkcs1` for iperf3 before 3.17.
+    #[arg(long, value_name = "PADDING", default_value = "oaep")]
+    pub(crate) login_padding: Padding,
     /// Most clients at once.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max_clients: u16,
@@ -134,12 +144,35 @@ pub(crate) struct TargetArgs {
     /// Show the far end that this end holds the key in this file (its `serve --key`).
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
+    /// Keep what the far end prints of each test, if it is an iperf3, and show it.
+    #[arg(long, alias = "get-server-output")]
+    pub(crate) far_output: bool,
     /// Give up on a silent far end after this long.
     #[arg(long, default_value = "10s", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
     /// Interface whose counters belong to the test [default: the one that carries it].
     #[arg(long)]
     pub(crate) interface: Option<String>,
+}
+
+/// Who asks, where an iperf3 wants to know.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Login at an iperf3 that asks for one")]
+pub(crate) struct LoginArgs {
+    /// User to show; the password comes from `LINERATE_PASSWORD` or --password-file.
+    #[arg(long, value_name = "USER", requires = "login_key")]
+    pub(crate) login: Option<String>,
+    /// File whose first line is the password.
+    #[arg(long, value_name = "FILE", requires = "login")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// The server's public RSA key (PEM).
+    #[arg(long, value_name = "FILE", requires = "login")]
+    pub(crate) login_key: Option<PathBuf>,
+    /// Padding of what is shown: `oaep`, or `pkcs1` for iperf3 before 3.17.
+    #[arg(long, value_name = "PADDING", default_value = "oaep")]
+    pub(crate) login_padding: Padding,
 }
 
 /// How traffic moves.
@@ -333,6 +366,8 @@ pub(crate) struct RunArgs {
     /// Show the far end that this end holds the key in this file (its `serve --key`).
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
     /// Go on with an incomplete study of the same plan: its finished runs are taken over.
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,

@@ -10,6 +10,7 @@ use linerate_lab::access::read_key;
 use linerate_lab::agent::{AgentPlan, serve};
 use linerate_lab::client::Target;
 use linerate_lab::context::Context;
+use linerate_lab::login::{Logins, read_logins};
 use linerate_lab::plan::StudyPlan;
 use linerate_lab::run::DemoPlan;
 use linerate_lab::{archive, run};
@@ -135,6 +136,7 @@ fn demo(cli: &Cli, args: &DemoArgs) -> Result<ExitCode> {
 fn study(cli: &Cli, args: &RunArgs) -> Result<ExitCode> {
     let plan = StudyPlan {
         key: args.key.as_deref().map(read_key).transpose()?,
+        login: requests::login(&args.login)?,
         ..StudyPlan::read(&args.plan)?
     };
     let earlier = match &args.resume {
@@ -158,6 +160,7 @@ fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             .map(|text| text.parse())
             .collect::<Result<_, Failure>>()?,
         key: args.key.as_deref().map(read_key).transpose()?,
+        logins: logins(args)?,
         max_clients: args.max_clients,
         max_duration: args.max_duration,
         max_rate: args.max_rate,
@@ -168,6 +171,15 @@ fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let interrupt = interrupt_flag()?;
     serve(&plan, &interrupt, &mut |text| terminal::note(text))?;
     Ok(ExitCode::Done)
+}
+
+/// The users that are let in.
+fn logins(args: &ServeArgs) -> Result<Option<Arc<Logins>>> {
+    let (Some(list), Some(key)) = (&args.logins, &args.login_key) else {
+        return Ok(None);
+    };
+    let logins = read_logins(list, key, args.login_padding)?;
+    Ok(Some(Arc::new(logins)))
 }
 
 fn import(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {

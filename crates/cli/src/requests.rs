@@ -1,16 +1,18 @@
 //! From arguments to the lab's requests.
 
 use crate::args::{
-    LatencyArgs, LengthArgs, SaturateArgs, TargetArgs, TcpArgs, TrafficArgs, UdpArgs,
+    LatencyArgs, LengthArgs, LoginArgs, SaturateArgs, TargetArgs, TcpArgs, TrafficArgs, UdpArgs,
 };
 use linerate_lab::access::read_key;
 use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
+use linerate_lab::login::{Login, read_login, read_password};
 use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
     Direction, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
 };
+use std::sync::Arc;
 
 pub(crate) fn target(args: &TargetArgs) -> Result<Target, Failure> {
     let ip = match (args.ipv4, args.ipv6) {
@@ -23,7 +25,38 @@ pub(crate) fn target(args: &TargetArgs) -> Result<Target, Failure> {
     target.timeout = args.timeout;
     target.interface.clone_from(&args.interface);
     target.key = args.key.as_deref().map(read_key).transpose()?;
+    target.far_output = args.far_output;
+    target.login = login(&args.login)?;
+    if target.login.is_some() && !target.far.kind().has_users() {
+        let message = format!("--login: {} has no users; iperf3:// has", target.far);
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
     Ok(target)
+}
+
+/// The user to show.
+pub(crate) fn login(args: &LoginArgs) -> Result<Option<Arc<Login>>, Failure> {
+    let (Some(user), Some(key)) = (&args.login, &args.login_key) else {
+        return Ok(None);
+    };
+    let password = match &args.password_file {
+        Some(file) => read_password(file)?,
+        None => password()?,
+    };
+    let login = read_login(user, &password, key, args.login_padding)?;
+    Ok(Some(Arc::new(login)))
+}
+
+fn password() -> Result<String, Failure> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the environment is read by the command line, once"
+    )]
+    let found = std::env::var("LINERATE_PASSWORD");
+    found.map_err(|_| {
+        let message = "--login: set the password as LINERATE_PASSWORD, or name a file that holds it with --password-file";
+        Failure::new(ExitCode::Usage, message)
+    })
 }
 
 pub(crate) fn tcp(args: &TcpArgs) -> Result<TestSpec, Failure> {
@@ -111,7 +144,7 @@ fn traffic(spec: &mut TestSpec, args: &TrafficArgs) {
     spec.socket = SocketChoice {
         send_buffer_bytes: args.send_buffer,
         receive_buffer_bytes: args.receive_buffer,
-        congestion_control: None,
+        ..SocketChoice::default()
     };
     spec.receiver_pause = args.receiver_pause;
     spec.seed = args.seed;

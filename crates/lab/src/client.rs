@@ -5,6 +5,7 @@ use crate::address::{FarEnd, IpChoice};
 use crate::context::peer_failure;
 use crate::driver::{Driver, News};
 use crate::line::Line;
+use crate::login::{Login, Shown, moment};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
@@ -19,6 +20,7 @@ use linerate_peers::{
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Whom to measure, and how to reach it.
@@ -34,6 +36,10 @@ pub struct Target {
     pub interface: Option<String>,
     /// The key that the far end asks for.
     pub key: Option<Key>,
+    /// The user that the far end asks for, if its protocol has users.
+    pub login: Option<Arc<Login>>,
+    /// Whether to keep what the far end prints, if its protocol can send that.
+    pub far_output: bool,
 }
 
 impl Target {
@@ -45,6 +51,8 @@ impl Target {
             timeout: linerate_peers::TIMEOUT,
             interface: None,
             key: None,
+            login: None,
+            far_output: false,
         }
     }
 
@@ -85,6 +93,8 @@ pub struct DirectionOutcome {
 pub struct TestOutcome {
     /// One per direction of traffic; none if the test was stopped before traffic flowed.
     pub directions: Vec<DirectionOutcome>,
+    /// What the far end printed of it, if that was asked for and its protocol can send it.
+    pub far_output: Option<String>,
     /// Whether the user ended it before its time.
     pub stopped: bool,
 }
@@ -156,6 +166,8 @@ impl Client {
             timeout: target.timeout,
             credential: credential(target.key.as_ref())?,
             random: random_bytes()?,
+            login: shown(target)?,
+            far_output: target.far_output,
         };
         let session = target.far.kind().client(config, MonoClock.now());
         let driver = Driver::new(line, session, observer, target.timeout);
@@ -237,16 +249,18 @@ impl Client {
         self.driver
             .begin(spec)
             .map_err(|error| self.failed(&error))?;
-        let (mut own, mut theirs) = (Vec::new(), Vec::new());
+        let (mut own, mut theirs, mut far_output) = (Vec::new(), Vec::new(), None);
         let mut stopping = false;
         let mut received = None;
         loop {
             match self.driver.turn().map_err(|error| self.failed(&error))? {
                 Some(News::OwnReports(reports)) => own = reports,
                 Some(News::PeerReports(reports)) => theirs = reports,
+                Some(News::PeerOutput(text)) => far_output = Some(text),
                 Some(News::TestOver) => {
                     return Ok(TestOutcome {
                         directions: directions(spec.direction, own, theirs),
+                        far_output,
                         stopped: stopping,
                     });
                 }
@@ -256,6 +270,7 @@ impl Client {
                 }) if stopping => {
                     return Ok(TestOutcome {
                         directions: Vec::new(),
+                        far_output: None,
                         stopped: true,
                     });
                 }
@@ -339,6 +354,15 @@ fn is_ending(error: &anyhow::Error) -> bool {
     let code = RefusalCode::Busy;
     is_closing(error)
         || matches!(error.downcast_ref(), Some(ProtocolError::TurnedAway { code: said, .. }) if *said == code)
+}
+
+/// The user to show in a session that begins now.
+fn shown(target: &Target) -> Result<Option<Shown>> {
+    let Some(login) = target.login.clone() else {
+        return Ok(None);
+    };
+    let moment = moment()?;
+    Ok(Some(Shown { login, moment }))
 }
 
 /// Opens the way to the first address that answers; without a control connection, that has a route.

@@ -59,6 +59,8 @@ pub(crate) enum News {
     OwnReports(Vec<EndpointReport>),
     /// The far end's reports of the test (client).
     PeerReports(Vec<EndpointReport>),
+    /// What the far end printed of the test (client).
+    PeerOutput(String),
     /// What the far end has counted so far (client).
     PeerProgress(Progress),
     /// The far end wants this test made towards it, at this port (server).
@@ -192,6 +194,7 @@ impl Driver {
             }
             Action::CallBack { port, spec } => Ok(Some(News::CallBack { port, spec })),
             Action::PeerReport(reports) => Ok(Some(News::PeerReports(reports))),
+            Action::PeerOutput(text) => Ok(Some(News::PeerOutput(text))),
             Action::TestOver => {
                 self.clear();
                 Ok(Some(News::TestOver))

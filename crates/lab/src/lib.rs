@@ -13,6 +13,7 @@ mod driver;
 mod endpoints;
 mod flows;
 mod line;
+pub mod login;
 pub mod plan;
 mod progress;
 mod recorder;

@@ -270,6 +270,9 @@ pub struct Trial {
     /// For rounded sources: the interval in which each rounded key's true value lies, by key name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rounding: BTreeMap<String, Interval>,
+    /// What the far tool printed of the test, as it sent it; in the first of the trials that one test made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far_output: Option<String>,
     /// The raw reports of both ends (own runs only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<EndpointReport>,
@@ -306,6 +309,7 @@ impl Trial {
             profile: None,
             counters: BTreeMap::new(),
             rounding: BTreeMap::new(),
+            far_output: None,
             raw: Vec::new(),
         }
     }

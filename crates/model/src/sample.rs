@@ -88,12 +88,12 @@ pub struct SequenceCount {
     pub foreign: PacketCount,
 }
 
-/// Datagrams of the warm-up that are numbered with the counted ones (iperf3's omit).
+/// Datagrams of the warm-up where they are numbered with the counted ones (iperf3's omit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Omitted {
     /// Sender: datagrams sent before the counted time. Receiver: the highest number seen before it.
     pub packets: PacketCount,
-    /// Receiver: numbers missing among those when the counted time began.
+    /// Receiver: numbers missing among those.
     pub missing: PacketCount,
 }
 
@@ -260,7 +260,7 @@ pub struct StreamReport {
     /// (datagram receiver of a test with iperf3 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtp_jitter_ns: Option<u64>,
-    /// Datagrams of the warm-up that `sequence` counts too (test with iperf3 and a warm-up only).
+    /// Datagrams of the warm-up, which `sequence` leaves out (test with iperf3 and a warm-up only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omitted>,
     /// Datagrams that the far sender says it sent, those of the warm-up included (datagram receiver of a

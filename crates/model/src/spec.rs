@@ -204,6 +204,12 @@ pub struct SocketChoice {
     /// `TCP_CONGESTION` to ask for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
+    /// `IP_TOS`, for IPv6 `IPV6_TCLASS`, to mark traffic with: DSCP and ECN bits as on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic_class: Option<u8>,
+    /// Whether to send small segments at once (`TCP_NODELAY`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_delay: bool,
 }
 
 /// One test. Both ends receive the same value and derive their own part from it.

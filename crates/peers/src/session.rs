@@ -18,6 +18,7 @@
 
 use crate::error::ProtocolError;
 use crate::framing::{COOKIE_LEN, Framing};
+use crate::iperf3::login::{Gate, Shown};
 use crate::key::Credential;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport};
@@ -48,6 +49,10 @@ pub trait PeerKind: Sync {
     /// What the protocol cannot tell about a test's far end, for the notes of a run and the reference
     /// table; each a part of a sentence. Empty if it tells everything.
     fn blind_spots(&self) -> &'static [&'static str];
+    /// Whether its servers may ask for a user and a password.
+    fn has_users(&self) -> bool {
+        false
+    }
     /// Server of a protocol without control connection: how many bytes of a TCP stream that begins like this
     /// must be there before [`Input::Guest`] can tell what it is; no more than 256.
     fn opening_len(&self, _begins: &[u8]) -> usize {
@@ -256,6 +261,8 @@ pub enum Action {
     },
     /// Client: what the server's endpoints saw.
     PeerReport(Vec<EndpointReport>),
+    /// Client: what the server printed of the test, safe to show and of bounded length.
+    PeerOutput(String),
     /// Either end: the test is complete, both ends know it, and the next one may begin.
     TestOver,
     /// Client: this test will not be made; nothing was opened. The next one may begin.
@@ -423,6 +430,10 @@ pub struct ClientConfig {
     pub credential: Option<Credential>,
     /// Random bytes of this session, for protocols whose clients name themselves.
     pub random: [u8; COOKIE_LEN - 1],
+    /// The user to show, for protocols that have users; `None` shows none.
+    pub login: Option<Shown>,
+    /// Whether to ask for what the far end prints, for protocols whose servers send it.
+    pub far_output: bool,
 }
 
 /// What a server session is made of.
@@ -442,4 +453,6 @@ pub struct ServerConfig {
     pub turn_away: Option<(RefusalCode, String)>,
     /// The key that a client must hold; `None` asks for none.
     pub credential: Option<Credential>,
+    /// The users that are let in, for protocols that have users; `None` asks for none.
+    pub logins: Option<Gate>,
 }

@@ -76,8 +76,13 @@ pub fn set_receive_low_water<Fd: AsFd>(socket: Fd, bytes: i32) -> io::Result<()>
 /// them pass a saturated queue. Both families: a socket of IPv6 may carry mapped IPv4.
 pub fn set_network_control<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     const CS6: u8 = 0b110_000 << 2;
-    let v4 = rx::set_ip_tos(socket.as_fd(), CS6);
-    let v6 = rx::set_ipv6_tclass(socket.as_fd(), u32::from(CS6));
+    set_traffic_class(socket, CS6)
+}
+
+/// Marks packets with this DSCP and ECN (`IP_TOS`, `IPV6_TCLASS`).
+pub fn set_traffic_class<Fd: AsFd>(socket: Fd, class: u8) -> io::Result<()> {
+    let v4 = rx::set_ip_tos(socket.as_fd(), class);
+    let v6 = rx::set_ipv6_tclass(socket.as_fd(), u32::from(class));
     // A socket of one family refuses the other's option; one of the two must do.
     Ok(v4.or(v6)?)
 }

@@ -36,10 +36,14 @@ pub fn listen(local: SocketAddr, choice: &SocketChoice) -> io::Result<TcpListene
     Ok(TcpListener::from(socket))
 }
 
-/// Applies buffers and congestion control to a TCP socket. On an open connection the window scale
+/// Applies all of `choice` to a TCP socket. On an open connection the window scale
 /// has been agreed already.
 pub fn apply<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
     apply_buffers(&socket, choice)?;
+    apply_class(&socket, choice)?;
+    if choice.no_delay {
+        sockopt::set_no_delay(&socket)?;
+    }
     if let Some(name) = &choice.congestion_control {
         sockopt::set_congestion_control(&socket, name)
             .map_err(|error| refused_control(name, &error))?;
@@ -72,6 +76,13 @@ pub fn apply_buffers<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<
         sockopt::set_receive_buffer(&socket, bytes.as_usize())?;
     }
     Ok(())
+}
+
+/// Applies the traffic class of `choice` to any socket.
+pub fn apply_class<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()> {
+    choice
+        .traffic_class
+        .map_or(Ok(()), |class| sockopt::set_traffic_class(socket, class))
 }
 
 /// Gives bytes to a connected socket; returns how many it accepted: all of a datagram.
@@ -141,6 +152,8 @@ mod tests {
             send_buffer_bytes: Some(ByteCount::new(65_536)),
             receive_buffer_bytes: Some(ByteCount::new(65_536)),
             congestion_control: Some("reno".to_owned()),
+            traffic_class: Some(0x28),
+            no_delay: true,
         };
         let listener = listen("127.0.0.1:0".parse().unwrap(), &choice).unwrap();
         let limit = Duration::from_secs(5);
@@ -150,6 +163,8 @@ mod tests {
         let (server, _) = listener.accept().unwrap();
         assert_eq!(sockopt::receive_buffer(&client).unwrap(), 131_072);
         assert_eq!(sockopt::receive_buffer(&server).unwrap(), 131_072);
+        assert!(client.nodelay().unwrap());
+        assert_eq!(net::sockopt::ip_tos(&client).unwrap(), 0x28);
     }
 
     #[test]

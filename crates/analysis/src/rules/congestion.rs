@@ -157,7 +157,7 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
     }
     let told = windows.first().map_or_else(String::new, Window::told);
     case(
-        Some(share),
+        (Some(share), WITH_ROOM),
         Confidence::Supported,
         format!(
             "The congestion window limits: {told}, {} of the time, without a standing queue.",
@@ -195,7 +195,8 @@ fn shared(evidence: &Evidence<'_>, others: Others, share: f64) -> RuleOutcome {
         others.told(),
         words::rate(rate)
     );
-    case(Some(share), Confidence::Supported, claim, figures)
+    let share = (Some(share), AMONG_OTHERS);
+    case(share, Confidence::Supported, claim, figures)
 }
 
 /// Segments that arrive out of order look lost to the sender.
@@ -218,7 +219,8 @@ fn reordered(evidence: &Evidence<'_>, needless: f64, share: f64) -> RuleOutcome 
         "Congestion control limits, misled by reordering in the path: {} of {again} retransmissions were not needed.",
         words::percent(needless)
     );
-    case(Some(share), Confidence::Supported, claim, figures)
+    let share = (Some(share), WITH_ROOM);
+    case(share, Confidence::Supported, claim, figures)
 }
 
 /// A log that shows only the window: window / RTT is what a window-limited sender carries.
@@ -272,7 +274,7 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     } else {
         Confidence::Weak
     };
-    case(None, confidence, format!("{claim}."), figures)
+    case((None, WITH_ROOM), confidence, format!("{claim}."), figures)
 }
 
 fn fastest(windows: &[Window]) -> f64 {
@@ -349,22 +351,29 @@ fn keeps_growing(evidence: &Evidence<'_>) -> bool {
     known > 0 && known * 2 > subject.len()
 }
 
-/// Two congestion windows carry more than one, of a free link as of one that others share (two of three
-/// flows have 1.33 times what one of two had), and both are full. Two streams through a link that this
-/// transfer alone fills share what one had; where the receiver's window, a buffer or a CPU holds each stream back, the
-/// congestion windows are not filled (Linux lets them grow to twice what is in flight, no further).
-fn more_windows() -> Experiment {
+/// Four congestion windows carry more than one, of a free link as of one that others share, and all are
+/// full. Streams through a link that this transfer alone fills share what one had; where the receiver's
+/// window, a buffer or a CPU holds each stream back, the congestion windows are not filled (Linux lets
+/// them grow to twice what is in flight, no further).
+fn more_windows(least: f64) -> Experiment {
     proof(
-        Change::Streams { factor: 2 },
+        Change::Streams { factor: 4 },
         [
-            Prediction::at_least(Quantity::ReceivedRate, 1.2),
+            Prediction::at_least(Quantity::ReceivedRate, least),
             Prediction::at_least(Quantity::WindowUse, 0.7).absolute(),
         ],
     )
 }
 
+/// What more windows gain at least on a link that has room.
+const WITH_ROOM: f64 = 1.2;
+/// The same on a link that others share: a stream that has just begun takes more than its part, up to
+/// three quarters of what one other had, and four can take no more than the link. Alone they would
+/// gain nothing (the proof of `link` asks for less than this).
+const AMONG_OTHERS: f64 = 1.07;
+
 fn case(
-    share: Option<f64>,
+    (share, least_gain): (Option<f64>, f64),
     confidence: Confidence,
     claim: String,
     evidence: Vec<String>,
@@ -376,7 +385,7 @@ fn case(
         confidence,
         claim,
         evidence,
-        experiment: more_windows(),
+        experiment: more_windows(least_gain),
     }
     .found()
 }

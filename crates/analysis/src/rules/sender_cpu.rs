@@ -74,7 +74,8 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     let starved = (cpu.is_starved() || short)
         && (evidence.regime() != Regime::Unpaced || scheduled)
         || evidence.is_tcp() && cpu.holds_up();
-    if !cpu.is_hot() && !starved {
+    let robbed = evidence.regime() == Regime::Sender && cpu.is_robbed();
+    if !cpu.is_hot() && !starved && !robbed {
         return if cpu.is_idle() || cpu.thread.is_some() {
             clear(cpu.figures().join(" "))
         } else {
@@ -100,7 +101,12 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
         limit: Limit::SenderCpu,
         side: Some(Side::Sender),
         share: Some(share),
-        confidence: Confidence::Supported,
+        // A host that is taken away in between explains a late sender, but not how late.
+        confidence: if cpu.is_hot() || starved {
+            Confidence::Supported
+        } else {
+            Confidence::Weak
+        },
         claim: format!(
             "The sender's CPU limits: it offered {} of L4 payload on average, and {}.",
             words::rate(offered),

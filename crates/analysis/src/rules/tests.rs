@@ -30,6 +30,8 @@ struct Expect {
     claim: Option<String>,
     /// Part of one sentence of evidence.
     evidence: Option<String>,
+    /// Part of the experiment's change.
+    proposes: Option<String>,
     /// Part of what clears it.
     because: Option<String>,
     /// Part of what is missing.
@@ -135,6 +137,9 @@ fn complaints(
                 part(&expect.evidence, &verdict.evidence.join("\n")),
                 "evidence",
             );
+            let experiment = verdict.experiment.as_ref();
+            let change = experiment.map_or("", |experiment| experiment.change.as_str());
+            check(part(&expect.proposes, change), "experiment");
         }
         RuleOutcome::Clear { because } => {
             check(expect.outcome == "clear", "outcome");

@@ -88,7 +88,8 @@ fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) ->
     let Some(cpu) = Cpu::of_side(evidence, Side::Sender) else {
         return not_evaluated(format!("Not recorded: {}", Need::SenderCpu.describe()));
     };
-    if cpu.is_hot() || cpu.is_starved() || cpu.explains(Gap::around_best(evidence).shortage()) {
+    let explains = cpu.explains(Gap::around_best(evidence).shortage());
+    if cpu.is_hot() || cpu.is_starved() || cpu.is_robbed() || explains {
         return clear(format!(
             "the sender had no CPU time left: {}",
             cpu.figures().join(" ")

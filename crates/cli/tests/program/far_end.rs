@@ -70,7 +70,7 @@ fn an_iperf3_that_is_none_or_lies() {
             &[params, "not how an iperf3 server begins"],
         ),
         (b"\xff", &["busy", "try again later"]),
-        (b"\xfe\0\0\0\x8e\0\0\0\0", &["a user and a password"]),
+        (b"\xfe\0\0\0\x8e\0\0\0\0", &["a user and password"]),
         (b"\x09\x02", &["TEST_RUNNING", "no place there"]),
         (b"\x09\xfe\0\0\0\x1b\0\0\0\0", &["--server-bitrate-limit"]),
         (b"\x09\x0b", &["stopped by its user"]),

@@ -142,6 +142,7 @@ impl Opened {
         check(&plan.spec, &plan.framing)?;
         for socket in &sockets {
             linerate_sys::tcp::apply_buffers(socket, &plan.spec.socket)
+                .and_then(|()| linerate_sys::tcp::apply_class(socket, &plan.spec.socket))
                 .map_err(|error| EngineError::io("set up", &"a data socket", error))?;
         }
         let sockets = Sockets::Udp(sockets);

@@ -149,3 +149,46 @@ fn a_mapped_address_is_ipv4() {
     let scoped: SocketAddr = "[fe80::1%3]:7".parse().unwrap();
     assert_eq!(canonical(scoped, 9), "[fe80::1%3]:9".parse().unwrap());
 }
+
+#[test]
+fn every_answer_to_iperf3s_request_is_taken_behind_traffic_too() {
+    use linerate_peers::{COOKIE_LEN, Cookie, Counters};
+    let answers = [b"6789", b"9876", b"\xb1\x68\xde\x3a", b"\x3a\xde\x68\xb1"];
+    for answer in answers {
+        let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let remote = far.local_addr().unwrap();
+        let far = std::thread::spawn(move || {
+            let mut request = [0; 5];
+            let (length, from) = far.recv_from(&mut request).unwrap();
+            far.send_to(&[0; 100], from).unwrap();
+            far.send_to(answer, from).unwrap();
+            request[..length].to_vec()
+        });
+        let plan = EndpointPlan {
+            framing: Framing::Iperf3 {
+                cookie: Cookie::from_wire([0; COOKIE_LEN]),
+                counters: Counters::Bits64,
+            },
+            ..plan(Role::Client, &TestSpec::udp_datagrams(Pace::Unpaced))
+        };
+        Opened::connect(plan, remote, &[], LIMIT).unwrap();
+        assert_eq!(far.join().unwrap(), b"9876");
+    }
+}
+
+#[test]
+fn a_stream_that_came_to_a_shared_port_gets_the_options_of_its_test() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let same = stream.try_clone().unwrap();
+    let mut spec = TestSpec::tcp_bulk();
+    spec.socket.no_delay = true;
+    spec.socket.send_buffer_bytes = Some(ByteCount::new(65_536));
+    let _opened = Opened::with_tcp(plan(Role::Server, &spec), vec![stream]).unwrap();
+    assert!(same.nodelay().unwrap());
+    assert_eq!(linerate_sys::sockopt::send_buffer(&same).unwrap(), 131_072);
+    spec.socket.congestion_control = Some("pigeon".to_owned());
+    let error = Opened::with_tcp(plan(Role::Server, &spec), vec![same]);
+    assert!(error.is_err());
+}

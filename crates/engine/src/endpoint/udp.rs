@@ -16,7 +16,7 @@ use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
-use linerate_sys::tcp::{apply_buffers, wait_readable};
+use linerate_sys::tcp::{apply_buffers, apply_class, wait_readable};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -38,6 +38,7 @@ pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<UdpSock
 fn open(plan: &EndpointPlan, local: SocketAddr) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(local)?;
     apply_buffers(&socket, &plan.spec.socket)?;
+    apply_class(&socket, &plan.spec.socket)?;
     Ok(socket)
 }
 

@@ -116,9 +116,9 @@ pub(crate) fn against_before() -> Vec<Goal> {
 pub(crate) const OWN: &str = "linerate";
 /// linerate with `--wait spin`, which paces each packet by itself at the price of a core.
 pub(crate) const SPINNING: &str = "linerate --wait spin";
-/// linerate with `--observe none`.
+/// A short test that observes nothing (`--observe none`).
 pub(crate) const BLIND: &str = "linerate --observe none";
-/// linerate with `--observe all`: counters and a profile.
+/// The same with counters and a profile.
 pub(crate) const PROFILING: &str = "linerate --profile";
 /// The least that the kernel and the machine allow.
 pub(crate) const FLOOR: &str = "bare C loop";

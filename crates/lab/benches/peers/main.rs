@@ -11,6 +11,7 @@ mod contenders;
 mod footprint;
 mod goals;
 mod lab;
+mod observing;
 mod options;
 mod process;
 mod recorder;
@@ -18,9 +19,7 @@ mod table;
 
 use crate::activity::{Activity, Lengths, PACES};
 use crate::contenders::{Contender, Floor, Iperf2, Iperf3, Linerate, Sockperf, Variant, perform};
-use crate::goals::{
-    BEFORE, BLIND, Goal, OWN, PROFILING, SPINNING, against_before, goals, observing,
-};
+use crate::goals::{BEFORE, Goal, OWN, SPINNING, against_before, goals};
 use crate::lab::Lab;
 use crate::options::{Mode, Options};
 use crate::table::{HEAD, Results};
@@ -124,6 +123,11 @@ fn compare(options: &Options) -> Result<()> {
     for goal in &rows {
         say(&results.row(goal))?;
     }
+    if is_wanted(options, "observe") {
+        for row in observing::rows(&program, &lab, options)? {
+            say(&row)?;
+        }
+    }
     if is_wanted(options, "search") {
         say(&or_not_run(
             "saturation search",
@@ -154,9 +158,6 @@ fn wanted_rows(options: &Options) -> Vec<Goal> {
         rows.extend(against_before());
     }
     rows.retain(|goal| wanted_activities(options).contains(&goal.activity));
-    if is_wanted(options, "observe") {
-        rows.extend(observing());
-    }
     rows
 }
 
@@ -175,16 +176,6 @@ fn contenders(
             name: SPINNING,
             program: program.to_owned(),
             variant: Variant::Spinning,
-        }),
-        Box::new(Linerate {
-            name: BLIND,
-            program: program.to_owned(),
-            variant: Variant::Observing("none"),
-        }),
-        Box::new(Linerate {
-            name: PROFILING,
-            program: program.to_owned(),
-            variant: Variant::Observing("all"),
         }),
         Box::new(Iperf3 {
             program: options.iperf3.clone(),

@@ -11,6 +11,7 @@ use crate::driver::{Driver, News};
 use crate::endpoints::Guests;
 use crate::flows::Flow;
 use crate::line::Line;
+use crate::login::{Gate, moment};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
@@ -287,6 +288,15 @@ impl Hall<'_> {
         })
     }
 
+    /// The users that are let in, for a session that begins now.
+    fn gate(&self) -> Result<Option<Gate>> {
+        let Some(logins) = self.plan.logins.clone() else {
+            return Ok(None);
+        };
+        let moment = moment()?;
+        Ok(Some(Gate { logins, moment }))
+    }
+
     fn converse(
         &self,
         stream: TcpStream,
@@ -327,6 +337,7 @@ impl Hall<'_> {
             },
             turn_away,
             credential: credential(self.plan.key.as_ref())?,
+            logins: self.gate()?,
         };
         let session = kind.server(config, MonoClock.now());
         Ok(Driver::new(line, session, observer, TIMEOUT))

@@ -7,6 +7,7 @@ mod port;
 pub use port::Speaking;
 
 use crate::access::Network;
+use crate::login::Logins;
 use anyhow::Result;
 use hall::accept_loop;
 use linerate_model::BitRate;
@@ -32,6 +33,8 @@ pub struct AgentPlan {
     pub allow: Vec<Network>,
     /// The key that every client must hold; those that do may come from anywhere.
     pub key: Option<Key>,
+    /// The users that are let in by protocols that have users; `None` lets in all.
+    pub logins: Option<Arc<Logins>>,
     /// Most clients at once.
     pub max_clients: u16,
     /// Longest test.
@@ -70,6 +73,7 @@ impl AgentPlan {
             speak: vec![Speaking::native()],
             allow: Vec::new(),
             key: None,
+            logins: None,
             max_clients: 16,
             max_duration: MAX_DURATION,
             max_rate: None,

@@ -29,6 +29,7 @@ mod tests;
 pub use settings::Test;
 
 use crate::address::FarEnd;
+use crate::login::Login;
 use linerate_analysis::random::Random;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::key::Key;
@@ -37,6 +38,7 @@ use serde_json::{Value, json};
 use settings::Setting;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use toml::Spanned;
 
 /// Most runs of a study: at a second each, more than a day.
@@ -53,6 +55,8 @@ pub struct StudyPlan {
     pub far: FarEnd,
     /// The key that the far end asks for; not part of the file.
     pub key: Option<Key>,
+    /// The user that the far end asks for; not part of the file.
+    pub login: Option<Arc<Login>>,
     /// How often each cell is measured, at least once.
     pub repetitions: u32,
     /// Seed of the order.
@@ -154,6 +158,7 @@ impl StudyPlan {
                 .unwrap_or_else(|| format!("study of {far}")),
             far,
             key: None,
+            login: None,
             repetitions,
             seed: file.study.seed,
             prove: file.study.prove,

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// The trials of one test, one per direction of traffic.
 pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) -> Vec<Trial> {
-    let stopped = outcome.stopped;
+    let (stopped, mut far_output) = (outcome.stopped, outcome.far_output);
     let trial = |(done, index): (DirectionOutcome, u32)| {
         let made = if stopped {
             cut_short(spec, &done)
@@ -33,6 +33,7 @@ pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) ->
             spec.clone()
         };
         let mut trial = assemble::trial(index, &made, done.direction, done.sender, done.receiver);
+        trial.far_output = far_output.take();
         if stopped {
             trial
                 .reasons

@@ -118,7 +118,11 @@ fn experiment(
             record.experiment.outcome = Some(outcome);
         }
         Err(Obstacle::NotRun(why)) => record.experiment.not_run = Some(why.to_string()),
-        Err(Obstacle::Failed(error)) => return Err(error),
+        // Nobody is there: the user must know. One that is lost on the way takes no run with it.
+        Err(Obstacle::Failed(error)) if record.trials.is_empty() => return Err(error),
+        Err(Obstacle::Failed(error)) => {
+            record.experiment.not_run = Some(format!("it broke off: {error:#}"));
+        }
     }
     Ok(record)
 }
@@ -127,7 +131,7 @@ fn experiment(
 enum Obstacle {
     /// It cannot be done here; the run stays as it is and says why.
     NotRun(NotRun),
-    /// The far end failed.
+    /// The far end, or the path to it, failed.
     Failed(anyhow::Error),
 }
 

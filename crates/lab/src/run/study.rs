@@ -82,6 +82,7 @@ fn measure_missing(
 fn measure(context: &mut Context<'_>, plan: &StudyPlan, cell: &Cell) -> Result<Run> {
     let target = Target {
         key: plan.key.clone(),
+        login: plan.login.clone(),
         ..Target::new(plan.far.clone())
     };
     let run = match &cell.test {

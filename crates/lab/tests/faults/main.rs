@@ -193,13 +193,14 @@ fn play_all(
     let mut rows = Vec::with_capacity(cells.len());
     for (fault, strength) in cells {
         let started = MonoClock.now();
-        let outcome = play(fault, strength, request, guard);
+        let (outcome, repeats) = play(fault, strength, request, guard);
         let took = MonoClock.now().saturating_since(started);
         let row = Row {
             fault,
             strength,
             outcome,
             took,
+            repeats,
         };
         say(&row.line());
         rows.push(row);
@@ -207,7 +208,13 @@ fn play_all(
     rows
 }
 
-fn play(fault: &Fault, strength: &Strength, request: &Request, guard: &mut Guard) -> Outcome {
+/// Plays one cell; also says how often its test was made again.
+fn play(
+    fault: &Fault,
+    strength: &Strength,
+    request: &Request,
+    guard: &mut Guard,
+) -> (Outcome, u32) {
     let lacking: Vec<&str> = fault
         .needs
         .iter()
@@ -215,17 +222,27 @@ fn play(fault: &Fault, strength: &Strength, request: &Request, guard: &mut Guard
         .map(|need| told(*need))
         .collect();
     if !lacking.is_empty() {
-        return Outcome::NotRun(format!("needs {}", lacking.join(" and ")));
+        return (
+            Outcome::NotRun(format!("needs {}", lacking.join(" and "))),
+            0,
+        );
     }
     let proof = request.proofs.of(fault, strength);
     let keep = request.keep.as_deref();
-    let run = rig::play(&(strength.scene)(), proof, guard);
-    match run.and_then(|run| kept(run, fault, strength, keep)) {
-        Ok(run) => match run.verdict {
-            Some(verdict) => Outcome::Judged(Box::new(verdict)),
-            None => Outcome::Failed("the run has no verdict".to_owned()),
+    let played = rig::play(&(strength.scene)(), proof, guard);
+    let kept = played.and_then(|played| {
+        let run = kept(played.run, fault, strength, keep)?;
+        Ok((run, played.repeats))
+    });
+    match kept {
+        Ok((run, repeats)) => match run.verdict {
+            Some(verdict) => (Outcome::Judged(Box::new(verdict)), repeats),
+            None => (
+                Outcome::Failed("the run has no verdict".to_owned()),
+                repeats,
+            ),
         },
-        Err(error) => Outcome::Failed(format!("{error:#}")),
+        Err(error) => (Outcome::Failed(format!("{error:#}")), 0),
     }
 }
 

@@ -4,12 +4,13 @@ use crate::guard::Guard;
 use crate::rivals::Rivals;
 use crate::scene::{FarEnd, Place, Scene, Step, Test};
 use anyhow::{Context as _, Result, bail, ensure};
+use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_lab::address::FarEnd as Address;
 use linerate_lab::agent::{Agent, AgentPlan, serve};
 use linerate_lab::client::Target;
 use linerate_lab::context::{Context, unattended};
 use linerate_lab::run::{prove, saturate, single};
-use linerate_model::run::Run;
+use linerate_model::run::{Run, Trial};
 use linerate_testbed::{Host, HostId, TwoHosts};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -24,8 +25,16 @@ pub(crate) enum Proof {
     Waived,
 }
 
-/// Builds the scene, runs its test, takes it down, and returns the run with its verdict.
-pub(crate) fn play(scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Run> {
+/// What playing a scene gave.
+pub(crate) struct Played {
+    /// The run with its verdict.
+    pub(crate) run: Run,
+    /// How often the test was made again because the hypervisor disturbed it.
+    pub(crate) repeats: u32,
+}
+
+/// Builds the scene, runs its test, takes it down.
+pub(crate) fn play(scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Played> {
     let hosts = TwoHosts::create(scene.link.clone(), 1)?;
     let result = on(&hosts, scene, proof, guard);
     guard.undo()?;
@@ -35,7 +44,7 @@ pub(crate) fn play(scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Run
     result
 }
 
-fn on(hosts: &TwoHosts, scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Run> {
+fn on(hosts: &TwoHosts, scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Played> {
     for step in &scene.setup {
         take(hosts, step, guard).with_context(|| format!("{step:?}"))?;
     }
@@ -76,22 +85,44 @@ fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
     }
 }
 
-/// Runs the test on host A.
-fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Run> {
+/// A hypervisor that takes this share of the CPU over a run is a second fault, which nobody built.
+const DISTURBED: f64 = 0.05;
+
+/// Then the test is made again, whatever its verdict, up to so often.
+const MOST_REPEATS: u32 = 3;
+
+/// Runs the test on host A; of several runs the one that was least disturbed counts.
+fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Played> {
     let target = target.clone();
     let work = move |context: &mut Context<'_>| {
-        let run = match test {
-            Test::Search(plan) => saturate(context, &target, &plan)?,
-            Test::Single(spec) => single(context, &target, &spec)?,
+        let make = |context: &mut Context<'_>| match &test {
+            Test::Search(plan) => saturate(context, &target, plan),
+            Test::Single(spec) => single(context, &target, spec),
         };
-        match proof {
-            Proof::Demanded => prove(context, &target, run),
-            Proof::Waived => Ok(run),
+        let (mut run, mut repeats) = (make(context)?, 0);
+        while stolen(&run) >= DISTURBED && repeats < MOST_REPEATS {
+            let again = make(context)?;
+            if stolen(&again) < stolen(&run) {
+                run = again;
+            }
+            repeats += 1;
         }
+        let run = match proof {
+            Proof::Demanded => prove(context, &target, run)?,
+            Proof::Waived => run,
+        };
+        Ok(Played { run, repeats })
     };
     host.spawn("client", move || unattended(work))?
         .join()
         .unwrap()
+}
+
+/// Share of this machine's CPU that the hypervisor took, the mean over the trials.
+fn stolen(run: &Run) -> f64 {
+    let of = |trial: &Trial| Some(trial.cpu.as_ref()?.sender.as_ref()?.steal_ratio?.get());
+    let shares: Vec<f64> = run.trials.iter().filter_map(of).collect();
+    mean(&shares, USUAL_CONFIDENCE).map_or(0.0, |share| share.point)
 }
 
 /// Busy loops, until stopped.

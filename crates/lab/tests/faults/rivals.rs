@@ -6,6 +6,10 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
+/// As that of the tests: under the machine's default, which may be another, they would take more than
+/// their share, or less.
+const CONTROL: &str = "cubic";
+
 /// Streams from host A to host B.
 pub(crate) struct Rivals {
     streams: Vec<TcpStream>,
@@ -24,7 +28,11 @@ impl Rivals {
             let listen = move || TcpListener::bind((address, 0));
             let listener = far.spawn("rival", listen)?.join().unwrap()?;
             let to = listener.local_addr()?;
-            let connect = move || TcpStream::connect(to);
+            let connect = move || {
+                let stream = TcpStream::connect(to)?;
+                linerate_sys::sockopt::set_congestion_control(&stream, CONTROL)?;
+                Ok::<_, std::io::Error>(stream)
+            };
             let stream = near.spawn("rival", connect)?.join().unwrap()?;
             let (taken, _) = listener.accept()?;
             let (giving, taking) = (stream.try_clone()?, taken.try_clone()?);

@@ -28,6 +28,8 @@ pub(crate) struct Row {
     pub(crate) strength: &'static Strength,
     pub(crate) outcome: Outcome,
     pub(crate) took: Duration,
+    /// How often its test was made again because the hypervisor disturbed it.
+    pub(crate) repeats: u32,
 }
 
 impl Row {
@@ -106,6 +108,22 @@ pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
         .collect();
     if !left_out.is_empty() {
         let _ = write!(text, "\nNot run, so not passed: {}.", left_out.join(", "));
+    }
+    let disturbed = rows.iter().filter(|row| row.repeats > 0);
+    let again: Vec<String> = disturbed
+        .map(|row| {
+            format!(
+                "{} ({}, {} times)",
+                row.fault.name, row.strength.name, row.repeats
+            )
+        })
+        .collect();
+    if !again.is_empty() {
+        let _ = write!(
+            text,
+            "\nMeasured again because the hypervisor took 5 % of the CPU or more: {}.",
+            again.join(", ")
+        );
     }
     for row in &sure {
         let _ = write!(

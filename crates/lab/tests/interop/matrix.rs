@@ -1,31 +1,27 @@
-//! One cell of the matrix, measured: a test between linerate and an iperf3 on this machine.
+//! The matrix: every foreign tool in every combination that it has, measured and compared.
+//!
+//! A tool is one file with a [`Tool`], one line in [`ALL`](crate::ALL), and a test that calls [`every_cell`]. Programs are
+//! taken from the search path, or from the variable `LINERATE_<TOOL>`: paths with colons between them.
+//! Rates are low, so that no buffer is ever full: a datagram or byte that is missing was miscounted.
+//! False alarms need a program that is kept from running for 150 ms at the end of a test.
 
-use anyhow::{Context as _, Result, bail, ensure};
-use linerate_lab::address::FarEnd;
-use linerate_lab::agent::{AgentPlan, serve};
-use linerate_lab::client::{Client, DirectionOutcome, Target};
-use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
-use linerate_model::{BitRate, ByteCount};
-use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread::JoinHandle;
-use std::time::Duration;
+use crate::table;
+use anyhow::Result;
+use linerate_model::spec::Transport;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 /// Which end linerate is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     Client,
     Server,
 }
 
 /// Who sends, seen from the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
     Normal,
     Reverse,
@@ -33,269 +29,206 @@ pub(crate) enum Way {
 }
 
 /// One combination.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cell {
     pub(crate) role: Role,
     pub(crate) transport: Transport,
-    pub(crate) way: Way,
     pub(crate) is_v6: bool,
+    pub(crate) way: Way,
 }
 
-/// What both ends of one direction counted.
-#[derive(Debug)]
+/// What both ends said of one quantity of one direction.
+#[derive(Debug, Clone)]
 pub(crate) struct Count {
-    sent: u64,
-    received: u64,
-    /// Packets of a UDP test.
-    packets: Option<(u64, u64)>,
-    /// An iperf3 client stops counting when it ends the test; its server goes on until it hears that.
-    is_cut: bool,
+    /// `B`, `packets`, `messages`.
+    pub(crate) unit: &'static str,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    /// What the protocol itself cannot see, if anything.
+    pub(crate) deviation: Option<&'static Deviation>,
+}
+
+/// A difference between both ends' counts that is the foreign tool's, not an error.
+#[derive(Debug)]
+pub(crate) struct Deviation {
+    /// Its reason, one sentence for the table.
+    pub(crate) words: &'static str,
+    /// Whether these two counts, sent and received, differ no more than that.
+    pub(crate) explains: fn(u64, u64) -> bool,
 }
 
 impl Count {
-    /// Whether they are the same as far as the protocol lets them.
-    pub(crate) fn agrees(&self) -> bool {
-        let same = |sent: u64, received: u64| received == sent || (self.is_cut && received < sent);
-        self.received > 0
-            && same(self.sent, self.received)
-            && self
-                .packets
-                .is_none_or(|(sent, received)| same(sent, received))
-    }
-}
-
-const STREAMS: u16 = 2;
-const RATE: u64 = 4_000_000;
-/// A payload that no TCP segment and no default of either tool has.
-const PAYLOAD: u64 = 1100;
-
-/// Runs one cell against the program `iperf3`.
-pub(crate) fn measure(iperf3: &str, cell: Cell) -> Result<Vec<Count>> {
-    match cell.role {
-        Role::Client => as_client(iperf3, cell),
-        Role::Server => as_server(iperf3, cell),
-    }
-}
-
-fn loopback(is_v6: bool) -> IpAddr {
-    if is_v6 {
-        Ipv6Addr::LOCALHOST.into()
-    } else {
-        Ipv4Addr::LOCALHOST.into()
-    }
-}
-
-fn as_client(iperf3: &str, cell: Cell) -> Result<Vec<Count>> {
-    let server = RealServer::start(iperf3, loopback(cell.is_v6), &["-1"])?;
-    let mut client = server.connect()?;
-    let outcome = client.run(&spec(cell), &mut |_| true)?;
-    outcome
-        .directions
-        .iter()
-        .map(|done| both(cell, done))
-        .collect()
-}
-
-/// The test of a cell.
-pub(crate) fn spec(cell: Cell) -> TestSpec {
-    let pace = Pace::At(BitRate::from_bps(RATE));
-    let base = match cell.transport {
-        Transport::Tcp => TestSpec::tcp_bulk(),
-        Transport::Udp => TestSpec::udp_datagrams(pace),
-    };
-    TestSpec {
-        direction: match cell.way {
-            Way::Normal => Direction::Forward,
-            Way::Reverse => Direction::Reverse,
-            Way::Both => Direction::Duplex,
-        },
-        streams: STREAMS,
-        payload_bytes: ByteCount::new(PAYLOAD),
-        pace,
-        stop: Stop::After(Duration::from_secs(1)),
-        ..base
-    }
-}
-
-/// What both reports of a direction say, each end on its own.
-pub(crate) fn both(cell: Cell, done: &DirectionOutcome) -> Result<Count> {
-    let (sender, receiver) = done
-        .sender
-        .as_ref()
-        .zip(done.receiver.as_ref())
-        .context("a report of each end")?;
-    let bytes = |report: &EndpointReport| report.streams.iter().map(|s| s.bytes.get()).sum();
-    let packets = |report: &EndpointReport| report.streams.iter().map(|s| s.packets.get()).sum();
-    ensure!(sender.streams.len() == usize::from(STREAMS));
-    ensure!(receiver.streams.len() == usize::from(STREAMS));
-    Ok(Count {
-        sent: bytes(sender),
-        received: bytes(receiver),
-        packets: (cell.transport == Transport::Udp).then(|| (packets(sender), packets(receiver))),
-        is_cut: false,
-    })
-}
-
-fn as_server(iperf3: &str, cell: Cell) -> Result<Vec<Count>> {
-    let server = OwnServer::start(loopback(cell.is_v6))?;
-    let mut options = vec!["-t", "1", "-P", "2", "-b", "2M", "-l", "1100"];
-    if cell.transport == Transport::Udp {
-        options.push("-u");
-        // Each width of the counters in half of the cells.
-        options.extend(cell.is_v6.then_some("--udp-counters-64bit"));
-    }
-    match cell.way {
-        Way::Normal => {}
-        Way::Reverse => options.push("-R"),
-        Way::Both => options.push("--bidir"),
-    }
-    let end = server.client(iperf3, &options)?;
-    let forward = || of_json(&end, cell, "");
-    let backward = |suffix| of_json(&end, cell, suffix);
-    match cell.way {
-        Way::Normal => Ok(vec![forward()?]),
-        Way::Reverse => Ok(vec![backward("")?.cut()]),
-        Way::Both => Ok(vec![forward()?, backward("_bidir_reverse")?.cut()]),
-    }
-}
-
-impl Count {
-    const fn cut(self) -> Self {
+    pub(crate) const fn new(unit: &'static str, sent: u64, received: u64) -> Self {
         Self {
-            is_cut: true,
-            ..self
+            unit,
+            sent,
+            received,
+            deviation: None,
         }
     }
-}
 
-/// What the client printed of one direction: its own count, and what it got from the server.
-fn of_json(end: &Value, cell: Cell, suffix: &str) -> Result<Count> {
-    let of = |sum: &str, key: &str| {
-        let value = end[format!("{sum}{suffix}")][key].as_u64();
-        value.with_context(|| format!("no {key} in {sum}{suffix}: {end}"))
-    };
-    let packets = match cell.transport {
-        Transport::Tcp => None,
-        Transport::Udp => {
-            let missing = of("sum_received", "lost_packets")?;
-            let seen = of("sum_received", "packets")?;
-            Some((of("sum_sent", "packets")?, seen.saturating_sub(missing)))
-        }
-    };
-    Ok(Count {
-        sent: of("sum_sent", "bytes")?,
-        received: of("sum_received", "bytes")?,
-        packets,
-        is_cut: false,
-    })
-}
-
-/// A stock server.
-pub(crate) struct RealServer {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl RealServer {
-    pub(crate) fn start(iperf3: &str, ip: IpAddr, options: &[&str]) -> Result<Self> {
-        // The tool does not say which port it got, so one that was free a moment ago is asked for.
-        let address = TcpListener::bind((ip, 0))?.local_addr()?;
-        let (host, port) = (ip.to_string(), address.port().to_string());
-        let mut child = Command::new(iperf3)
-            .args(["-s", "--forceflush", "-B", &host, "-p", &port])
-            .args(options)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("starting {iperf3}: install the packages in ci/packages"))?;
-        let out = child.stdout.take().context("its output")?;
-        let mut lines = BufReader::new(out).lines();
-        let listens = lines.any(|line| line.is_ok_and(|line| line.contains("listening")));
-        let server = Self { child, address };
-        ensure!(listens, "{iperf3} does not listen on {address}");
-        // What it prints later must go somewhere.
-        std::thread::spawn(move || lines.count());
-        Ok(server)
+    /// The same where such a difference is none.
+    pub(crate) const fn with(mut self, deviation: &'static Deviation) -> Self {
+        self.deviation = Some(deviation);
+        self
     }
 
-    /// A client of it.
-    pub(crate) fn connect(&self) -> Result<Client> {
-        let far = FarEnd::parse(&format!("iperf3://{}", self.address))?;
-        Client::connect(&Target::new(far))
-    }
-}
-
-impl Drop for RealServer {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// linerate's server on a thread, with iperf3 only.
-pub(crate) struct OwnServer {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<()>>>,
-    address: SocketAddr,
-}
-
-impl OwnServer {
-    pub(crate) fn start(ip: IpAddr) -> Result<Self> {
-        let plan = AgentPlan {
-            listen: SocketAddr::new(ip, 0),
-            speak: vec!["iperf3:0".parse()?],
-            max_clients: 64,
-            ..AgentPlan::private()
+    /// Whether something was moved, and both ends say the same as far as the protocol lets them.
+    pub(crate) fn agrees(&self) -> bool {
+        let is_explained = || {
+            self.deviation
+                .is_some_and(|deviation| (deviation.explains)(self.sent, self.received))
         };
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
-        let (say, said) = mpsc::channel();
-        let thread = std::thread::spawn(move || {
-            serve(&plan, &seen, &mut |line| {
-                let _ = say.send(line.to_owned());
-            })
-        });
-        let first = said.recv().context("the server ended at once")?;
-        let address = first.rsplit(' ').next().unwrap_or_default();
-        Ok(Self {
-            stop,
-            address: address.parse()?,
-            thread: Some(thread),
+        self.received > 0 && (self.sent == self.received || is_explained())
+    }
+}
+
+/// A foreign tool.
+pub(crate) trait Tool: Sync {
+    /// Its name in the table, in its marker there and, in capitals, in its variable.
+    fn name(&self) -> &'static str;
+
+    /// The programs of Debian 12, as in `ci/packages`; more than one if each end is another.
+    fn program(&self) -> &'static str;
+
+    /// What this program says its version is.
+    fn version(&self, program: &str) -> Result<String>;
+
+    /// Whether tool and linerate have this combination.
+    fn has(&self, cell: Cell) -> bool;
+
+    /// Makes one test between this program and linerate.
+    fn measure(&self, program: &str, cell: Cell) -> Result<Vec<Count>>;
+}
+
+/// All cells measured of one program.
+pub(crate) struct Measured {
+    pub(crate) version: String,
+    /// In the order of the cells; what went wrong instead of counts.
+    pub(crate) cells: Vec<(Cell, Result<Vec<Count>, String>)>,
+}
+
+/// Measures every cell of every program of a tool; fails if one does not agree or a program is not there.
+#[expect(clippy::print_stdout, reason = "libtest shows it with --nocapture")]
+pub(crate) fn every_cell(tool: &dyn Tool) {
+    let mut wrong = Vec::new();
+    let mut all = Vec::new();
+    for program in programs(tool) {
+        match tool.version(&program) {
+            Ok(version) => all.push(measure_all(tool, &program, version)),
+            Err(error) => wrong.push(format!("not run: {} ({program}): {error:#}", tool.name())),
+        }
+    }
+    for Measured { version, cells } in &all {
+        for (cell, counts) in cells {
+            match counts {
+                Ok(counts) if !counts.is_empty() && counts.iter().all(Count::agrees) => {}
+                Ok(counts) => wrong.push(format!("{version}, {cell}: {counts:?}")),
+                Err(error) => wrong.push(format!("{version}, {cell}: {error}")),
+            }
+        }
+    }
+    let text = table::text(tool.name(), &all);
+    println!("{text}");
+    if is_to_be_written() && wrong.is_empty() {
+        table::write(tool.name(), &text);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test is told by variables, libtest takes no arguments of ours"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The programs to measure with.
+pub(crate) fn programs(tool: &dyn Tool) -> Vec<String> {
+    let named = variable(&format!("LINERATE_{}", tool.name().to_uppercase()));
+    let named = named.unwrap_or_else(|| tool.program().to_owned());
+    named.split(':').map(str::to_owned).collect()
+}
+
+/// Whether METHODOLOGY.md gets the table: `LINERATE_INTEROP=write`.
+fn is_to_be_written() -> bool {
+    variable("LINERATE_INTEROP").is_some_and(|wish| wish == "write")
+}
+
+/// Every combination that there could be.
+pub(crate) fn cells() -> impl Iterator<Item = Cell> {
+    let ways = [Way::Normal, Way::Reverse, Way::Both];
+    [Role::Client, Role::Server]
+        .into_iter()
+        .flat_map(move |role| {
+            [Transport::Tcp, Transport::Udp]
+                .into_iter()
+                .flat_map(move |transport| {
+                    [false, true].into_iter().flat_map(move |is_v6| {
+                        ways.into_iter().map(move |way| Cell {
+                            role,
+                            transport,
+                            is_v6,
+                            way,
+                        })
+                    })
+                })
+        })
+}
+
+/// Measures all cells of one program, as many at a time as there are cores.
+fn measure_all(tool: &dyn Tool, program: &str, version: String) -> Measured {
+    let wanted: Vec<Cell> = cells().filter(|cell| tool.has(*cell)).collect();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let worker = || {
+        while let Some(cell) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let counts = tool.measure(program, *cell);
+            let counts = counts.map_err(|error| format!("{error:#}"));
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((*cell, counts));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(worker);
+        }
+    });
+    let mut cells = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    cells.sort_by_key(|(cell, _)| *cell);
+    Measured { version, cells }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "client",
+            Self::Server => "server",
         })
     }
+}
 
-    /// What a stock client's JSON says at its end.
-    pub(crate) fn client(&self, iperf3: &str, options: &[&str]) -> Result<Value> {
-        let document = self.document(iperf3, options)?;
-        Ok(document["end"].clone())
-    }
-
-    /// All that it says.
-    pub(crate) fn document(&self, iperf3: &str, options: &[&str]) -> Result<Value> {
-        let (host, port) = (
-            self.address.ip().to_string(),
-            self.address.port().to_string(),
-        );
-        let output = Command::new(iperf3)
-            .args(["-J", "-c", &host, "-p", &port])
-            .args(options)
-            .output()
-            .with_context(|| format!("starting {iperf3}: install the packages in ci/packages"))?;
-        let document: Value = serde_json::from_slice(&output.stdout)?;
-        if let Some(error) = document["error"].as_str() {
-            bail!("iperf3 {options:?}: {error}");
-        }
-        Ok(document)
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Normal => "normal",
+            Self::Reverse => "reverse",
+            Self::Both => "both ways",
+        })
     }
 }
 
-impl Drop for OwnServer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let ended = self.thread.take().map(JoinHandle::join);
-        if !std::thread::panicking() {
-            assert!(matches!(ended, Some(Ok(Ok(())))), "{ended:?}");
-        }
+impl Cell {
+    /// `IPv4` or `IPv6`.
+    pub(crate) const fn ip(&self) -> &'static str {
+        if self.is_v6 { "IPv6" } else { "IPv4" }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (role, transport, ip, way) = (self.role, self.transport, self.ip(), self.way);
+        write!(f, "linerate is {role}, {transport}, {ip}, {way}")
     }
 }

@@ -1,17 +1,19 @@
 //! What a server of iperf3's own cannot: many clients at once on one port; and options of single tests.
 
-use crate::IPERF3;
-use crate::matrix::{Cell, OwnServer, RealServer, Role, Way, both, spec};
+use crate::ends::{OwnServer, both, spec};
+use crate::iperf3::{IPERF3, RealServer, client};
+use crate::matrix::{Cell, Count, Role, Way};
 use linerate_model::exit::Failure;
 use linerate_model::spec::Transport;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::thread;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 #[test]
 fn clients_of_every_kind_are_served_at_once() {
-    let server = OwnServer::start(HERE).unwrap();
+    let server = OwnServer::start(HERE, "iperf3").unwrap();
     let kinds: [&[&str]; 6] = [
         &["-n", "200K"],
         &["-n", "200K", "-R"],
@@ -23,8 +25,8 @@ fn clients_of_every_kind_are_served_at_once() {
     let run = |options: &[&str]| {
         let mut all = vec!["-P", "2", "-l", "1000"];
         all.extend(options);
-        let end = server.client(IPERF3, &all).unwrap();
-        end["sum_received"]["bytes"].as_u64()
+        let document = client(IPERF3, &server, &all).unwrap();
+        document["end"]["sum_received"]["bytes"].as_u64()
     };
     let received: Vec<_> = thread::scope(|scope| {
         let run = &run;
@@ -48,7 +50,7 @@ fn clients_of_every_kind_are_served_at_once() {
 #[test]
 fn one_client_makes_test_after_test_against_a_server_that_closes_in_between() {
     let server = RealServer::start(IPERF3, HERE, &[]).unwrap();
-    let mut client = server.connect().unwrap();
+    let mut own = server.connect().unwrap();
     for (transport, way) in [
         (Transport::Udp, Way::Normal),
         (Transport::Tcp, Way::Both),
@@ -60,10 +62,10 @@ fn one_client_makes_test_after_test_against_a_server_that_closes_in_between() {
             way,
             is_v6: false,
         };
-        let outcome = client.run(&spec(cell), &mut |_| true).unwrap();
+        let outcome = own.run(&spec(cell), &mut |_| true).unwrap();
         for done in &outcome.directions {
-            let count = both(cell, done).unwrap();
-            assert!(count.agrees(), "{cell:?}: {count:?}");
+            let counts = both(cell, done).unwrap();
+            assert!(counts.iter().all(Count::agrees), "{cell}: {counts:?}");
         }
     }
 }
@@ -85,11 +87,8 @@ fn a_server_that_makes_another_test_is_told_to_be_busy() {
         }
         true
     });
-    assert!(
-        both(cell, &outcome.unwrap().directions[0])
-            .unwrap()
-            .agrees()
-    );
+    let counts = both(cell, &outcome.unwrap().directions[0]).unwrap();
+    assert!(counts.iter().all(Count::agrees), "{counts:?}");
     let error = second.flatten().expect("it makes one test at a time");
     let failure = error.downcast::<Failure>().unwrap();
     assert!(failure.message.contains("busy"), "{failure}");
@@ -97,11 +96,11 @@ fn a_server_that_makes_another_test_is_told_to_be_busy() {
 
 #[test]
 fn a_client_that_omits_gets_results_without_what_it_omitted() {
-    let server = OwnServer::start(HERE).unwrap();
+    let server = OwnServer::start(HERE, "iperf3").unwrap();
     for more in [&["-u"][..], &["-u", "-R"], &[], &["-R"]] {
         let mut options = vec!["-O", "1", "-t", "1", "-b", "4M", "-l", "1000"];
         options.extend(more);
-        let end = server.client(IPERF3, &options).unwrap();
+        let end = client(IPERF3, &server, &options).unwrap()["end"].clone();
         let of = |sum: &str, key: &str| end[sum][key].as_f64().unwrap();
         // Half a second of the other's second is more than any shift between the two ends' clocks of it.
         let (sent, received) = (of("sum_sent", "bytes"), of("sum_received", "bytes"));
@@ -112,22 +111,47 @@ fn a_client_that_omits_gets_results_without_what_it_omitted() {
 
 #[test]
 fn a_client_that_asks_for_it_gets_the_servers_output() {
-    let server = OwnServer::start(HERE).unwrap();
+    let server = OwnServer::start(HERE, "iperf3").unwrap();
     let options = ["--get-server-output", "-n", "100K", "-P", "2"];
-    let document = server.document(IPERF3, &options).unwrap();
+    let document = client(IPERF3, &server, &options).unwrap();
     let text = document["server_output_text"].as_str().unwrap();
     assert_eq!(text.matches("receiver").count(), 2, "{text}");
 }
 
+/// A client that does not look for the algorithm on its own host first, as a stock one does.
+#[test]
+fn a_congestion_control_that_the_servers_host_lacks_is_told_by_its_code() {
+    let server = OwnServer::start(HERE, "iperf3").unwrap();
+    let open = || {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream
+            .write_all(b"abcdefghijklmnopqrstuvwxyz234567abcd\0")
+            .unwrap();
+        stream
+    };
+    let mut control = open();
+    let wanted = br#"{"tcp":true,"time":1,"parallel":1,"congestion":"pigeon"}"#;
+    let length = u32::try_from(wanted.len()).unwrap().to_be_bytes();
+    let mut state = [0];
+    control.read_exact(&mut state).unwrap();
+    control.write_all(&[&length[..], wanted].concat()).unwrap();
+    control.read_exact(&mut state).unwrap();
+    let _data = open();
+    let mut said = Vec::new();
+    control.read_to_end(&mut said).unwrap();
+    assert_eq!(said, [0xfe, 0, 0, 0, 134, 0, 0, 0, 0]);
+}
+
 #[test]
 fn a_test_that_cannot_be_is_refused_in_iperf3s_own_words() {
-    let server = OwnServer::start(HERE).unwrap();
-    let error = server.client(
+    let server = OwnServer::start(HERE, "iperf3").unwrap();
+    let error = client(
         IPERF3,
+        &server,
         &["-t", "1", "-P", "2", "-O", "60", "-b", "0", "-C", "pigeon"],
     );
     let text = format!("{:#}", error.unwrap_err());
     assert!(text.contains("ongestion"), "{text}");
     // The server goes on.
-    server.client(IPERF3, &["-n", "1K"]).unwrap();
+    client(IPERF3, &server, &["-n", "1K"]).unwrap();
 }

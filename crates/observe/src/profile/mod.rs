@@ -19,7 +19,7 @@ use std::fs;
 
 /// Samples per second and core: a prime, so that it does not run in step with anything that
 /// happens 100, 250 or 1000 times a second.
-const RATE_HZ: u32 = 997;
+const RATE_HZ: u32 = 199;
 
 /// Most cores that are sampled: each takes a descriptor and 132 KiB of locked memory.
 const MAX_CORES: usize = 512;

@@ -308,6 +308,8 @@ fn client_config() -> ClientConfig {
         timeout: TIMEOUT,
         credential: None,
         random: [7; crate::COOKIE_LEN - 1],
+        login: None,
+        far_output: false,
     }
 }
 
@@ -320,6 +322,7 @@ fn server_config() -> ServerConfig {
         limits: Limits::default(),
         turn_away: None,
         credential: None,
+        logins: None,
     }
 }
 

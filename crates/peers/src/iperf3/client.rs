@@ -1,7 +1,8 @@
 //! The end that asks for a test. The drawing in [`super`] shows both ends.
 
 use super::inbox::{Inbox, framed, name};
-use super::results::{self, End};
+use super::login::Shown;
+use super::results::{self, End, Heard};
 use super::{DRAIN, MAX_TEXT, byte, code, params};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::{Cookie, Counters, Framing};
@@ -119,6 +120,10 @@ pub(super) struct Client {
     cookie: Cookie,
     /// A key was given, which this protocol does not have.
     has_key: bool,
+    /// The user to show, and when the session began.
+    login: Option<Shown>,
+    wants_output: bool,
+    began: MonoInstant,
     /// When the present step must be over, and how long it had.
     due: Option<(MonoInstant, Duration)>,
     /// When to tell the server that the test is over.
@@ -131,7 +136,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
+    pub(super) fn new(config: ClientConfig, now: MonoInstant) -> Self {
         let cookie = Cookie::from_random(&config.random);
         Self {
             state: State::Greeting,
@@ -141,6 +146,9 @@ impl Client {
             timeout: config.timeout,
             cookie,
             has_key: config.credential.is_some(),
+            login: config.login,
+            wants_output: config.far_output,
+            began: now,
             due: Some((now.after(config.timeout), config.timeout)),
             ends: None,
             finished: None,
@@ -377,17 +385,35 @@ impl Client {
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
         let key = self
             .has_key
-            .then(|| "iperf3 has no such key: leave out --key".to_owned());
+            .then(|| "iperf3 has no such key: leave out --key, see --login".to_owned());
         let wrong = validate(&spec).err().map(|error| error.to_string());
         let refused = key.or(wrong).map(|why| (RefusalCode::Invalid, why));
         let refused = refused.or_else(|| {
             let why = params::check(&spec).err()?;
             Some((RefusalCode::Unsupported, why))
         });
+        let shown = self
+            .login
+            .as_ref()
+            .map(|login| login.token(self.began, now));
+        let (token, refused) = match (shown.transpose(), refused) {
+            (Ok(token), refused) => (token, refused),
+            (Err(why), refused) => {
+                let why = (RefusalCode::Invalid, format!("--login: {why}"));
+                (None, refused.or(Some(why)))
+            }
+        };
         if let Some((code, message)) = refused {
             return self.act(Action::Refused { code, message });
         }
-        self.act(Action::Send(framed(&params::to_json(&spec))));
+        let mut wanted = params::to_json(&spec);
+        if let Some(token) = token {
+            wanted["authtoken"] = token.into();
+        }
+        if self.wants_output {
+            wanted["get_server_output"] = 1.into();
+        }
+        self.act(Action::Send(framed(&wanted)));
         self.spec = spec;
         self.step(now, State::Preparing);
     }
@@ -444,11 +470,25 @@ impl Client {
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
         let state = self.state.name();
         let taken = results::take(&mut self.inbox, End::Server, &self.spec, state)?;
-        let Some(mut reports) = taken else {
+        let Some(Heard {
+            mut reports,
+            output,
+        }) = taken
+        else {
             return Ok(false);
         };
+        let own = self.own.as_deref().unwrap_or_default();
+        results::align(&self.spec, own, &mut reports).map_err(|cause| {
+            ProtocolError::Unexpected {
+                state,
+                message: "results",
+                offset: self.inbox.offset(),
+                cause,
+            }
+        })?;
         results::leave_out(&mut reports, self.settled);
         self.act(Action::PeerReport(reports));
+        self.actions.extend(output.map(Action::PeerOutput));
         self.step(now, State::Showing);
         Ok(true)
     }

@@ -9,6 +9,7 @@ pub(super) const BLOCK: i32 = 7;
 pub(super) const BUFFER: i32 = 8;
 pub(super) const OMIT: i32 = 12;
 pub(super) const UDP_BLOCK: i32 = 20;
+pub(super) const TOS: i32 = 21;
 pub(super) const BOTH_WAYS: i32 = 25;
 pub(super) const RATE: i32 = 27;
 pub(super) const PARAMS: i32 = 114;
@@ -38,6 +39,7 @@ const MEANINGS: &[(i32, RefusalCode, &str)] = &[
         RefusalCode::Invalid,
         "it does not take this --payload for UDP",
     ),
+    (21, RefusalCode::Invalid, "it does not take this TOS"),
     (
         25,
         RefusalCode::Invalid,
@@ -89,7 +91,7 @@ const MEANINGS: &[(i32, RefusalCode, &str)] = &[
     (
         142,
         RefusalCode::Denied,
-        "it asks for a user and a password, or does not accept this host",
+        "it asks for a user and password that it knows, or does not accept this host: see --login, with --login-padding pkcs1 for iperf3 before 3.17; both clocks must agree",
     ),
     (144, RefusalCode::Timeout, "no data reached it for too long"),
     (

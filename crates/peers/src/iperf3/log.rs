@@ -1,6 +1,6 @@
 //! This end's output as iperf3 prints it, for clients that ask for the server's.
 
-use super::results::{lost, omitted, retransmitted};
+use super::results::{lost, retransmitted};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Side, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
@@ -78,12 +78,8 @@ fn summary(text: &mut String, transport: Transport, side: Side, stream: &StreamR
         (Duration::ZERO, stream.duration),
         stream.bytes,
     );
-    let skipped = omitted(stream);
     let (total, missing) = match stream.sequence {
-        Some(sequence) => (
-            PacketCount::new(sequence.next_expected.saturating_sub(skipped.packets.get())),
-            lost(&sequence).saturating_sub(skipped.missing.get()),
-        ),
+        Some(sequence) => (PacketCount::new(sequence.next_expected), lost(&sequence)),
         None => (stream.packets, 0),
     };
     let _ = match (transport, side) {

@@ -31,6 +31,7 @@ mod client;
 mod code;
 mod inbox;
 mod log;
+pub mod login;
 mod params;
 mod results;
 mod server;
@@ -73,8 +74,12 @@ impl PeerKind for Iperf3 {
         ]
     }
 
+    fn has_users(&self) -> bool {
+        true
+    }
+
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {
-        Box::new(client::Client::new(&config, now))
+        Box::new(client::Client::new(config, now))
     }
 
     fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -68,12 +68,6 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if spec.transport == Transport::Udp && !spec.warm_up.is_zero() {
-        return Err(
-            "iperf3 numbers datagrams of the warm-up with the others, so their loss cannot be told apart: leave out --warm-up for UDP"
-                .to_owned(),
-        );
-    }
     if spec.warm_up.subsec_nanos() != 0 {
         return Err("iperf3 takes a warm-up in whole seconds".to_owned());
     }
@@ -129,6 +123,12 @@ pub(super) fn to_json(spec: &TestSpec) -> Value {
     set("pacing_timer", json!(1000));
     if let Some(name) = &spec.socket.congestion_control {
         set("congestion", json!(name));
+    }
+    if let Some(class) = spec.socket.traffic_class {
+        set("TOS", json!(class));
+    }
+    if spec.socket.no_delay {
+        set("nodelay", json!(true));
     }
     if spec.transport == Transport::Udp {
         set("udp_counters_64bit", json!(1));
@@ -284,7 +284,17 @@ fn socket(value: &Value) -> Result<SocketChoice, Wrong> {
         send_buffer_bytes: window,
         receive_buffer_bytes: window,
         congestion_control: congestion.map(str::to_owned),
+        traffic_class: traffic_class(value)?,
+        no_delay: flag(value, "nodelay"),
     })
+}
+
+fn traffic_class(value: &Value) -> Result<Option<u8>, Wrong> {
+    let Some(class) = count(value, "TOS")?.filter(|class| *class > 0) else {
+        return Ok(None);
+    };
+    let fits = u8::try_from(class).map(Some);
+    fits.map_err(|_| wrong(code::TOS, format!("TOS {class}; 0 to 255 are valid")))
 }
 
 fn flag(value: &Value, key: &str) -> bool {

@@ -3,15 +3,16 @@
 //! What iperf3 says of a receiver of datagrams is the highest number it saw and how many were missing
 //! below it, where every late one takes back a missing one; so `packets` of its report is the
 //! difference, and duplicates are not to be told from datagrams that were reordered. Its bytes leave the
-//! warm-up out, its packets do not. The time of a far receiver of datagrams is not taken over: it says when
+//! warm-up out, its packets do not; from 3.14 on it says beside them how many of both were the warm-up's.
+//! Each end has its own clock for that: see [`align`]. The time of a far receiver of datagrams is not taken over: it says when
 //! it heard that the test is over, not when the last one came. A far sender's retransmissions are all that is known of its TCP.
 //!
 //! Streams are numbered 1, 3, 4, 5, … in the order of their creation: all that the client sends, then
 //! all that the server sends.
 
-use super::MAX_RESULTS;
 use super::inbox::Inbox;
 use super::params::as_count;
+use super::{MAX_RESULTS, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError};
 use linerate_model::sample::{
     EndpointReport, Omitted, SequenceCount, Snapshot, StreamReport, TcpSample,
@@ -20,6 +21,9 @@ use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use serde_json::{Value, json};
 use std::time::Duration;
+
+/// Most lines of a server's output that are kept.
+const MAX_LINES: usize = 10_000;
 
 /// Who is speaking, or spoken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,10 +96,8 @@ fn entry(id: u32, side: Side, stream: &StreamReport) -> Value {
     let omitted = stream.omitted.unwrap_or_default();
     let (packets, errors) = match (side, stream.sequence) {
         (Side::Receiver, Some(sequence)) => (
-            sequence.next_expected,
-            sequence
-                .next_expected
-                .saturating_sub(sequence.received.get()),
+            sequence.next_expected.saturating_add(omitted.packets.get()),
+            lost(&sequence).saturating_add(omitted.missing.get()),
         ),
         _ => (
             stream.packets.get().saturating_add(omitted.packets.get()),
@@ -127,13 +129,21 @@ pub(super) fn retransmitted(stream: &StreamReport) -> Option<u64> {
     last.retrans_segments?.checked_sub(first.retrans_segments?)
 }
 
-/// The reports of the far end, once its results are there; `state` is this end's.
+/// What the far end's results hold.
+#[derive(Debug)]
+pub(super) struct Heard {
+    pub(super) reports: Vec<EndpointReport>,
+    /// What a server printed, if it was asked for that.
+    pub(super) output: Option<String>,
+}
+
+/// The far end's results, once they are there; `state` is this end's.
 pub(super) fn take(
     inbox: &mut Inbox,
     theirs: End,
     spec: &TestSpec,
     state: &'static str,
-) -> Result<Option<Vec<EndpointReport>>, ProtocolError> {
+) -> Result<Option<Heard>, ProtocolError> {
     let (message, offset) = ("results", inbox.offset());
     let Some(value) = inbox.take_json(state, message, MAX_RESULTS)? else {
         return Ok(None);
@@ -145,7 +155,25 @@ pub(super) fn take(
         bytes: Excerpt::of(value.to_string().as_bytes()),
         cause,
     })?;
-    Ok(Some(reports))
+    let output = output(&value);
+    Ok(Some(Heard { reports, output }))
+}
+
+/// What a server printed, as text or as JSON.
+fn output(value: &Value) -> Option<String> {
+    let text = match (
+        value.get("server_output_text"),
+        value.get("server_output_json"),
+    ) {
+        (Some(Value::String(text)), _) => text.clone(),
+        (_, Some(json @ Value::Object(_))) => format!("{json:#}"),
+        _ => return None,
+    };
+    let lines = text.lines().take(MAX_LINES);
+    let lines: Vec<_> = lines
+        .map(|line| crate::error::clean(line, MAX_TEXT))
+        .collect();
+    Some(lines.join("\n"))
 }
 
 /// The far end's reports.
@@ -189,6 +217,74 @@ pub(super) fn from_json(
     parts.into_iter().map(report).collect()
 }
 
+/// Counts datagrams that the far end sent and this end's receivers saw no trace of, not even a gap: the tail.
+/// `theirs` are the far senders' reports.
+pub(super) fn add_tail(own: &mut [EndpointReport], theirs: &[EndpointReport]) {
+    let sent = theirs.iter().find(|report| report.side == Side::Sender);
+    let own = own.iter_mut().find(|report| report.side == Side::Receiver);
+    let (Some(sent), Some(own)) = (sent, own) else {
+        return;
+    };
+    for stream in &mut own.streams {
+        let found = sent.streams.iter().find(|s| s.index == stream.index);
+        let before = omitted(stream).packets.get();
+        if let (Some(sent), Some(sequence)) = (found, &mut stream.sequence) {
+            let all = numbered(sent).saturating_sub(before);
+            sequence.next_expected = sequence.next_expected.max(all);
+        }
+    }
+}
+
+/// All datagrams that a sender numbered.
+fn numbered(sender: &StreamReport) -> u64 {
+    let before = omitted(sender).packets.get();
+    sender.packets.get().saturating_add(before)
+}
+
+/// Makes the far end's counts of datagrams of a test with a warm-up fit this end's.
+///
+/// Both ends end the warm-up by their own clocks, so their counted datagrams are not the same ones; loss is the
+/// same whichever is taken. So a far sender counts what came after the number at which this end's
+/// receiver began to count, and a far receiver what this end's sender counted less what was lost after
+/// the far end's warm-up.
+pub(super) fn align(
+    spec: &TestSpec,
+    own: &[EndpointReport],
+    theirs: &mut [EndpointReport],
+) -> Result<(), String> {
+    if spec.warm_up.is_zero() || spec.transport != Transport::Udp {
+        return Ok(());
+    }
+    for report in theirs {
+        let same_way = own.iter().find(|own| own.side == report.side.other());
+        for stream in &mut report.streams {
+            let of_index = |own: &&StreamReport| own.index == stream.index;
+            let found = same_way.and_then(|own| own.streams.iter().find(of_index));
+            let Some(own) = found else { continue };
+            stream.packets = PacketCount::new(match report.side {
+                Side::Sender => {
+                    let counted = numbered(stream).saturating_sub(omitted(own).packets.get());
+                    counted.max(own.packets.get())
+                }
+                Side::Receiver => received_of(own, stream)?,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Of the datagrams that `own` counted as sent, those that the far receiver did not lose.
+fn received_of(own: &StreamReport, theirs: &StreamReport) -> Result<u64, String> {
+    let Some(before) = theirs.omitted else {
+        return Err("this iperf3 is older than 3.14 and does not tell datagrams of the warm-up from the others: leave out --warm-up".to_owned());
+    };
+    let taken_before = before.packets.get().saturating_sub(before.missing.get());
+    let taken = theirs.packets.get().saturating_add(taken_before);
+    let lost = numbered(own).saturating_sub(taken);
+    let lost = lost.saturating_sub(before.missing.get());
+    Ok(own.packets.get().saturating_sub(lost))
+}
+
 /// Leaves out of the far receivers' time what this end's word came `later` than its last byte: iperf3
 /// counts time up to that word.
 pub(super) fn leave_out(reports: &mut [EndpointReport], later: Duration) {
@@ -220,13 +316,22 @@ fn stream(side: Side, spec: &TestSpec, entry: &Value) -> Result<StreamReport, St
         duration,
         ..StreamReport::default()
     };
+    if spec.transport == Transport::Udp && !spec.warm_up.is_zero() {
+        report.omitted = skipped(entry);
+    }
+    let before = omitted(&report);
     match (spec.transport, side) {
-        (Transport::Udp, Side::Sender) => report.packets = PacketCount::new(needed("packets")?),
+        (Transport::Udp, Side::Sender) => {
+            let counted = needed("packets")?.saturating_sub(before.packets.get());
+            report.packets = PacketCount::new(counted);
+        }
         (Transport::Udp, Side::Receiver) => {
             // It runs on to the word that ends the test, whenever the last datagram came.
             report.duration = Duration::ZERO;
             let missing = signed(entry, "errors").unwrap_or(0);
-            report.packets = PacketCount::new(needed("packets")?.saturating_sub(missing));
+            let taken = needed("packets")?.saturating_sub(missing);
+            let taken_before = before.packets.get().saturating_sub(before.missing.get());
+            report.packets = PacketCount::new(taken.saturating_sub(taken_before));
             let nanos = seconds("jitter").map(|jitter| jitter.as_nanos());
             report.rtp_jitter_ns = nanos
                 .and_then(|nanos| u64::try_from(nanos).ok())
@@ -240,6 +345,16 @@ fn stream(side: Side, spec: &TestSpec, entry: &Value) -> Result<StreamReport, St
         (Transport::Tcp, Side::Receiver) => {}
     }
     Ok(report)
+}
+
+/// Datagrams of the warm-up, which 3.14 and later tell.
+fn skipped(entry: &Value) -> Option<Omitted> {
+    let packets = entry.get("omitted_packets").and_then(as_count)?;
+    let missing = signed(entry, "omitted_errors")?;
+    Some(Omitted {
+        packets: PacketCount::new(packets),
+        missing: PacketCount::new(missing.min(packets)),
+    })
 }
 
 /// Iperf3 can count a datagram that came twice as one lost less than none.
@@ -258,14 +373,14 @@ fn readings(segments: u64, duration: Duration) -> Vec<TcpSample> {
     vec![reading(0, 0), reading(duration.as_nanos(), segments)]
 }
 
-/// For tests of this room and the log: what a receiver counted as lost.
+/// What a receiver counted as lost.
 pub(super) fn lost(sequence: &SequenceCount) -> u64 {
     sequence
         .next_expected
         .saturating_sub(sequence.received.get())
 }
 
-/// The omitted part, for the log.
-pub(super) fn omitted(stream: &StreamReport) -> Omitted {
+/// What of a stream was the warm-up's.
+fn omitted(stream: &StreamReport) -> Omitted {
     stream.omitted.unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use super::inbox::{Inbox, framed, name};
 use super::params::{self, GUARD, Params};
-use super::results::{self, End};
+use super::results::{self, End, Heard};
 use super::{DRAIN, MAX_PARAMS, MAX_TEXT, byte, code, log};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::{COOKIE_LEN, Cookie, Counters, Framing};
@@ -80,6 +80,8 @@ pub(super) struct Server {
     cookie: Cookie,
     test: Params,
     own: Option<Vec<EndpointReport>>,
+    /// When the session began.
+    opened: MonoInstant,
     /// When traffic began, and its counted time up to the client's word.
     began: MonoInstant,
     elapsed: Duration,
@@ -104,6 +106,7 @@ impl Server {
                 version: String::new(),
             },
             own: None,
+            opened: now,
             began: now,
             elapsed: Duration::ZERO,
             moved: (0, now),
@@ -122,6 +125,15 @@ impl Server {
     fn say_error(&mut self, code: i32) {
         let words = [code.to_be_bytes(), 0_i32.to_be_bytes()].concat();
         self.act(Action::Send([&[byte::SERVER_ERROR][..], &words].concat()));
+    }
+
+    /// The code for our reason. Of a test with a congestion control it is that which a host may not have.
+    const fn code_of(&self, refusal: RefusalCode) -> i32 {
+        let names_one = self.test.spec.socket.congestion_control.is_some();
+        match refusal {
+            RefusalCode::Unsupported if names_one => code::CONGESTION,
+            other => code::for_refusal(other),
+        }
     }
 
     fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
@@ -154,7 +166,7 @@ impl Server {
             Input::Timeout => self.timeout(now),
             Input::Abort { code, reason } => {
                 if self.state.has_test() {
-                    self.abort(now, code, code::for_refusal(code), &reason);
+                    self.abort(now, code, self.code_of(code), &reason);
                 }
                 Ok(())
             }
@@ -197,7 +209,7 @@ impl Server {
                 Ok(())
             }
             Input::Refused { code, message } if self.state == State::Preparing => {
-                self.say_error(code::for_refusal(code));
+                self.say_error(self.code_of(code));
                 let message = clean(&message, MAX_TEXT);
                 self.act(Action::Refused { code, message });
                 self.close();
@@ -281,6 +293,13 @@ impl Server {
         let Some(value) = self.inbox.take_json(state, "parameters", MAX_PARAMS)? else {
             return Ok(false);
         };
+        if let Some(reason) = self.turns_away(now, &value) {
+            self.say_error(code::AUTHENTICATION);
+            let (code, message) = (RefusalCode::Denied, reason);
+            self.act(Action::Refused { code, message });
+            self.close();
+            return Ok(false);
+        }
         let test = params::read(&value).map_err(|wrong| {
             self.say_error(wrong.code);
             ProtocolError::Body {
@@ -310,6 +329,14 @@ impl Server {
         self.enter(now, State::Preparing, PATIENCE);
         self.act(Action::Prepare { spec, framing });
         Ok(true)
+    }
+
+    /// Why the client's user is not let in, if users are asked for.
+    fn turns_away(&self, now: MonoInstant, params: &Value) -> Option<String> {
+        let gate = self.config.logins.as_ref()?;
+        let token = params.get("authtoken").and_then(Value::as_str);
+        let admitted = gate.admit(token, self.opened, now);
+        admitted.err().map(|why| why.to_string())
     }
 
     /// One state of the client.
@@ -401,10 +428,11 @@ impl Server {
             return Ok(true);
         }
         let taken = results::take(&mut self.inbox, End::Client, &self.test.spec, state)?;
-        let Some(reports) = taken else {
+        let Some(Heard { reports, .. }) = taken else {
             return Ok(false);
         };
-        let own = self.own.take().unwrap_or_default();
+        let mut own = self.own.take().unwrap_or_default();
+        results::add_tail(&mut own, &reports);
         let value = self.results(&own);
         self.act(Action::Send(framed(&value)));
         self.act(Action::PeerReport(reports));

@@ -1,7 +1,9 @@
 use super::params;
-use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
-use linerate_model::{BitRate, ByteCount};
-use serde_json::json;
+use super::results::{self, End};
+use linerate_model::sample::{EndpointReport, Omitted, SequenceCount, Snapshot, StreamReport};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
+use linerate_model::{BitRate, ByteCount, PacketCount};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 #[test]
@@ -16,6 +18,8 @@ fn what_a_client_asks_for_is_what_the_server_reads() {
     spec.socket.send_buffer_bytes = Some(ByteCount::new(1 << 20));
     spec.socket.receive_buffer_bytes = spec.socket.send_buffer_bytes;
     spec.socket.congestion_control = Some("reno".to_owned());
+    spec.socket.traffic_class = Some(0x28);
+    spec.socket.no_delay = true;
     params::check(&spec).unwrap();
     let read = params::read(&params::to_json(&spec)).unwrap();
     assert_eq!(read.spec, spec);
@@ -32,7 +36,10 @@ fn no_flag_is_ever_written_as_false_and_numbers_are_numbers() {
         let value = params::to_json(&spec);
         for (key, value) in value.as_object().unwrap() {
             assert!(!value.is_null() && *value != json!(false), "{key}");
-            let is_flag = matches!(key.as_str(), "tcp" | "udp" | "reverse" | "bidirectional");
+            let is_flag = matches!(
+                key.as_str(),
+                "tcp" | "udp" | "reverse" | "bidirectional" | "nodelay"
+            );
             assert_eq!(value.is_boolean(), is_flag, "{key}");
         }
     }
@@ -67,6 +74,7 @@ fn parameters_out_of_bounds_are_refused_with_their_code() {
             25,
         ),
         (json!({"tcp": true, "congestion": "../x"}), 134),
+        (json!({"tcp": true, "TOS": 256}), 21),
         (json!({"sctp": true}), 114),
         (json!({}), 114),
         (json!({"tcp": true, "time": "10"}), 114),
@@ -80,7 +88,7 @@ fn parameters_out_of_bounds_are_refused_with_their_code() {
 fn what_iperf3_cannot_carry_is_refused_with_a_remedy() {
     use linerate_model::spec::Transport;
     let udp = TestSpec::udp_datagrams(Pace::Unpaced);
-    let warm_up = Duration::from_secs(1);
+    let warm_up = Duration::from_millis(1500);
     for (spec, word) in [
         (TestSpec::ping_pong(Transport::Udp), "linerate serve"),
         (
@@ -88,7 +96,7 @@ fn what_iperf3_cannot_carry_is_refused_with_a_remedy() {
                 warm_up,
                 ..udp.clone()
             },
-            "--warm-up",
+            "whole seconds",
         ),
         (
             TestSpec {
@@ -106,11 +114,11 @@ fn what_iperf3_cannot_carry_is_refused_with_a_remedy() {
 
 #[test]
 fn results_of_a_lying_server_are_refused_or_cut() {
-    use super::results::{End, from_json};
+    use super::results::from_json;
     let spec = TestSpec::udp_datagrams(Pace::Unpaced);
     let good =
         json!({"id": 1, "bytes": 10, "jitter": 0.001, "errors": 2, "packets": 9, "end_time": 1.0});
-    let with = |key: &str, value: serde_json::Value| {
+    let with = |key: &str, value: Value| {
         let mut entry = good.clone();
         entry[key] = value;
         from_json(End::Server, &spec, &json!({"streams": [entry]}))
@@ -158,6 +166,89 @@ fn results_of_a_lying_server_are_refused_or_cut() {
     assert!(from_json(End::Server, &spec, &json!({})).is_err());
 }
 
+/// One stream's counts, of one side.
+fn report(side: Side, stream: StreamReport) -> EndpointReport {
+    EndpointReport {
+        side,
+        streams: vec![stream],
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+        profile: None,
+    }
+}
+
+fn counts(packets: u64, before: u64) -> StreamReport {
+    StreamReport {
+        packets: PacketCount::new(packets),
+        omitted: Some(Omitted {
+            packets: PacketCount::new(before),
+            missing: PacketCount::new(0),
+        }),
+        ..StreamReport::default()
+    }
+}
+
+/// We sent 20 in the warm-up and 100 after it. The server ended its warm-up after 22, of which 3 were missing; 7
+/// more were missing in all, and the last 5 never came.
+#[test]
+fn loss_after_a_warm_up_is_that_of_the_counted_datagrams_and_the_tail() {
+    let spec = TestSpec {
+        warm_up: Duration::from_secs(1),
+        ..TestSpec::udp_datagrams(Pace::Unpaced)
+    };
+    let entry = json!({"id": 1, "bytes": 10, "jitter": 0, "errors": 10, "packets": 115,
+                       "omitted_errors": 3, "omitted_packets": 22});
+    let own = [report(Side::Sender, counts(100, 20))];
+    let aligned = |entry: Value| {
+        let mut theirs =
+            results::from_json(End::Server, &spec, &json!({"streams": [entry]})).unwrap();
+        results::align(&spec, &own, &mut theirs).map(|()| theirs[0].streams[0].packets.get())
+    };
+    assert_eq!(aligned(entry.clone()), Ok(100 - 7 - 5));
+    let mut old = entry;
+    old.as_object_mut().unwrap().remove("omitted_packets");
+    let why = aligned(old).unwrap_err();
+    assert!(why.contains("3.14") && why.contains("--warm-up"), "{why}");
+}
+
+/// The server sent 130 in all, 28 of them before its own end of the warm-up; we began to count after number 30.
+#[test]
+fn a_far_sender_counts_from_where_this_end_did() {
+    let spec = TestSpec {
+        direction: Direction::Reverse,
+        warm_up: Duration::from_secs(1),
+        ..TestSpec::udp_datagrams(Pace::Unpaced)
+    };
+    let own = [report(Side::Receiver, counts(96, 30))];
+    for entry in [
+        json!({"id": 1, "bytes": 10, "packets": 130, "omitted_packets": 28, "omitted_errors": 0}),
+        json!({"id": 1, "bytes": 10, "packets": 130}),
+    ] {
+        let mut theirs =
+            results::from_json(End::Server, &spec, &json!({"streams": [entry]})).unwrap();
+        results::align(&spec, &own, &mut theirs).unwrap();
+        assert_eq!(theirs[0].streams[0].packets.get(), 100);
+    }
+}
+
+#[test]
+fn a_stock_client_hears_of_the_tail_that_its_own_server_would_not_see() {
+    let spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    let stream = StreamReport {
+        sequence: Some(SequenceCount {
+            received: PacketCount::new(90),
+            next_expected: 95,
+            ..SequenceCount::default()
+        }),
+        ..StreamReport::default()
+    };
+    let mut own = vec![report(Side::Receiver, stream)];
+    results::add_tail(&mut own, &[report(Side::Sender, counts(100, 0))]);
+    let value = results::to_json(End::Server, &spec, &own, Duration::ZERO);
+    assert_eq!(value["streams"][0]["packets"], 100);
+    assert_eq!(value["streams"][0]["errors"], 10);
+}
+
 #[test]
 fn an_error_of_one_word_is_understood_when_the_connection_ends() {
     use crate::{Action, ClientConfig, Input, PeerKind as _, RefusalCode};
@@ -168,6 +259,8 @@ fn an_error_of_one_word_is_understood_when_the_connection_ends() {
         timeout: Duration::from_secs(1),
         credential: None,
         random: [1; 36],
+        login: None,
+        far_output: false,
     };
     let mut client = super::Iperf3.client(config, now);
     client.handle(now, Input::Bytes(b"\x09")).unwrap();
@@ -186,4 +279,34 @@ fn an_error_of_one_word_is_understood_when_the_connection_ends() {
         )
     });
     assert!(refused && client.deadline().is_none(), "{client:?}");
+}
+
+#[test]
+fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
+    use crate::{Action, Input, PeerKind as _, RefusalCode, ServerConfig};
+    use linerate_model::MonoInstant;
+    let now = MonoInstant::default();
+    let config = ServerConfig {
+        version: String::new(),
+        timeout: Duration::from_secs(1),
+        session: String::new(),
+        facts: std::collections::BTreeMap::new(),
+        limits: crate::Limits::default(),
+        turn_away: None,
+        logins: None,
+        credential: None,
+    };
+    let mut server = super::Iperf3.server(config, now);
+    server.handle(now, Input::Bytes(&[0; 37])).unwrap();
+    let wanted = super::inbox::framed(&json!({"tcp": true, "congestion": "pigeon"}));
+    server.handle(now, Input::Bytes(&wanted)).unwrap();
+    let (ports, token) = (Vec::new(), 0);
+    server
+        .handle(now, Input::Prepared { ports, token })
+        .unwrap();
+    let (code, reason) = (RefusalCode::Unsupported, "no pigeons here".to_owned());
+    server.handle(now, Input::Abort { code, reason }).unwrap();
+    let said = std::iter::from_fn(|| server.poll_action())
+        .any(|action| action == Action::Send(b"\xfe\0\0\0\x86\0\0\0\0".to_vec()));
+    assert!(said);
 }

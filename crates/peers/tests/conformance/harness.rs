@@ -30,6 +30,8 @@ pub(crate) fn client_config() -> ClientConfig {
         timeout: TIMEOUT,
         credential: None,
         random: [7; COOKIE_LEN - 1],
+        login: None,
+        far_output: false,
     }
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn server_config() -> ServerConfig {
         facts: Facts::from([("cpu-count".to_owned(), 4.into())]),
         limits: Limits::default(),
         turn_away: None,
+        logins: None,
         credential: None,
     }
 }

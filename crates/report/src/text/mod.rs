@@ -25,6 +25,9 @@ const MAX_EVIDENCE: usize = 4;
 /// Rows of any list in a summary.
 const MAX_ROWS: usize = 4;
 
+/// Most lines of what a far tool printed; the run keeps all.
+const MAX_LINES: usize = 40;
+
 /// What the terminal prints after a command: the verdict and the figures behind it, at most 25 lines
 /// for a run without parts, at most `width` columns.
 pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
@@ -85,6 +88,16 @@ fn body(paper: &mut Paper, run: &Run) {
     cpu(paper, run);
     costs(paper, run);
     trials(paper, run);
+    far_output(paper, run);
+}
+
+/// What the far tool printed itself.
+fn far_output(paper: &mut Paper, run: &Run) {
+    for text in run.trials.iter().filter_map(|t| t.far_output.as_ref()) {
+        for (index, line) in text.lines().take(MAX_LINES).enumerate() {
+            paper.row(if index == 0 { "far end" } else { "" }, line);
+        }
+    }
 }
 
 fn verdict(paper: &mut Paper, run: &Run) {

@@ -89,13 +89,14 @@ impl Cpu {
         self.throttled >= THROTTLED
     }
 
+    /// Whether the hypervisor took so much that a thread with a schedule to keep feels it.
+    pub(in crate::rules) fn is_robbed(&self) -> bool {
+        self.steal >= STOLEN
+    }
+
     /// Share of the time that the thread could do nothing else: it ran, waited, or had no host.
     pub(in crate::rules) fn pressure(&self) -> f64 {
-        let stolen = if self.steal >= STOLEN {
-            self.steal
-        } else {
-            0.0
-        };
+        let stolen = if self.is_robbed() { self.steal } else { 0.0 };
         (self.thread.unwrap_or(0.0) + stolen).min(1.0)
     }
 
@@ -116,6 +117,10 @@ impl Cpu {
             return format!(
                 "the {side}'s busiest core was used {core}, and the thread waited for a core {waited} of the time"
             );
+        }
+        if self.is_robbed() && !self.softirq_is_hot() {
+            let stolen = words::percent(self.steal);
+            return format!("the hypervisor took {stolen} of the {side}'s CPU");
         }
         let cores = self.softirq_cores.unwrap_or(0.0);
         format!("soft interrupts took {cores:.2} cores of the {side}")

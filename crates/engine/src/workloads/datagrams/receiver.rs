@@ -137,6 +137,16 @@ impl<N: Numbering> Counts<N> {
         true
     }
 
+    /// Whether this number is one of the warm-up's that came late; it is then no longer missing there.
+    fn was_omitted(&mut self, sequence: u64) -> bool {
+        let late = |omitted: &&mut Omitted| sequence < omitted.packets.get();
+        let Some(omitted) = self.omitted.as_mut().filter(late) else {
+            return false;
+        };
+        omitted.missing = PacketCount::new(omitted.missing.get().saturating_sub(1));
+        true
+    }
+
     /// Counts one batch, taken at `now`. All of it has that one time: it is when the application
     /// could have used it.
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
@@ -166,7 +176,8 @@ impl<N: Numbering> Counts<N> {
                     if !N::MARKS_WARM_UP {
                         self.jitter.record(transit);
                     }
-                    if self.tracker.record(sequence) == Arrival::Distinct && counts {
+                    let is_first = self.tracker.record(sequence) == Arrival::Distinct;
+                    if is_first && counts && !self.was_omitted(sequence) {
                         bytes += datagram.len() as u64;
                         packets += 1;
                     }
@@ -185,7 +196,8 @@ impl<N: Numbering> Counts<N> {
             let fresh = || Tally::new(now, self.plan.interval, Arc::clone(&self.progress));
             let tally = self.tally.get_or_insert_with(fresh);
             tally.count(now, bytes, packets);
-            tally.expect(self.tracker.next_expected());
+            let before = self.omitted.map_or(0, |omitted| omitted.packets.get());
+            tally.expect(self.tracker.next_expected().saturating_sub(before));
         }
         if counted && first {
             Batch::FirstCounted
@@ -204,12 +216,13 @@ impl<N> Counts<N> {
         })
     }
 
-    /// The sequence counts. What was sent after the last that came is missing like any other.
+    /// The sequence counts after the warm-up. What was sent after the last that came is missing like any other.
     fn sequence(&self) -> SequenceCount {
         let mut sequence = self.tracker.counts(PacketCount::new(self.foreign));
         let sent = self.end.map_or(0, |(sent, _)| sent);
         sequence.next_expected = sequence.next_expected.max(sent);
-        sequence
+        self.omitted
+            .map_or(sequence, |omitted| after_warm_up(sequence, omitted))
     }
 }
 
@@ -254,7 +267,9 @@ impl<N: Numbering> Work for Receiver<N> {
             .zip(self.overflows_before)
             .map(|(after, before)| PacketCount::new(after.saturating_sub(before)));
         let buffers = self.path.buffers();
-        let counts = self.counts;
+        let mut counts = self.counts;
+        // What came before the end of a warm-up after which nothing came is no more than that.
+        counts.is_counted(counts.counted_from);
         let mut report = StreamReport {
             index: u16::from(counts.plan.index),
             sequence: Some(counts.sequence()),
@@ -278,5 +293,17 @@ impl<N: Numbering> Work for Receiver<N> {
             report.intervals = tally.into_intervals(report.duration);
         }
         report
+    }
+}
+
+/// The counts of datagrams that came after a warm-up whose numbers go on: numbered afresh.
+fn after_warm_up(sequence: SequenceCount, omitted: Omitted) -> SequenceCount {
+    let before = omitted.packets.get();
+    let taken_before = before.saturating_sub(omitted.missing.get());
+    let received = sequence.received.get().saturating_sub(taken_before);
+    SequenceCount {
+        received: PacketCount::new(received),
+        next_expected: sequence.next_expected.saturating_sub(before),
+        ..sequence
     }
 }

@@ -22,8 +22,6 @@ pub(crate) enum Variant {
     Plain,
     /// With `--wait spin`: for pacing.
     Spinning,
-    /// With `--observe` and this: what observing costs.
-    Observing(&'static str),
 }
 
 impl Contender for Linerate {
@@ -36,16 +34,11 @@ impl Contender for Linerate {
     }
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
-        use Activity::{Paced, PingPong, Tcp, Udp};
+        use Activity::Paced;
         match (self.variant, activity) {
-            (Variant::Plain, _)
-            | (Variant::Spinning, Paced(_))
-            | (Variant::Observing(_), Tcp | Udp | PingPong) => Ok(()),
+            (Variant::Plain, _) | (Variant::Spinning, Paced(_)) => Ok(()),
             (Variant::Spinning, _) => {
                 Err("another way to wait is compared for pacing only".to_owned())
-            }
-            (Variant::Observing(_), _) => {
-                Err("observing is compared for TCP, UDP and ping-pong only".to_owned())
             }
         }
     }
@@ -58,10 +51,8 @@ impl Contender for Linerate {
         let seconds = format!("{}s", lengths.seconds());
         let mut client = test(activity, &listen);
         client.extend(words(&["-t", &seconds, "--cpu", &lab.pinning()]));
-        match self.variant {
-            Variant::Plain => {}
-            Variant::Spinning => client.extend(words(&["--wait", "spin"])),
-            Variant::Observing(what) => client.extend(words(&["--observe", what])),
+        if self.variant == Variant::Spinning {
+            client.extend(words(&["--wait", "spin"]));
         }
         client.extend(words(&["--json", "--no-store", "--quiet"]));
         let client = lab.client(&self.program, &client, lengths.test)?;

@@ -1,0 +1,143 @@
+//! What observing costs: many short tests over one connection, alike but for what is observed.
+//!
+//! A test of whole processes is unlike the next by far more than two per cent (which pages, which
+//! wake-ups), so hundreds of short tests are compared in one session instead, in rounds of random
+//! order: what drifts is slower than a round.
+
+use crate::Order;
+use crate::activity::{Activity, Measure, PAYLOAD, PING_BYTES};
+use crate::goals::{BLIND, OWN, PROFILING, observing};
+use crate::lab::Lab;
+use crate::options::Options;
+use crate::table::Results;
+use anyhow::{Context as _, Result};
+use linerate_lab::address::FarEnd;
+use linerate_lab::client::{Client, Target, TestOutcome};
+use linerate_model::ByteCount;
+use linerate_model::sample::StreamReport;
+use linerate_model::spec::{Observe, Pace, Pinning, Stop, TestSpec, Transport, WaitMode};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// Of each test.
+const LENGTH: Duration = Duration::from_millis(250);
+/// Before it: the window opens, the caches fill.
+const WARM_UP: Duration = Duration::from_millis(100);
+/// Readings of `TCP_INFO` are taken so often, ten times as often as in a test of a user.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Short tests of each kind for each round that was asked for.
+const PER_ROUND: u32 = 20;
+
+/// What is compared, by its name in the table.
+const KINDS: [(&str, Observe); 3] = [
+    (BLIND, Observe::None),
+    (OWN, Observe::Counters),
+    (PROFILING, Observe::All),
+];
+
+/// The rows of the table.
+pub(crate) fn rows(program: &Path, lab: &Lab, options: &Options) -> Result<Vec<String>> {
+    let (address, port) = (lab.b().ipv4(), lab.port());
+    let listen = format!("{address}:{port}");
+    let words = ["serve", "--listen", &listen].map(str::to_owned);
+    let server = lab.serve(program, &words, ("tcp", port))?;
+    let target = Target::new(FarEnd::parse(&listen)?);
+    let (cores, rounds, seed) = (lab.cores, options.rounds * PER_ROUND, options.seed);
+    let client = lab.a().spawn("observed", move || {
+        let mut client = Client::connect(&target)?;
+        measure(&mut client, cores, rounds, &mut Order(seed))
+    })?;
+    let results = client
+        .join()
+        .map_err(|_| anyhow::anyhow!("the client of the short tests panicked"))?;
+    server.stop()?;
+    let results = results?;
+    Ok(observing().iter().map(|goal| results.row(goal)).collect())
+}
+
+fn measure(
+    client: &mut Client,
+    cores: [u32; 2],
+    rounds: u32,
+    order: &mut Order,
+) -> Result<Results> {
+    let mut results = Results::default();
+    for activity in [Activity::Tcp, Activity::Udp, Activity::PingPong] {
+        drop(writeln!(
+            std::io::stderr(),
+            "{rounds} rounds of short tests: {activity:?}"
+        ));
+        let mut kinds = KINDS;
+        for _ in 0..rounds {
+            order.shuffle(&mut kinds);
+            for (name, observe) in kinds {
+                let spec = TestSpec {
+                    observe,
+                    ..short(activity, cores)
+                };
+                let outcome = client.run(&spec, &mut |_| true)?;
+                let values = values(activity, &outcome).context("a short test gave no figures")?;
+                results.push(name, activity, Ok(values.into_iter().collect()));
+            }
+        }
+    }
+    Ok(results)
+}
+
+fn short(activity: Activity, [local, remote]: [u32; 2]) -> TestSpec {
+    let base = match activity {
+        Activity::PingPong => TestSpec {
+            payload_bytes: ByteCount::new(PING_BYTES.into()),
+            wait: WaitMode::Spin,
+            ..TestSpec::ping_pong(Transport::Udp)
+        },
+        Activity::Udp => TestSpec {
+            payload_bytes: ByteCount::new(PAYLOAD.into()),
+            ..TestSpec::udp_datagrams(Pace::Unpaced)
+        },
+        _ => TestSpec::tcp_bulk(),
+    };
+    TestSpec {
+        stop: Stop::After(LENGTH),
+        warm_up: WARM_UP,
+        interval: INTERVAL,
+        pinning: Pinning {
+            local: Some(local),
+            remote: Some(remote),
+        },
+        ..base
+    }
+}
+
+fn values(activity: Activity, outcome: &TestOutcome) -> Option<Vec<(Measure, f64)>> {
+    let done = outcome.directions.first()?;
+    let sent = done.sender.as_ref()?.streams.first()?;
+    let received = || done.receiver.as_ref()?.streams.first();
+    Some(match activity {
+        Activity::PingPong => {
+            let rtt = sent.rtt.as_ref().filter(|rtt| !rtt.is_empty())?;
+            #[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^53")]
+            let median = rtt.quantile_nanos(0.5) as f64;
+            vec![(Measure::RoundTrip, median / 1e3)]
+        }
+        Activity::Udp => {
+            let rate = |stream: &StreamReport| {
+                Some(stream.packets.as_f64() / seconds(stream.duration)? / 1e3)
+            };
+            vec![
+                (Measure::UdpSent, rate(sent)?),
+                (Measure::UdpReceived, rate(received()?)?),
+            ]
+        }
+        _ => {
+            let received = received()?;
+            let bits = received.bytes.as_f64() * 8.0;
+            vec![(Measure::TcpRate, bits / seconds(received.duration)? / 1e9)]
+        }
+    })
+}
+
+fn seconds(duration: Duration) -> Option<f64> {
+    (!duration.is_zero()).then_some(duration.as_secs_f64())
+}

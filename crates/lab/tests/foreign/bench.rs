@@ -1,0 +1,178 @@
+//! Two hosts behind the link element: linerate on one, another tool's program on the other.
+
+use linerate_lab::address::FarEnd;
+use linerate_lab::agent::{Agent, AgentPlan};
+use linerate_lab::client::Target;
+use linerate_lab::context::{Context, unattended};
+use linerate_lab::run::single;
+use linerate_model::run::{Packets, Run};
+use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
+use linerate_model::{BitRate, ByteCount};
+use linerate_testbed::{HostId, Link, LinkConfig, PacketList, TwoHosts};
+use std::io::{BufRead as _, BufReader, Lines};
+use std::net::Ipv4Addr;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// Datagrams of a test that its sender ends by their number.
+pub(crate) const SENT: u64 = 500;
+/// Their payload, and the rate at which they are sent: 250 per second overflow no socket of a program that
+/// does not run for some tenths of a second.
+pub(crate) const PAYLOAD: u64 = 1000;
+pub(crate) const RATE: u64 = 2_000_000;
+
+/// 137 of the first 500, alone and in a run, the last ten among them; and all that come after.
+fn drops() -> PacketList {
+    let alone = (0..100).map(|k| 3 + 4 * k);
+    PacketList::of(alone.chain(420..=446).chain(491..=10_000))
+}
+
+/// What the link did to the datagrams of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Truth {
+    pub(crate) sent: u64,
+    pub(crate) dropped: u64,
+    /// Those below the last one that was delivered: gaps in the numbers show no others.
+    pub(crate) shown: u64,
+}
+
+/// The hosts.
+pub(crate) struct Bench {
+    hosts: TwoHosts,
+}
+
+impl Bench {
+    /// A link that drops those of the list.
+    pub(crate) fn lossy() -> Self {
+        Self::over(LinkConfig {
+            drop: drops(),
+            ..LinkConfig::default()
+        })
+    }
+
+    /// Any link.
+    pub(crate) fn over(config: LinkConfig) -> Self {
+        let hosts = TwoHosts::create(Link::symmetric(config), 1).unwrap();
+        Self { hosts }
+    }
+
+    /// The address of the far host.
+    pub(crate) fn far(&self) -> Ipv4Addr {
+        self.hosts.host(HostId::B).ipv4()
+    }
+
+    /// Starts a program of another tool on a host.
+    pub(crate) fn program(&self, host: HostId, program: &str, arguments: &[&str]) -> Program {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let host = self.hosts.host(host);
+        let child = host.spawn("program", move || command.spawn()).unwrap();
+        let mut child = child
+            .join()
+            .unwrap()
+            .expect("a program: install the packages in ci/packages");
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Program { child, lines }
+    }
+
+    /// linerate's server on the far host, speaking `protocol`; and its port.
+    pub(crate) fn serve(&self, protocol: &str) -> Agent {
+        let plan = AgentPlan {
+            speak: vec![format!("{protocol}:0").parse().unwrap()],
+            ..AgentPlan::private()
+        };
+        Agent::start_on(self.hosts.host(HostId::B), plan).unwrap()
+    }
+
+    /// Runs a command of linerate's on the near host against `url`.
+    pub(crate) fn linerate(
+        &self,
+        url: &str,
+        command: impl FnOnce(&mut Context<'_>, &Target) -> anyhow::Result<Run> + Send + 'static,
+    ) -> Run {
+        let target = Target::new(FarEnd::parse(url).unwrap());
+        let work = move || unattended(|context| command(context, &target));
+        let near = self.hosts.host(HostId::A);
+        near.spawn("linerate", work)
+            .unwrap()
+            .join()
+            .unwrap()
+            .unwrap()
+    }
+
+    /// What linerate says of the packets of one test against `url`.
+    pub(crate) fn packets(&self, url: &str, spec: TestSpec) -> Packets {
+        let run = self.linerate(url, move |context, target| single(context, target, &spec));
+        run.trials[0].packets.unwrap()
+    }
+
+    /// What the link did to the datagrams that went this way.
+    pub(crate) fn truth(&self, way: Direction) -> Truth {
+        let counters = self.hosts.link().unwrap().counters().unwrap();
+        let one_way = match way {
+            Direction::Reverse => counters.b_to_a,
+            _ => counters.a_to_b,
+        };
+        assert!(one_way.faults.is_none(), "{counters:?}");
+        let (sent, dropped) = (one_way.data.arrived, one_way.data.dropped_by_list);
+        assert_eq!(one_way.data.dropped(), dropped, "{counters:?}");
+        let list = drops();
+        let delivered = (1..=sent.get())
+            .rev()
+            .find(|number| !list.contains(*number));
+        Truth {
+            sent: sent.get(),
+            dropped: dropped.get(),
+            shown: list.count_within(delivered.unwrap_or(0)),
+        }
+    }
+
+    /// Takes everything down.
+    pub(crate) fn close(self) {
+        self.hosts.close().unwrap();
+    }
+}
+
+/// Datagrams at the usual rate: all that are sent, or for three seconds where the far end sends.
+pub(crate) fn datagrams(direction: Direction) -> TestSpec {
+    TestSpec {
+        direction,
+        payload_bytes: ByteCount::new(PAYLOAD),
+        stop: match direction {
+            Direction::Forward => Stop::Transactions(SENT),
+            _ => Stop::After(std::time::Duration::from_secs(3)),
+        },
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(RATE)))
+    }
+}
+
+/// A program under way on a host; it ends with this.
+pub(crate) struct Program {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Program {
+    /// Reads on until a line has this word: it is ready then.
+    pub(crate) fn wait_for(&mut self, word: &str) {
+        let found = self.lines.any(|line| line.unwrap().contains(word));
+        assert!(found, "it ended without saying \"{word}\"");
+    }
+
+    /// Waits for its end; what it printed since.
+    pub(crate) fn output(mut self) -> Vec<String> {
+        let said = self.lines.by_ref().map(Result::unwrap).collect();
+        self.child.wait().unwrap();
+        said
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,40 @@
+//! Foreign tools behind the link element, whose truth is known: needs user namespaces, so run with `--ignored`.
+//!
+//! Every pair of linerate and another tool loses the same datagrams, the last ones among them. What each end
+//! says it lost is compared with what the link dropped, or with what of it that tool's protocol can see.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod bench;
+mod iperf3;
+
+use linerate_testbed::enter_user_namespace;
+use linerate_testkit::namespaces::{Case, namespace_main};
+use std::process::ExitCode;
+
+/// A pair of another tool: its file, and its cases here.
+const CASES: &[Case] = &[
+    Case {
+        name: "of_an_iperf3_server_linerate_knows_the_tail_that_it_does_not_see",
+        run: iperf3::server,
+    },
+    Case {
+        name: "of_an_iperf3_server_that_sends_linerate_knows_every_loss",
+        run: iperf3::server_that_sends,
+    },
+    Case {
+        name: "an_iperf3_client_is_told_every_loss",
+        run: iperf3::client,
+    },
+    Case {
+        name: "an_iperf3_client_that_receives_sees_gaps_only",
+        run: iperf3::client_that_receives,
+    },
+    Case {
+        name: "a_search_against_iperf3_holds_the_link_capacity",
+        run: iperf3::search,
+    },
+];
+
+fn main() -> ExitCode {
+    namespace_main(enter_user_namespace, CASES)
+}

@@ -1,0 +1,173 @@
+//! iperf3 as the far end, in both roles. JSON says what each of its ends counted.
+
+use crate::ends::{OwnServer, loopback, measure};
+use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
+use anyhow::{Context as _, Result, bail, ensure};
+use linerate_lab::client::Client;
+use linerate_model::spec::Transport;
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+
+/// The tool as Debian installs it (ci/packages).
+pub(crate) const IPERF3: &str = "iperf3";
+
+pub(crate) struct Iperf3;
+
+#[test]
+fn iperf3_in_every_cell() {
+    every_cell(&Iperf3);
+}
+
+/// A client stops counting when it ends the test; its server goes on until it hears that.
+static CUT: Deviation = Deviation {
+    words: "An iperf3 client that receives stops counting when it ends the test, and its server a moment later.",
+    explains: |sent, received| received < sent,
+};
+
+impl Tool for Iperf3 {
+    fn name(&self) -> &'static str {
+        "iperf3"
+    }
+
+    fn program(&self) -> &'static str {
+        IPERF3
+    }
+
+    /// `3.12` of `iperf 3.12 (cJSON 1.7.15)`.
+    fn version(&self, program: &str) -> Result<String> {
+        let output = Command::new(program)
+            .arg("--version")
+            .output()
+            .context("install the packages in ci/packages")?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = text.split_whitespace().nth(1);
+        Ok(version.context("it says no version")?.to_owned())
+    }
+
+    fn has(&self, _cell: Cell) -> bool {
+        true
+    }
+
+    fn measure(&self, program: &str, cell: Cell) -> Result<Vec<Count>> {
+        match cell.role {
+            Role::Client => {
+                let server = RealServer::start(program, loopback(cell.is_v6), &["-1"])?;
+                measure(&server.url(), cell)
+            }
+            Role::Server => as_server(program, cell),
+        }
+    }
+}
+
+fn as_server(iperf3: &str, cell: Cell) -> Result<Vec<Count>> {
+    let server = OwnServer::start(loopback(cell.is_v6), "iperf3")?;
+    let mut options = vec!["-t", "1", "-P", "2", "-b", "2M", "-l", "1100"];
+    if cell.transport == Transport::Udp {
+        options.push("-u");
+        // Each width of the counters in half of the cells.
+        options.extend(cell.is_v6.then_some("--udp-counters-64bit"));
+    }
+    match cell.way {
+        Way::Normal => {}
+        Way::Reverse => options.push("-R"),
+        Way::Both => options.push("--bidir"),
+    }
+    let end = client(iperf3, &server, &options)?["end"].clone();
+    let forward = || counts(&end, cell, "");
+    let backward = |suffix| -> Result<Vec<Count>> {
+        let counts = counts(&end, cell, suffix)?;
+        Ok(counts.into_iter().map(|count| count.with(&CUT)).collect())
+    };
+    match cell.way {
+        Way::Normal => forward(),
+        Way::Reverse => backward(""),
+        Way::Both => Ok([forward()?, backward("_bidir_reverse")?].concat()),
+    }
+}
+
+/// What the client printed of one direction: its own count, and what it got from the server.
+fn counts(end: &Value, cell: Cell, suffix: &str) -> Result<Vec<Count>> {
+    let of = |sum: &str, key: &str| {
+        let value = end[format!("{sum}{suffix}")][key].as_u64();
+        value.with_context(|| format!("no {key} in {sum}{suffix}: {end}"))
+    };
+    let mut counts = vec![Count::new(
+        "B",
+        of("sum_sent", "bytes")?,
+        of("sum_received", "bytes")?,
+    )];
+    if cell.transport == Transport::Udp {
+        let missing = of("sum_received", "lost_packets")?;
+        let seen = of("sum_received", "packets")?;
+        let received = seen.saturating_sub(missing);
+        counts.push(Count::new("packets", of("sum_sent", "packets")?, received));
+    }
+    Ok(counts)
+}
+
+/// A stock server.
+pub(crate) struct RealServer {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl RealServer {
+    pub(crate) fn start(iperf3: &str, ip: IpAddr, options: &[&str]) -> Result<Self> {
+        // The tool does not say which port it got, so one that was free a moment ago is asked for.
+        let address = TcpListener::bind((ip, 0))?.local_addr()?;
+        let (host, port) = (ip.to_string(), address.port().to_string());
+        let mut child = Command::new(iperf3)
+            .args(["-s", "--forceflush", "-B", &host, "-p", &port])
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("starting {iperf3}: install the packages in ci/packages"))?;
+        let out = child.stdout.take().context("its output")?;
+        let mut lines = BufReader::new(out).lines();
+        let listens = lines.any(|line| line.is_ok_and(|line| line.contains("listening")));
+        let server = Self { child, address };
+        ensure!(listens, "{iperf3} does not listen on {address}");
+        // What it prints later must go somewhere.
+        std::thread::spawn(move || lines.count());
+        Ok(server)
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("iperf3://{}", self.address)
+    }
+
+    /// A client of it.
+    pub(crate) fn connect(&self) -> Result<Client> {
+        crate::ends::connect(&self.url())
+    }
+}
+
+impl Drop for RealServer {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a stock client's JSON says of its test with our server.
+pub(crate) fn client(iperf3: &str, server: &OwnServer, options: &[&str]) -> Result<Value> {
+    let (host, port) = (
+        server.address.ip().to_string(),
+        server.address.port().to_string(),
+    );
+    let output = Command::new(iperf3)
+        .args(["-J", "-c", &host, "-p", &port])
+        .args(options)
+        .output()
+        .with_context(|| format!("starting {iperf3}: install the packages in ci/packages"))?;
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    if let Some(error) = document["error"].as_str() {
+        bail!("iperf3 {options:?}: {error}");
+    }
+    Ok(document)
+}

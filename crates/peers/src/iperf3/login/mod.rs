@@ -1,0 +1,380 @@
+//! Users and passwords of iperf3 (since 3.2): what a client shows of its user, and what a server lets in.
+//!
+//! The client encrypts name, password and time with the server's public RSA key; the server decrypts that and looks the user
+//! up. It proves who asks when the test is asked for; it hides nothing else, and who can read the network can
+//! show the same token again for some seconds. Neither password nor key is ever shown.
+//!
+//! ```text
+//!  user: NAME\n pwd:  PASSWORD\n ts:   SECONDS  → padded (OAEP with SHA-1, PKCS#1 v1.5 before 3.17) → RSA → base64
+//! ```
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use linerate_model::MonoInstant;
+use rsa::pkcs1::{DecodeRsaPrivateKey as _, DecodeRsaPublicKey as _};
+use rsa::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _};
+use rsa::rand_core::{self, CryptoRng, RngCore};
+use rsa::{Oaep, Pkcs1v15Encrypt, RsaPrivateKey, RsaPublicKey};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Random bytes that one session needs.
+pub const SEED: usize = 32;
+
+/// How far the clocks of both ends may differ, as in iperf3 if it is not told otherwise.
+const SKEW: Duration = Duration::from_secs(10);
+
+/// How the text is padded before it is encrypted; both ends must take the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Padding {
+    /// OAEP with SHA-1: iperf3 from 3.17 on.
+    #[default]
+    Oaep,
+    /// PKCS#1 v1.5: iperf3 before 3.17, and later with `--use-pkcs1-padding`. A server that takes it can be
+    /// made to tell what a recorded token holds, by someone who measures its answers.
+    Pkcs1,
+}
+
+impl FromStr for Padding {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "oaep" => Ok(Self::Oaep),
+            "pkcs1" => Ok(Self::Pkcs1),
+            _ => Err("it takes oaep, or pkcs1 for iperf3 before 3.17".to_owned()),
+        }
+    }
+}
+
+/// Why a login cannot be used, shown or accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoginError {
+    /// No RSA key in PEM form.
+    #[error(
+        "this is no {what} RSA key in PEM form: {cause}; make a pair with: openssl genrsa -out private.pem 2048; openssl rsa -in private.pem -pubout -out public.pem"
+    )]
+    Key {
+        /// `public` or `private`.
+        what: &'static str,
+        /// What the decoder says.
+        cause: String,
+    },
+    /// A line of the list of users is none.
+    #[error(
+        "line {line} is not USER,HASH; the hash is 64 hexadecimal digits: printf '{{USER}}PASSWORD' | sha256sum"
+    )]
+    Line {
+        /// From 1.
+        line: usize,
+    },
+    /// A name or password that cannot be told.
+    #[error("{what} is empty, or has a line break in it")]
+    Text {
+        /// Which.
+        what: &'static str,
+    },
+    /// Name and password do not fit into one block of the key.
+    #[error("name and password are too long for this key: {cause}")]
+    TooLong {
+        /// What the cipher says.
+        cause: String,
+    },
+    /// The client showed nothing.
+    #[error("the client showed no user")]
+    Nothing,
+    /// The token was not made for this key and padding.
+    #[error(
+        "what the client showed cannot be decrypted: it has another server's key, or another padding (iperf3 before 3.17: --login-padding pkcs1)"
+    )]
+    Unreadable,
+    /// The clocks of both hosts are too far apart, or the token is an old one.
+    #[error("the client's clock is {seconds} s from this host's: at most {} are accepted", SKEW.as_secs())]
+    Skew {
+        /// How far, in either direction.
+        seconds: u64,
+    },
+    /// No such user, or another password.
+    #[error("user {user} is not in the list with this password")]
+    Wrong {
+        /// Printable.
+        user: String,
+    },
+}
+
+/// What a session needs of the world to make or read a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// Wall time when the session begins, since 1970.
+    pub unix: Duration,
+    /// Random bytes that nobody can guess, for this session alone.
+    pub seed: [u8; SEED],
+}
+
+impl Moment {
+    /// Wall time `began` on the monotonic clock is this moment's; what it is `now`.
+    fn unix_at(&self, began: MonoInstant, now: MonoInstant) -> u64 {
+        let passed = now.saturating_since(began);
+        self.unix.saturating_add(passed).as_secs()
+    }
+}
+
+/// A client's user.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    user: String,
+    password: String,
+    key: RsaPublicKey,
+    padding: Padding,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Login({}, …)", self.user)
+    }
+}
+
+impl Login {
+    /// A user with its password, for the server with this public key (PEM).
+    pub fn new(
+        user: &str,
+        password: &str,
+        pem: &str,
+        padding: Padding,
+    ) -> Result<Self, LoginError> {
+        for (what, text) in [("the name", user), ("the password", password)] {
+            if text.is_empty() || text.contains(['\n', '\r', '\0']) {
+                return Err(LoginError::Text { what });
+            }
+        }
+        let key = RsaPublicKey::from_public_key_pem(pem)
+            .map_err(|error| error.to_string())
+            .or_else(|cause| RsaPublicKey::from_pkcs1_pem(pem).map_err(|_| cause))
+            .map_err(|cause| LoginError::Key {
+                what: "public",
+                cause,
+            })?;
+        Ok(Self {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            key,
+            padding,
+        })
+    }
+
+    /// What the server is shown `unix` seconds after 1970.
+    fn token(&self, unix: u64, seed: &[u8; SEED]) -> Result<String, LoginError> {
+        let text = format!("user: {}\npwd:  {}\nts:   {unix}", self.user, self.password);
+        let mut random = Expanded::new(seed);
+        let encrypted = match self.padding {
+            Padding::Oaep => {
+                let padding = Oaep::new::<sha1::Sha1>();
+                self.key.encrypt(&mut random, padding, text.as_bytes())
+            }
+            Padding::Pkcs1 => self
+                .key
+                .encrypt(&mut random, Pkcs1v15Encrypt, text.as_bytes()),
+        };
+        let bytes = encrypted.map_err(|error| LoginError::TooLong {
+            cause: error.to_string(),
+        })?;
+        Ok(STANDARD.encode(bytes))
+    }
+}
+
+/// A client's user in one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Who asks.
+    pub login: Arc<Login>,
+    /// When.
+    pub moment: Moment,
+}
+
+impl Shown {
+    /// What the server is shown at `now`, in a session that `began` then.
+    pub(super) fn token(&self, began: MonoInstant, now: MonoInstant) -> Result<String, LoginError> {
+        let unix = self.moment.unix_at(began, now);
+        self.login.token(unix, &self.moment.seed)
+    }
+}
+
+/// Whom a server lets in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Logins {
+    key: RsaPrivateKey,
+    /// SHA-256 of `{name}password`.
+    users: BTreeMap<String, [u8; 32]>,
+    padding: Padding,
+}
+
+impl fmt::Debug for Logins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Logins({} users, …)", self.users.len())
+    }
+}
+
+impl Logins {
+    /// The users of this list, lines of `USER,HASH` as iperf3 has them, for clients that know the public
+    /// half of this private key (PEM, without a passphrase).
+    pub fn new(list: &str, pem: &str, padding: Padding) -> Result<Self, LoginError> {
+        let key = RsaPrivateKey::from_pkcs8_pem(pem)
+            .map_err(|error| error.to_string())
+            .or_else(|cause| RsaPrivateKey::from_pkcs1_pem(pem).map_err(|_| cause))
+            .map_err(|cause| LoginError::Key {
+                what: "private",
+                cause,
+            })?;
+        let lines = (1..).zip(list.lines().map(str::trim));
+        let users: Result<_, _> = lines
+            .filter(|(_, text)| !text.is_empty() && !text.starts_with('#'))
+            .map(|(line, text)| user_of(text).ok_or(LoginError::Line { line }))
+            .collect();
+        Ok(Self {
+            key,
+            users: users?,
+            padding,
+        })
+    }
+
+    /// Who shows `token` at `unix`, if that user is let in.
+    fn admit(&self, token: &str, unix: u64, seed: &[u8; SEED]) -> Result<String, LoginError> {
+        let unreadable = || LoginError::Unreadable;
+        let bytes = STANDARD.decode(token.trim()).map_err(|_| unreadable())?;
+        // Blinded, so that the time it takes tells little about the key.
+        let mut random = Expanded::new(seed);
+        let text = match self.padding {
+            Padding::Oaep => {
+                let padding = Oaep::new::<sha1::Sha1>();
+                self.key.decrypt_blinded(&mut random, padding, &bytes)
+            }
+            Padding::Pkcs1 => self
+                .key
+                .decrypt_blinded(&mut random, Pkcs1v15Encrypt, &bytes),
+        };
+        let text = text.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = text.ok_or_else(unreadable)?;
+        let (user, password, at) = parts(&text).ok_or_else(unreadable)?;
+        let seconds = at.abs_diff(unix);
+        if seconds > SKEW.as_secs() {
+            return Err(LoginError::Skew { seconds });
+        }
+        let shown = hash(user, password);
+        let differs =
+            |known: &[u8; 32]| known.iter().zip(shown).fold(0, |all, (a, b)| all | (a ^ b));
+        match self.users.get(user).map(differs) {
+            Some(0) => Ok(user.to_owned()),
+            _ => Err(LoginError::Wrong {
+                user: crate::error::clean(user, 64),
+            }),
+        }
+    }
+}
+
+/// The users of a server in one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gate {
+    /// Whom it lets in.
+    pub logins: Arc<Logins>,
+    /// When.
+    pub moment: Moment,
+}
+
+impl Gate {
+    /// Who shows `token`, if that user is let in at `now`, in a session that `began` then.
+    pub(super) fn admit(
+        &self,
+        token: Option<&str>,
+        began: MonoInstant,
+        now: MonoInstant,
+    ) -> Result<String, LoginError> {
+        let token = token.ok_or(LoginError::Nothing)?;
+        let unix = self.moment.unix_at(began, now);
+        self.logins.admit(token, unix, &self.moment.seed)
+    }
+}
+
+fn hash(user: &str, password: &str) -> [u8; 32] {
+    Sha256::digest(format!("{{{user}}}{password}")).into()
+}
+
+/// A line of the list.
+fn user_of(line: &str) -> Option<(String, [u8; 32])> {
+    let (user, digits) = line.split_once(',')?;
+    let digits = digits.trim();
+    let mut hash = [0; 32];
+    if digits.len() != 2 * hash.len() || !digits.is_ascii() {
+        return None;
+    }
+    for (index, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * index..2 * index + 2], 16).ok()?;
+    }
+    Some((user.trim().to_owned(), hash))
+}
+
+/// Name, password and time of a decrypted text.
+fn parts(text: &str) -> Option<(&str, &str, u64)> {
+    let mut lines = text.splitn(3, '\n');
+    let mut field = |label: &str| lines.next()?.strip_prefix(label);
+    let user = field("user: ")?;
+    let password = field("pwd:  ")?;
+    let at = field("ts:   ")?.trim_end_matches('\0').parse().ok()?;
+    Some((user, password, at))
+}
+
+/// Random bytes made of a seed: SHA-256 over the seed and a number that counts up.
+struct Expanded {
+    seed: [u8; SEED],
+    block: u64,
+    rest: Vec<u8>,
+}
+
+impl Expanded {
+    const fn new(seed: &[u8; SEED]) -> Self {
+        Self {
+            seed: *seed,
+            block: 0,
+            rest: Vec::new(),
+        }
+    }
+}
+
+impl RngCore for Expanded {
+    fn next_u32(&mut self) -> u32 {
+        rand_core::impls::next_u32_via_fill(self)
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        rand_core::impls::next_u64_via_fill(self)
+    }
+
+    fn fill_bytes(&mut self, room: &mut [u8]) {
+        for byte in room {
+            if self.rest.is_empty() {
+                let block = self.block.to_be_bytes();
+                self.rest = Sha256::new()
+                    .chain_update(self.seed)
+                    .chain_update(block)
+                    .finalize()
+                    .to_vec();
+                self.block += 1;
+            }
+            *byte = self.rest.pop().expect("invariant: a block was just made");
+        }
+    }
+
+    fn try_fill_bytes(&mut self, room: &mut [u8]) -> Result<(), rand_core::Error> {
+        self.fill_bytes(room);
+        Ok(())
+    }
+}
+
+impl CryptoRng for Expanded {}
+
+#[cfg(test)]
+mod tests;
