@@ -102,6 +102,16 @@ impl StreamPlan {
         matches!(self.framing, Framing::Iperf2(_) | Framing::Iperf3 { .. })
     }
 
+    /// How long a datagram stream bears to be refused: iperf2 closes its port for a moment when a stream
+    /// begins, and opens it late on a busy host.
+    pub(crate) const fn bears_refusals(&self, side: Side) -> Option<Duration> {
+        match (&self.framing, side) {
+            (Framing::Iperf2(_), Side::Sender) => Some(Duration::from_secs(1)),
+            (Framing::Iperf2(_), Side::Receiver) => Some(Duration::from_secs(10)),
+            _ => None,
+        }
+    }
+
     /// How long it sends counted traffic, if that is given by time.
     pub(crate) const fn counted_time(&self) -> Option<Duration> {
         match self.stop {

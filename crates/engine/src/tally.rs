@@ -148,6 +148,8 @@ pub(crate) enum Remedy {
 pub(crate) struct Troubles {
     counts: Vec<(Failure, u64)>,
     refusals: u32,
+    /// Until when refusals do not end the stream.
+    patient_until: Option<MonoInstant>,
     failing_since: Option<MonoInstant>,
 }
 
@@ -172,6 +174,9 @@ impl Troubles {
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => Remedy::Retry,
             FailureClass::Impossible => Remedy::GiveUp,
+            FailureClass::PeerGone if self.patient_until.is_some_and(|until| now < until) => {
+                Remedy::RetryAt(now.after(BACK_OFF))
+            }
             FailureClass::PeerGone => {
                 self.refusals += 1;
                 if self.refusals < MAX_REFUSALS {
@@ -189,6 +194,11 @@ impl Troubles {
                 }
             }
         }
+    }
+
+    /// Refusals do not end the stream before `instant`.
+    pub(crate) const fn bear_refusals_until(&mut self, instant: MonoInstant) {
+        self.patient_until = Some(instant);
     }
 
     /// A call succeeded.
@@ -280,6 +290,20 @@ mod tests {
         assert_eq!(counts[0].errno, "EAGAIN");
         assert_eq!(counts[0].count, 10_000);
         assert_eq!(counts[1].count, 8);
+    }
+
+    #[test]
+    fn refusals_are_borne_while_a_far_end_may_open_its_port() {
+        let until = MonoInstant::from_nanos(1_000);
+        let mut troubles = Troubles::default();
+        troubles.bear_refusals_until(until);
+        let gone = Failure::peer_gone("recvmmsg");
+        for _ in 0..100 {
+            let remedy = troubles.count(gone, MonoInstant::from_nanos(999));
+            assert!(matches!(remedy, Remedy::RetryAt(_)));
+        }
+        let remedies: Vec<_> = (0..8).map(|_| troubles.count(gone, until)).collect();
+        assert_eq!(remedies[7], Remedy::GiveUp);
     }
 
     #[test]

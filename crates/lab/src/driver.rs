@@ -433,7 +433,13 @@ impl Driver {
             .endpoints
             .as_ref()
             .map_or_else(Vec::new, Endpoints::quiet_sockets);
-        match self.line.read(&mut buffer, self.wait, &beside)? {
+        let left = |due: MonoInstant| due.saturating_since(MonoClock.now());
+        let wait = match self.session.deadline() {
+            // A read of a connection cannot wait for no time at all.
+            Some(due) => self.wait.min(left(due).max(Duration::from_millis(1))),
+            None => self.wait,
+        };
+        match self.line.read(&mut buffer, wait, &beside)? {
             Heard::Bytes(length) => self.tell(Input::Bytes(&buffer[..length])),
             Heard::End => self.tell(Input::Eof),
             Heard::Nothing => {

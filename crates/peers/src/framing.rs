@@ -115,8 +115,10 @@ pub struct Iperf2 {
     pub width: Width,
     /// Of the datagrams of both ends.
     pub counters: Counters,
-    /// Number of the first datagram: 0 or 1.
+    /// Number of the far end's first datagram: 0 or 1.
     pub first: u8,
+    /// Number of the first datagram that this end's senders send.
+    pub sends_from: u8,
 }
 
 /// How the data streams of a test begin and what their datagrams carry.

@@ -64,7 +64,7 @@ impl Numbering for Iperf2 {
 
     #[inline]
     fn write(&self, slot: &mut [u8], _part: Part, sequence: u64, sent: MonoInstant) {
-        let number = sequence + u64::from(self.framing.first);
+        let number = sequence + u64::from(self.framing.sends_from);
         let (low, high) = match self.framing.counters {
             // A number that does not fit repeats the last one that does: it must not end the stream.
             Counters::Bits32 => (number.min(u64::from(!SIGN)), 0),
@@ -126,6 +126,7 @@ mod tests {
             width,
             counters,
             first,
+            sends_from: first,
         })
     }
 
@@ -188,7 +189,7 @@ mod tests {
             end(100)
         );
         // 2.0.10 to 2.0.12: the top bit.
-        assert_eq!(old.read(&datagram(100 | SIGN, 0), 98), end(100));
+        assert_eq!(old.read(&datagram(0x64 | SIGN, 0), 98), end(100));
         // From 2.1 on: numbers from 1, 64 bits.
         let new = of(Counters::Bits64, 1);
         let last = (-101_i64).cast_unsigned().to_be_bytes();

@@ -48,6 +48,15 @@ impl Cell {
         }
     }
 
+    /// Streams of our client. iperf2 may count a datagram of another stream that begins while it has not
+    /// made the socket of the first, so exact counts need one.
+    fn streams(self) -> u16 {
+        match self.transport {
+            Transport::Tcp => STREAMS,
+            Transport::Udp => 1,
+        }
+    }
+
     fn spec(self) -> TestSpec {
         let pace = Pace::At(BitRate::from_bps(RATE));
         let base = match self.transport {
@@ -56,7 +65,7 @@ impl Cell {
         };
         TestSpec {
             direction: self.way,
-            streams: STREAMS,
+            streams: self.streams(),
             payload_bytes: ByteCount::new(PAYLOAD),
             pace,
             stop: Stop::After(Duration::from_secs(1)),
@@ -199,8 +208,8 @@ fn as_client(cell: Cell) -> Result<()> {
         match (cell.transport, is_forward) {
             (Transport::Udp, _) => {
                 let (sender, receiver) = (own(done, Side::Sender)?, own(done, Side::Receiver)?);
-                ensure!(sender.streams.len() == usize::from(STREAMS));
-                ensure!(receiver.streams.len() == usize::from(STREAMS));
+                let streams = usize::from(cell.streams());
+                ensure!(sender.streams.len() == streams && receiver.streams.len() == streams);
                 for packets in [true, false] {
                     let (sent, got) = (sum(sender, packets), sum(receiver, packets));
                     let told: Vec<_> = receiver.streams.iter().map(|s| s.told).collect();
@@ -231,6 +240,25 @@ fn as_client(cell: Cell) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What a stock client prints: the lines of its summary, one for each stream and direction.
+fn stock_client(server: SocketAddr, cell: Cell, more: &[&str]) -> Result<String> {
+    let (host, port) = (server.ip().to_string(), server.port().to_string());
+    let output = Command::new(IPERF)
+        .args(["-c", &host, "-p", &port, "-f", "B"])
+        .args(cell.options())
+        .args(more)
+        .output()
+        .context("starting iperf: install the packages in ci/packages")?;
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    if !output.status.success() || err.contains("WARNING") || err.contains("failed") {
+        bail!("iperf {more:?}: {out}{err}");
+    }
+    Ok(out)
 }
 
 /// linerate's server on a thread, with iperf2 only, and what it says.
@@ -266,26 +294,8 @@ impl OwnServer {
         })
     }
 
-    /// What a stock client prints: the lines of its summary, one for each stream and direction.
     fn client(&self, cell: Cell, more: &[&str]) -> Result<String> {
-        let (host, port) = (
-            self.address.ip().to_string(),
-            self.address.port().to_string(),
-        );
-        let output = Command::new(IPERF)
-            .args(["-c", &host, "-p", &port, "-f", "B"])
-            .args(cell.options())
-            .args(more)
-            .output()
-            .context("starting iperf: install the packages in ci/packages")?;
-        let (out, err) = (
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-            String::from_utf8_lossy(&output.stderr),
-        );
-        if !output.status.success() || err.contains("WARNING") || err.contains("failed") {
-            bail!("iperf {more:?}: {out}{err}");
-        }
-        Ok(out)
+        stock_client(self.address, cell, more)
     }
 
     /// The next lines of ours that say what was done, `(what, bytes, rest)`.
@@ -398,4 +408,90 @@ cells! {
     server_udp_normal: as_server Udp Forward;
     server_udp_reverse: as_server Udp Reverse;
     server_udp_both_ways: as_server Udp Duplex;
+}
+
+/// What our server says it sent and received when a client asks for a test in both directions.
+fn both_ways_over_two_streams(option: &'static str, transport: Transport) {
+    let [cell, _] = cells(transport, Direction::Forward);
+    let server = OwnServer::start(cell.host()).unwrap();
+    // The client listens where it is told, and the tool does not say where it does.
+    let back = TcpListener::bind((cell.host(), 0)).unwrap();
+    let port = back.local_addr().unwrap().port().to_string();
+    drop(back);
+    let options = [option, "-L", &port, "-t", "1", "-b", "2m", "-l", "1100"];
+    let printed = server.client(cell, &options).unwrap();
+    let seen = server.seen(2).unwrap();
+    for what in [" received ", " sent "] {
+        assert!(seen.iter().any(|line| line.contains(what)), "{seen:?}");
+    }
+    assert!(printed_streams(&printed).len() >= 2, "{printed}");
+}
+
+#[test]
+fn a_client_that_wants_a_connection_back_at_once_gets_it() {
+    both_ways_over_two_streams("-d", Transport::Tcp);
+    both_ways_over_two_streams("-d", Transport::Udp);
+}
+
+#[test]
+fn a_client_that_wants_a_connection_back_afterwards_gets_it() {
+    both_ways_over_two_streams("-r", Transport::Tcp);
+    both_ways_over_two_streams("-r", Transport::Udp);
+}
+
+#[test]
+fn clients_of_every_kind_are_served_at_once() {
+    let server = OwnServer::start(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let address = server.address;
+    let kinds: [(Transport, &[&str]); 4] = [
+        (Transport::Tcp, &["-P", "3"]),
+        (Transport::Tcp, &["--reverse"]),
+        (Transport::Udp, &["-P", "3"]),
+        (Transport::Udp, &["--full-duplex"]),
+    ];
+    let run = |(transport, more): (Transport, &[&str])| {
+        let [cell, _] = cells(transport, Direction::Forward);
+        let mut options = vec!["-t", "1", "-b", "1m", "-l", "1000"];
+        options.extend(more);
+        printed_streams(&stock_client(address, cell, &options).unwrap())
+    };
+    let printed: Vec<_> = std::thread::scope(|scope| {
+        let run = &run;
+        let twelve = kinds.iter().cycle().take(12);
+        let clients: Vec<_> = twelve.map(|kind| scope.spawn(move || run(*kind))).collect();
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .collect()
+    });
+    for streams in printed {
+        assert!(
+            !streams.is_empty() && streams.iter().all(|bytes| *bytes > 10_000),
+            "{streams:?}"
+        );
+    }
+}
+
+#[test]
+fn one_client_makes_test_after_test_and_a_server_that_is_not_there_is_named() {
+    let [cell, _] = cells(Transport::Udp, Direction::Forward);
+    let server = RealServer::start(cell).unwrap();
+    let mut client = server.client().unwrap();
+    // One stream: a server of 2.1.8 may crash after several at once.
+    for _ in 0..3 {
+        let spec = TestSpec {
+            streams: 1,
+            stop: Stop::After(Duration::from_millis(300)),
+            ..cell.spec()
+        };
+        let outcome = client.run(&spec, &mut |_| true).unwrap();
+        let done = &outcome.directions[0];
+        let [sent, got] =
+            [Side::Sender, Side::Receiver].map(|side| sum(own(done, side).unwrap(), true));
+        assert!(sent > 0 && sent == got, "{sent} sent, {got} received");
+    }
+    let far = FarEnd::parse("iperf2://127.0.0.1:9").unwrap();
+    let mut nobody = Client::connect(&Target::new(far)).unwrap();
+    let error = nobody.run(&cell.spec(), &mut |_| true).unwrap_err();
+    assert!(format!("{error:#}").contains("iperf -s"), "{error:#}");
 }

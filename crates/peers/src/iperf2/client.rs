@@ -1,8 +1,8 @@
 //! The end that asks for a test: its data streams do it themselves. The drawing in [`super`] shows both ends.
 
-use super::SETTLE;
 use super::closing::Closing;
 use super::header::{self, Amount, Request, Way};
+use super::{AFTER, SETTLE};
 use crate::error::{ProtocolError, clean};
 use crate::framing::{Counters, Framing, Iperf2, Opening, Width};
 use crate::session::{Action, ClientConfig, Input, RefusalCode, Session, StopCause};
@@ -12,14 +12,21 @@ use linerate_model::{BitRate, ByteCount, MonoInstant};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Gap between two requests to a server that is to send datagrams and has sent none.
+/// Gap between requests to a server that is to send datagrams and has sent none.
 const ASK: Duration = Duration::from_millis(20);
 
 /// How much longer than the test a far sender may go on: a slow start, a full queue.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// From the end of a datagram test to the next: iperf2 answers and closes for 250 ms and more, and one that
+/// gets a new stream meanwhile may hang or crash (2.1.8, also with its own client).
+const REST: Duration = Duration::from_millis(500);
+
 /// Most datagrams that can be numbered in a plain test.
 const MOST_NUMBERS: u128 = (1 << 31) - 2;
+
+/// Number of the datagram that opens a stream. Traffic follows with the next one.
+const FIRST: u8 = 1;
 
 /// Least datagrams of a test in which both send: the header is in each.
 const LEAST_DUPLEX: u64 = 80;
@@ -31,6 +38,8 @@ const REQUEST: usize = 160;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Idle,
+    /// The server of the last datagram test still closes.
+    Resting,
     /// This end opens its streams.
     Connecting,
     /// The server gets ready for them.
@@ -47,6 +56,7 @@ impl State {
     const fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
+            Self::Resting => "resting",
             Self::Connecting => "connecting",
             Self::Settling => "settling",
             Self::Running => "running",
@@ -59,7 +69,7 @@ impl State {
     const fn has_test(self) -> bool {
         matches!(
             self,
-            Self::Connecting | Self::Settling | Self::Running | Self::Closing
+            Self::Resting | Self::Connecting | Self::Settling | Self::Running | Self::Closing
         )
     }
 }
@@ -75,7 +85,11 @@ pub(super) struct Client {
     closing: Option<Closing>,
     /// Streams of the far end that have not begun.
     silent: Vec<bool>,
-    /// When to ask again for them, and when it is no use any more.
+    /// Streams on which something was said, when it first was, and when the traffic began.
+    opened: u16,
+    opened_at: Vec<MonoInstant>,
+    began: MonoInstant,
+    /// When to say it on the next one, or again, and when it is no use any more.
     ask: Option<MonoInstant>,
     patience: Option<MonoInstant>,
     /// When far senders must have stopped, or a step of this end's driver be over.
@@ -83,6 +97,8 @@ pub(super) struct Client {
     own: Option<Vec<EndpointReport>>,
     /// A far end has answered once.
     was_answered: bool,
+    /// Until when the next datagram test waits.
+    rests_until: MonoInstant,
 }
 
 impl Client {
@@ -96,11 +112,15 @@ impl Client {
             spec: TestSpec::tcp_bulk(),
             closing: None,
             silent: Vec::new(),
+            opened: 0,
+            opened_at: Vec::new(),
+            began: MonoInstant::default(),
             ask: None,
             patience: None,
             due: None,
             own: None,
             was_answered: false,
+            rests_until: MonoInstant::default(),
         }
     }
 
@@ -189,9 +209,18 @@ impl Client {
         if let Some((code, message)) = refused {
             return self.act(Action::Refused { code, message });
         }
-        let framing = framing(&spec);
-        let payload = spec.payload_bytes.as_usize();
         self.spec = spec;
+        if self.is_udp() && now < self.rests_until {
+            self.state = State::Resting;
+            self.due = Some(self.rests_until);
+        } else {
+            self.open(now);
+        }
+    }
+
+    fn open(&mut self, now: MonoInstant) {
+        let framing = framing(&self.spec);
+        let payload = self.spec.payload_bytes.as_usize();
         self.closing = self.is_udp().then(|| Closing::new(framing, payload));
         self.state = State::Connecting;
         self.due = Some(now.after(self.timeout * 2));
@@ -210,22 +239,23 @@ impl Client {
             self.act(Action::StartReceivers);
             self.patience = Some(now.after(self.timeout));
         }
-        if !self.is_udp() {
-            return self.start(now);
-        }
-        self.ask(|_| true);
-        if self.sends() {
+        self.opened = 0;
+        self.opened_at.clear();
+        if self.is_udp() && self.sends() {
             self.state = State::Settling;
-            self.due = Some(now.after(SETTLE));
+            self.open_next(now);
         } else {
-            self.ask = Some(now.after(ASK));
             self.start(now);
+            if self.is_udp() {
+                self.open_next(now);
+            }
         }
     }
 
     /// Traffic flows.
     fn start(&mut self, now: MonoInstant) {
         self.state = State::Running;
+        self.began = now;
         self.due = None;
         if self.receives() {
             let time = match self.spec.stop {
@@ -240,11 +270,12 @@ impl Client {
         }
     }
 
-    /// Says on these streams what they are. What has the number of the first datagram is counted once.
-    fn ask(&mut self, which: impl Fn(bool) -> bool) {
+    /// Says on one more stream what it is, and again on those of a far sender that have not begun: one after
+    /// the other, since iperf2 takes the datagrams of streams that begin together for one another's.
+    fn open_next(&mut self, now: MonoInstant) {
         let framing = framing(&self.spec);
         let mut bytes = vec![0; Width::Wide.bytes()];
-        bytes[3] = framing.first;
+        bytes[3] = FIRST;
         bytes.extend(framing.opening.as_bytes());
         let payload = self.spec.payload_bytes.as_usize();
         // Who sends is as long as its traffic; who is to send expects room for the longest header.
@@ -256,11 +287,21 @@ impl Client {
             },
             0,
         );
-        for (stream, silent) in (0..).zip(self.silent.clone()) {
-            if which(silent) {
+        for (stream, silent) in (0..=self.opened).zip(self.silent.clone()) {
+            if stream == self.opened || (silent && !self.sends()) {
                 let bytes = bytes.clone();
                 self.act(Action::SendDatagram { stream, bytes });
             }
+        }
+        if self.opened < self.spec.streams {
+            self.opened += 1;
+            self.opened_at.push(now);
+        }
+        let more = self.opened < self.spec.streams;
+        let gap = if self.sends() { SETTLE / 2 } else { ASK };
+        self.ask = (more || !self.sends()).then(|| now.after(gap));
+        if self.state == State::Settling && !more {
+            self.due = Some(now.after(SETTLE));
         }
     }
 
@@ -269,7 +310,10 @@ impl Client {
             *silent = false;
         }
         if !self.silent.contains(&true) {
-            (self.ask, self.patience) = (None, None);
+            self.patience = None;
+            if self.state == State::Running {
+                self.ask = None;
+            }
         }
     }
 
@@ -298,7 +342,7 @@ impl Client {
         if self.state != State::Closing || waits {
             return;
         }
-        let told = self.closing.as_ref().map(Closing::told).unwrap_or_default();
+        let told = self.told();
         if self.is_udp() && self.sends() && told.is_empty() && !self.was_answered {
             let reason = "it answered no end of a datagram stream: see that `iperf -s -u` runs there, and that no firewall drops its answers";
             return self.stop(now, RefusalCode::Timeout, reason);
@@ -306,8 +350,22 @@ impl Client {
         self.was_answered |= !told.is_empty();
         let reports = self.far_reports(told);
         self.act(Action::PeerReport(reports));
+        self.rests_until = now.after(REST);
         self.rest(State::Idle);
         self.act(Action::TestOver);
+    }
+
+    /// What far receivers of datagrams said. Their time is that from the opening to the end; what it has
+    /// beside the traffic is left out.
+    fn told(&self) -> Vec<StreamReport> {
+        let told = self.closing.as_ref().map(Closing::told);
+        let mut told = told.unwrap_or_default();
+        for stream in &mut told {
+            let opened = self.opened_at.get(usize::from(stream.index));
+            let before = opened.map_or(Duration::ZERO, |at| self.began.saturating_since(*at));
+            stream.duration = stream.duration.saturating_sub(before + AFTER);
+        }
+        told
     }
 
     /// What is known of the far end's side. Of a TCP stream it tells nothing: a report without streams.
@@ -353,7 +411,7 @@ impl Client {
         match self.state {
             State::Running if !self.receives() => self.act(Action::StopSenders),
             // Nothing stops a far sender before its time but the end of its streams.
-            State::Connecting | State::Settling | State::Running => {
+            State::Resting | State::Connecting | State::Settling | State::Running => {
                 self.stop(now, RefusalCode::Interrupted, "ended by the user");
             }
             _ => {}
@@ -382,14 +440,14 @@ impl Client {
             return self.stop(now, RefusalCode::Timeout, &self.no_sender());
         }
         if passed(self.ask) {
-            self.ask(|silent| silent);
-            self.ask = Some(now.after(ASK));
+            self.open_next(now);
         }
         if !passed(self.due) {
             return;
         }
         self.due = None;
         match self.state {
+            State::Resting => self.open(now),
             State::Settling => self.start(now),
             State::Running => self.act(Action::PeerFinished { sent: Vec::new() }),
             State::Connecting => {
@@ -499,7 +557,8 @@ fn framing(spec: &TestSpec) -> Iperf2 {
         } else {
             Counters::Bits64
         },
-        first: 1,
+        first: FIRST,
+        sends_from: FIRST + 1,
     }
 }
 

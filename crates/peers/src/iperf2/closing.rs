@@ -160,7 +160,7 @@ impl Closing {
     /// The last datagram of a stream: the next number, negated. As long as the others, as all generations do.
     fn end(&self, sent: PacketCount) -> Vec<u8> {
         let framing = &self.framing;
-        let next = sent.get().saturating_add(framing.first.into());
+        let next = sent.get().saturating_add(framing.sends_from.into());
         let most = match framing.counters {
             Counters::Bits32 => 0x7fff_ffff,
             Counters::Bits64 => u64::MAX >> 1,

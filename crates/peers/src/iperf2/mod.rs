@@ -9,10 +9,10 @@
 //!  client driver          client            server            server driver
 //!  Begin(spec) ->
 //!           <- OpenStreams | ══ data, header first ═══════►|  Guest ->
-//!  Connected ->            |── the first datagram, twice ─►|  Prepare ->      <- Prepared, Connected
+//!  Connected ->            |── a first datagram, alone ───►|  Prepare ->      <- Prepared, Connected
 //!           <- Start…      |                               |  Start… ->
 //!  Heard ->                |◄══ data, if it is to send ════|
-//!  Finished ->             |── −(n+1), every 10 to 50 ms ─►|
+//!  Finished ->             |── −(n+2), every 10 to 50 ms ─►|
 //!  Reports ->              |                               |                  <- Reports
 //!  Datagram ->             |◄─ report, for each ───────────|  SendDatagram ->
 //!           <- PeerReport, TestOver                        |  TestOver -> (2 s after the last)
@@ -83,10 +83,11 @@ impl PeerKind for Iperf2 {
 
 /// From the datagram that opens a stream to its traffic: a server makes the stream's socket and thread in
 /// that time, and traffic that comes sooner may be counted for another stream or not at all.
-const SETTLE: Duration = Duration::from_millis(50);
+const SETTLE: Duration = Duration::from_millis(100);
 
-/// What a far receiver's time has beside that of the traffic: that, and until this end has said the end.
-const AROUND: Duration = Duration::from_millis(60);
+/// What a far receiver's time may have after the traffic: until this end has seen that its senders have stopped,
+/// and has said so.
+const AFTER: Duration = Duration::from_millis(10);
 
 /// The usual port.
 const PORT: u16 = 5001;

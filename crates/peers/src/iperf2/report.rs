@@ -9,7 +9,8 @@
 //! upper halves of the three counts are at 116 of 128 bytes.
 //!
 //! What the counts mean: iperf2's `datagrams` is the highest number seen, the end's included, and what it
-//! received is that without `lost` and the end. zperf's is what it received. 2.0.10 to 2.0.12 read the end −n of every other client as 2³¹ − n: then
+//! received is that without `lost`, the end, and the opening where that is counted: up to 2.0.13 the first
+//! datagram is not. zperf's is what it received. 2.0.10 to 2.0.12 read the end −n of every other client as 2³¹ − n: then
 //! `datagrams` and `lost` are both too high, and their difference is right. So the difference is taken, or
 //! `datagrams` where that fits the bytes better; loss is what this end sent without that.
 
@@ -34,6 +35,8 @@ pub struct Report {
     pub datagrams: u64,
     /// Interarrival jitter (RFC 3550), or its average (from 2.1 on).
     pub jitter: Duration,
+    /// Whether it is of the length that only iperf2 from 2.1 on sends.
+    pub is_modern: bool,
 }
 
 /// What every report has.
@@ -83,6 +86,7 @@ impl Report {
             out_of_order: part(24)? | upper(1),
             datagrams,
             jitter: time(part(32 + shift)?, part(36 + shift).unwrap_or(0)),
+            is_modern: bytes.len() == LONG,
         })
     }
 
@@ -121,11 +125,12 @@ impl Report {
 
     /// Datagrams received of the `sent` that were sent, of `payload` bytes each.
     ///
-    /// iperf2 counts the end of the stream like any other, and so more than were sent.
+    /// Others than zperf up to 4.1 number them, and so count more than were sent: the end of the stream and,
+    /// from 2.1 on, the opening too. linerate counts the opening and not the end.
     pub fn received(&self, sent: u64, payload: u64) -> u64 {
         let difference = self.datagrams.saturating_sub(self.lost);
         if self.datagrams > sent {
-            return difference.saturating_sub(1);
+            return difference.saturating_sub(if self.is_modern { 2 } else { 1 });
         }
         let by_bytes = self.bytes / payload.max(1);
         if self.datagrams.abs_diff(by_bytes) < difference.abs_diff(by_bytes) {
@@ -142,11 +147,9 @@ impl Report {
             index,
             bytes: ByteCount::new(received.saturating_mul(payload)),
             packets: PacketCount::new(received),
-            // Without what goes by before the traffic and after it.
             duration: Some(self.duration)
                 .filter(|time| *time < LONGEST)
-                .unwrap_or_default()
-                .saturating_sub(super::AROUND),
+                .unwrap_or_default(),
             rtp_jitter_ns: nanos.filter(|_| self.jitter < self.duration),
             told: Some(Told {
                 bytes: ByteCount::new(self.bytes),
@@ -169,6 +172,7 @@ impl Report {
             out_of_order: sequence.reordered.get(),
             datagrams: sequence.next_expected,
             jitter: Duration::from_nanos(stream.rtp_jitter_ns.unwrap_or(0)),
+            is_modern: false,
         }
     }
 }

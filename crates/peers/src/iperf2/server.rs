@@ -198,6 +198,7 @@ impl Server {
             width: header.width,
             counters: header.counters,
             first: header.first,
+            sends_from: header.first,
         };
         if let Way::Forward {
             back: Some((port, when)),

@@ -230,6 +230,9 @@ impl<N: Numbering> Work for Receiver<N> {
     fn begin(&mut self, start: MonoInstant) {
         self.last = start;
         self.counts.counted_from = start.after(self.counts.plan.warm_up);
+        if let Some(time) = self.counts.plan.bears_refusals(Side::Receiver) {
+            self.troubles.bear_refusals_until(start.after(time));
+        }
     }
 
     fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {

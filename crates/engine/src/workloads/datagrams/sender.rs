@@ -9,7 +9,7 @@ use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::{Omitted, StreamReport};
-use linerate_model::spec::WaitMode;
+use linerate_model::spec::{Side, WaitMode};
 use linerate_model::{ByteCount, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
@@ -230,6 +230,9 @@ impl<N: Numbering> Work for Sender<N> {
         self.limit = Limit::new(self.plan.stop, self.plan.payload, counted);
         self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
         self.sent_by = start;
+        if let Some(time) = self.plan.bears_refusals(Side::Sender) {
+            self.troubles.bear_refusals_until(start.after(time));
+        }
     }
 
     fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
