@@ -9,7 +9,7 @@ mod board;
 
 use board::{A, B, Board, Era};
 use linerate_lab::address::FarEnd;
-use linerate_lab::client::{Client, DirectionOutcome, Target};
+use linerate_lab::client::{Client, DirectionOutcome, Target, TestOutcome};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
@@ -50,10 +50,14 @@ fn packets(report: &EndpointReport) -> u64 {
 
 /// Runs one test against the board.
 fn measure(board: &Board, spec: &TestSpec) -> DirectionOutcome {
+    whole(board, spec).directions.remove(0)
+}
+
+fn whole(board: &Board, spec: &TestSpec) -> TestOutcome {
     let mut client = Client::connect(&target(&board.url)).unwrap();
-    let mut outcome = client.run(spec, &mut |_| true).unwrap();
+    let outcome = client.run(spec, &mut |_| true).unwrap();
     assert!(!outcome.stopped);
-    outcome.directions.remove(0)
+    outcome
 }
 
 #[track_caller]
@@ -75,7 +79,13 @@ fn tcp_to(board: &Board) {
         pace: Pace::At(BitRate::from_bps(4_000_000)),
         ..spec(Transport::Tcp, Direction::Forward)
     };
-    let done = measure(board, &spec);
+    let mut outcome = whole(board, &spec);
+    assert!(
+        outcome.notes[0].starts_with("the board says that it received"),
+        "{:?}",
+        outcome.notes
+    );
+    let done = outcome.directions.remove(0);
     let sent = bytes(&done.sender.unwrap());
     assert!(sent > 0);
     assert_eq!(board.truth.bytes.load(Ordering::Relaxed), sent + SETTINGS);
@@ -212,6 +222,23 @@ fn a_test_that_zperf_cannot_make_is_refused_before_anything_is_typed() {
         failure.message.contains("one direction after the other"),
         "{failure}"
     );
+}
+
+#[test]
+fn a_user_who_stops_keeps_what_linerate_sent_and_ends_what_the_board_sends() {
+    for (direction, kept) in [(Direction::Forward, 1), (Direction::Reverse, 0)] {
+        let board = Board::on_serial(A);
+        let mut client = Client::connect(&target(&board.url)).unwrap();
+        let long = TestSpec {
+            stop: Stop::After(Duration::from_secs(3)),
+            ..spec(Transport::Udp, direction)
+        };
+        let outcome = client
+            .run(&long, &mut |pulse| pulse.bytes < 20_000)
+            .unwrap();
+        assert!(outcome.stopped);
+        assert_eq!(outcome.directions.len(), kept, "{direction:?}");
+    }
 }
 
 #[test]
