@@ -133,7 +133,7 @@ pub(crate) struct ServeArgs {
 /// Who is measured, and how to reach it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
-    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there.
+    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there. A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
     #[arg(value_name = "HOST")]
     pub(crate) host: String,
     /// Use IPv4 only.

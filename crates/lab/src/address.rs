@@ -1,7 +1,9 @@
 //! Where the far end is: the `HOST` argument of every command.
 
+use crate::board::BoardAddress;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::PeerKind;
+use linerate_peers::iperf2::Iperf2;
 use linerate_peers::native::Native;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -24,11 +26,19 @@ pub struct FarEnd {
     kind: &'static dyn PeerKind,
     host: String,
     port: u16,
+    /// The board whose shell is told what to do.
+    board: Option<BoardAddress>,
 }
 
 impl FarEnd {
-    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0` or `iperf3://board`.
+    /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board` or
+    /// `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
+        if let Some((scheme, rest)) = text.split_once("://")
+            && let Some(board) = BoardAddress::parse(text, scheme, rest)
+        {
+            return board.map(Self::of_board);
+        }
         let native: &'static dyn PeerKind = &Native;
         let (kind, rest) = match text.split_once("://") {
             None => (native, text),
@@ -55,12 +65,33 @@ impl FarEnd {
             kind,
             host: host.to_owned(),
             port,
+            board: None,
         })
+    }
+
+    /// zperf's traffic is iperf2's.
+    fn of_board(board: BoardAddress) -> Self {
+        Self {
+            kind: &Iperf2,
+            host: board.host.clone(),
+            port: board.port,
+            board: Some(board),
+        }
+    }
+
+    /// The board whose shell is told what to do, if it is one.
+    pub(crate) const fn board(&self) -> Option<&BoardAddress> {
+        self.board.as_ref()
     }
 
     /// The protocol it speaks.
     pub fn kind(&self) -> &'static dyn PeerKind {
         self.kind
+    }
+
+    /// The port of its tests.
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
     }
 
     /// The addresses it stands for, best first.
@@ -101,6 +132,9 @@ impl fmt::Debug for FarEnd {
 
 impl fmt::Display for FarEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(board) = &self.board {
+            return write!(f, "{board}");
+        }
         if self.kind.id() != Native.id() {
             write!(f, "{}://", self.kind.id())?;
         }
@@ -133,7 +167,7 @@ impl fmt::Display for IpChoice {
 }
 
 /// Host and port text; a bare IPv6 address has no port.
-fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
+pub(crate) fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     if let Some(inner) = text.strip_prefix('[') {
         let (host, after) = inner.split_once(']')?;
         return match after {
@@ -164,7 +198,7 @@ fn unknown_scheme(text: &str, scheme: &str) -> Failure {
         .map(|kind| format!("{}://", kind.id()))
         .collect();
     let message = format!(
-        "\"{text}\": this version does not speak {scheme}://; it speaks {}, and to a host that runs `linerate serve`, such as 10.0.0.2, also without",
+        "\"{text}\": this version does not speak {scheme}://; it speaks {}, zperf+serial:// and zperf+telnet://, and to a host that runs `linerate serve`, such as 10.0.0.2, also without",
         known.join(", ")
     );
     Failure::new(ExitCode::Usage, message)

@@ -2,6 +2,7 @@
 
 use crate::access::credential;
 use crate::address::{FarEnd, IpChoice};
+use crate::board::{Board, Here, Seen, receive};
 use crate::context::peer_failure;
 use crate::driver::{Driver, News};
 use crate::line::Line;
@@ -14,12 +15,13 @@ use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::key::Key;
+use linerate_peers::zperf;
 use linerate_peers::{
     ClientConfig, Control, PeerHello, Progress, ProtocolError, RefusalCode, Tests,
 };
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,6 +99,8 @@ pub struct TestOutcome {
     pub far_output: Option<String>,
     /// Whether the user ended it before its time.
     pub stopped: bool,
+    /// What the far end said that no report has a place for.
+    pub notes: Vec<String>,
 }
 
 /// How long a far end may take after a test until it listens again: iperf3 closes its port in between.
@@ -112,6 +116,10 @@ const RETRY: Duration = Duration::from_millis(20);
 pub struct Client {
     driver: Driver,
     target: Target,
+    /// The shell of the far end, where it is told what to do.
+    board: Option<Board>,
+    /// This end's address and the far one's.
+    ends: (IpAddr, IpAddr),
     /// Its only test is made.
     is_used_up: bool,
     far: String,
@@ -156,10 +164,10 @@ impl Client {
     /// Connects.
     fn open(target: &Target) -> Result<Self> {
         let line = open(target)?;
-        let (local, remote) = (line.local()?.ip(), line.remote()?.ip());
-        let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
-        let interface = target.interface.clone().or_else(found);
-        let observer = Observer::new(Scope::live(interface));
+        let ends = (line.local()?.ip(), line.remote()?.ip());
+        let board = target.far.board();
+        let board = board.map(|address| Board::open(address, target.timeout));
+        let observer = observer(target, ends);
         let facts = observer.facts();
         let config = ClientConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -174,6 +182,8 @@ impl Client {
         Ok(Self {
             driver,
             target: target.clone(),
+            board: board.transpose()?,
+            ends,
             is_used_up: false,
             far: target.far.to_string(),
             hello: PeerHello::default(),
@@ -183,15 +193,12 @@ impl Client {
 
     /// What the far end's protocol cannot tell, as a note for the run; `None` if it tells everything.
     pub fn blind_spots(&self) -> Option<String> {
+        if self.board.is_some() {
+            return Some(blind("zperf", zperf::BLIND_SPOTS));
+        }
         let kind = self.target.far.kind();
         let spots = kind.blind_spots();
-        (!spots.is_empty()).then(|| {
-            format!(
-                "{} does not tell, so it is absent here: {}",
-                kind.id(),
-                spots.join("; ")
-            )
-        })
+        (!spots.is_empty()).then(|| blind(kind.id(), spots))
     }
 
     /// Connects again for another test. The far end may still be busy with the end of the last one.
@@ -234,11 +241,55 @@ impl Client {
             self.reconnect()?;
         }
         self.is_used_up = self.target.far.kind().tests() == Tests::One;
-        let result = self.run_inner(spec, pulse);
+        let result = match self.board.take() {
+            None => self.run_inner(spec, pulse),
+            Some(mut board) => {
+                let result = self.run_with(&mut board, spec, pulse);
+                self.board = Some(board);
+                result
+            }
+        };
         if result.is_err() {
             self.driver.bye();
         }
         result
+    }
+
+    /// Runs one test with a board that is told what to do.
+    fn run_with(
+        &mut self,
+        board: &mut Board,
+        spec: &TestSpec,
+        pulse: &mut dyn FnMut(&Pulse) -> bool,
+    ) -> Result<TestOutcome> {
+        zperf::check(spec).map_err(|why| self.refused(RefusalCode::Unsupported, &why))?;
+        let (local, remote) = self.ends;
+        if spec.direction == Direction::Reverse {
+            let here = Here {
+                local,
+                remote,
+                observer: observer(&self.target, self.ends),
+                timeout: self.target.timeout,
+            };
+            let seen = receive(board, here, spec, pulse)?;
+            return Ok(received(seen));
+        }
+        let port = self.target.far.port();
+        board.serve(zperf::job(spec, local, port))?;
+        let mut broken = None;
+        let mut outcome = self.run_inner(spec, &mut |now| {
+            broken = broken.take().or_else(|| board.look().err());
+            pulse(now) && broken.is_none()
+        })?;
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        let served = board.served(spec)?;
+        if let (Some(done), Some(receiver)) = (outcome.directions.first_mut(), served.receiver) {
+            done.receiver = Some(receiver);
+        }
+        outcome.notes.extend(served.note);
+        Ok(outcome)
     }
 
     fn run_inner(
@@ -262,6 +313,7 @@ impl Client {
                         directions: directions(spec.direction, own, theirs),
                         far_output,
                         stopped: stopping,
+                        notes: Vec::new(),
                     });
                 }
                 Some(News::TestEnded {
@@ -272,6 +324,7 @@ impl Client {
                         directions: Vec::new(),
                         far_output: None,
                         stopped: true,
+                        notes: Vec::new(),
                     });
                 }
                 Some(News::TestEnded { code, reason }) => {
@@ -308,6 +361,9 @@ impl Client {
             match self.driver.turn()? {
                 Some(News::Hello(hello)) => {
                     self.hello = *hello;
+                    if let Some(board) = &self.board {
+                        self.hello.facts = board.facts().clone();
+                    }
                     return Ok(());
                 }
                 Some(News::Closed) => {
@@ -389,6 +445,36 @@ fn open(target: &Target) -> Result<Line> {
         target.server()
     );
     Err(peer_failure(message).into())
+}
+
+/// What a test gave in which a board sent.
+fn received(seen: Seen) -> TestOutcome {
+    TestOutcome {
+        stopped: seen.is_none(),
+        directions: seen
+            .into_iter()
+            .map(|(sender, receiver)| DirectionOutcome {
+                direction: Direction::Reverse,
+                sender,
+                receiver: Some(receiver),
+            })
+            .collect(),
+        far_output: None,
+        notes: Vec::new(),
+    }
+}
+
+/// Watches the interface that carries tests between these ends.
+fn observer(target: &Target, (local, remote): (IpAddr, IpAddr)) -> Observer {
+    let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
+    let interface = target.interface.clone().or_else(found);
+    Observer::new(Scope::live(interface))
+}
+
+/// What a protocol cannot tell, as a note.
+fn blind(id: &str, spots: &[&str]) -> String {
+    let spots = spots.join("; ");
+    format!("{id} does not tell, so it is absent here: {spots}")
 }
 
 /// Pairs the reports of both ends by direction.

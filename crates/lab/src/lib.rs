@@ -5,6 +5,7 @@ pub mod access;
 pub mod address;
 pub mod agent;
 pub mod archive;
+mod board;
 pub mod client;
 pub mod context;
 mod describe;

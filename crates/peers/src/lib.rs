@@ -15,6 +15,7 @@ pub mod iperf3;
 pub mod key;
 pub mod native;
 mod session;
+pub mod zperf;
 
 pub use error::{Excerpt, ProtocolError};
 pub use framing::{COOKIE_LEN, Cookie, Counters, Framing, Iperf2, Opening, Width};

@@ -20,6 +20,7 @@ pub mod packet;
 pub mod perf;
 pub mod process;
 pub mod random;
+pub mod serial;
 pub mod shared;
 pub mod sockopt;
 pub mod tcp;

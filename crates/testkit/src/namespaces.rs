@@ -24,13 +24,22 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::thread::Builder;
 
-/// A test: passes unless it panics.
+/// A test: passes unless it panics, or says that it is [`not_run`].
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// What must hold, as a sentence in snake case.
     pub name: &'static str,
     /// The test.
     pub run: fn(),
+}
+
+/// Why a case was not run.
+struct NotRun(String);
+
+/// Ends the case that calls it as not run: something that it needs cannot be had, which is no fault of
+/// what it tests. It counts as ignored, so whoever adds up sees that a test is missing.
+pub fn not_run(why: impl Display) -> ! {
+    std::panic::resume_unwind(Box::new(NotRun(why.to_string())))
 }
 
 /// The main of a test target: reads libtest's arguments, calls `prepare` if a case is to run, and
@@ -141,21 +150,44 @@ fn run_all<E: Display>(
     for case in cases {
         write!(out, "test {} ... ", case.name)?;
         out.flush()?;
-        if passes(case) {
-            tally.passed += 1;
-            writeln!(out, "ok")?;
-        } else {
-            tally.failed.push(case.name);
-            writeln!(out, "FAILED")?;
+        match outcome(case) {
+            Outcome::Failed => {
+                tally.failed.push(case.name);
+                writeln!(out, "FAILED")?;
+            }
+            Outcome::NotRun(why) => {
+                tally.ignored += 1;
+                writeln!(out, "ignored, not run: {why}")?;
+            }
+            Outcome::Passed => {
+                tally.passed += 1;
+                writeln!(out, "ok")?;
+            }
         }
     }
     Ok(())
 }
 
+/// How a case ended.
+enum Outcome {
+    Failed,
+    NotRun(String),
+    Passed,
+}
+
 /// Runs a case on a thread of its own, because a case may change its thread's network.
-fn passes(case: &Case) -> bool {
+fn outcome(case: &Case) -> Outcome {
     let thread = Builder::new().name(case.name.to_owned()).spawn(case.run);
-    thread.is_ok_and(|thread| thread.join().is_ok())
+    let Ok(thread) = thread else {
+        return Outcome::Failed;
+    };
+    match thread.join() {
+        Ok(()) => Outcome::Passed,
+        Err(panic) => match panic.downcast::<NotRun>() {
+            Ok(reason) => Outcome::NotRun(reason.0),
+            Err(_) => Outcome::Failed,
+        },
+    }
 }
 
 #[derive(Debug, Default)]
@@ -202,6 +234,10 @@ mod tests {
             name: "bad",
             run: || panic!("on purpose"),
         },
+        Case {
+            name: "elsewhere",
+            run: || not_run("its tool cannot be had"),
+        },
     ];
 
     fn answer(arguments: &[&str], prepare: Result<(), &'static str>) -> (bool, String) {
@@ -218,9 +254,20 @@ mod tests {
         assert!(text.contains("test good ... ok"), "{text}");
         assert!(text.contains("test bad ... FAILED"), "{text}");
         assert!(
-            text.contains("test result: FAILED. 1 passed; 1 failed; 0 ignored"),
+            text.contains("test result: FAILED. 1 passed; 1 failed; 1 ignored"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_case_that_cannot_run_is_counted_as_ignored_with_its_reason() {
+        let (good, text) = answer(&["--ignored", "elsewhere"], Ok(()));
+        assert!(good);
+        assert!(
+            text.contains("test elsewhere ... ignored, not run: its tool cannot be had"),
+            "{text}"
+        );
+        assert!(text.contains("0 passed; 0 failed; 1 ignored"), "{text}");
     }
 
     #[test]
@@ -228,7 +275,7 @@ mod tests {
         let (good, text) = answer(&[], Err("not called"));
         assert!(good);
         assert!(
-            text.contains("test result: ok. 0 passed; 0 failed; 2 ignored"),
+            text.contains("test result: ok. 0 passed; 0 failed; 3 ignored"),
             "{text}"
         );
     }
@@ -238,7 +285,7 @@ mod tests {
         let (good, text) = answer(&["--ignored", "--test-threads", "1", "good"], Ok(()));
         assert!(good);
         assert!(
-            text.contains("1 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out"),
+            text.contains("1 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out"),
             "{text}"
         );
         let (good, _) = answer(&["--include-ignored", "--skip", "bad"], Ok(()));
@@ -250,13 +297,13 @@ mod tests {
         let (good, text) = answer(&["--ignored"], Err("no namespaces here"));
         assert!(!good);
         assert!(text.contains("no namespaces here"), "{text}");
-        assert!(text.contains("0 passed; 2 failed"), "{text}");
+        assert!(text.contains("0 passed; 3 failed"), "{text}");
     }
 
     #[test]
     fn listing_runs_nothing() {
         let (good, text) = answer(&["--list", "--ignored"], Err("not called"));
         assert!(good);
-        assert_eq!(text, "good: test\nbad: test\n");
+        assert_eq!(text, "good: test\nbad: test\nelsewhere: test\n");
     }
 }

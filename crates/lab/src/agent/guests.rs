@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const MOST: usize = 256;
 
 /// What a stream begins with, as far as its kind needs it; the bytes are still to be read.
-pub(super) fn peek(stream: &TcpStream, kind: &dyn PeerKind) -> Result<Vec<u8>> {
+pub(crate) fn peek(stream: &TcpStream, kind: &dyn PeerKind) -> Result<Vec<u8>> {
     stream.set_read_timeout(Some(BEGIN_LIMIT))?;
     let mut room = [0; MOST];
     let mut length = match stream.peek(&mut room) {

@@ -4,6 +4,7 @@ mod guests;
 mod hall;
 mod port;
 
+pub(crate) use guests::peek;
 pub use port::Speaking;
 
 use crate::access::Network;

@@ -76,7 +76,8 @@ pub(crate) fn measure(
         }
         !interrupt.load(std::sync::atomic::Ordering::Relaxed)
     });
-    let outcome = outcome.inspect_err(|error| recorder.give_up(error))?;
+    let mut outcome = outcome.inspect_err(|error| recorder.give_up(error))?;
+    recorder.run_mut().notes.append(&mut outcome.notes);
     let mut made = trials(recorder.next_index(), spec, outcome);
     for trial in &mut made {
         trial.label = label.map(str::to_owned);

@@ -1,0 +1,166 @@
+//! The board's numbers as the report of its end.
+
+use super::output::{Download, Upload};
+use super::units::{Release, rate};
+use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::spec::{Side, TestSpec, Transport};
+use linerate_model::{ByteCount, PacketCount};
+
+fn report(side: Side, stream: StreamReport) -> EndpointReport {
+    EndpointReport {
+        side,
+        streams: vec![stream],
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+        profile: None,
+    }
+}
+
+/// What the board received of a UDP test that this host sent. `None` of TCP: it does not print how many
+/// bytes came.
+///
+/// Our client sends its first datagram twice, since the one that opens a session is not counted up to Zephyr
+/// 4.4; later ones count it, so one is taken away. zperf's number of lost datagrams is not used: it is never
+/// taken back for one that came late.
+pub fn receiver(spec: &TestSpec, numbers: &Download, release: Release) -> Option<EndpointReport> {
+    let datagrams = numbers.datagrams.as_ref()?;
+    let again = u64::from(!release.leaves_out_the_first());
+    let received = datagrams.received.get().saturating_sub(again);
+    let jitter = u64::try_from(datagrams.jitter.as_nanos()).ok();
+    let stream = StreamReport {
+        bytes: ByteCount::new(received.saturating_mul(spec.payload_bytes.get())),
+        packets: PacketCount::new(received),
+        duration: numbers.duration,
+        rtp_jitter_ns: jitter,
+        ..StreamReport::default()
+    };
+    Some(report(Side::Receiver, stream))
+}
+
+/// What the board sent in a test of which this host received `own`. `None` if its datagrams were not all
+/// of one size, so that their number does not tell their bytes.
+pub fn sender(
+    spec: &TestSpec,
+    numbers: &Upload,
+    size: u32,
+    own: &EndpointReport,
+) -> Option<EndpointReport> {
+    let size = match numbers.transport {
+        Transport::Tcp => u64::from(size),
+        Transport::Udp => datagram_size(own).unwrap_or_else(|| spec.payload_bytes.get()),
+    };
+    let is_uniform = numbers.transport == Transport::Tcp || is_uniform(own, size);
+    let packets = match numbers.transport {
+        Transport::Tcp => PacketCount::new(0),
+        Transport::Udp => numbers.sent,
+    };
+    let stream = StreamReport {
+        bytes: ByteCount::new(numbers.sent.get().saturating_mul(size)),
+        packets,
+        duration: numbers.duration,
+        ..StreamReport::default()
+    };
+    is_uniform.then(|| report(Side::Sender, stream))
+}
+
+/// Bytes of each datagram that came: a build that allows less than was asked for sends less.
+fn datagram_size(own: &EndpointReport) -> Option<u64> {
+    let stream = own.streams.first()?;
+    stream.bytes.get().checked_div(stream.packets.get())
+}
+
+fn is_uniform(own: &EndpointReport, size: u64) -> bool {
+    own.streams
+        .iter()
+        .all(|stream| stream.packets.get().checked_mul(size) == Some(stream.bytes.get()))
+}
+
+/// What the board says of a TCP stream that it received, as a note: its time and rate are cut, so no
+/// bytes are made of them.
+pub fn words(numbers: &Download, release: Release) -> Option<String> {
+    let rate = rate(&numbers.rate, release)?;
+    let seconds = numbers.duration.as_secs_f64();
+    Some(format!(
+        "the board says that it received {rate} for {seconds:.2} s"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::output::Datagrams;
+    use super::*;
+    use linerate_model::BitRate;
+    use linerate_model::spec::Pace;
+    use std::time::Duration;
+
+    fn spec() -> TestSpec {
+        TestSpec {
+            payload_bytes: ByteCount::new(1000),
+            ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000)))
+        }
+    }
+
+    fn download() -> Download {
+        Download {
+            transport: Transport::Udp,
+            duration: Duration::from_secs(3),
+            datagrams: Some(Datagrams {
+                received: PacketCount::new(3916),
+                lost: PacketCount::new(20),
+                out_of_order: PacketCount::new(1),
+                jitter: Duration::from_micros(47),
+            }),
+            rate: "9.95 Mbps".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_datagram_that_opens_a_session_counts_once() {
+        let old = receiver(&spec(), &download(), Release::parse("3.3").unwrap()).unwrap();
+        let stream = &old.streams[0];
+        assert_eq!(stream.packets.get(), 3916);
+        assert_eq!(stream.bytes.get(), 3_916_000);
+        assert_eq!(stream.rtp_jitter_ns, Some(47_000));
+        let new = receiver(&spec(), &download(), Release::parse("4.5").unwrap()).unwrap();
+        assert_eq!(new.streams[0].packets.get(), 3915);
+    }
+
+    #[test]
+    fn a_board_that_sends_shorter_datagrams_is_believed_by_their_size() {
+        let upload = Upload {
+            transport: Transport::Udp,
+            duration: Duration::from_secs(3),
+            sent: PacketCount::new(1915),
+            errors: None,
+            rate: "4.98 Mbps".to_owned(),
+            has_report: true,
+        };
+        let own = |packets, bytes| {
+            let stream = StreamReport {
+                packets: PacketCount::new(packets),
+                bytes: ByteCount::new(bytes),
+                ..StreamReport::default()
+            };
+            report(Side::Receiver, stream)
+        };
+        let bytes = |own: &EndpointReport| {
+            sender(&spec(), &upload, 1000, own).map(|sent| sent.streams[0].bytes.get())
+        };
+        assert_eq!(bytes(&own(1900, 1900 * 512)), Some(1915 * 512));
+        assert_eq!(bytes(&own(0, 0)), Some(1915 * 1000));
+        assert_eq!(bytes(&own(2, 1001)), None);
+    }
+
+    #[test]
+    fn a_tcp_rate_is_in_the_units_of_the_release() {
+        let tcp = Download {
+            transport: Transport::Tcp,
+            datagrams: None,
+            ..download()
+        };
+        let old = Release::parse("3.3").unwrap();
+        assert_eq!(receiver(&spec(), &tcp, old), None);
+        let said = words(&tcp, old).unwrap();
+        assert!(said.contains("10.43 Mbit/s for 3.00 s"), "{said}");
+    }
+}

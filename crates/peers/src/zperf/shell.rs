@@ -1,0 +1,514 @@
+//! The conversation with the board's shell.
+
+use super::command::Job;
+use super::output::{Download, Reader, Said, Upload};
+use super::telnet::Telnet;
+use super::terminal::Terminal;
+use super::units::Release;
+use crate::error::Excerpt;
+use linerate_model::MonoInstant;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A shell that shows its prompt and then says nothing for this long has no more to say: at 9600 baud a
+/// line of 80 characters takes 83 ms, and a board may print it in pieces.
+const SETTLE: Duration = Duration::from_millis(250);
+
+/// How often an unanswered Enter is pressed again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How long a board may take, after a test's time, to end it and to print its numbers: two end packets
+/// with two seconds each, and the neighbour discovery before.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How long a server may take to print its numbers once the traffic has ended. A TCP session that
+/// stalled prints none.
+const NUMBERS: Duration = Duration::from_secs(3);
+
+/// How the shell is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// A line of characters.
+    Serial,
+    /// A telnet connection.
+    Telnet,
+}
+
+/// What a conversation is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Config {
+    /// How the shell is reached.
+    pub wire: Wire,
+    /// The board's Zephyr, if the user says which; else it is asked.
+    pub release: Option<Release>,
+    /// Silence after which the shell counts as gone.
+    pub timeout: Duration,
+}
+
+/// Who is at the far end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Board {
+    /// Zephyr's release, as the user or the shell says.
+    pub release: Option<Release>,
+    /// zperf's own version.
+    pub zperf: String,
+}
+
+/// What the owner of a conversation should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// There is a shell with zperf; jobs may begin.
+    Ready(Board),
+    /// The board receives: traffic may begin.
+    Serving,
+    /// The board begins to send.
+    Uploading,
+    /// The server's job is over; its numbers, if it printed any.
+    Served(Option<Download>),
+    /// The client's job is over.
+    Uploaded(Upload),
+}
+
+/// Why a conversation is over.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShellError {
+    /// A command was refused or failed.
+    #[error("the board could not do `{command}`: {words}")]
+    Failed {
+        /// What it was told.
+        command: String,
+        /// Its words.
+        words: String,
+    },
+    /// The line or connection ended.
+    #[error(
+        "the shell's line ended {while_doing}: the board was switched off or unplugged, or another program took the line"
+    )]
+    Gone {
+        /// What was going on.
+        while_doing: &'static str,
+    },
+    /// Nothing that looks like a prompt.
+    #[error("no shell prompt came within {} s ({}): check device, baud rate and that Zephyr's shell runs there; a running command or a full-screen program must be ended first", .limit.as_secs_f64(), heard(.last))]
+    NoPrompt {
+        /// The time it had.
+        limit: Duration,
+        /// The last that came.
+        last: Excerpt,
+    },
+    /// The shell does not know zperf.
+    #[error(
+        "the shell there has no zperf: build Zephyr with CONFIG_NET_ZPERF=y and CONFIG_NET_SHELL=y"
+    )]
+    NoZperf,
+    /// A command took too long.
+    #[error("the board did not end `{command}` within {} s ({})", .limit.as_secs_f64(), heard(.last))]
+    Overdue {
+        /// What it was told.
+        command: String,
+        /// The time it had.
+        limit: Duration,
+        /// The last that came.
+        last: Excerpt,
+    },
+}
+
+fn heard(last: &Excerpt) -> String {
+    if last.is_empty() {
+        "it said nothing".to_owned()
+    } else {
+        format!("the last it said was {last}")
+    }
+}
+
+/// What is going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Enter was pressed; no prompt yet.
+    Greeting,
+    /// Asked for the kernel's version.
+    Kernel,
+    /// Asked for zperf's version.
+    Zperf,
+    Idle,
+    /// The server was told to begin.
+    Starting,
+    /// A server of somebody else was told to end, so that ours can begin.
+    Clearing,
+    Serving,
+    /// Traffic has ended; waits for the server's numbers.
+    Collecting,
+    /// The server was told to end.
+    Ending,
+    Uploading,
+    Closed,
+}
+
+/// A conversation with the shell of one board.
+#[derive(Debug)]
+pub struct Shell {
+    config: Config,
+    state: State,
+    telnet: Telnet,
+    terminal: Terminal,
+    reader: Reader,
+    board: Board,
+    job: Option<Job>,
+    numbers: Option<Download>,
+    /// A server that was left running was ended for this job.
+    was_cleared: bool,
+    /// The last command, and whether a line has ended since: that is its echo.
+    command: String,
+    is_echoed: bool,
+    /// The last bytes that came.
+    last: Vec<u8>,
+    sends: VecDeque<Vec<u8>>,
+    events: VecDeque<Event>,
+    /// When the present step must be over, and how long it had.
+    due: Option<(MonoInstant, Duration)>,
+    /// When silence means that there is no more to come.
+    settles: Option<MonoInstant>,
+}
+
+impl Shell {
+    /// Begins a conversation on a line that has just been opened.
+    pub fn new(config: Config, now: MonoInstant) -> Self {
+        let mut shell = Self {
+            config,
+            state: State::Greeting,
+            telnet: Telnet::default(),
+            terminal: Terminal::default(),
+            reader: Reader::default(),
+            board: Board {
+                release: config.release,
+                zperf: String::new(),
+            },
+            job: None,
+            numbers: None,
+            was_cleared: false,
+            command: String::new(),
+            is_echoed: false,
+            last: Vec::new(),
+            sends: VecDeque::new(),
+            events: VecDeque::new(),
+            due: Some((now.after(config.timeout), config.timeout)),
+            settles: Some(now.after(AGAIN)),
+        };
+        shell.enter_key();
+        shell
+    }
+
+    /// Bytes to write, in order.
+    pub fn poll_send(&mut self) -> Option<Vec<u8>> {
+        self.sends.pop_front()
+    }
+
+    /// News, in order.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`Shell::pass`] if nothing comes before.
+    pub fn deadline(&self) -> Option<MonoInstant> {
+        let due = self.due.map(|(due, _)| due);
+        due.into_iter().chain(self.settles).min()
+    }
+
+    /// The board, as far as it is known.
+    pub const fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Begins a job: after [`Event::Ready`], and after the last one is over.
+    pub fn begin(&mut self, now: MonoInstant, job: Job) {
+        debug_assert_eq!(self.state, State::Idle, "one job at a time");
+        let (state, limit) = match &job {
+            Job::Serve { .. } => (State::Starting, self.config.timeout),
+            Job::Upload { .. } => (State::Uploading, job.time() + GRACE),
+        };
+        let command = job.command();
+        self.job = Some(job);
+        self.numbers = None;
+        self.was_cleared = false;
+        self.tell(now, command, state, limit);
+    }
+
+    /// Traffic to the board has ended: its numbers are wanted, then its server is told to end.
+    pub fn traffic_ended(&mut self, now: MonoInstant) {
+        if self.state != State::Serving {
+            return;
+        }
+        if self.numbers.is_some() {
+            self.end_server(now);
+        } else {
+            self.state = State::Collecting;
+            self.due = Some((now.after(NUMBERS), NUMBERS));
+        }
+    }
+
+    /// Gives up: a server that runs there is told to end, without waiting for it. An upload cannot be
+    /// ended from here: the shell does not listen before it is over.
+    pub fn give_up(&mut self) {
+        let serves = matches!(
+            self.state,
+            State::Starting | State::Serving | State::Collecting
+        );
+        if let Some(stop) = self.job.as_ref().and_then(Job::stop_command)
+            && serves
+        {
+            self.type_in(&stop);
+        }
+        self.close();
+    }
+
+    /// Takes what came. After an error the conversation is over.
+    pub fn feed(&mut self, now: MonoInstant, bytes: &[u8]) -> Result<(), ShellError> {
+        let text = match self.config.wire {
+            Wire::Serial => bytes.to_vec(),
+            Wire::Telnet => {
+                let (text, answer) = self.telnet.take(bytes);
+                if !answer.is_empty() {
+                    self.sends.push_back(answer);
+                }
+                text
+            }
+        };
+        self.remember(&text);
+        for byte in text {
+            self.is_echoed |= byte == b'\n';
+            if let Some(line) = self.terminal.take(byte)
+                && let Some(said) = self.reader.take(&line)
+            {
+                let heard = self.hear(now, said);
+                self.closing(heard)?;
+            }
+        }
+        self.settle(now);
+        Ok(())
+    }
+
+    /// The line or connection has ended.
+    pub fn eof(&mut self) -> Result<(), ShellError> {
+        let while_doing = match self.state {
+            State::Closed => return Ok(()),
+            State::Greeting => "before a prompt came",
+            State::Kernel | State::Zperf => "while it was asked for its version",
+            State::Idle => "between two tests",
+            _ => "in the middle of a test",
+        };
+        self.closing(Err(ShellError::Gone { while_doing }))
+    }
+
+    /// Time has passed.
+    pub fn pass(&mut self, now: MonoInstant) -> Result<(), ShellError> {
+        let passed = self.let_pass(now);
+        self.closing(passed)
+    }
+
+    fn let_pass(&mut self, now: MonoInstant) -> Result<(), ShellError> {
+        if self.settles.is_some_and(|at| now >= at) {
+            self.settles = None;
+            self.settled(now)?;
+        }
+        match self.due {
+            Some((due, limit)) if now >= due => self.overdue(now, limit),
+            _ => Ok(()),
+        }
+    }
+
+    fn closing(&mut self, outcome: Result<(), ShellError>) -> Result<(), ShellError> {
+        if outcome.is_err() {
+            self.give_up();
+        }
+        outcome
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.due = None;
+        self.settles = None;
+    }
+
+    /// Keeps the end of what was said, for messages.
+    fn remember(&mut self, text: &[u8]) {
+        const KEPT: usize = 24;
+        self.last.extend_from_slice(text);
+        let over = self.last.len().saturating_sub(KEPT);
+        self.last.drain(..over);
+    }
+
+    fn enter_key(&mut self) {
+        self.sends.push_back(match self.config.wire {
+            Wire::Serial => b"\r".to_vec(),
+            Wire::Telnet => b"\r\n".to_vec(),
+        });
+    }
+
+    fn type_in(&mut self, command: &str) {
+        self.sends.push_back(command.as_bytes().to_vec());
+        self.enter_key();
+    }
+
+    /// Types a command; what state it leads to, and how long it may take.
+    fn tell(&mut self, now: MonoInstant, command: String, state: State, limit: Duration) {
+        self.type_in(&command);
+        self.command = command;
+        self.is_echoed = false;
+        self.settles = None;
+        self.state = state;
+        self.due = Some((now.after(limit), limit));
+    }
+
+    /// Whether to wait for silence: a prompt stands there, alone.
+    fn settle(&mut self, now: MonoInstant) {
+        let waits = match self.state {
+            State::Greeting => self.terminal.candidate().is_some(),
+            _ => self.is_echoed && self.terminal.is_at_prompt(),
+        };
+        if waits {
+            self.settles = Some(now.after(SETTLE));
+        } else if self.state != State::Greeting {
+            self.settles = None;
+        }
+    }
+
+    /// Silence: the last command has said all that it will.
+    fn settled(&mut self, now: MonoInstant) -> Result<(), ShellError> {
+        match self.state {
+            State::Greeting => self.greet(now),
+            State::Kernel => self.ask_zperf(now),
+            State::Zperf => self.ready(),
+            State::Clearing => self.start_again(now),
+            State::Ending => self.served(),
+            State::Starting | State::Uploading => {
+                return Err(self.failed("its shell came back without a word about it"));
+            }
+            State::Collecting | State::Serving | State::Idle | State::Closed => {}
+        }
+        Ok(())
+    }
+
+    /// Takes what stands there for the prompt, or knocks again.
+    fn greet(&mut self, now: MonoInstant) {
+        if let Some(prompt) = self.terminal.candidate().map(str::to_owned) {
+            self.terminal.learn(prompt);
+            self.ask(now);
+        } else {
+            self.settles = Some(now.after(AGAIN));
+            self.enter_key();
+        }
+    }
+
+    fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ShellError> {
+        let last = Excerpt::of(self.last.trim_ascii_end());
+        match self.state {
+            State::Greeting => Err(ShellError::NoPrompt { limit, last }),
+            // Numbers that never come are absent.
+            State::Collecting => {
+                self.end_server(now);
+                Ok(())
+            }
+            _ => Err(ShellError::Overdue {
+                command: self.command.clone(),
+                limit,
+                last,
+            }),
+        }
+    }
+
+    fn failed(&self, words: &str) -> ShellError {
+        ShellError::Failed {
+            command: self.command.clone(),
+            words: words.to_owned(),
+        }
+    }
+
+    fn hear(&mut self, now: MonoInstant, said: Said) -> Result<(), ShellError> {
+        match (self.state, said) {
+            (State::Kernel, Said::Zephyr(release)) => {
+                self.board.release = self.board.release.or(Some(release));
+            }
+            (State::Zperf, Said::Zperf(version)) => self.board.zperf = version,
+            (State::Zperf, Said::NotFound) => return Err(ShellError::NoZperf),
+            (State::Starting, Said::ServerStarted) => {
+                self.state = State::Serving;
+                self.due = None;
+                self.events.push_back(Event::Serving);
+            }
+            (State::Starting, Said::AlreadyStarted) => return self.clear(now),
+            (State::Serving, Said::Downloaded(numbers)) => self.numbers = Some(numbers),
+            (State::Collecting, Said::Downloaded(numbers)) => {
+                self.numbers = Some(numbers);
+                self.end_server(now);
+            }
+            (State::Uploading, Said::UploadStarted) => self.events.push_back(Event::Uploading),
+            (State::Uploading, Said::Uploaded(numbers)) => {
+                self.over();
+                self.events.push_back(Event::Uploaded(numbers));
+            }
+            (State::Starting | State::Uploading, Said::NotFound) => {
+                return Err(ShellError::NoZperf);
+            }
+            (
+                State::Starting | State::Serving | State::Collecting | State::Uploading,
+                Said::Failed(words),
+            ) => return Err(self.failed(&words)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, now: MonoInstant) {
+        let command = "kernel version".to_owned();
+        self.tell(now, command, State::Kernel, self.config.timeout);
+    }
+
+    fn ask_zperf(&mut self, now: MonoInstant) {
+        let command = "zperf version".to_owned();
+        self.tell(now, command, State::Zperf, self.config.timeout);
+    }
+
+    fn over(&mut self) {
+        self.state = State::Idle;
+        self.due = None;
+        self.settles = None;
+    }
+
+    fn ready(&mut self) {
+        self.over();
+        self.events.push_back(Event::Ready(self.board.clone()));
+    }
+
+    /// Ends a server that was left running. One that comes back after that is somebody else's.
+    fn clear(&mut self, now: MonoInstant) -> Result<(), ShellError> {
+        if self.was_cleared {
+            // Which is not ended a second time.
+            self.job = None;
+            return Err(self.failed("its server is in use by somebody else"));
+        }
+        self.was_cleared = true;
+        self.stop(now, State::Clearing);
+        Ok(())
+    }
+
+    fn stop(&mut self, now: MonoInstant, state: State) {
+        let command = self.job.as_ref().and_then(Job::stop_command);
+        self.tell(now, command.unwrap_or_default(), state, self.config.timeout);
+    }
+
+    fn start_again(&mut self, now: MonoInstant) {
+        let command = self.job.as_ref().map(Job::command).unwrap_or_default();
+        self.tell(now, command, State::Starting, self.config.timeout);
+    }
+
+    fn end_server(&mut self, now: MonoInstant) {
+        self.stop(now, State::Ending);
+    }
+
+    fn served(&mut self) {
+        self.over();
+        let numbers = self.numbers.take();
+        self.events.push_back(Event::Served(numbers));
+    }
+}

@@ -1,0 +1,98 @@
+//! The little of telnet (RFC 854) that a shell behind it needs: options are refused, the rest is text.
+
+/// "Interpret as command": begins every command of the protocol.
+const IAC: u8 = 255;
+const DONT: u8 = 254;
+const DO: u8 = 253;
+const WONT: u8 = 252;
+const WILL: u8 = 251;
+/// Begins the parameters of an option; they go on until `IAC SE`.
+const SB: u8 = 250;
+const SE: u8 = 240;
+
+/// Takes the protocol out of a stream of bytes.
+#[derive(Debug, Default)]
+pub(super) struct Telnet {
+    at: At,
+}
+
+/// Where in the protocol the stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum At {
+    #[default]
+    Text,
+    /// After a carriage return: a zero that follows belongs to it.
+    Return,
+    Command,
+    /// After one of the four words about options.
+    Option(u8),
+    Parameters,
+    /// After an `IAC` among parameters.
+    ParametersCommand,
+}
+
+impl Telnet {
+    /// The text among `bytes`, and what is to be answered: each option that the far end offers or asks
+    /// for is refused.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let (mut text, mut answer) = (Vec::new(), Vec::new());
+        for &byte in bytes {
+            let (next, kept) = self.step(byte, &mut answer);
+            self.at = next;
+            text.extend(kept);
+        }
+        (text, answer)
+    }
+
+    fn step(&self, byte: u8, answer: &mut Vec<u8>) -> (At, Option<u8>) {
+        match (self.at, byte) {
+            (At::Text | At::Return, IAC) => (At::Command, None),
+            (At::Return, 0) => (At::Text, None),
+            (At::Text | At::Return, b'\r') => (At::Return, Some(byte)),
+            (At::Text | At::Return, _) => (At::Text, Some(byte)),
+            (At::Command, IAC) => (At::Text, Some(IAC)),
+            (At::Command, SB) => (At::Parameters, None),
+            (At::Command, WILL..=DONT) => (At::Option(byte), None),
+            (At::Command, _) | (At::ParametersCommand, SE) => (At::Text, None),
+            (At::Option(word), option) => {
+                match word {
+                    DO => answer.extend([IAC, WONT, option]),
+                    WILL => answer.extend([IAC, DONT, option]),
+                    // Nothing was on, so nothing is to be switched off.
+                    _ => {}
+                }
+                (At::Text, None)
+            }
+            (At::Parameters, IAC) => (At::ParametersCommand, None),
+            (At::Parameters | At::ParametersCommand, _) => (At::Parameters, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Zephyr's telnet shell begins, with parameters and an escaped byte among the text.
+    const STREAM: &[u8] = b"\xff\xfb\x03\xff\xfd\x22a\r\0b\xff\xfa\x22\x01\xff\xff\x02\xff\xf0\xff\xf1c\xff\xff\xff\xfe\x01\r\n";
+
+    #[test]
+    fn options_are_refused_and_the_text_is_left() {
+        let (text, answer) = Telnet::default().take(STREAM);
+        assert_eq!(text, b"a\rbc\xff\r\n");
+        assert_eq!(answer, b"\xff\xfe\x03\xff\xfc\x22");
+    }
+
+    #[test]
+    fn it_does_not_matter_how_the_stream_is_cut() {
+        let whole = Telnet::default().take(STREAM);
+        let mut telnet = Telnet::default();
+        let (mut text, mut answer) = (Vec::new(), Vec::new());
+        for byte in STREAM {
+            let (more, said) = telnet.take(&[*byte]);
+            text.extend(more);
+            answer.extend(said);
+        }
+        assert_eq!((text, answer), whole);
+    }
+}
