@@ -411,32 +411,33 @@ cells! {
 }
 
 /// What our server says it sent and received when a client asks for a test in both directions.
-fn both_ways_over_two_streams(option: &'static str, transport: Transport) {
+fn both_ways_over_two_streams(option: &'static str, transport: Transport) -> Result<()> {
     let [cell, _] = cells(transport, Direction::Forward);
-    let server = OwnServer::start(cell.host()).unwrap();
+    let server = OwnServer::start(cell.host())?;
     // The client listens where it is told, and the tool does not say where it does.
-    let back = TcpListener::bind((cell.host(), 0)).unwrap();
-    let port = back.local_addr().unwrap().port().to_string();
+    let back = TcpListener::bind((cell.host(), 0))?;
+    let port = back.local_addr()?.port().to_string();
     drop(back);
     let options = [option, "-L", &port, "-t", "1", "-b", "2m", "-l", "1100"];
-    let printed = server.client(cell, &options).unwrap();
-    let seen = server.seen(2).unwrap();
+    let printed = server.client(cell, &options)?;
+    let seen = server.seen(2)?;
     for what in [" received ", " sent "] {
         assert!(seen.iter().any(|line| line.contains(what)), "{seen:?}");
     }
     assert!(printed_streams(&printed).len() >= 2, "{printed}");
+    Ok(())
 }
 
 #[test]
 fn a_client_that_wants_a_connection_back_at_once_gets_it() {
-    both_ways_over_two_streams("-d", Transport::Tcp);
-    both_ways_over_two_streams("-d", Transport::Udp);
+    both_ways_over_two_streams("-d", Transport::Tcp).unwrap();
+    both_ways_over_two_streams("-d", Transport::Udp).unwrap();
 }
 
 #[test]
 fn a_client_that_wants_a_connection_back_afterwards_gets_it() {
-    both_ways_over_two_streams("-r", Transport::Tcp);
-    both_ways_over_two_streams("-r", Transport::Udp);
+    both_ways_over_two_streams("-r", Transport::Tcp).unwrap();
+    both_ways_over_two_streams("-r", Transport::Udp).unwrap();
 }
 
 #[test]
