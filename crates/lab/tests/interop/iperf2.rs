@@ -213,8 +213,16 @@ fn as_client(cell: Cell) -> Result<()> {
                 for packets in [true, false] {
                     let (sent, got) = (sum(sender, packets), sum(receiver, packets));
                     let told: Vec<_> = receiver.streams.iter().map(|s| s.told).collect();
+                    // Its sender may read one of ours when it looks for the answer to its own end.
+                    let eats = is_forward && cell.way == Direction::Duplex;
+                    let lacking = match (eats, packets) {
+                        (false, _) => 0,
+                        (true, true) => 1,
+                        (true, false) => PAYLOAD,
+                    };
+                    let missing = sent.checked_sub(got);
                     ensure!(
-                        sent > 0 && sent == got,
+                        sent > 0 && missing.is_some_and(|missing| missing <= lacking),
                         "{sent} sent, {got} received: {told:?}"
                     );
                 }
