@@ -379,14 +379,17 @@ impl Driver {
         if self.next_progress.is_none() {
             return Ok(None);
         }
-        if let Some(stream) = endpoints.newly_heard() {
-            self.tell(Input::Heard { stream })?;
-            return Ok(None);
-        }
-        if let Some((stream, bytes)) = endpoints.datagram() {
-            let bytes = &bytes;
-            self.tell(Input::Datagram { stream, bytes })?;
-            return Ok(None);
+        if self.line.is_absent() {
+            // What a control connection would tell, the data streams tell.
+            if let Some(stream) = endpoints.newly_heard() {
+                self.tell(Input::Heard { stream })?;
+                return Ok(None);
+            }
+            if let Some((stream, bytes)) = endpoints.datagram() {
+                let bytes = &bytes;
+                self.tell(Input::Datagram { stream, bytes })?;
+                return Ok(None);
+            }
         }
         if self.reported {
             return Ok(None);

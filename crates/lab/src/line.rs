@@ -52,6 +52,11 @@ impl Line {
         Ok(Self::Absent { local, remote })
     }
 
+    /// Whether there is no control connection.
+    pub(crate) const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent { .. })
+    }
+
     /// This end's address.
     pub(crate) fn local(&self) -> Result<SocketAddr> {
         Ok(match self {

@@ -159,12 +159,14 @@ pub enum Input<'a> {
         /// [`PeerKind::opening_len`] asked for, if that many came. They are still to be read.
         bytes: &'a [u8],
     },
-    /// Either end that receives: the first bytes or datagram of this data stream reached this end. Once per stream.
+    /// Either end that receives, of a protocol without control connection: the first bytes or datagram of this
+    /// data stream reached this end. Once per stream.
     Heard {
         /// Its index within its direction.
         stream: u16,
     },
-    /// Either end: a datagram came on this data stream while no traffic of it ran at this end.
+    /// Either end, of a protocol without control connection: a datagram came on this data stream while no traffic
+    /// of it ran at this end.
     Datagram {
         /// The stream's index within its direction.
         stream: u16,
