@@ -1,6 +1,8 @@
 //! Where the far end is: the `HOST` argument of every command.
 
+use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::Transport;
 use linerate_peers::PeerKind;
 use linerate_peers::native::Native;
 use std::fmt;
@@ -61,6 +63,11 @@ impl FarEnd {
     /// The protocol it speaks.
     pub fn kind(&self) -> &'static dyn PeerKind {
         self.kind
+    }
+
+    /// The message sizes that are measured there unless others are asked for.
+    pub fn usual_sizes(&self, transport: Transport) -> Vec<ByteCount> {
+        self.kind.usual_sizes(transport)
     }
 
     /// The addresses it stands for, best first.

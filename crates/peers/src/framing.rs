@@ -138,6 +138,22 @@ pub enum Framing {
         /// Random number that proves that a stream belongs to this test.
         token: u32,
     },
+    /// sfnt-pingpong's: nothing at all. Messages are of the agreed length with free content; who is at the
+    /// other end is known from addresses told over the control connection alone.
+    Sfnt,
+}
+
+impl Framing {
+    /// Whether data streams come to the port of the control connection; else the server opens ports for them.
+    pub const fn shares_port(&self) -> bool {
+        matches!(self, Self::Iperf3 { .. })
+    }
+
+    /// Whether messages flow only as far as [`Action::Grant`](crate::Action::Grant) lets them, and streams
+    /// go on from test to test.
+    pub const fn is_granted(&self) -> bool {
+        matches!(self, Self::Sfnt)
+    }
 }
 
 impl Framing {

@@ -1,4 +1,4 @@
-//! linerate and the real iperf3, in both roles, over loopback: what one end counted is what the other says.
+//! linerate and other tools, in both roles, over loopback: what one end counted is what the other says.
 //!
 //! Every cell of {our client, our server} × {TCP, UDP} × {normal, reverse, both ways} × {IPv4, IPv6}, each
 //! with two streams. Rates are low, so that no buffer is ever full: a datagram or byte that is missing was
@@ -6,6 +6,7 @@
 
 mod iperf2;
 mod matrix;
+mod sfnt;
 mod together;
 
 use linerate_model::spec::Transport::{self, Tcp, Udp};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_lab::address::FarEnd;
-use linerate_lab::agent::{AgentPlan, serve};
+use linerate_lab::agent::{AgentPlan, serve, sfnt_release};
 use linerate_lab::client::{Client, DirectionOutcome, Target};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
@@ -233,18 +233,25 @@ impl Drop for RealServer {
     }
 }
 
-/// linerate's server on a thread, with iperf3 only.
+/// linerate's server on a thread, with one protocol.
 pub(crate) struct OwnServer {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<()>>>,
-    address: SocketAddr,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
 }
 
 impl OwnServer {
     pub(crate) fn start(ip: IpAddr) -> Result<Self> {
+        Self::speaking("iperf3:0", ip)
+    }
+
+    /// Speaks this, on any port.
+    pub(crate) fn speaking(protocol: &str, ip: IpAddr) -> Result<Self> {
         let plan = AgentPlan {
             listen: SocketAddr::new(ip, 0),
-            speak: vec!["iperf3:0".parse()?],
+            speak: vec![protocol.parse()?],
+            sfnt: sfnt_release("1.6.0-rc2", None)?,
             max_clients: 64,
             ..AgentPlan::private()
         };

@@ -288,6 +288,7 @@ fn the_jitter_of_2_0_12_is_found_behind_its_additional_word() {
 
 fn client_config() -> ClientConfig {
     ClientConfig {
+        local: std::net::Ipv4Addr::LOCALHOST.into(),
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         credential: None,
@@ -297,6 +298,8 @@ fn client_config() -> ClientConfig {
 
 fn server_config() -> ServerConfig {
     ServerConfig {
+        local: std::net::Ipv4Addr::LOCALHOST.into(),
+        sfnt: crate::sfnt::Release::default(),
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         session: "s-1".into(),
