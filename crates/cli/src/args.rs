@@ -93,7 +93,7 @@ pub(crate) struct ServeArgs {
     /// Address to listen on, and the port of the native protocol.
     #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
     pub(crate) listen: String,
-    /// Protocols to answer: native, iperf3, iperf2 and sfnt, each with another port if need be (`native,iperf3:5202`).
+    /// Protocols to answer: native, iperf3, iperf2, sfnt and sockperf, each with another port if need be (`native,iperf3:5202`).
     #[arg(long, default_value = "native", value_delimiter = ',')]
     pub(crate) speak: Vec<String>,
     /// Also accept clients from these networks (default: loopback, private and link-local only).
@@ -128,7 +128,7 @@ pub(crate) struct ServeArgs {
 /// Who is measured, and how to reach it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
-    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `sfnt://host` with its sfnt-pingpong (`latency` only).
+    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `sfnt://host` and `sockperf://host` with its sfnt-pingpong or sockperf (`latency` only).
     #[arg(value_name = "HOST")]
     pub(crate) host: String,
     /// Use IPv4 only.

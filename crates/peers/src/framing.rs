@@ -141,12 +141,14 @@ pub enum Framing {
     /// sfnt-pingpong's: nothing at all. Messages are of the agreed length with free content; who is at the
     /// other end is known from addresses told over the control connection alone.
     Sfnt,
+    /// sockperf's: nothing is agreed before; every message carries a number, what it is and its length.
+    Sockperf,
 }
 
 impl Framing {
     /// Whether data streams come to the port of the control connection; else the server opens ports for them.
     pub const fn shares_port(&self) -> bool {
-        matches!(self, Self::Iperf3 { .. })
+        matches!(self, Self::Iperf2(_) | Self::Iperf3 { .. } | Self::Sockperf)
     }
 
     /// Whether messages flow only as far as [`Action::Grant`](crate::Action::Grant) lets them, and streams
@@ -164,6 +166,6 @@ impl Framing {
 
     /// Whether a receiver sees the end of its streams in the streams, with nobody telling it.
     pub const fn tells_its_end(&self) -> bool {
-        matches!(self, Self::Iperf2(_))
+        matches!(self, Self::Iperf2(_) | Self::Sockperf)
     }
 }

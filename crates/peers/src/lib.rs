@@ -16,6 +16,7 @@ pub mod key;
 pub mod native;
 mod session;
 pub mod sfnt;
+pub mod sockperf;
 
 pub use error::{Excerpt, ProtocolError};
 pub use framing::{COOKIE_LEN, Cookie, Counters, Framing, Iperf2, Opening, Width};
@@ -30,6 +31,7 @@ pub static ALL: &[&dyn PeerKind] = &[
     &iperf2::Iperf2,
     &iperf3::Iperf3,
     &sfnt::Sfnt,
+    &sockperf::Sockperf,
 ];
 
 /// The protocol with this id.

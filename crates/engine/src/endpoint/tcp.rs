@@ -26,7 +26,7 @@ impl Opening {
                 stream.to_be_bytes().as_slice(),
             ]
             .concat(),
-            Framing::Sfnt => Vec::new(),
+            Framing::Sfnt | Framing::Sockperf => Vec::new(),
         })
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn connect(
                 Framing::Iperf2(_) => Ok(true),
                 Framing::Iperf3 { .. } => super::iperf3::greet(&socket, deadline),
                 Framing::Native { token } => greet(token, stream, &socket, deadline),
-                Framing::Sfnt => Ok(true),
+                Framing::Sfnt | Framing::Sockperf => Ok(true),
             };
             if greeted.map_err(failed)? {
                 return Ok(socket);
@@ -91,7 +91,9 @@ pub(super) fn connect(
                 stream: usize::from(stream),
                 what: match plan.framing {
                     Framing::Iperf2(_) | Framing::Iperf3 { .. } => "answer to the UDP request",
-                    Framing::Native { .. } | Framing::Sfnt => "answer to UDP hellos",
+                    Framing::Native { .. } | Framing::Sfnt | Framing::Sockperf => {
+                        "answer to UDP hellos"
+                    }
                 },
                 from: remote.ip(),
                 waited: timeout,

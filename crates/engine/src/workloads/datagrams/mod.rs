@@ -74,7 +74,9 @@ impl WorkloadKind for Datagrams {
                 ..
             } => numbered(side, kit, Iperf3::<true> { payload }),
             Framing::Native { token } => numbered(side, kit, Native { token, stream }),
-            Framing::Sfnt => unreachable!("invariant: `check` refused datagrams without numbers"),
+            Framing::Sfnt | Framing::Sockperf => {
+                unreachable!("invariant: `check` refused datagrams without numbers")
+            }
         }
     }
 }
@@ -114,7 +116,7 @@ const fn header_len(framing: &Framing) -> Option<u64> {
             ..
         } => 16,
         Framing::Native { .. } => HEADER_LEN as u64,
-        Framing::Sfnt => return None,
+        Framing::Sfnt | Framing::Sockperf => return None,
     })
 }
 

@@ -7,6 +7,7 @@ use crate::workloads::Path;
 use linerate_model::MonoInstant;
 use linerate_model::sample::TcpSample;
 use linerate_peers::Framing;
+use linerate_peers::sockperf::wire::Header as Ping;
 use linerate_sys::failure::Failure;
 
 /// One end of an exchange of messages of one length.
@@ -22,6 +23,8 @@ enum Marks {
     Native { token: u32, stream: u8 },
     /// Nothing: order alone tells which is which.
     Nothing,
+    /// sockperf's header.
+    Sockperf,
 }
 
 enum Carrier {
@@ -72,6 +75,7 @@ impl Messenger {
                     stream: plan.index,
                 },
                 Framing::Sfnt => Marks::Nothing,
+                Framing::Sockperf => Marks::Sockperf,
                 Framing::Iperf2(_) | Framing::Iperf3 { .. } => {
                     unreachable!("invariant: `check` refused ping-pong with other tools")
                 }
@@ -178,37 +182,45 @@ impl Messenger {
 
 impl Marks {
     fn write(self, bytes: &mut [u8], number: u64, now: MonoInstant) {
-        let Self::Native { token, stream } = self else {
-            return;
-        };
-        if bytes.len() >= HEADER_LEN {
-            let header = Header {
-                token,
-                stream,
-                kind: Kind::Counted,
-                sequence: number & ((1 << 48) - 1),
-                sent: Stamp::of(now),
-            };
-            header.write(bytes);
-        } else {
-            let part = bytes.len().min(8);
-            bytes[..part].copy_from_slice(&number.to_le_bytes()[..part]);
+        match self {
+            Self::Native { token, stream } if bytes.len() >= HEADER_LEN => {
+                let header = Header {
+                    token,
+                    stream,
+                    kind: Kind::Counted,
+                    sequence: number & ((1 << 48) - 1),
+                    sent: Stamp::of(now),
+                };
+                header.write(bytes);
+            }
+            Self::Native { .. } => {
+                let part = bytes.len().min(8);
+                bytes[..part].copy_from_slice(&number.to_le_bytes()[..part]);
+            }
+            Self::Nothing => {}
+            Self::Sockperf => {
+                let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                Ping::ping(number.wrapping_add(1), length).write(bytes);
+            }
         }
     }
 
     /// The number that a message carries; `None` if it has a header that is not of this stream.
     fn read(self, message: &[u8]) -> Option<Number> {
-        let Self::Native { token, stream } = self else {
-            return Some(Number(0));
-        };
-        if message.len() >= HEADER_LEN {
-            let header = Header::read(message)?;
-            let ours = header.token == token && header.stream == stream;
-            return (ours && header.kind == Kind::Counted).then_some(Number(header.sequence));
+        match self {
+            Self::Native { token, stream } if message.len() >= HEADER_LEN => {
+                let header = Header::read(message)?;
+                let ours = header.token == token && header.stream == stream;
+                (ours && header.kind == Kind::Counted).then_some(Number(header.sequence))
+            }
+            Self::Native { .. } => {
+                let mut bytes = [0; 8];
+                let part = message.len().min(8);
+                bytes[..part].copy_from_slice(&message[..part]);
+                Some(Number(u64::from_le_bytes(bytes)))
+            }
+            Self::Nothing => Some(Number(0)),
+            Self::Sockperf => Some(Number(Ping::read(message)?.sequence)),
         }
-        let mut bytes = [0; 8];
-        let part = message.len().min(8);
-        bytes[..part].copy_from_slice(&message[..part]);
-        Some(Number(u64::from_le_bytes(bytes)))
     }
 }

@@ -16,6 +16,7 @@
 
 mod allowance;
 mod messenger;
+mod reflector;
 mod requester;
 mod responder;
 
@@ -41,7 +42,7 @@ impl WorkloadKind for PingPong {
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         let payload = spec.payload_bytes;
-        if matches!(framing, Framing::Iperf3 { .. }) {
+        if matches!(framing, Framing::Iperf2(_) | Framing::Iperf3 { .. }) {
             let why = "the far end's protocol has no request and response";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
@@ -73,6 +74,9 @@ impl WorkloadKind for PingPong {
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
         match side {
             Side::Sender => Box::new(requester::Requester::new(kit)),
+            Side::Receiver if kit.plan.framing == Framing::Sockperf => {
+                Box::new(reflector::Reflector::new(kit))
+            }
             Side::Receiver => Box::new(responder::Responder::new(kit)),
         }
     }
