@@ -79,10 +79,9 @@ pub(super) fn connect(
             socket.connect(remote).map_err(failed)?;
             let greeted = match plan.framing {
                 // Nobody says that it is there before traffic comes.
-                Framing::Iperf2(_) => Ok(true),
+                Framing::Iperf2(_) | Framing::Sfnt | Framing::Sockperf => Ok(true),
                 Framing::Iperf3 { .. } => super::iperf3::greet(&socket, deadline),
                 Framing::Native { token } => greet(token, stream, &socket, deadline),
-                Framing::Sfnt | Framing::Sockperf => Ok(true),
             };
             if greeted.map_err(failed)? {
                 return Ok(socket);
