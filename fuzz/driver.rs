@@ -3,7 +3,7 @@
 use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
 use linerate_model::sample::{EndpointReport, Snapshot};
-use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_peers::{Action, Control, Input, RefusalCode, Session};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ struct Driver {
     /// Bytes come as what data streams say, not over a control connection.
     has_control: bool,
     heard: u16,
+    /// Messages flow only as far as they are granted.
+    is_granted: bool,
 }
 
 /// Feeds `data` in pieces: 0xfe, an operation byte and its number stand for something the driver does.
@@ -34,6 +36,7 @@ pub fn feed(is_client: bool, control: Control, session: Box<dyn Session>, data: 
         now: START,
         spec: TestSpec::tcp_bulk(),
         begun: 0,
+        is_granted: false,
     };
     driver.settle();
     let mut rest = data;
@@ -142,29 +145,33 @@ impl Driver {
             | Action::TestOver
             | Action::Refused { .. }
             | Action::TestAborted
-                if self.is_client && self.begun < 4 =>
+                if self.is_client && self.begun < 7 =>
             {
                 self.begun += 1;
-                self.spec = if self.begun % 2 == 1 {
-                    TestSpec::udp_datagrams(Pace::Unpaced)
-                } else {
-                    TestSpec::tcp_bulk()
-                };
-                self.spec.direction = [Direction::Duplex, Direction::Reverse, Direction::Forward]
-                    [usize::from(self.begun) % 3];
+                self.spec = self.wanted();
                 vec![Input::Begin(Box::new(self.spec.clone()))]
             }
-            Action::Prepare { spec, .. } => {
+            Action::Prepare { spec, framing } => {
+                let is_told = framing.is_some_and(|framing| framing.is_granted())
+                    && spec.transport == Transport::Udp;
                 self.spec = *spec;
                 let ports = self
                     .sides()
                     .into_iter()
                     .map(|side| (side, vec![1]))
                     .collect();
-                vec![Input::Prepared { ports, token: 1 }, Input::Connected]
+                let mut answers = vec![Input::Prepared { ports, token: 1 }];
+                answers.extend((!is_told).then_some(Input::Connected));
+                answers
             }
-            Action::OpenStreams { .. } => vec![Input::Connected],
-            Action::StartSenders => {
+            Action::OpenStreams { framing, .. } | Action::ReuseStreams { framing } => {
+                self.is_granted = framing.is_granted();
+                vec![Input::Connected]
+            }
+            Action::Grant(_) if self.is_client => vec![Input::Spent],
+            Action::StartSenders if self.is_granted => Vec::new(),
+            Action::StopSenders if !self.is_granted => Vec::new(),
+            Action::StartSenders | Action::StopSenders => {
                 let sent = vec![PacketCount::new(1); usize::from(self.spec.streams)];
                 let mut answers = vec![Input::Finished { sent }];
                 if self.sides() == [Side::Sender] {
@@ -175,6 +182,27 @@ impl Driver {
             Action::PeerFinished { .. } => vec![self.reports()],
             Action::Stop { .. } => vec![Input::Stopped],
             _ => Vec::new(),
+        }
+    }
+
+    /// The test that is begun as the `begun`-th.
+    fn wanted(&self) -> TestSpec {
+        if self.begun > 3 {
+            let transport = [Transport::Tcp, Transport::Udp][usize::from(self.begun) / 6];
+            return TestSpec {
+                stop: Stop::Transactions(100),
+                ..TestSpec::ping_pong(transport)
+            };
+        }
+        let base = if self.begun % 2 == 1 {
+            TestSpec::udp_datagrams(Pace::Unpaced)
+        } else {
+            TestSpec::tcp_bulk()
+        };
+        TestSpec {
+            direction: [Direction::Duplex, Direction::Reverse, Direction::Forward]
+                [usize::from(self.begun) % 3],
+            ..base
         }
     }
 

@@ -14,6 +14,7 @@ fuzz_target!(|data: &[u8]| {
             version: "0.1.0".into(),
             timeout: TIMEOUT,
             credential: None,
+            local: std::net::Ipv4Addr::LOCALHOST.into(),
             random: [7; COOKIE_LEN - 1],
             login: None,
             far_output: false,

@@ -17,6 +17,8 @@ fuzz_target!(|data: &[u8]| {
             session: "s-1".into(),
             facts: Facts::new(),
             limits: Limits::default(),
+            local: std::net::Ipv4Addr::LOCALHOST.into(),
+            sfnt: linerate_peers::sfnt::Release::default(),
             turn_away: None,
             logins: None,
             credential: None,

@@ -41,7 +41,7 @@ pub(crate) struct OutputArgs {
     /// Keep nothing on disk.
     #[arg(long, global = true, conflicts_with = "store")]
     pub(crate) no_store: bool,
-    /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json).
+    /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json, sfnt).
     /// `export` writes what it exports.
     #[arg(long, short = 'o', global = true, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -95,7 +95,7 @@ pub(crate) struct ServeArgs {
     /// Address to listen on, and the port of the native protocol.
     #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
     pub(crate) listen: String,
-    /// Protocols to answer: native, iperf3 and iperf2, each with another port if need be (`native,iperf3:5202`).
+    /// Protocols to answer: native, iperf3, iperf2, sfnt and sockperf, each with another port if need be (`native,iperf3:5202`).
     #[arg(long, default_value = "native", value_delimiter = ',')]
     pub(crate) speak: Vec<String>,
     /// Also accept clients from these networks (default: loopback, private and link-local only).
@@ -128,12 +128,18 @@ pub(crate) struct ServeArgs {
     /// Exit after the first client has left.
     #[arg(long)]
     pub(crate) once: bool,
+    /// Version that sfnt-pingpong clients are told: they leave unless it is their own.
+    #[arg(long, value_name = "VERSION", default_value = "1.5.0")]
+    pub(crate) sfnt_version: String,
+    /// MD5 of the sources that sfnt-pingpong clients are told [default: that of the version, if it is known].
+    #[arg(long, value_name = "MD5")]
+    pub(crate) sfnt_checksum: Option<String>,
 }
 
 /// Who is measured, and how to reach it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
-    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there. A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
+    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `sfnt://host` and `sockperf://host` with its sfnt-pingpong or sockperf (`latency` only). A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
     #[arg(value_name = "HOST")]
     pub(crate) host: String,
     /// Use IPv4 only.
@@ -295,9 +301,10 @@ pub(crate) struct LatencyArgs {
     /// Transport of the messages.
     #[arg(long, default_value = "udp")]
     pub(crate) transport: TransportArg,
-    /// Message sizes in bytes.
-    #[arg(long, default_value = "32", value_delimiter = ',', value_parser = size)]
-    pub(crate) sizes: Vec<ByteCount>,
+    /// Message sizes in bytes, each alone (`64`), with a step (`64-256+64`) or a factor (`1-1Kx2`)
+    /// [default: 32; with sfnt:// the list of sfnt-pingpong].
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) sizes: Vec<String>,
     /// How both ends wait; several are measured one after the other.
     #[arg(long, default_value = "block", value_delimiter = ',')]
     pub(crate) wait: Vec<WaitArg>,

@@ -7,7 +7,7 @@ use crate::args::{
 use crate::{requests, terminal};
 use anyhow::{Context as _, Result};
 use linerate_lab::access::read_key;
-use linerate_lab::agent::{AgentPlan, serve};
+use linerate_lab::agent::{AgentPlan, serve, sfnt_release};
 use linerate_lab::archive::{Hints, Known};
 use linerate_lab::client::Target;
 use linerate_lab::context::Context;
@@ -42,7 +42,8 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
             })
         }
         Command::Latency(args) => {
-            let (target, plan) = (requests::target(&args.target)?, requests::latency(args)?);
+            let target = requests::target(&args.target)?;
+            let plan = requests::latency(args, &target.far)?;
             measured(cli, |context| run::latency(context, &target, &plan))
         }
         Command::Saturate(args) => {
@@ -167,6 +168,7 @@ fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         max_rate: args.max_rate,
         interface: args.interface.clone(),
         once: args.once,
+        sfnt: sfnt_release(&args.sfnt_version, args.sfnt_checksum.as_deref())?,
         ..AgentPlan::listening_on(&args.listen)?
     };
     let interrupt = interrupt_flag()?;

@@ -7,7 +7,7 @@ use linerate_lab::access::read_key;
 use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
 use linerate_lab::login::{Login, read_login, read_password};
-use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal};
+use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal, sizes};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
     Direction, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
@@ -112,10 +112,14 @@ pub(crate) fn saturate(args: &SaturateArgs) -> Result<SaturatePlan, Failure> {
     })
 }
 
-pub(crate) fn latency(args: &LatencyArgs) -> Result<LatencyPlan, Failure> {
+pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, Failure> {
+    let transport = args.transport.into();
     let plan = LatencyPlan {
-        transport: args.transport.into(),
-        sizes: args.sizes.clone(),
+        transport,
+        sizes: match args.sizes.as_slice() {
+            [] => far.usual_sizes(transport),
+            given => sizes(given)?,
+        },
         waits: args.wait.iter().map(|wait| (*wait).into()).collect(),
         pinning: args.cpu.unwrap_or_default(),
         time: args.time,

@@ -29,7 +29,7 @@ mod tally;
 pub mod wire;
 pub mod workloads;
 
-pub use endpoint::{Held, Opened, iperf3};
+pub use endpoint::{Held, Kept, Opened, iperf3};
 pub use error::EngineError;
 pub use orders::Orders;
 pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan, check};

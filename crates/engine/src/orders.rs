@@ -1,8 +1,10 @@
 //! What the owner of running streams tells their threads, and what these tell back.
 
 use linerate_model::{MonoInstant, PacketCount};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use linerate_peers::Grant;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Orders to all threads of one endpoint; cheap to look at in every turn.
@@ -12,7 +14,13 @@ pub struct Orders {
     ending: OnceLock<Ending>,
     start: Mutex<Option<MonoInstant>>,
     started: Condvar,
+    grants: Mutex<VecDeque<Grant>>,
+    granted: Condvar,
+    spent: AtomicU64,
 }
+
+/// Most grants that wait to be used: both ends of a session announce one or two ahead.
+const MOST_GRANTS: usize = 1024;
 
 /// What the sender says it sent, and how long silence means that no more comes.
 #[derive(Debug, Clone)]
@@ -59,6 +67,46 @@ impl Orders {
         all || now.saturating_since(last.max(ending.said)) >= ending.quiet
     }
 
+    /// Whether the far end has said that it is done.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.get().is_some()
+    }
+
+    fn grants(&self) -> MutexGuard<'_, VecDeque<Grant>> {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets messages be exchanged after those granted before; `false` if more wait than any far end needs.
+    pub(crate) fn grant(&self, grant: Grant) -> bool {
+        let mut grants = self.grants();
+        if grants.len() >= MOST_GRANTS {
+            return false;
+        }
+        grants.push_back(grant);
+        self.granted.notify_all();
+        true
+    }
+
+    /// The next grant, if one comes within `patience`.
+    pub(crate) fn take_grant(&self, patience: Duration) -> Option<Grant> {
+        let mut grants = self.grants();
+        if grants.is_empty() && !patience.is_zero() {
+            let waited = self.granted.wait_timeout(grants, patience);
+            (grants, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        grants.pop_front()
+    }
+
+    /// A grant is used up.
+    pub(crate) fn spend(&self) {
+        self.spent.fetch_add(1, Ordering::Release);
+    }
+
+    /// Grants used up so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Acquire)
+    }
+
     /// Lets the threads go at `instant`.
     pub(crate) fn go(&self, instant: MonoInstant) {
         *self.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(instant);
@@ -95,6 +143,20 @@ mod tests {
         assert!(orders.is_over(0, Some(9), at(990), at(1100)));
         assert!(!orders.is_over(0, Some(9), at(1050), at(1149)));
         assert!(!orders.is_over(0, None, at(1050), at(1060)));
+    }
+
+    #[test]
+    fn grants_are_taken_in_order_and_bounded() {
+        let orders = Orders::default();
+        let grant = |messages| Grant {
+            messages,
+            size: linerate_model::ByteCount::new(1),
+        };
+        assert_eq!(orders.take_grant(Duration::ZERO), None);
+        assert!((0..1024).all(|messages| orders.grant(grant(messages))));
+        assert!(!orders.grant(grant(1024)));
+        assert_eq!(orders.take_grant(Duration::ZERO), Some(grant(0)));
+        assert!(orders.grant(grant(1024)));
     }
 
     #[test]

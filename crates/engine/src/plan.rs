@@ -91,9 +91,9 @@ pub struct StreamPlan {
 
 impl StreamPlan {
     /// Whether the end of a byte stream says nothing: its end is told over the control connection,
-    /// and closing it sooner may disturb the far end.
+    /// and closing it sooner may disturb the far end or the next test.
     pub(crate) const fn stays_open(&self) -> bool {
-        matches!(self.framing, Framing::Iperf3 { .. })
+        matches!(self.framing, Framing::Iperf3 { .. } | Framing::Sfnt)
     }
 
     /// Whether a TCP sender waits until the far end's TCP has all of it: the far end tells nothing, or

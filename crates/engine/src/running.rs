@@ -8,6 +8,7 @@ use crate::workloads::{Step, Work};
 use linerate_model::sample::{ErrorCount, StreamReport};
 use linerate_model::spec::WaitMode;
 use linerate_model::{Clock, MonoInstant, PacketCount};
+use linerate_peers::Grant;
 use linerate_sys::clock::{MonoClock, thread_cpu_time};
 use linerate_sys::{affinity, thread};
 use std::sync::Arc;
@@ -104,6 +105,16 @@ impl Running {
         self.progress
             .iter()
             .map(|stream| stream.heard.load(Ordering::Relaxed))
+    }
+
+    /// Lets messages be exchanged after those granted before; `false` if more wait than any far end needs.
+    pub fn grant(&self, grant: Grant) -> bool {
+        self.orders.grant(grant)
+    }
+
+    /// Grants used up so far.
+    pub fn spent(&self) -> u64 {
+        self.orders.spent()
     }
 
     /// Ends all streams now.

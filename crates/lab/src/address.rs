@@ -1,7 +1,9 @@
 //! Where the far end is: the `HOST` argument of every command.
 
 use crate::board::BoardAddress;
+use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::Transport;
 use linerate_peers::PeerKind;
 use linerate_peers::iperf2::Iperf2;
 use linerate_peers::native::Native;
@@ -92,6 +94,11 @@ impl FarEnd {
     /// The port of its tests.
     pub(crate) const fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The message sizes that are measured there unless others are asked for.
+    pub fn usual_sizes(&self, transport: Transport) -> Vec<ByteCount> {
+        self.kind.usual_sizes(transport)
     }
 
     /// The addresses it stands for, best first.

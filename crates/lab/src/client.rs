@@ -63,6 +63,8 @@ impl Target {
         match self.far.kind().id() {
             "iperf2" => "`iperf -s` (for UDP `iperf -s -u`)",
             "iperf3" => "`iperf3 -s`",
+            "sockperf" => "`sockperf server` (for TCP `sockperf server --tcp`)",
+            "sfnt" => "`sfnt-pingpong` (it serves one client and ends)",
             _ => "`linerate serve`",
         }
     }
@@ -120,8 +122,8 @@ pub struct Client {
     board: Option<Board>,
     /// This end's address and the far one's.
     ends: (IpAddr, IpAddr),
-    /// Its only test is made.
-    is_used_up: bool,
+    /// The test that it made last.
+    last: Option<TestSpec>,
     far: String,
     hello: PeerHello,
     facts: Facts,
@@ -131,6 +133,8 @@ impl Client {
     /// Connects and says hello.
     pub fn connect(target: &Target) -> Result<Self> {
         let patience = match target.far.kind().tests() {
+            // It serves one client and ends: somebody, or a loop, starts it again.
+            Tests::Alike => target.timeout,
             Tests::Many => Duration::ZERO,
             // It may just have ended a test of another command, or of another cell of a study.
             Tests::One => CONNECT,
@@ -173,6 +177,7 @@ impl Client {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
             credential: credential(target.key.as_ref())?,
+            local: ends.0,
             random: random_bytes()?,
             login: shown(target)?,
             far_output: target.far_output,
@@ -184,11 +189,16 @@ impl Client {
             target: target.clone(),
             board: board.transpose()?,
             ends,
-            is_used_up: false,
+            last: None,
             far: target.far.to_string(),
             hello: PeerHello::default(),
             facts,
         })
+    }
+
+    /// How many tests of which kind one connection carries.
+    pub(crate) fn tests(&self) -> Tests {
+        self.target.far.kind().tests()
     }
 
     /// What the far end's protocol cannot tell, as a note for the run; `None` if it tells everything.
@@ -203,10 +213,42 @@ impl Client {
 
     /// Connects again for another test. The far end may still be busy with the end of the last one.
     fn reconnect(&mut self) -> Result<()> {
-        let mut client = Self::with_patience(&self.target, RECONNECT, is_ending)?;
+        self.driver.bye();
+        let patience = match self.tests() {
+            Tests::Alike => self.target.timeout,
+            Tests::Many | Tests::One => RECONNECT,
+        };
+        let mut client = Self::with_patience(&self.target, patience, is_ending)?;
         std::mem::swap(&mut self.driver, &mut client.driver);
-        self.is_used_up = false;
         Ok(())
+    }
+
+    /// Whether the connection, after its last test, cannot carry this one.
+    fn is_used_up_for(&self, spec: &TestSpec) -> bool {
+        let Some(last) = &self.last else { return false };
+        match self.tests() {
+            Tests::Alike => {
+                let TestSpec {
+                    payload_bytes,
+                    stop,
+                    warm_up,
+                    interval,
+                    observe,
+                    ..
+                } = *spec;
+                let same = TestSpec {
+                    payload_bytes,
+                    stop,
+                    warm_up,
+                    interval,
+                    observe,
+                    ..last.clone()
+                };
+                same != *spec
+            }
+            Tests::Many => false,
+            Tests::One => true,
+        }
     }
 
     /// Both hosts, with their facts.
@@ -237,10 +279,10 @@ impl Client {
         spec: &TestSpec,
         pulse: &mut dyn FnMut(&Pulse) -> bool,
     ) -> Result<TestOutcome> {
-        if self.is_used_up {
+        if self.is_used_up_for(spec) {
             self.reconnect()?;
         }
-        self.is_used_up = self.target.far.kind().tests() == Tests::One;
+        self.last = Some(spec.clone());
         let result = match self.board.take() {
             None => self.run_inner(spec, pulse),
             Some(mut board) => {

@@ -6,10 +6,10 @@ use crate::line::{Heard, Line};
 use anyhow::{Context as _, Result, bail};
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Side, TestSpec};
+use linerate_model::spec::{Side, TestSpec, Transport};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
 use linerate_observe::Observer;
-use linerate_peers::{Action, Framing, Input, PeerHello, Progress, RefusalCode, Session};
+use linerate_peers::{Action, Framing, Grant, Input, PeerHello, Progress, RefusalCode, Session};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_u32;
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub(crate) struct Driver {
     /// How long one read waits.
     wait: Duration,
     arrivals: Arrivals,
+    /// Client: the streams of the last test, for the next one.
+    kept: Option<Guests>,
 }
 
 /// Server of a port that many tests share: how its data streams come.
@@ -92,6 +94,7 @@ impl Driver {
             next_progress: None,
             wait: IDLE_WAIT,
             arrivals: Arrivals::None,
+            kept: None,
         }
     }
 
@@ -128,6 +131,8 @@ impl Driver {
                 let _ = self.line.write(&bytes);
             }
         }
+        // One that waits for the end of the connection shall not wait for this driver's.
+        self.line.half_close();
     }
 
     /// What this end has counted so far in the test under way.
@@ -177,6 +182,8 @@ impl Driver {
             Action::PeerHello(hello) => Ok(Some(News::Hello(hello))),
             Action::Prepare { spec, framing } => self.prepare(*spec, framing),
             Action::OpenStreams { ports, framing } => self.open_streams(&ports, framing),
+            Action::ReuseStreams { framing } => self.reuse_streams(framing),
+            Action::Grant(grant) => self.grant(grant),
             Action::StartReceivers => self.start(Side::Receiver),
             Action::StartSenders => self.start(Side::Sender),
             Action::StopSenders => {
@@ -196,6 +203,7 @@ impl Driver {
             Action::PeerReport(reports) => Ok(Some(News::PeerReports(reports))),
             Action::PeerOutput(text) => Ok(Some(News::PeerOutput(text))),
             Action::TestOver => {
+                self.kept = self.endpoints.as_mut().and_then(Endpoints::take_streams);
                 self.clear();
                 Ok(Some(News::TestOver))
             }
@@ -219,19 +227,29 @@ impl Driver {
         }
     }
 
-    /// Server: opens the sockets of a test. What cannot be done is told to the client, not fatal.
+    /// Opens the sockets of a test. What cannot be done is told to the client, not fatal.
     fn prepare(&mut self, spec: TestSpec, framing: Option<Framing>) -> Result<Option<News>> {
-        if let Some(framing) = framing {
+        if let Some(framing) = framing.filter(Framing::shares_port) {
             return self.receive(spec, framing);
         }
         let token = random_u32()?;
         let local = self.line.local()?;
-        match Endpoints::listen(&spec, token, local) {
+        // A client that makes ready has begun this test itself.
+        let role = match self.spec {
+            Some(_) => Role::Client,
+            None => Role::Server,
+        };
+        let framing = framing.unwrap_or(Framing::Native { token });
+        match Endpoints::listen(role, &spec, framing, local) {
             Ok(endpoints) => {
                 let ports = endpoints.ports();
                 self.endpoints = Some(endpoints);
+                let is_told = framing.is_granted() && spec.transport == Transport::Udp;
                 self.spec = Some(spec);
                 self.tell(Input::Prepared { ports, token })?;
+                if is_told {
+                    return Ok(None);
+                }
                 self.flush()?;
                 self.await_streams()
             }
@@ -263,7 +281,7 @@ impl Driver {
         };
         let endpoints = match guests {
             Ok(None) => return Ok(None),
-            Ok(Some(guests)) => Endpoints::adopt(&spec, framing, guests),
+            Ok(Some(guests)) => Endpoints::adopt(Role::Server, &spec, framing, guests),
             Err(error) => Err(error),
         };
         match endpoints {
@@ -332,7 +350,27 @@ impl Driver {
             .spec
             .clone()
             .context("invariant: streams are opened for a test")?;
-        match Endpoints::connect(&spec, framing, remote, ports, self.timeout / 2) {
+        let opened = match self.endpoints.take() {
+            // Bound already: this end has told its ports first.
+            Some(mut endpoints) => endpoints.join(remote, ports).map(|()| endpoints),
+            None => Endpoints::connect(&spec, framing, remote, ports, self.timeout / 2),
+        };
+        self.opened(opened)
+    }
+
+    /// Client: the streams of the test before go on.
+    fn reuse_streams(&mut self, framing: Framing) -> Result<Option<News>> {
+        let spec = self
+            .spec
+            .clone()
+            .context("invariant: streams are opened for a test")?;
+        let streams = self.kept.take().unwrap_or_default();
+        self.opened(Endpoints::adopt(Role::Client, &spec, framing, streams))
+    }
+
+    /// Tells whether the streams are open.
+    fn opened(&mut self, opened: Result<Endpoints>) -> Result<Option<News>> {
+        match opened {
             Ok(endpoints) => {
                 self.endpoints = Some(endpoints);
                 self.tell(Input::Connected)?;
@@ -362,6 +400,16 @@ impl Driver {
             .as_ref()
             .map(|spec| MonoClock.now().after(spec.interval));
         self.wait = BUSY_WAIT;
+        Ok(None)
+    }
+
+    fn grant(&mut self, grant: Grant) -> Result<Option<News>> {
+        let is_taken = self.endpoints.as_ref().is_none_or(|e| e.grant(grant));
+        if !is_taken {
+            let reason = "it announced more than a thousand rounds ahead".to_owned();
+            let code = RefusalCode::Protocol;
+            self.tell(Input::Abort { code, reason })?;
+        }
         Ok(None)
     }
 
@@ -395,6 +443,13 @@ impl Driver {
             return Ok(None);
         }
         endpoints.tend();
+        let spent = endpoints.newly_spent();
+        if spent > 0 {
+            for _ in 0..spent {
+                self.tell(Input::Spent)?;
+            }
+            return Ok(None);
+        }
         if let Some(sent) = endpoints.newly_sent() {
             self.tell(Input::Finished { sent })?;
             return Ok(None);

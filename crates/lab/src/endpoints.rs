@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use linerate_engine::wire::COUNTED_MARK;
-use linerate_engine::{EndpointPlan, Held, Opened, Progress, Role, Running};
+use linerate_engine::{EndpointPlan, Held, Kept, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler};
-use linerate_peers::Framing;
+use linerate_peers::{Framing, Grant};
 use linerate_sys::clock::MonoClock;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::BorrowedFd;
@@ -49,11 +49,15 @@ pub(crate) struct Endpoints {
     parts: Vec<Endpoint>,
     before: Option<Snapshot>,
     drops: Drops,
-    /// Sockets that stay open until the test is over.
+    /// Sockets that stay open until the test is over, or go on in the next one.
     held: Vec<Held>,
     /// Receivers' streams whose first bytes the session has been told of.
     heard: Vec<bool>,
     framing: Framing,
+    /// The streams for the next test, if they go on in it.
+    kept: Option<Kept>,
+    /// Grants whose end has been told.
+    spent: u64,
     observe: Observe,
     profiler: Option<Result<Profiler, ProfileError>>,
 }
@@ -108,20 +112,27 @@ impl Drops {
 }
 
 impl Endpoints {
-    /// At the server: binds ports for every side it plays.
-    pub(crate) fn listen(spec: &TestSpec, token: u32, local: SocketAddr) -> Result<Self> {
-        let framing = Framing::Native { token };
-        Self::build(Role::Server, spec, framing, |plan| {
-            Ok(Opened::listen(plan, local)?)
-        })
+    /// Binds ports for every side this end plays.
+    pub(crate) fn listen(
+        role: Role,
+        spec: &TestSpec,
+        framing: Framing,
+        local: SocketAddr,
+    ) -> Result<Self> {
+        Self::build(role, spec, framing, |plan| Ok(Opened::listen(plan, local)?))
     }
 
-    /// At the server: takes streams that have come to the port of the control connection, in the order in
-    /// which they came.
-    pub(crate) fn adopt(spec: &TestSpec, framing: Framing, guests: Guests) -> Result<Self> {
-        let streams = usize::from(spec.streams);
+    /// Takes streams that are open already, in order: at the server those that have come to the port of the
+    /// control connection, at the client those of the test before.
+    pub(crate) fn adopt(
+        role: Role,
+        spec: &TestSpec,
+        framing: Framing,
+        guests: Guests,
+    ) -> Result<Self> {
         let (mut tcp, mut udp) = (guests.tcp.into_iter(), guests.udp.into_iter());
-        Self::build(Role::Server, spec, framing, |plan| {
+        let streams = usize::from(spec.streams);
+        Self::build(role, spec, framing, |plan| {
             Ok(match spec.transport {
                 Transport::Tcp => Opened::with_tcp(plan, tcp.by_ref().take(streams).collect())?,
                 Transport::Udp => {
@@ -187,7 +198,49 @@ impl Endpoints {
             held,
             heard: vec![false; usize::from(spec.streams)],
             framing,
+            kept: None,
+            spent: 0,
         })
+    }
+
+    /// Connects the bound datagram sockets to the ports of the far end.
+    pub(crate) fn join(&mut self, remote: SocketAddr, ports: &[(Side, Vec<u16>)]) -> Result<()> {
+        for part in &mut self.parts {
+            let theirs = part.side.other();
+            let there = ports.iter().find(|(side, _)| *side == theirs);
+            if let (Some(Stage::Opened(opened)), Some((_, ports))) = (&mut part.stage, there) {
+                opened.join(remote, ports)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets messages be exchanged after those granted before; `false` if more wait than any far end needs.
+    pub(crate) fn grant(&self, grant: Grant) -> bool {
+        self.running().all(|running| running.grant(grant))
+    }
+
+    /// Grants that have been used up since this was last asked.
+    pub(crate) fn newly_spent(&mut self) -> u64 {
+        let spent: u64 = self.running().map(Running::spent).sum();
+        // Streams that have come to their end have told all.
+        let fresh = spent.saturating_sub(self.spent);
+        self.spent += fresh;
+        fresh
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Running> {
+        self.parts.iter().filter_map(|part| match &part.stage {
+            Some(Stage::Running(running)) => Some(running),
+            _ => None,
+        })
+    }
+
+    /// The streams of a test that is over, if they go on in the next one.
+    pub(crate) fn take_streams(&mut self) -> Option<Guests> {
+        let Kept { tcp, udp } = self.kept.take()?;
+        let udp = udp.into_iter().map(|socket| (socket, Vec::new())).collect();
+        Some(Guests { tcp, udp })
     }
 
     /// The ports this end waits on, by the side it plays there.
@@ -223,7 +276,12 @@ impl Endpoints {
         }
         for part in self.parts.iter_mut().filter(|part| part.side == side) {
             part.stage = match part.stage.take() {
-                Some(Stage::Opened(opened)) => Some(Stage::Running(opened.start()?)),
+                Some(Stage::Opened(opened)) => {
+                    if self.framing.is_granted() {
+                        self.kept = Some(opened.kept()?);
+                    }
+                    Some(Stage::Running(opened.start()?))
+                }
                 other => other,
             };
         }
@@ -399,7 +457,8 @@ impl Endpoints {
     }
 }
 
-/// Data streams that came to a port of many tests, in order; of the transport under test, the other list is empty.
+/// Data streams that are open, in order; of the transport under test, the other list is empty.
+#[derive(Default)]
 pub(crate) struct Guests {
     pub(crate) tcp: Vec<TcpStream>,
     /// With the datagrams that had come before the stream had a socket of its own.

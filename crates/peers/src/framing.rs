@@ -140,6 +140,24 @@ pub enum Framing {
         /// Random number that proves that a stream belongs to this test.
         token: u32,
     },
+    /// sfnt-pingpong's: nothing at all. Messages are of the agreed length with free content; who is at the
+    /// other end is known from addresses told over the control connection alone.
+    Sfnt,
+    /// sockperf's: nothing is agreed before; every message carries a number, what it is and its length.
+    Sockperf,
+}
+
+impl Framing {
+    /// Whether data streams come to the port of the control connection; else the server opens ports for them.
+    pub const fn shares_port(&self) -> bool {
+        matches!(self, Self::Iperf2(_) | Self::Iperf3 { .. } | Self::Sockperf)
+    }
+
+    /// Whether messages flow only as far as [`Action::Grant`](crate::Action::Grant) lets them, and streams
+    /// go on from test to test.
+    pub const fn is_granted(&self) -> bool {
+        matches!(self, Self::Sfnt)
+    }
 }
 
 impl Framing {
@@ -150,6 +168,6 @@ impl Framing {
 
     /// Whether a receiver sees the end of its streams in the streams, with nobody telling it.
     pub const fn tells_its_end(&self) -> bool {
-        matches!(self, Self::Iperf2(_))
+        matches!(self, Self::Iperf2(_) | Self::Sockperf)
     }
 }

@@ -15,17 +15,25 @@ pub mod iperf3;
 pub mod key;
 pub mod native;
 mod session;
+pub mod sfnt;
+pub mod sockperf;
 pub mod zperf;
 
 pub use error::{Excerpt, ProtocolError};
 pub use framing::{COOKIE_LEN, Cookie, Counters, Framing, Iperf2, Opening, Width};
 pub use session::{
-    Action, ClientConfig, Control, Input, Limits, PeerHello, PeerKind, Progress, RefusalCode,
-    ServerConfig, Session, StopCause, StreamPorts, TIMEOUT, Tests,
+    Action, ClientConfig, Control, Grant, Input, Limits, PeerHello, PeerKind, Progress,
+    RefusalCode, ServerConfig, Session, StopCause, StreamPorts, TIMEOUT, Tests,
 };
 
 /// Every control protocol, in the order help lists them. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn PeerKind] = &[&native::Native, &iperf2::Iperf2, &iperf3::Iperf3];
+pub static ALL: &[&dyn PeerKind] = &[
+    &native::Native,
+    &iperf2::Iperf2,
+    &iperf3::Iperf3,
+    &sfnt::Sfnt,
+    &sockperf::Sockperf,
+];
 
 /// The protocol with this id.
 pub fn find(id: &str) -> Option<&'static dyn PeerKind> {

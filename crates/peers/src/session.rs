@@ -7,25 +7,27 @@
 //!
 //! How protocols map onto it:
 //!
-//! | step | native | iperf3 | iperf2 |
-//! |---|---|---|---|
-//! | test agreed | `Prepare` / `Prepared` | parameter JSON after state 9 | header in the first data bytes |
-//! | open data streams | `OpenStreams` | state 10 | at once |
-//! | traffic | `StartReceivers`, `StartSenders` | states 1 and 2 | at once |
-//! | sender done | `Finished` / `PeerFinished` | state 4 | last datagram's negative id |
-//! | results | `Reports` / `PeerReport` | result JSON after state 13 | server report datagram |
-//! | over | `TestOver` | state 14, 16 | `TestOver` |
+//! | step | native | iperf3 | iperf2 | sfnt-pingpong |
+//! |---|---|---|---|---|
+//! | test agreed | `Prepare` / `Prepared` | parameter JSON after state 9 | header in the first data bytes | options |
+//! | open data streams | `OpenStreams` | state 10 | at once | addresses; then `ReuseStreams` |
+//! | traffic | `StartReceivers`, `StartSenders` | states 1 and 2 | at once | a count and a size per `Grant` |
+//! | sender done | `Finished` / `PeerFinished` | state 4 | last datagram's negative id | every grant is used up |
+//! | results | `Reports` / `PeerReport` | result JSON after state 13 | server report datagram | none |
+//! | over | `TestOver` | state 14, 16 | `TestOver` | the count 0 |
 
 use crate::error::ProtocolError;
 use crate::framing::{COOKIE_LEN, Framing};
 use crate::iperf3::login::{Gate, Shown};
 use crate::key::Credential;
+use crate::sfnt::Release;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::time::as_seconds;
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Silence of the far end after which it counts as gone, unless a config says otherwise. Ten keep-alives:
@@ -45,6 +47,14 @@ pub trait PeerKind: Sync {
     /// Whether there is a control connection at all.
     fn control(&self) -> Control {
         Control::Connection
+    }
+    /// The message sizes that its own client measures unless others are asked for.
+    fn usual_sizes(&self, _transport: Transport) -> Vec<ByteCount> {
+        vec![ByteCount::new(32)]
+    }
+    /// Whether data streams come to the port of the control connection.
+    fn shares_port(&self) -> bool {
+        false
     }
     /// What the protocol cannot tell about a test's far end, for the notes of a run and the reference
     /// table; each a part of a sentence. Empty if it tells everything.
@@ -78,6 +88,8 @@ pub enum Control {
 /// How many tests a control connection carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tests {
+    /// Any number, one after the other, that differ in nothing but the size of messages and how long they take.
+    Alike,
     /// Any number, one after the other.
     Many,
     /// One; then both ends close it.
@@ -102,6 +114,15 @@ pub trait Session: fmt::Debug + Send {
 /// No entry at all: every stream goes to the port of the control connection.
 pub type StreamPorts = Vec<(Side, Vec<u16>)>;
 
+/// Messages that may be exchanged: both ends know how many, and of which length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// There and back each; the first is not timed, it wakes the far end.
+    pub messages: u32,
+    /// L4 payload of each.
+    pub size: ByteCount,
+}
+
 /// What the driver tells its session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input<'a> {
@@ -114,8 +135,8 @@ pub enum Input<'a> {
     Timeout,
     /// Client, when no test is under way: the next test.
     Begin(Box<TestSpec>),
-    /// Server, in answer to [`Action::Prepare`]: it waits for data streams on these ports; each stream must
-    /// show `token`, or what the framing in that action says.
+    /// In answer to [`Action::Prepare`]: this end waits for data streams on these ports, or has bound its
+    /// datagram sockets to them; each stream must show `token`, or what the framing in that action says.
     Prepared {
         /// Where the client connects to.
         ports: StreamPorts,
@@ -173,6 +194,8 @@ pub enum Input<'a> {
         /// Its payload, cut off after 2048 bytes.
         bytes: &'a [u8],
     },
+    /// Client, of a framing that [`is_granted`](Framing::is_granted): its messages have used up the oldest grant.
+    Spent,
     /// Either end, in answer to [`Action::Stop`]: the test's threads and data streams are gone.
     Stopped,
     /// Either end: close the session politely. A test under way is stopped.
@@ -197,6 +220,7 @@ impl Input<'_> {
             Self::Guest { .. } => "Guest",
             Self::Heard { .. } => "Heard",
             Self::Datagram { .. } => "Datagram",
+            Self::Spent => "Spent",
             Self::Abort { .. } => "Abort",
             Self::Stopped => "Stopped",
             Self::Bye => "Bye",
@@ -212,22 +236,31 @@ pub enum Action {
     Send(Vec<u8>),
     /// Either end, once: the far end is what it should be. A client may now say [`Input::Begin`].
     PeerHello(Box<PeerHello>),
-    /// Server: make ready for this (valid) test and answer [`Input::Prepared`] or [`Input::Refused`].
+    /// Server, and a client whose protocol wants to know its datagram ports: make ready for this (valid) test
+    /// and answer [`Input::Prepared`] or [`Input::Refused`].
     Prepare {
         /// The test.
         spec: Box<TestSpec>,
-        /// How its streams begin, if the client has said so: they then come to the port of the control
-        /// connection. `None`: the driver chooses ports and a token.
+        /// How its streams begin, if that is agreed already; whether they come to the port of the control
+        /// connection is then the framing's to say. `None`: the driver chooses ports and a token.
         framing: Option<Framing>,
     },
     /// Client: the server waits; open the data streams and answer [`Input::Connected`]. The server's
-    /// driver expects them from its own [`Input::Prepared`] on.
+    /// driver expects them from its own [`Input::Prepared`] on. Either end that has bound datagram sockets:
+    /// connect them to these ports of the other end, and answer the same.
     OpenStreams {
         /// Ports at the server, by the side the server plays on them.
         ports: StreamPorts,
         /// What each data stream begins with and carries.
         framing: Framing,
     },
+    /// Client: the data streams of the test before go on in this one; answer [`Input::Connected`].
+    ReuseStreams {
+        /// As before.
+        framing: Framing,
+    },
+    /// Either end, while traffic flows: this many more messages may be exchanged, after those granted before.
+    Grant(Grant),
     /// Either end that receives: start receiving now, before the next action. Comes before
     /// [`Action::StartSenders`] where an end does both, and before the far end is told to send.
     StartReceivers,
@@ -430,6 +463,8 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// The key to show, and to see that the server has it; `None` shows none.
     pub credential: Option<Credential>,
+    /// This end's address on the control connection, for protocols that tell it.
+    pub local: IpAddr,
     /// Random bytes of this session, for protocols whose clients name themselves.
     pub random: [u8; COOKIE_LEN - 1],
     /// The user to show, for protocols that have users; `None` shows none.
@@ -451,6 +486,10 @@ pub struct ServerConfig {
     pub facts: Facts,
     /// What any test may take.
     pub limits: Limits,
+    /// This end's address on the control connection, for protocols that tell it.
+    pub local: IpAddr,
+    /// What an sfnt-pingpong client is told that this is.
+    pub sfnt: Release,
     /// Turns the client away as soon as it has said hello: too many clients, wrong address.
     pub turn_away: Option<(RefusalCode, String)>,
     /// The key that a client must hold; `None` asks for none.

@@ -198,6 +198,12 @@ impl DatagramPath for MemoryDatagrams {
         &mut self.outgoing
     }
 
+    fn set_payload(&mut self, payload: usize) -> bool {
+        self.outgoing = vec![0; payload * self.batch];
+        self.payload = payload;
+        true
+    }
+
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         let room = |queue: &Queue| ROOM.saturating_sub(queue.bytes.len() + queue.lengths.len());
         let need = self.payload + 1;

@@ -167,6 +167,11 @@ pub trait DatagramPath: Send {
     fn batch(&self) -> usize;
     /// The payloads to send, [`batch`](Self::batch) of them, back to back.
     fn slots(&mut self) -> &mut [u8];
+    /// Makes the payloads to send so long from now on, and the room to receive at least as long. Returns
+    /// whether it can: a path of single calls must be able to.
+    fn set_payload(&mut self, _payload: usize) -> bool {
+        false
+    }
     /// Gives the first `count` slots to the system. Returns how many it accepted, at least one;
     /// the others were not sent. Waits at most some 20 ms.
     fn send(&mut self, count: usize) -> Result<usize, Failure>;

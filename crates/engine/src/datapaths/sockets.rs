@@ -150,7 +150,7 @@ impl DatapathKind for Sockets {
         let (messages, slot) = if params.gro {
             (batch.min(MAX_GRO_MESSAGES), usize::from(u16::MAX))
         } else {
-            (batch, (setup.payload + 1).next_multiple_of(SLOT_ALIGN))
+            (batch, room_for(setup.payload))
         };
         let per_message = if params.gro { MAX_SEGMENTS } else { 1 };
         Ok(Box::new(DatagramSocket {
@@ -193,6 +193,12 @@ const MAX_GRO_MESSAGES: usize = 16;
 /// Room per received datagram is a multiple of a cache line, which the kernel's copy likes, and one
 /// line even if the test's datagrams are shorter.
 const SLOT_ALIGN: usize = 64;
+
+/// Room for a datagram of `payload` bytes: longer by one, so that a longer one is told from one of the
+/// right length.
+fn room_for(payload: usize) -> usize {
+    (payload + 1).next_multiple_of(SLOT_ALIGN)
+}
 
 /// Sets timeouts and waiting; returns whether calls may sleep.
 fn prepare<S: AsFd>(socket: &S, wait: WaitMode) -> Result<Blocking, EngineError> {
@@ -288,6 +294,8 @@ impl DatagramPath for DatagramSocket {
 struct SingleSocket {
     socket: UdpSocket,
     outgoing: PageBuffer,
+    /// Bytes of `outgoing` that are sent.
+    payload: usize,
     incoming: PageBuffer,
     span: Span,
     blocking: Blocking,
@@ -295,12 +303,11 @@ struct SingleSocket {
 
 impl SingleSocket {
     fn new(socket: UdpSocket, payload: usize, blocking: Blocking) -> Self {
-        // Longer by one, so that a longer datagram is told from one of the right length.
-        let room = (payload + 1).next_multiple_of(SLOT_ALIGN);
         Self {
             socket,
             outgoing: PageBuffer::new(payload, 0),
-            incoming: PageBuffer::new(room, 0),
+            payload,
+            incoming: PageBuffer::new(room_for(payload), 0),
             span: Span::default(),
             blocking,
         }
@@ -313,11 +320,21 @@ impl DatagramPath for SingleSocket {
     }
 
     fn slots(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
+        &mut self.outgoing.bytes_mut()[..self.payload]
+    }
+
+    fn set_payload(&mut self, payload: usize) -> bool {
+        if payload > self.outgoing.bytes().len() {
+            self.outgoing = PageBuffer::new(payload, 0);
+            self.incoming = PageBuffer::new(room_for(payload), 0);
+        }
+        self.payload = payload;
+        true
     }
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
-        tcp::send(&self.socket, self.outgoing.bytes(), self.blocking).map(|_| count)
+        let payload = &self.outgoing.bytes()[..self.payload];
+        tcp::send(&self.socket, payload, self.blocking).map(|_| count)
     }
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {

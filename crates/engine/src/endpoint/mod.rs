@@ -34,6 +34,15 @@ pub struct Opened {
     early: Vec<Vec<Vec<u8>>>,
 }
 
+/// Data streams that go on in another test; of one transport, the other list is empty.
+#[derive(Default)]
+pub struct Kept {
+    /// TCP streams, in order.
+    pub tcp: Vec<TcpStream>,
+    /// Connected UDP sockets, in order.
+    pub udp: Vec<UdpSocket>,
+}
+
 /// The data sockets, by stream.
 enum Sockets {
     Listening(Vec<TcpListener>),
@@ -188,6 +197,38 @@ impl Opened {
             _ => Ok(Vec::new()),
         };
         Ok(Held::open(held.map_err(failed)?))
+    }
+
+    /// The same sockets, for the next test of a session whose streams go on.
+    pub fn kept(&self) -> Result<Kept, EngineError> {
+        let failed = |error| EngineError::io("keep open", &"a data socket", error);
+        let mut kept = Kept::default();
+        match &self.sockets {
+            Sockets::Listening(_) => {}
+            Sockets::Tcp(all) => kept.tcp = clones(all, TcpStream::try_clone).map_err(failed)?,
+            Sockets::Udp(all) => kept.udp = clones(all, UdpSocket::try_clone).map_err(failed)?,
+        }
+        Ok(kept)
+    }
+
+    /// Connects bound datagram sockets to the far end's, one port each, where both ends were told the
+    /// other's address over the control connection.
+    pub fn join(&mut self, remote: SocketAddr, ports: &[u16]) -> Result<(), EngineError> {
+        let Sockets::Udp(sockets) = &self.sockets else {
+            return Err(EngineError::NotConnected { stream: 0 });
+        };
+        if ports.len() != sockets.len() {
+            return Err(EngineError::PortCount {
+                ports: ports.len(),
+                streams: sockets.len(),
+            });
+        }
+        for (socket, port) in sockets.iter().zip(ports) {
+            let remote = canonical(remote, *port);
+            let failed = |error| EngineError::io("connect a data socket to", &remote, error);
+            socket.connect(remote).map_err(failed)?;
+        }
+        Ok(())
     }
 
     pub(crate) const fn plan(&self) -> &EndpointPlan {

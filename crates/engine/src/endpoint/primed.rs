@@ -45,6 +45,10 @@ impl DatagramPath for Primed {
         self.path.slots()
     }
 
+    fn set_payload(&mut self, payload: usize) -> bool {
+        self.path.set_payload(payload)
+    }
+
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         self.path.send(count)
     }

@@ -80,7 +80,7 @@ pub(super) fn connect(
             socket.connect(remote).map_err(failed)?;
             let greeted = match plan.framing {
                 // Nobody says that it is there before traffic comes.
-                Framing::Iperf2(_) => Ok(true),
+                Framing::Iperf2(_) | Framing::Sfnt | Framing::Sockperf => Ok(true),
                 Framing::Iperf3 { .. } => super::iperf3::greet(&socket, deadline),
                 Framing::Native { token } => greet(token, stream, &socket, deadline),
             };
@@ -91,7 +91,9 @@ pub(super) fn connect(
                 stream: usize::from(stream),
                 what: match plan.framing {
                     Framing::Iperf2(_) | Framing::Iperf3 { .. } => "answer to the UDP request",
-                    Framing::Native { .. } => "answer to UDP hellos",
+                    Framing::Native { .. } | Framing::Sfnt | Framing::Sockperf => {
+                        "answer to UDP hellos"
+                    }
                 },
                 from: remote.ip(),
                 waited: timeout,

@@ -335,6 +335,8 @@ impl Hall<'_> {
                 max_streams: MAX_STREAMS,
                 max_rate: self.plan.max_rate,
             },
+            local,
+            sfnt: self.plan.sfnt.clone(),
             turn_away,
             credential: credential(self.plan.key.as_ref())?,
             logins: self.gate()?,

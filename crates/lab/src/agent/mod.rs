@@ -15,6 +15,7 @@ use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
 use linerate_peers::key::Key;
+use linerate_peers::sfnt::Release;
 use linerate_testbed::Host;
 use port::Port;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
@@ -44,6 +45,8 @@ pub struct AgentPlan {
     pub max_rate: Option<BitRate>,
     /// Interface whose counters belong to the tests; `None` finds the one that carries each client.
     pub interface: Option<String>,
+    /// What sfnt-pingpong clients are told that this is.
+    pub sfnt: Release,
     /// End after the first client.
     pub once: bool,
 }
@@ -79,9 +82,24 @@ impl AgentPlan {
             max_duration: MAX_DURATION,
             max_rate: None,
             interface: None,
+            sfnt: Release::default(),
             once: false,
         }
     }
+}
+
+/// What sfnt-pingpong clients are told that this is; a checksum that is not given must be a known one.
+pub fn sfnt_release(version: &str, checksum: Option<&str>) -> Result<Release, Failure> {
+    let given = checksum.map(|checksum| Release {
+        version: version.to_owned(),
+        checksum: checksum.to_owned(),
+    });
+    given.or_else(|| Release::known(version)).ok_or_else(|| {
+        let message = format!(
+            "--sfnt-version {version}: its checksum is not known here; give --sfnt-checksum as the client prints it after \"# src:\""
+        );
+        Failure::new(ExitCode::Usage, message)
+    })
 }
 
 /// Serves until `stop` is set. `tell` gets one line per event.

@@ -11,6 +11,7 @@ use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::TestSpec;
 use linerate_observe::Observer;
 use linerate_peers::iperf2::Iperf2;
+use linerate_peers::sfnt::Release;
 use linerate_peers::zperf::{Job, Upload, job, sender};
 use linerate_peers::{Limits, PeerKind as _, Progress, ServerConfig};
 use linerate_sys::clock::MonoClock;
@@ -57,6 +58,8 @@ pub(crate) fn receive(
         session: "board".to_owned(),
         facts: Facts::new(),
         limits,
+        local: here.local,
+        sfnt: Release::default(),
         turn_away: None,
         credential: None,
         logins: None,

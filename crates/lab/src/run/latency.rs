@@ -12,6 +12,7 @@ use linerate_model::spec::{
     Direction, Observe, Pace, Pinning, Stop, TestSpec, Transport, WaitMode,
 };
 use linerate_model::{BitRate, ByteCount};
+use linerate_peers::Tests;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -97,6 +98,46 @@ impl fmt::Display for Load {
     }
 }
 
+/// Most sizes of one list.
+const MAX_SIZES: usize = 1000;
+
+/// Message sizes: `64`, all from `1-8`, in steps `64-256+64`, or by a factor `1-1Kx2`.
+pub fn sizes(texts: &[String]) -> Result<Vec<ByteCount>, Failure> {
+    let mut all = Vec::new();
+    for text in texts {
+        let list = range(text).ok_or_else(|| {
+            let message = format!(
+                "--sizes {text}: give a size such as 64 or 1K, or sizes such as 1-8, 64-256+64 or 1-1Kx2, at most {MAX_SIZES}"
+            );
+            Failure::new(ExitCode::Usage, message)
+        })?;
+        all.extend(list.into_iter().map(ByteCount::new));
+    }
+    Ok(all)
+}
+
+/// The sizes of one element; `None` if it is none, or they never end.
+fn range(text: &str) -> Option<Vec<u64>> {
+    let size = |text: &str| text.parse().ok().map(ByteCount::get);
+    let Some((low, rest)) = text.split_once('-') else {
+        return Some(vec![size(text)?]);
+    };
+    let (high, add, times) = match (rest.split_once('+'), rest.split_once('x')) {
+        (Some((high, step)), None) => (high, step.parse().ok()?, 1),
+        (None, Some((high, factor))) => (high, 0, factor.parse().ok()?),
+        (None, None) => (rest, 1, 1),
+        _ => return None,
+    };
+    let (low, high): (u64, u64) = (size(low)?, size(high)?);
+    let next = |size: &u64| size.checked_mul(times)?.checked_add(add);
+    let grows = next(&low).is_some_and(|next| next > low);
+    let list: Vec<u64> = std::iter::successors(Some(low), next)
+        .take_while(|size| *size <= high)
+        .take(MAX_SIZES + 1)
+        .collect();
+    (grows && !list.is_empty() && list.len() <= MAX_SIZES).then_some(list)
+}
+
 impl LatencyPlan {
     /// The ping-pong of one test, idle.
     pub(crate) fn of(spec: &TestSpec) -> Self {
@@ -129,6 +170,14 @@ impl LatencyPlan {
 
 /// Measures latency against `target`.
 pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -> Result<Run> {
+    let kind = target.far.kind();
+    if plan.load.is_some() && kind.tests() == Tests::Alike {
+        let message = format!(
+            "{} carries no load beside its messages: leave --load out, or measure `linerate serve` there",
+            kind.id()
+        );
+        return Err(Failure::new(ExitCode::Usage, message).into());
+    }
     let mut client = Client::connect(target)?;
     let header = Header {
         kind: RunKind::Latency,
@@ -137,6 +186,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
         hosts: client.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;
+    recorder.run_mut().notes.extend(client.blind_spots());
     sweep(context, &mut recorder, &mut client, plan, None)?;
     if let Some(load) = plan.load.filter(|_| !context.interrupted()) {
         under_load(context, &mut recorder, &mut client, (target, plan, load))?;
@@ -144,7 +194,21 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     recorder.finish(context)
 }
 
-/// Every wait mode at every size; the wait modes of one size are neighbours in time.
+/// Every size in every wait mode, in the order of measuring. The wait modes of one size are neighbours in
+/// time, unless the far end would have to be started again for each.
+fn points(plan: &LatencyPlan, tests: Tests) -> Vec<(ByteCount, WaitMode)> {
+    let sizes = || plan.sizes.iter().copied();
+    let waits = || plan.waits.iter().copied();
+    match tests {
+        Tests::Alike => waits()
+            .flat_map(|wait| sizes().map(move |size| (size, wait)))
+            .collect(),
+        Tests::Many | Tests::One => sizes()
+            .flat_map(|size| waits().map(move |wait| (size, wait)))
+            .collect(),
+    }
+}
+
 fn sweep(
     context: &mut Context<'_>,
     recorder: &mut Recorder,
@@ -152,21 +216,14 @@ fn sweep(
     plan: &LatencyPlan,
     load: Option<Load>,
 ) -> Result<()> {
-    for &size in &plan.sizes {
-        for &wait in &plan.waits {
-            if context.interrupted() {
-                return Ok(());
-            }
-            let condition = load.map_or_else(|| "idle".to_owned(), |load| format!("under {load}"));
-            let label = format!("{} B, {}, {condition}", size.get(), wait_name(wait));
-            measure(
-                context,
-                recorder,
-                client,
-                &spec(plan, size, wait),
-                Some(&label),
-            )?;
+    for (size, wait) in points(plan, client.tests()) {
+        if context.interrupted() {
+            return Ok(());
         }
+        let condition = load.map_or_else(|| "idle".to_owned(), |load| format!("under {load}"));
+        let label = format!("{} B, {}, {condition}", size.get(), wait_name(wait));
+        let spec = spec(plan, size, wait);
+        measure(context, recorder, client, &spec, Some(&label))?;
     }
     Ok(())
 }
@@ -266,6 +323,25 @@ fn wait_name(wait: WaitMode) -> &'static str {
 mod tests {
     use super::*;
     use linerate_model::BitRate;
+
+    #[test]
+    fn sizes_are_read_alone_in_steps_and_by_a_factor() {
+        let of = |text: &str| -> Vec<u64> {
+            let texts: Vec<String> = text.split(',').map(str::to_owned).collect();
+            let all = sizes(&texts).unwrap();
+            all.into_iter().map(ByteCount::get).collect()
+        };
+        assert_eq!(of("0,64"), [0, 64]);
+        assert_eq!(of("1-4"), [1, 2, 3, 4]);
+        assert_eq!(of("64-256+96"), [64, 160, 256]);
+        assert_eq!(of("1-1Kx4"), [1, 4, 16, 64, 256, 1024]);
+        for wrong in [
+            "", "x", "4-1", "1-9+0", "1-9x1", "0-9x2", "1-1M", "1-2-3", "1-8+1x2",
+        ] {
+            let error = sizes(&[wrong.to_owned()]).unwrap_err();
+            assert!(error.message.contains("1-1Kx2"), "{wrong}: {error}");
+        }
+    }
 
     #[test]
     fn loads_are_read_in_any_order() {

@@ -8,6 +8,7 @@ mod iperf2;
 mod iperf3;
 mod matrix;
 mod options;
+mod sfnt;
 mod table;
 mod together;
 

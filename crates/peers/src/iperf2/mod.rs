@@ -57,6 +57,10 @@ impl PeerKind for Iperf2 {
         Control::Absent
     }
 
+    fn shares_port(&self) -> bool {
+        true
+    }
+
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
             "facts, counters and CPU use of the far host",

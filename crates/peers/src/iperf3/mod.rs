@@ -63,6 +63,10 @@ impl PeerKind for Iperf3 {
         Tests::One
     }
 
+    fn shares_port(&self) -> bool {
+        true
+    }
+
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
             "facts, counters and CPU use of the far host",

@@ -1,12 +1,14 @@
 //! A driver without sockets: it answers every action at once, the way a faultless engine would.
 
 use linerate_model::sample::{EndpointReport, Facts, SequenceCount, Snapshot, StreamReport};
-use linerate_model::spec::{Direction, Side, TestSpec, Transport};
+use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
+use linerate_peers::sfnt::Release;
 use linerate_peers::{
     Action, COOKIE_LEN, ClientConfig, Control, Input, Limits, PeerKind, ProtocolError,
     ServerConfig, Session, TIMEOUT, Tests,
 };
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 pub(crate) const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
@@ -29,6 +31,7 @@ pub(crate) fn client_config() -> ClientConfig {
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         credential: None,
+        local: Ipv4Addr::LOCALHOST.into(),
         random: [7; COOKIE_LEN - 1],
         login: None,
         far_output: false,
@@ -42,12 +45,34 @@ pub(crate) fn server_config() -> ServerConfig {
         session: "s-1".into(),
         facts: Facts::from([("cpu-count".to_owned(), 4.into())]),
         limits: Limits::default(),
+        local: Ipv4Addr::LOCALHOST.into(),
+        sfnt: Release::default(),
         turn_away: None,
         logins: None,
         credential: None,
     }
 }
 
+/// Tests that a protocol can make.
+pub(crate) fn specs_of(kind: &dyn PeerKind) -> Vec<TestSpec> {
+    let ping_pong = |(transport, size)| TestSpec {
+        payload_bytes: ByteCount::new(size),
+        stop: Stop::Transactions(700),
+        ..TestSpec::ping_pong(transport)
+    };
+    match kind.id() {
+        "sfnt" => [
+            (Transport::Tcp, 1),
+            (Transport::Udp, 0),
+            (Transport::Udp, 1400),
+        ]
+        .map(ping_pong)
+        .to_vec(),
+        _ => specs(),
+    }
+}
+
+/// Tests of every direction and transport.
 pub(crate) fn specs() -> Vec<TestSpec> {
     let mut specs = Vec::new();
     for direction in [Direction::Forward, Direction::Reverse, Direction::Duplex] {
@@ -65,6 +90,10 @@ pub(crate) fn specs() -> Vec<TestSpec> {
 }
 
 /// One end: a session and the driver that answers it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is how far one part of a test is"
+)]
 pub(crate) struct End {
     pub(crate) role: Role,
     pub(crate) session: Box<dyn Session>,
@@ -85,6 +114,8 @@ pub(crate) struct End {
     finished: bool,
     peer_finished: bool,
     reported: bool,
+    /// Messages flow only as far as they are granted.
+    is_granted: bool,
 }
 
 impl End {
@@ -112,6 +143,7 @@ impl End {
             finished: false,
             peer_finished: false,
             reported: false,
+            is_granted: false,
         }
     }
 
@@ -224,7 +256,9 @@ impl End {
             | Action::TestOver
             | Action::Refused { .. }
             | Action::TestAborted => self.next_test(),
-            Action::Prepare { spec, .. } => {
+            Action::Prepare { spec, framing } => {
+                let is_told = framing.is_some_and(|framing| framing.is_granted())
+                    && spec.transport == Transport::Udp;
                 self.begin((**spec).clone());
                 let plays = [
                     (self.sends(), Side::Sender),
@@ -236,9 +270,16 @@ impl End {
                     .map(|(_, side)| (side, vec![5302]))
                     .collect();
                 let token = 0xfeed_beef;
-                vec![Input::Prepared { ports, token }, Input::Connected]
+                let mut answers = vec![Input::Prepared { ports, token }];
+                answers.extend((!is_told).then_some(Input::Connected));
+                answers
             }
-            Action::OpenStreams { .. } => vec![Input::Connected],
+            Action::OpenStreams { framing, .. } | Action::ReuseStreams { framing } => {
+                self.is_granted = framing.is_granted();
+                vec![Input::Connected]
+            }
+            Action::Grant(_) if self.role == Role::Client => vec![Input::Spent],
+            Action::StartSenders if self.is_granted => Vec::new(),
             Action::StartSenders => self.finish(),
             Action::StopSenders if !self.finished => self.finish(),
             Action::PeerFinished { .. } => {
@@ -346,7 +387,7 @@ pub(crate) fn session(
 ) -> (End, End, Result<(), ProtocolError>) {
     let wanted = match kind.tests() {
         Tests::Many => specs,
-        Tests::One => specs.get(..1).unwrap_or_default(),
+        Tests::Alike | Tests::One => specs.get(..1).unwrap_or_default(),
     };
     let (mut client, mut server) = (End::client(kind, wanted), End::server(kind));
     let mut outcome = converse(&mut client, &mut server, chunk);
@@ -370,8 +411,8 @@ pub(crate) fn sessions(kind: &dyn PeerKind, chunk: usize) -> Vec<(End, End)> {
         (client, server)
     };
     match kind.tests() {
-        Tests::Many => vec![whole(&specs())],
-        Tests::One => specs().chunks(1).map(whole).collect(),
+        Tests::Many => vec![whole(&specs_of(kind))],
+        Tests::Alike | Tests::One => specs_of(kind).chunks(1).map(whole).collect(),
     }
 }
 

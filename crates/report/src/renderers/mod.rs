@@ -5,10 +5,17 @@ use crate::{Report, ReportError};
 mod csv;
 mod html;
 mod json;
+mod sfnt;
 mod text;
 
 /// Every format. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn Renderer] = &[&html::Html, &text::Text, &csv::Csv, &json::Json];
+pub static ALL: &[&dyn Renderer] = &[
+    &html::Html,
+    &text::Text,
+    &csv::Csv,
+    &json::Json,
+    &sfnt::Sfnt,
+];
 
 /// One way to write a report down.
 pub trait Renderer: Sync {

@@ -8,7 +8,7 @@ use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, 
 use crate::headline::headlines;
 use crate::words;
 use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
-use linerate_model::run::{CpuSide, Delay, Run, RunKind, RunStatus, TcpSummary, Trial};
+use linerate_model::run::{CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, TcpSummary, Trial};
 use paper::Paper;
 
 /// Whether a terminal's colours are used.
@@ -168,7 +168,12 @@ fn delays(paper: &mut Paper, run: &Run) {
         return;
     };
     paper.row("delay", words::delay_of(first.of));
-    let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)];
+    // Other tools print half of it.
+    let half = match first.of {
+        DelayOf::RoundTrip => "p50 / 2",
+        DelayOf::HalfRoundTrip | DelayOf::Lateness | DelayOf::Pdv => "",
+    };
+    let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max", half].map(str::to_owned)];
     for index in spread(timed.len(), MAX_ROWS) {
         let (trial, delay) = timed[index];
         rows.push(delay_row(run, trial, delay));
@@ -176,7 +181,7 @@ fn delays(paper: &mut Paper, run: &Run) {
     paper.columns(&rows);
 }
 
-fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 6] {
+fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
     let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), |ns| nanos(float(ns)));
     [
         crate::charts::trial_name(run, trial),
@@ -185,6 +190,10 @@ fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 6] {
         time(delay.p99_ns),
         time(delay.p999_ns),
         time(delay.max_ns),
+        match delay.of {
+            DelayOf::RoundTrip => time(delay.p50_ns.map(|ns| ns / 2)),
+            DelayOf::HalfRoundTrip | DelayOf::Lateness | DelayOf::Pdv => String::new(),
+        },
     ]
 }
 

@@ -192,7 +192,8 @@ fn renderers_have_unique_ids_and_summaries() {
             ("html", "html"),
             ("text", "txt"),
             ("csv", "csv"),
-            ("json", "json")
+            ("json", "json"),
+            ("sfnt", "sfnt")
         ]
     );
     assert!(renderers::ALL.iter().all(|r| r.summary().ends_with('.')));

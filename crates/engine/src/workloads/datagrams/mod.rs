@@ -46,7 +46,10 @@ impl WorkloadKind for Datagrams {
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         let payload = spec.payload_bytes;
-        let header = header_len(framing);
+        let Some(header) = header_len(framing) else {
+            let why = "the far end's protocol has request and response only";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        };
         if !(header..=MAX_DATAGRAM).contains(&payload.get()) {
             let why = format!("datagrams take {header} (their header) to {MAX_DATAGRAM} bytes");
             return Err(EngineError::plan("payload", &payload, why));
@@ -71,6 +74,9 @@ impl WorkloadKind for Datagrams {
                 ..
             } => numbered(side, kit, Iperf3::<true> { payload }),
             Framing::Native { token } => numbered(side, kit, Native { token, stream }),
+            Framing::Sfnt | Framing::Sockperf => {
+                unreachable!("invariant: `check` refused datagrams without numbers")
+            }
         }
     }
 }
@@ -93,9 +99,9 @@ fn numbered(side: Side, kit: Kit, numbering: impl Numbering) -> Box<dyn Work> {
     }
 }
 
-/// Least payload.
-const fn header_len(framing: &Framing) -> u64 {
-    match framing {
+/// Least payload; `None` where nothing numbers datagrams.
+const fn header_len(framing: &Framing) -> Option<u64> {
+    Some(match framing {
         Framing::Iperf3 {
             counters: Counters::Bits32,
             ..
@@ -110,7 +116,8 @@ const fn header_len(framing: &Framing) -> u64 {
             ..
         } => 16,
         Framing::Native { .. } => HEADER_LEN as u64,
-    }
+        Framing::Sfnt | Framing::Sockperf => return None,
+    })
 }
 
 /// The datagram path of a kit whose transport `check` has seen to be UDP.

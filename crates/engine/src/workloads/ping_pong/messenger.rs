@@ -7,13 +7,24 @@ use crate::workloads::Path;
 use linerate_model::MonoInstant;
 use linerate_model::sample::TcpSample;
 use linerate_peers::Framing;
+use linerate_peers::sockperf::wire::Header as Ping;
 use linerate_sys::failure::Failure;
 
 /// One end of an exchange of messages of one length.
 pub(super) struct Messenger {
     carrier: Carrier,
-    token: u32,
-    stream: u8,
+    marks: Marks,
+}
+
+/// What messages carry.
+#[derive(Debug, Clone, Copy)]
+enum Marks {
+    /// A header, or as much of the number as fits.
+    Native { token: u32, stream: u8 },
+    /// Nothing: order alone tells which is which.
+    Nothing,
+    /// sockperf's header.
+    Sockperf,
 }
 
 enum Carrier {
@@ -58,13 +69,29 @@ impl Messenger {
         };
         Self {
             carrier,
-            token: match plan.framing {
-                Framing::Native { token } => token,
+            marks: match plan.framing {
+                Framing::Native { token } => Marks::Native {
+                    token,
+                    stream: plan.index,
+                },
+                Framing::Sfnt => Marks::Nothing,
+                Framing::Sockperf => Marks::Sockperf,
                 Framing::Iperf2(_) | Framing::Iperf3 { .. } => {
                     unreachable!("invariant: `check` refused ping-pong with other tools")
                 }
             },
-            stream: plan.index,
+        }
+    }
+
+    /// Exchanges messages of another length from now on; whether the path can.
+    pub(super) fn resize(&mut self, length: usize) -> bool {
+        match &mut self.carrier {
+            Carrier::Datagrams(path) => path.slots().len() == length || path.set_payload(length),
+            Carrier::Stream(_, buffer) => {
+                buffer.message.resize(length, 0);
+                (buffer.received, buffer.sent) = (0, 0);
+                true
+            }
         }
     }
 
@@ -75,13 +102,6 @@ impl Messenger {
 
     /// Prepares message `number` for [`send`](Self::send); returns the number as it will come back.
     pub(super) fn write(&mut self, number: u64, now: MonoInstant) -> Number {
-        let header = Header {
-            token: self.token,
-            stream: self.stream,
-            kind: Kind::Counted,
-            sequence: number & ((1 << 48) - 1),
-            sent: Stamp::of(now),
-        };
         let bytes = match &mut self.carrier {
             Carrier::Datagrams(path) => path.slots(),
             Carrier::Stream(_, buffer) => {
@@ -89,13 +109,8 @@ impl Messenger {
                 buffer.message.as_mut_slice()
             }
         };
-        if bytes.len() >= HEADER_LEN {
-            header.write(bytes);
-        } else {
-            let part = bytes.len().min(8);
-            bytes[..part].copy_from_slice(&number.to_le_bytes()[..part]);
-        }
-        number_of(bytes, self.token, self.stream).unwrap_or(Number(0))
+        self.marks.write(bytes, number, now);
+        self.marks.read(bytes).unwrap_or(Number(0))
     }
 
     /// Sends the prepared message, or the rest of it. Returns whether all of it is out.
@@ -116,7 +131,7 @@ impl Messenger {
                 let length = path.slots().len();
                 let arrivals = path.receive()?;
                 let datagram = arrivals.iter().next().filter(|d| d.len() == length);
-                let number = datagram.and_then(|d| number_of(d, self.token, self.stream));
+                let number = datagram.and_then(|d| self.marks.read(d));
                 Ok(number.map_or(Incoming::Nothing, Incoming::Message))
             }
             Carrier::Stream(path, buffer) => {
@@ -128,7 +143,7 @@ impl Messenger {
                 if buffer.received < buffer.message.len() {
                     return Ok(Incoming::Nothing);
                 }
-                let number = number_of(&buffer.message, self.token, self.stream);
+                let number = self.marks.read(&buffer.message);
                 Ok(number.map_or(Incoming::Nothing, Incoming::Message))
             }
         }
@@ -165,15 +180,47 @@ impl Messenger {
     }
 }
 
-/// The number that a message carries; `None` if it has a header that is not of this stream.
-fn number_of(message: &[u8], token: u32, stream: u8) -> Option<Number> {
-    if message.len() >= HEADER_LEN {
-        let header = Header::read(message)?;
-        let ours = header.token == token && header.stream == stream;
-        return (ours && header.kind == Kind::Counted).then_some(Number(header.sequence));
+impl Marks {
+    fn write(self, bytes: &mut [u8], number: u64, now: MonoInstant) {
+        match self {
+            Self::Native { token, stream } if bytes.len() >= HEADER_LEN => {
+                let header = Header {
+                    token,
+                    stream,
+                    kind: Kind::Counted,
+                    sequence: number & ((1 << 48) - 1),
+                    sent: Stamp::of(now),
+                };
+                header.write(bytes);
+            }
+            Self::Native { .. } => {
+                let part = bytes.len().min(8);
+                bytes[..part].copy_from_slice(&number.to_le_bytes()[..part]);
+            }
+            Self::Nothing => {}
+            Self::Sockperf => {
+                let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                Ping::ping(number.wrapping_add(1), length).write(bytes);
+            }
+        }
     }
-    let mut bytes = [0; 8];
-    let part = message.len().min(8);
-    bytes[..part].copy_from_slice(&message[..part]);
-    Some(Number(u64::from_le_bytes(bytes)))
+
+    /// The number that a message carries; `None` if it has a header that is not of this stream.
+    fn read(self, message: &[u8]) -> Option<Number> {
+        match self {
+            Self::Native { token, stream } if message.len() >= HEADER_LEN => {
+                let header = Header::read(message)?;
+                let ours = header.token == token && header.stream == stream;
+                (ours && header.kind == Kind::Counted).then_some(Number(header.sequence))
+            }
+            Self::Native { .. } => {
+                let mut bytes = [0; 8];
+                let part = message.len().min(8);
+                bytes[..part].copy_from_slice(&message[..part]);
+                Some(Number(u64::from_le_bytes(bytes)))
+            }
+            Self::Nothing => Some(Number(0)),
+            Self::Sockperf => Some(Number(Ping::read(message)?.sequence)),
+        }
+    }
 }

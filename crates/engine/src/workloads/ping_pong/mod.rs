@@ -7,10 +7,16 @@
 //! datagrams carry as much of the number as fits, down to none: an empty datagram is matched by
 //! order alone. In a byte stream order is enough for any length.
 //!
+//! With sfnt-pingpong at the far end messages carry nothing at all, and both ends have agreed on how many of
+//! which size go there and back before the next word on the control connection: see [`allowance`]. Nothing
+//! is repeated there, so a datagram that is lost ends the exchange.
+//!
 //! A closed loop does not see what happens while it waits (coordinated omission): it is the delay
 //! of an idle path, not of a path at a given load.
 
+mod allowance;
 mod messenger;
+mod reflector;
 mod requester;
 mod responder;
 
@@ -36,7 +42,7 @@ impl WorkloadKind for PingPong {
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         let payload = spec.payload_bytes;
-        if !matches!(framing, Framing::Native { .. }) {
+        if matches!(framing, Framing::Iperf2(_) | Framing::Iperf3 { .. }) {
             let why = "the far end's protocol has no request and response";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
@@ -68,6 +74,9 @@ impl WorkloadKind for PingPong {
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
         match side {
             Side::Sender => Box::new(requester::Requester::new(kit)),
+            Side::Receiver if kit.plan.framing == Framing::Sockperf => {
+                Box::new(reflector::Reflector::new(kit))
+            }
             Side::Receiver => Box::new(responder::Responder::new(kit)),
         }
     }

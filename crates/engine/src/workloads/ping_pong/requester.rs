@@ -1,5 +1,6 @@
 //! The asking side of a ping-pong.
 
+use super::allowance::Allowance;
 use super::messenger::{Incoming, Messenger, Number};
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
@@ -18,6 +19,9 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 /// The least wait once it is known; then three times the longest round trip so far.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
 
+/// How long an answer is waited for where a lost one ends the exchange: a busy far end is not taken for a loss.
+const FATAL_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long TCP may keep an answer back before the far end counts as gone.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -33,6 +37,8 @@ pub(super) struct Requester {
     longest: Option<Duration>,
     timeouts: u64,
     next: u64,
+    /// Where messages are agreed on beforehand.
+    allowance: Option<Allowance>,
 }
 
 /// How one transaction ended.
@@ -48,6 +54,7 @@ impl Requester {
         let start = MonoInstant::default();
         Self {
             messenger: Messenger::new(kit.path, &kit.plan),
+            allowance: kit.plan.framing.is_granted().then(Allowance::default),
             limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
             tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
             plan: kit.plan,
@@ -64,6 +71,9 @@ impl Requester {
     fn timeout(&self) -> Duration {
         if !self.messenger.is_lossy() {
             return STREAM_TIMEOUT;
+        }
+        if self.allowance.is_some() {
+            return FATAL_TIMEOUT;
         }
         self.longest.map_or(FIRST_TIMEOUT, |longest| {
             (longest * 3).clamp(LEAST_TIMEOUT, FIRST_TIMEOUT.max(longest * 3))
@@ -123,11 +133,16 @@ impl Requester {
         }
     }
 
-    fn answered(&mut self, sent: MonoInstant, at: MonoInstant) {
+    fn answered(&mut self, sent: MonoInstant, at: MonoInstant, orders: &Orders) {
         let rtt = at.saturating_since(sent);
         self.troubles.success();
         self.longest = Some(self.longest.map_or(rtt, |longest| longest.max(rtt)));
-        if sent >= self.tally.start() {
+        let counts = self.allowance.as_mut().is_none_or(|allowance| {
+            let timed = allowance.is_timed();
+            allowance.spend(orders);
+            timed && !self.limit.is_over(sent)
+        });
+        if counts && sent >= self.tally.start() {
             self.rtt.record_duration(rtt);
             self.limit.spend(1);
             self.tally.count(at, self.plan.payload as u64, 1);
@@ -143,13 +158,18 @@ impl Requester {
             self.timeouts += 1;
             self.limit.spend(1);
         }
-        Step::Again
+        // What was agreed on can no longer be exchanged.
+        if self.allowance.is_some() {
+            Step::Done
+        } else {
+            Step::Again
+        }
     }
 
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
         let lasting = failure.class() == FailureClass::PeerGone && !self.messenger.is_lossy();
         match self.troubles.count(failure, now) {
-            _ if lasting => Step::Done,
+            _ if lasting || self.allowance.is_some() => Step::Done,
             Remedy::Retry => Step::Again,
             Remedy::RetryAt(at) => Step::Until(at),
             Remedy::GiveUp => Step::Done,
@@ -165,12 +185,18 @@ impl Work for Requester {
     }
 
     fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
-        if self.limit.is_over(now) {
-            return Step::Done;
+        match &mut self.allowance {
+            None if self.limit.is_over(now) => return Step::Done,
+            // A new grant has been waited for: the time is another.
+            Some(allowance) if !allowance.is_used() => {
+                allowance.is_open(orders, |_| true);
+                return Step::Again;
+            }
+            None | Some(_) => {}
         }
         match self.transact(now, orders) {
             Outcome::Answered { at } => {
-                self.answered(now, at);
+                self.answered(now, at, orders);
                 Step::Again
             }
             Outcome::Failed(failure, at) => self.failed(failure, at),
@@ -180,10 +206,16 @@ impl Work for Requester {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if let Err(failure) = self.messenger.shutdown() {
+        if !self.plan.stays_open()
+            && let Err(failure) = self.messenger.shutdown()
+        {
             self.troubles.count(failure, now);
         }
-        let active = now.saturating_since(self.tally.start());
+        // Waiting for the word that all is over is no part of the exchange.
+        let active = match self.allowance {
+            None => now.saturating_since(self.tally.start()),
+            Some(_) => self.tally.active(),
+        };
         let at = u64::try_from(active.as_nanos()).unwrap_or(u64::MAX);
         let buffers = self.messenger.buffers();
         StreamReport {

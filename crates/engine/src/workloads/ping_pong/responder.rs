@@ -1,5 +1,6 @@
 //! The answering side of a ping-pong.
 
+use super::allowance::Allowance;
 use super::messenger::{Incoming, Messenger};
 use crate::orders::Orders;
 use crate::plan::StreamPlan;
@@ -22,12 +23,18 @@ pub(super) struct Responder {
     last: MonoInstant,
     /// An answer that the system has not taken whole.
     answering: bool,
+    /// Where messages are agreed on beforehand.
+    allowance: Option<Allowance>,
+    /// Payload of the messages now.
+    length: usize,
 }
 
 impl Responder {
     pub(super) fn new(kit: Kit) -> Self {
         Self {
             messenger: Messenger::new(kit.path, &kit.plan),
+            allowance: kit.plan.framing.is_granted().then(Allowance::default),
+            length: kit.plan.payload,
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
@@ -38,12 +45,15 @@ impl Responder {
         }
     }
 
-    fn answer(&mut self) -> Step {
+    fn answer(&mut self, orders: &Orders) -> Step {
         match self.messenger.send() {
             Ok(whole) => {
                 self.answering = !whole;
                 if whole {
                     self.answered();
+                    if let Some(allowance) = &mut self.allowance {
+                        allowance.spend(orders);
+                    }
                 }
                 Step::Again
             }
@@ -61,7 +71,7 @@ impl Responder {
         let fresh = || Tally::new(now.after(plan.warm_up), plan.interval, Arc::clone(progress));
         let tally = self.tally.get_or_insert_with(fresh);
         if now >= tally.start() {
-            tally.count(now, plan.payload as u64, 1);
+            tally.count(now, self.length as u64, 1);
         }
     }
 
@@ -84,18 +94,43 @@ impl Responder {
         }
     }
 
-    fn listen(&mut self, now: MonoInstant) -> Step {
+    fn listen(&mut self, now: MonoInstant, orders: &Orders) -> Step {
         match self.messenger.receive() {
             Ok(Incoming::Message(number)) => {
                 self.messenger.echo(number, now);
                 self.answering = true;
                 let pause = self.plan.receiver_pause;
-                pause.map_or_else(|| self.answer(), |pause| Step::Until(now.after(pause)))
+                pause.map_or_else(
+                    || self.answer(orders),
+                    |pause| Step::Until(now.after(pause)),
+                )
             }
             Ok(Incoming::Nothing) => Step::Again,
             Ok(Incoming::End) => Step::Done,
             Err(failure) => self.failed(failure),
         }
+    }
+
+    /// Whether another message is agreed on, of which the length is then known.
+    fn may_listen(&mut self, orders: &Orders) -> bool {
+        let Some(allowance) = &mut self.allowance else {
+            return true;
+        };
+        let (messenger, length) = (&mut self.messenger, &mut self.length);
+        allowance.is_open(orders, |grant| {
+            *length = grant.size.as_usize();
+            messenger.resize(*length)
+        })
+    }
+
+    /// Nothing is agreed on: the far end is between two announcements, or done.
+    fn idle(&mut self, now: MonoInstant, orders: &Orders) -> Step {
+        if orders.is_ending() {
+            return Step::Done;
+        }
+        // The silence of a far end that was granted nothing is its right; the session watches it.
+        self.last = now;
+        Step::Again
     }
 
     fn answers(&self) -> u64 {
@@ -111,6 +146,7 @@ impl Work for Responder {
     fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
         // Transactions that timed out were sent too, so only silence shows the end of datagrams.
         let over = self.messenger.is_lossy()
+            && self.allowance.is_none()
             && orders.is_over(
                 usize::from(self.plan.index),
                 Some(self.answers()),
@@ -121,9 +157,11 @@ impl Work for Responder {
             return Step::Done;
         }
         if self.answering {
-            self.answer()
+            self.answer(orders)
+        } else if self.may_listen(orders) {
+            self.listen(now, orders)
         } else {
-            self.listen(now)
+            self.idle(now, orders)
         }
     }
 

@@ -15,6 +15,7 @@ const START: MonoInstant = MonoInstant::from_nanos(5_000_000_000);
 
 fn client_config() -> ClientConfig {
     ClientConfig {
+        local: std::net::Ipv4Addr::LOCALHOST.into(),
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         credential: None,
@@ -26,6 +27,8 @@ fn client_config() -> ClientConfig {
 
 fn server_config() -> ServerConfig {
     ServerConfig {
+        local: std::net::Ipv4Addr::LOCALHOST.into(),
+        sfnt: crate::sfnt::Release::default(),
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         session: "s-1".into(),

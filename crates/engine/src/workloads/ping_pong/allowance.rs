@@ -1,0 +1,81 @@
+//! How many messages may be exchanged now, where both ends have agreed on it beforehand.
+//!
+//! What was granted must be exchanged to the end: the far end waits for exactly that many.
+
+use crate::orders::Orders;
+use linerate_peers::Grant;
+use std::time::Duration;
+
+/// Longest wait for the next grant in one turn: bounds how late a stop is seen.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The grant that is being used.
+#[derive(Debug, Default)]
+pub(super) struct Allowance {
+    left: u32,
+    is_first: bool,
+}
+
+impl Allowance {
+    /// Whether a message may be exchanged. A new grant is waited for and handed to `renew`, which says
+    /// whether it can be used.
+    pub(super) fn is_open(&mut self, orders: &Orders, renew: impl FnOnce(Grant) -> bool) -> bool {
+        if self.left > 0 {
+            return true;
+        }
+        let Some(grant) = orders.take_grant(PATIENCE) else {
+            return false;
+        };
+        self.left = if renew(grant) { grant.messages } else { 0 };
+        self.is_first = true;
+        if self.left == 0 {
+            orders.spend();
+        }
+        self.left > 0
+    }
+
+    /// Whether messages of a grant are still to be exchanged.
+    pub(super) const fn is_used(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Whether the next message is one that is timed: the first of a grant wakes the far end.
+    pub(super) const fn is_timed(&self) -> bool {
+        !self.is_first
+    }
+
+    /// A message has been exchanged.
+    pub(super) fn spend(&mut self, orders: &Orders) {
+        self.is_first = false;
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            orders.spend();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::ByteCount;
+
+    #[test]
+    fn a_grant_is_used_up_before_the_next_and_its_first_message_is_not_timed() {
+        let orders = Orders::default();
+        for messages in [2, 1] {
+            let size = ByteCount::new(8);
+            assert!(orders.grant(Grant { messages, size }));
+        }
+        let mut allowance = Allowance::default();
+        let mut timed = Vec::new();
+        for _ in 0..3 {
+            assert!(allowance.is_open(&orders, |_| true));
+            timed.push(allowance.is_timed());
+            allowance.spend(&orders);
+        }
+        assert_eq!(timed, [false, true, false]);
+        assert_eq!(orders.spent(), 2);
+        assert!(!allowance.is_used());
+        assert!(!allowance.is_open(&orders, |_| true));
+    }
+}

@@ -1,0 +1,139 @@
+//! sfnt-pingpong's control protocol, versions 1.4 to 1.6: one TCP connection for a run of many sizes.
+//!
+//! Does not carry messages and does not time them. Both ends say what they are, the client says how the far
+//! end is to take part, then it announces how many messages of which size go there and back, again and
+//! again; the far end tells nothing of what it saw. Invariant: no more than one message of bounded size is
+//! kept, and a number that the far end names is checked before it is used.
+//!
+//! ```text
+//!  client driver        client                       server           server driver
+//!                          | <------- version, checksum   |
+//!          <- PeerHello    |                              |
+//!  Begin(spec) ->          | options -------------------> |  Prepare(spec) ->
+//!                          | <--------- LD_PRELOAD or nil |               <- Prepared
+//!     TCP: <- OpenStreams  | <----------------- data port |
+//!     UDP: <- Prepare      | <------------ its UDP address |
+//!  Prepared ->             | this end's UDP address ----> |  OpenStreams ->
+//!          <- OpenStreams  |                              |
+//!  Connected ->            | ======= data stream =======> |               <- Connected
+//!          <- StartSenders |                              |  StartReceivers ->
+//!          <- Grant        | count, size ---------------> |  Grant ->
+//!  Spent ->                |     again and again          |
+//!          <- StopSenders  |                              |
+//!  Reports ->  TestOver    |                              |
+//!  Begin(next size) ->     | ReuseStreams ->, and so on   |
+//!  Bye ->                  | 0 -------------------------> |  PeerFinished ->, TestOver ->
+//! ```
+//!
+//! An original client leaves if version or checksum are not its own, so a server must be told what to say.
+
+mod batches;
+mod client;
+mod options;
+mod server;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
+use linerate_model::spec::Transport;
+use linerate_model::{ByteCount, MonoInstant};
+
+/// The registry entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Sfnt;
+
+impl PeerKind for Sfnt {
+    fn id(&self) -> &'static str {
+        "sfnt"
+    }
+
+    fn summary(&self) -> &'static str {
+        "sfnt-pingpong 1.4 to 1.6, as it is: round trips over UDP and TCP, in both roles."
+    }
+
+    fn default_port(&self) -> u16 {
+        2048
+    }
+
+    fn tests(&self) -> Tests {
+        Tests::Alike
+    }
+
+    fn usual_sizes(&self, transport: Transport) -> Vec<ByteCount> {
+        let powers = |most: u32| (0..=most).map(|power| 1_u64 << power);
+        let sizes: Vec<u64> = match transport {
+            Transport::Tcp => powers(16).collect(),
+            // Below and above what a frame of Ethernet carries, too.
+            Transport::Udp => {
+                let small = std::iter::once(0).chain(powers(10));
+                small
+                    .chain([1472, 1473])
+                    .chain(powers(15).skip(11))
+                    .collect()
+            }
+        };
+        sizes.into_iter().map(ByteCount::new).collect()
+    }
+
+    fn blind_spots(&self) -> &'static [&'static str] {
+        &[
+            "facts, counters and CPU use of the far host",
+            "what the far end counted: all is timed and counted at this end",
+            "which way a datagram was lost: the tool cannot go on after a loss, so the run ends with an error",
+        ]
+    }
+
+    fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {
+        Box::new(client::Client::new(&config, now))
+    }
+
+    fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session> {
+        Box::new(server::Server::new(config, now))
+    }
+}
+
+/// What a program says it is: an original client leaves unless both are its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// Number of the release, or a short hash of what it was built from.
+    pub version: String,
+    /// MD5 of its sources in hexadecimal digits.
+    pub checksum: String,
+}
+
+impl Release {
+    /// Releases and the checksums of their sources, as they print them.
+    const KNOWN: &'static [(&'static str, &'static str)] = &[
+        ("1.4.0", "3df8729945b6df198d3b59576641aeec"),
+        ("1.5.0", "8dc3b027d85b28bedf9fd731362e4968"),
+        ("1.6.0-rc1", "90b95efce4ec5ab3987cb432a34702e0"),
+        ("1.6.0-rc2", "90b95efce4ec5ab3987cb432a34702e0"),
+    ];
+
+    /// This version with its checksum, if that is known.
+    pub fn known(version: &str) -> Option<Self> {
+        let (version, checksum) = Self::KNOWN.iter().find(|(known, _)| *known == version)?;
+        Some(Self {
+            version: (*version).to_owned(),
+            checksum: (*checksum).to_owned(),
+        })
+    }
+
+    /// The number of the release. A program that was built from an archive calls itself `no-version`.
+    fn number(&self) -> &str {
+        let same = |(_, checksum): &&(&str, &str)| *checksum == self.checksum;
+        let known = Self::KNOWN.iter().find(same);
+        known.map_or(&self.version, |(version, _)| version)
+    }
+}
+
+impl Default for Release {
+    /// The release that is most in use.
+    fn default() -> Self {
+        Self::known("1.5.0").expect("invariant: it is in the list")
+    }
+}
+
+/// Longest text of the far end that is shown.
+const MAX_TEXT: usize = 1000;

@@ -1,0 +1,266 @@
+//! The options that a client sends: how the far end is to take part. No length, no version: both ends must
+//! know the layout.
+
+use super::wire::{Cursor, Layout, Trouble, put_int, put_text};
+use linerate_model::ByteCount;
+use linerate_model::spec::{Pinning, Stop, TestSpec, Transport, WaitMode};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Kinds of descriptors by their number on the wire.
+const TCP: i32 = 0x500;
+const UDP: i32 = 0x101;
+
+/// What an option holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Int,
+    Text,
+}
+
+/// One option: its name, what it holds, and which layout had it first.
+type Field = (&'static str, Kind, Layout);
+
+/// Every option in its order on the wire. All are values of the server's side.
+const FIELDS: &[Field] = &[
+    ("fd-type", Kind::Int, Layout::V1_4),
+    ("connect", Kind::Int, Layout::V1_4),
+    ("spin", Kind::Int, Layout::V1_4),
+    ("muxer", Kind::Text, Layout::V1_4),
+    ("mcast", Kind::Text, Layout::V1_4),
+    ("mcastintf", Kind::Text, Layout::V1_4),
+    ("mcastloop", Kind::Int, Layout::V1_4),
+    ("ttl", Kind::Int, Layout::V1_5),
+    ("bindtodev", Kind::Text, Layout::V1_4),
+    ("bind", Kind::Text, Layout::V1_4),
+    ("n-pipe", Kind::Int, Layout::V1_4),
+    ("n-unixs", Kind::Int, Layout::V1_4),
+    ("n-unixd", Kind::Int, Layout::V1_4),
+    ("n-udp", Kind::Int, Layout::V1_4),
+    ("n-tcpc", Kind::Int, Layout::V1_4),
+    ("n-tcpl", Kind::Int, Layout::V1_4),
+    ("timeout", Kind::Int, Layout::V1_6),
+    ("affinity", Kind::Text, Layout::V1_4),
+    ("n-pings", Kind::Int, Layout::V1_4),
+    ("n-pings-client", Kind::Int, Layout::V1_6),
+    ("n-pongs", Kind::Int, Layout::V1_4),
+    ("nodelay", Kind::Int, Layout::V1_4),
+    ("busy-poll", Kind::Int, Layout::V1_6),
+    ("more", Kind::Int, Layout::V1_6),
+    ("v6only", Kind::Int, Layout::V1_6),
+];
+
+/// The options by their names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Options {
+    ints: BTreeMap<&'static str, i32>,
+    texts: BTreeMap<&'static str, String>,
+}
+
+/// How long a server of 1.6 may wait for a message before it gives the test up, seconds: longer than this
+/// end waits for an answer, so that a lost datagram leaves no server hanging for ever.
+const SERVER_TIMEOUT: i32 = 30;
+
+/// How long the device is polled per call, microseconds: as linerate's own busy polling does.
+const BUSY_POLL: i32 = 50;
+
+impl Options {
+    /// What a client of linerate asks the far end for.
+    pub(super) fn of(spec: &TestSpec) -> Self {
+        let ints = [
+            (
+                "fd-type",
+                match spec.transport {
+                    Transport::Tcp => TCP,
+                    Transport::Udp => UDP,
+                },
+            ),
+            ("connect", 1),
+            ("spin", i32::from(spec.wait == WaitMode::Spin)),
+            ("timeout", SERVER_TIMEOUT),
+            ("n-pings", 1),
+            ("n-pings-client", 1),
+            ("n-pongs", 1),
+            ("nodelay", 1),
+            (
+                "busy-poll",
+                match spec.wait {
+                    WaitMode::BusyPoll => BUSY_POLL,
+                    WaitMode::Block | WaitMode::Spin => 0,
+                },
+            ),
+        ];
+        let core = spec.pinning.remote;
+        let core = core.map_or_else(|| "any".to_owned(), |core| core.to_string());
+        let texts = [("affinity", core), ("muxer", String::new())];
+        Self {
+            ints: BTreeMap::from(ints),
+            texts: BTreeMap::from(texts),
+        }
+    }
+
+    pub(super) fn encode(&self, layout: Layout) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (name, kind, _) in fields(layout) {
+            match kind {
+                Kind::Int => put_int(&mut bytes, self.int(name).unwrap_or(0)),
+                Kind::Text => put_text(&mut bytes, self.texts.get(name).map(String::as_str)),
+            }
+        }
+        bytes
+    }
+
+    pub(super) fn decode(cursor: &mut Cursor<'_>, layout: Layout) -> Result<Self, Trouble> {
+        let mut options = Self::default();
+        for (name, kind, _) in fields(layout) {
+            match kind {
+                Kind::Int => {
+                    options.ints.insert(name, cursor.int()?);
+                }
+                Kind::Text => {
+                    let text = cursor.text()?.map(|text| (*name, text));
+                    options.texts.extend(text);
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    /// The number of an option; `None` if the layout does not have it.
+    fn int(&self, name: &str) -> Option<i32> {
+        self.ints.get(name).copied()
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        self.int(name).is_some_and(|value| value != 0)
+    }
+
+    /// The part that linerate plays for a client that sent these, at most for `time`; the error says what
+    /// it cannot do.
+    pub(super) fn to_spec(&self, time: Duration) -> Result<TestSpec, String> {
+        let transport = match self.int("fd-type") {
+            Some(TCP) => Transport::Tcp,
+            Some(UDP) => Transport::Udp,
+            other => {
+                let number = other.unwrap_or_default();
+                return Err(format!(
+                    "descriptors of kind {number:#x} are not TCP or UDP sockets: pipes and UNIX sockets stay on one host"
+                ));
+            }
+        };
+        for name in ["mcast", "bindtodev", "bind"] {
+            if let Some(value) = self.texts.get(name).filter(|value| !value.is_empty()) {
+                return Err(format!(
+                    "--{name} {value} cannot be served by linerate: leave it out"
+                ));
+            }
+        }
+        for name in ["n-pings", "n-pings-client", "n-pongs"] {
+            if let Some(value) = self.int(name).filter(|value| *value != 1) {
+                let option = name.trim_end_matches("-client");
+                return Err(format!(
+                    "--{option} {value}: linerate answers each message with one; leave it out"
+                ));
+            }
+        }
+        Ok(TestSpec {
+            payload_bytes: ByteCount::new(1),
+            stop: Stop::After(time),
+            wait: if self.is_on("busy-poll") {
+                WaitMode::BusyPoll
+            } else if self.is_on("spin") {
+                WaitMode::Spin
+            } else {
+                WaitMode::Block
+            },
+            pinning: Pinning {
+                local: None,
+                remote: self
+                    .texts
+                    .get("affinity")
+                    .and_then(|core| core.parse().ok()),
+            },
+            ..TestSpec::ping_pong(transport)
+        })
+    }
+}
+
+fn fields(layout: Layout) -> impl Iterator<Item = &'static Field> {
+    FIELDS.iter().filter(move |(.., since)| *since <= layout)
+}
+
+/// What a client's `spec` asks for that the far end cannot be told; `None` if it can do all of it.
+pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
+    let why = if spec.workload != "ping-pong" {
+        "sfnt-pingpong sends one message and waits for the answer, nothing else: use `linerate latency`"
+    } else if spec.streams != 1 {
+        "sfnt-pingpong has one stream: leave --streams out"
+    } else if spec.wait == WaitMode::BusyPoll && layout < Layout::V1_6 {
+        "sfnt-pingpong polls the device from 1.6 on only: use --wait spin or block"
+    } else if matches!(spec.stop, Stop::Bytes(_)) {
+        "sfnt-pingpong counts messages: give a time"
+    } else {
+        return None;
+    };
+    Some(why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sfnt::wire::Inbox;
+
+    const TIME: Duration = Duration::from_mins(1);
+
+    fn decoded(bytes: &[u8], layout: Layout) -> Option<Options> {
+        let mut inbox = Inbox::default();
+        inbox.feed(bytes, "test").unwrap();
+        let read = |cursor: &mut Cursor<'_>| Options::decode(cursor, layout);
+        let options = inbox.take("test", "options", read).unwrap();
+        assert!(options.is_none() || inbox.pending().is_empty());
+        options
+    }
+
+    #[test]
+    fn each_layout_has_its_own_options_and_is_read_back() {
+        let spec = TestSpec {
+            wait: WaitMode::Spin,
+            pinning: Pinning {
+                local: Some(3),
+                remote: Some(1),
+            },
+            ..TestSpec::ping_pong(Transport::Tcp)
+        };
+        let whole = Options::of(&spec);
+        for (layout, count) in [(Layout::V1_4, 19), (Layout::V1_5, 20), (Layout::V1_6, 25)] {
+            assert_eq!(fields(layout).count(), count);
+            let bytes = whole.encode(layout);
+            let options = decoded(&bytes, layout).unwrap();
+            let made = options.to_spec(TIME).unwrap();
+            assert_eq!(made.transport, Transport::Tcp);
+            assert_eq!(made.wait, WaitMode::Spin);
+            assert_eq!(made.pinning.remote, Some(1));
+            for cut in 0..bytes.len() {
+                assert_eq!(decoded(&bytes[..cut], layout), None, "cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_linerate_cannot_do_is_named() {
+        let good = Options::of(&TestSpec::ping_pong(Transport::Udp));
+        good.to_spec(TIME).unwrap();
+        let int = |name, value| {
+            let mut options = good.clone();
+            options.ints.insert(name, value);
+            options.to_spec(TIME).unwrap_err()
+        };
+        assert!(int("fd-type", 0x703).contains("0x703"));
+        assert!(int("n-pongs", 2).contains("--n-pongs 2"));
+        assert!(int("n-pings-client", 3).contains("--n-pings 3"));
+        let mut multicast = good;
+        multicast.texts.insert("mcast", "224.1.2.48".to_owned());
+        let error = multicast.to_spec(TIME).unwrap_err();
+        assert!(error.contains("224.1.2.48"), "{error}");
+    }
+}

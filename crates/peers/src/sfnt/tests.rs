@@ -1,0 +1,308 @@
+//! Both ends against each other, step by step: several sizes in one session, and what may go wrong.
+
+use super::{Release, Sfnt};
+use crate::session::{
+    Action, ClientConfig, Grant, Input, Limits, PeerHello, PeerKind as _, RefusalCode,
+    ServerConfig, Session, TIMEOUT,
+};
+use crate::{Framing, ProtocolError};
+use linerate_model::sample::Facts;
+use linerate_model::spec::{Side, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::{ByteCount, MonoInstant, PacketCount};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+const NOW: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
+
+fn client_at(local: IpAddr) -> Box<dyn Session> {
+    let config = ClientConfig {
+        version: String::new(),
+        timeout: TIMEOUT,
+        credential: None,
+        local,
+        random: [1; 36],
+        login: None,
+        far_output: false,
+    };
+    Sfnt.client(config, NOW)
+}
+
+fn client() -> Box<dyn Session> {
+    client_at(Ipv4Addr::LOCALHOST.into())
+}
+
+fn server(release: Release) -> Box<dyn Session> {
+    let config = ServerConfig {
+        version: String::new(),
+        timeout: TIMEOUT,
+        session: "1".to_owned(),
+        facts: Facts::new(),
+        limits: Limits::default(),
+        local: Ipv4Addr::LOCALHOST.into(),
+        sfnt: release,
+        turn_away: None,
+        credential: None,
+        logins: None,
+    };
+    Sfnt.server(config, NOW)
+}
+
+fn release(version: &str) -> Release {
+    Release {
+        version: version.to_owned(),
+        checksum: "0123456789abcdef0123456789abcdef".to_owned(),
+    }
+}
+
+/// What a session wants done: the bytes it sends, and the rest.
+fn wishes(session: &mut dyn Session) -> (Vec<u8>, Vec<Action>) {
+    let (mut bytes, mut others) = (Vec::new(), Vec::new());
+    while let Some(action) = session.poll_action() {
+        match action {
+            Action::Send(more) => bytes.extend(more),
+            other => others.push(other),
+        }
+    }
+    (bytes, others)
+}
+
+fn give(session: &mut dyn Session, input: Input<'_>) -> (Vec<u8>, Vec<Action>) {
+    session.handle(NOW, input).unwrap();
+    wishes(session)
+}
+
+fn begin(spec: &TestSpec) -> Input<'static> {
+    Input::Begin(Box::new(spec.clone()))
+}
+
+fn spec(transport: Transport, size: u64) -> TestSpec {
+    TestSpec {
+        payload_bytes: ByteCount::new(size),
+        stop: Stop::Transactions(1),
+        ..TestSpec::ping_pong(transport)
+    }
+}
+
+/// Both ends up to the first grants of a UDP test, and these.
+fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
+    let (mut client, mut server) = (client(), server(release(version)));
+    let (bytes, _) = wishes(&mut *server);
+    let (_, told) = give(&mut *client, Input::Bytes(&bytes));
+    let hello = PeerHello {
+        facts: Facts::from([
+            ("sfnt-version".to_owned(), version.into()),
+            ("sfnt-checksum".to_owned(), release(version).checksum.into()),
+        ]),
+        limits: Limits {
+            max_streams: 1,
+            ..Limits::default()
+        },
+        ..PeerHello::default()
+    };
+    assert_eq!(told, [Action::PeerHello(Box::new(hello))]);
+    let (options, told) = give(&mut *client, begin(&spec(Transport::Udp, 0)));
+    assert!(matches!(told[..], [Action::Prepare { .. }]), "{told:?}");
+    let bound = |side, port| Input::Prepared {
+        ports: vec![(side, vec![port])],
+        token: 0,
+    };
+    let (address, _) = give(&mut *client, bound(Side::Sender, 4001));
+    let (_, told) = give(&mut *server, Input::Bytes(&options));
+    assert!(
+        matches!(&told[..], [Action::PeerHello(_), Action::Prepare { spec, framing: Some(Framing::Sfnt) }] if spec.transport == Transport::Udp),
+        "{told:?}"
+    );
+    let (place, _) = give(&mut *server, bound(Side::Receiver, 4002));
+    let open = |side, port| Action::OpenStreams {
+        ports: vec![(side, vec![port])],
+        framing: Framing::Sfnt,
+    };
+    let (_, told) = give(&mut *server, Input::Bytes(&address));
+    assert_eq!(told, [open(Side::Sender, 4001)]);
+    let (_, told) = give(&mut *client, Input::Bytes(&place));
+    assert_eq!(told, [open(Side::Receiver, 4002)]);
+    give(&mut *server, Input::Connected);
+    let (announced, granted) = give(&mut *client, Input::Connected);
+    let (_, taken) = give(&mut *server, Input::Bytes(&announced));
+    [(client, granted), (server, taken)]
+}
+
+fn grant(size: u64) -> Action {
+    Action::Grant(Grant {
+        messages: 2,
+        size: ByteCount::new(size),
+    })
+}
+
+#[test]
+fn a_session_of_each_version_makes_tests_of_several_sizes() {
+    for version in ["1.4.0", "1.5.0", "1.6.0-rc1", "bd7b04c-modified"] {
+        let [(mut client, granted), (mut server, taken)] = opened(version);
+        assert_eq!(granted, [Action::StartSenders, grant(0)]);
+        assert_eq!(taken, [grant(0)]);
+        for size in [1, 1472] {
+            let (_, told) = give(&mut *client, Input::Spent);
+            assert_eq!(told, [Action::StopSenders]);
+            let sent = vec![PacketCount::new(1)];
+            give(&mut *client, Input::Finished { sent });
+            let (_, told) = give(&mut *client, Input::Reports(Vec::new()));
+            assert_eq!(told, [Action::PeerReport(Vec::new()), Action::TestOver]);
+            let (none, told) = give(&mut *client, begin(&spec(Transport::Udp, size)));
+            assert!(none.is_empty());
+            assert!(matches!(told[..], [Action::ReuseStreams { .. }]));
+            let (announced, told) = give(&mut *client, Input::Connected);
+            assert_eq!(told, [Action::StartSenders, grant(size)]);
+            let (_, told) = give(&mut *server, Input::Bytes(&announced));
+            assert_eq!(told, [grant(size)]);
+        }
+        // It is used up; the user leaves.
+        give(&mut *client, Input::Spent);
+        let sent = vec![PacketCount::new(1)];
+        give(&mut *client, Input::Finished { sent });
+        give(&mut *client, Input::Reports(Vec::new()));
+        let (goodbye, told) = give(&mut *client, Input::Bye);
+        assert_eq!(
+            (goodbye.as_slice(), &told[..]),
+            (&[0; 4][..], &[Action::Closed][..])
+        );
+        let (_, told) = give(&mut *server, Input::Bytes(&goodbye));
+        assert_eq!(told, [Action::PeerFinished { sent: Vec::new() }]);
+        let (_, told) = give(&mut *server, Input::Reports(Vec::new()));
+        assert_eq!(told, [Action::TestOver, Action::Closed]);
+    }
+}
+
+#[test]
+fn a_lost_datagram_ends_the_test_with_what_to_do() {
+    let [(mut client, _), _] = opened("1.6");
+    let sent = vec![PacketCount::new(0)];
+    let (_, told) = give(&mut *client, Input::Finished { sent });
+    let [Action::Stop { code, reason, .. }] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(*code, RefusalCode::Timeout);
+    assert!(reason.contains("lost"), "{reason}");
+    let (none, told) = give(&mut *client, Input::Stopped);
+    assert!(none.is_empty());
+    assert_eq!(told, [Action::TestAborted, Action::Closed]);
+}
+
+#[test]
+fn what_is_announced_is_exchanged_before_a_user_who_stops_is_obeyed() {
+    let [(mut client, _), _] = opened("1.6");
+    assert_eq!(give(&mut *client, Input::EndTraffic).1, []);
+    assert_eq!(give(&mut *client, Input::Spent).1, [Action::StopSenders]);
+}
+
+#[test]
+fn a_test_by_time_goes_on_until_its_time_is_over() {
+    let [(mut client, _), _] = opened("1.6");
+    give(&mut *client, Input::Spent);
+    let sent = vec![PacketCount::new(1)];
+    give(&mut *client, Input::Finished { sent });
+    give(&mut *client, Input::Reports(Vec::new()));
+    let timed = TestSpec {
+        stop: Stop::After(Duration::from_secs(1)),
+        ..spec(Transport::Udp, 64)
+    };
+    give(&mut *client, begin(&timed));
+    let (_, mut told) = give(&mut *client, Input::Connected);
+    let mut now = NOW;
+    let mut grants = 0;
+    while !told.contains(&Action::StopSenders) {
+        let given = told.iter().filter(|a| matches!(a, Action::Grant(_)));
+        grants += given.count();
+        now = now.after(Duration::from_millis(50));
+        client.handle(now, Input::Spent).unwrap();
+        told = wishes(&mut *client).1;
+    }
+    let took = now.saturating_since(NOW);
+    assert!(took >= Duration::from_secs(1), "{took:?}");
+    assert!(
+        took < Duration::from_millis(1200) && grants > 10,
+        "{took:?}, {grants} grants"
+    );
+}
+
+#[test]
+fn tests_that_it_cannot_make_are_refused_with_what_to_do() {
+    let bulk = TestSpec::tcp_bulk();
+    let streams = TestSpec {
+        streams: 2,
+        ..spec(Transport::Tcp, 1)
+    };
+    let polling = TestSpec {
+        wait: WaitMode::BusyPoll,
+        ..spec(Transport::Tcp, 1)
+    };
+    let v6 = Ipv6Addr::LOCALHOST.into();
+    let v4 = Ipv4Addr::LOCALHOST.into();
+    for (local, spec, hint) in [
+        (v4, &bulk, "linerate latency"),
+        (v4, &streams, "--streams"),
+        (v4, &polling, "--wait spin"),
+        (v6, &spec(Transport::Udp, 1), "-4"),
+    ] {
+        let mut client = client_at(local);
+        let (bytes, _) = wishes(&mut *server(release("1.5.0")));
+        give(&mut *client, Input::Bytes(&bytes));
+        let (_, told) = give(&mut *client, begin(spec));
+        let [Action::Refused { message, .. }] = &told[..] else {
+            panic!("{told:?}");
+        };
+        assert!(message.contains(hint), "{message}");
+    }
+}
+
+#[test]
+fn a_client_that_leaves_at_once_wants_another_version() {
+    let mut server = server(release("1.6.0"));
+    wishes(&mut *server);
+    let error = server.handle(NOW, Input::Eof).unwrap_err();
+    assert!(error.to_string().contains("--sfnt-version"), "{error}");
+}
+
+#[test]
+fn an_announcement_out_of_bounds_ends_the_session() {
+    for (count, size) in [(-1, 1), (i32::MIN, 1), (1, -1), (1, 65_508), (1, i32::MAX)] {
+        let [_, (mut server, _)] = opened("1.6");
+        let bytes: Vec<u8> = [count, size]
+            .into_iter()
+            .flat_map(i32::to_le_bytes)
+            .collect();
+        let error = server.handle(NOW, Input::Bytes(&bytes)).unwrap_err();
+        assert!(matches!(error, ProtocolError::Unexpected { .. }), "{error}");
+        assert_eq!(wishes(&mut *server).1, [Action::Closed]);
+    }
+}
+
+#[test]
+fn a_client_that_never_ends_its_options_is_not_kept() {
+    let mut server = server(release("1.6.0"));
+    wishes(&mut *server);
+    let outcome = (0..10_000).try_for_each(|_| server.handle(NOW, Input::Bytes(&[1; 1024])));
+    assert!(outcome.is_err());
+}
+
+#[test]
+fn the_usual_sizes_are_those_of_the_tool() {
+    let sizes = |transport| -> Vec<u64> {
+        let all = Sfnt.usual_sizes(transport);
+        all.into_iter().map(ByteCount::get).collect()
+    };
+    let udp = sizes(Transport::Udp);
+    assert_eq!(udp[..4], [0, 1, 2, 4]);
+    assert_eq!(
+        udp[11..],
+        [1024, 1472, 1473, 2048, 4096, 8192, 16384, 32768]
+    );
+    let tcp = sizes(Transport::Tcp);
+    assert_eq!((tcp.len(), tcp[0], tcp[16]), (17, 1, 65536));
+}
+
+#[test]
+fn the_release_in_use_is_known() {
+    let release = Release::default();
+    assert_eq!(Release::known(&release.version), Some(release));
+    assert_eq!(Release::known("1.7.0"), None);
+}

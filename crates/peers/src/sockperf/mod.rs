@@ -1,0 +1,82 @@
+//! sockperf since 2.7: messages that say themselves what they are, and no control connection.
+//!
+//! Does not carry messages; [`wire`] says what they look like. A client begins when it likes and ends by being
+//! silent or closing; a server reflects. Invariant: a server sends nothing that was not asked for, and no more
+//! bytes than came.
+//!
+//! ```text
+//!  client driver        client                server          server driver
+//!  Begin(spec) ->          |                     |
+//!          <- OpenStreams  |                     |
+//!  Connected ->            |                     |            <- Guest
+//!          <- StartSenders |                     |  Prepare, StartReceivers ->
+//!                          | ==== messages ====> |
+//!                          | <===== replies ==== |
+//!  Finished, Reports ->    |                     |            <- Reports
+//!          <- TestOver     |                     |  TestOver ->
+//! ```
+
+mod client;
+mod server;
+pub mod wire;
+
+use crate::session::{ClientConfig, Control, PeerKind, ServerConfig, Session, Tests};
+use linerate_model::spec::Transport;
+use linerate_model::{ByteCount, MonoInstant};
+
+/// The registry entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Sockperf;
+
+impl PeerKind for Sockperf {
+    fn id(&self) -> &'static str {
+        "sockperf"
+    }
+
+    fn summary(&self) -> &'static str {
+        "sockperf from 2.7 on, as it is: round trips over UDP and TCP, in both roles."
+    }
+
+    fn default_port(&self) -> u16 {
+        11_111
+    }
+
+    fn tests(&self) -> Tests {
+        Tests::Many
+    }
+
+    fn control(&self) -> Control {
+        Control::Absent
+    }
+
+    fn shares_port(&self) -> bool {
+        true
+    }
+
+    fn usual_sizes(&self, _transport: Transport) -> Vec<ByteCount> {
+        vec![ByteCount::new(wire::HEADER_LEN as u64)]
+    }
+
+    fn blind_spots(&self) -> &'static [&'static str] {
+        &[
+            "facts, counters and CPU use of the far host",
+            "what the far end counted: all is timed and counted at this end",
+            "which way a datagram was lost",
+        ]
+    }
+
+    fn opening_len(&self, _begins: &[u8]) -> usize {
+        wire::HEADER_LEN
+    }
+
+    fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {
+        Box::new(client::Client::new(&config, now))
+    }
+
+    fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session> {
+        Box::new(server::Server::new(config, now))
+    }
+}
+
+/// Longest text that is told.
+const MAX_TEXT: usize = 1000;
