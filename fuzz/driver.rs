@@ -4,7 +4,7 @@ use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::spec::{Direction, Pace, Side, TestSpec};
-use linerate_peers::{Action, Input, RefusalCode, Session};
+use linerate_peers::{Action, Framing, Input, RefusalCode, Session};
 use std::time::Duration;
 
 pub const START: MonoInstant = MonoInstant::from_nanos(0);
@@ -19,6 +19,8 @@ struct Driver {
     now: MonoInstant,
     spec: TestSpec,
     begun: u16,
+    /// Receivers see the end in their streams.
+    ends_itself: bool,
 }
 
 /// Feeds `data` in pieces: 0xfe, an operation byte and its number stand for something the driver does.
@@ -29,6 +31,7 @@ pub fn feed(is_client: bool, session: Box<dyn Session>, data: &[u8]) {
         now: START,
         spec: TestSpec::tcp_bulk(),
         begun: 0,
+        ends_itself: false,
     };
     driver.settle();
     let mut rest = data;
@@ -127,8 +130,9 @@ impl Driver {
                     [usize::from(self.begun) % 3];
                 vec![Input::Begin(Box::new(self.spec.clone()))]
             }
-            Action::Prepare { spec, .. } => {
+            Action::Prepare { spec, framing } => {
                 self.spec = *spec;
+                self.ends_itself = framing.as_ref().is_some_and(Framing::ends_itself);
                 let ports = self
                     .sides()
                     .into_iter()
@@ -136,7 +140,11 @@ impl Driver {
                     .collect();
                 vec![Input::Prepared { ports, token: 1 }, Input::Connected]
             }
-            Action::OpenStreams { .. } => vec![Input::Connected],
+            Action::OpenStreams { framing, .. } => {
+                self.ends_itself = framing.ends_itself();
+                vec![Input::Connected]
+            }
+            Action::StartReceivers if self.ends_itself => vec![self.reports()],
             Action::StartSenders => {
                 let sent = vec![PacketCount::new(1); usize::from(self.spec.streams)];
                 let mut answers = vec![Input::Finished { sent }];

@@ -57,6 +57,7 @@ impl Target {
     fn server(&self) -> &'static str {
         match self.far.kind().id() {
             "iperf3" => "`iperf3 -s`",
+            "netperf" => "`netserver`",
             _ => "`linerate serve`",
         }
     }
@@ -161,6 +162,7 @@ impl Client {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
             credential: credential(target.key.as_ref())?,
+            local,
             random: random_bytes()?,
             login: shown(target)?,
             far_output: target.far_output,

@@ -210,12 +210,13 @@ impl Driver {
 
     /// Server: opens the sockets of a test. What cannot be done is told to the client, not fatal.
     fn prepare(&mut self, spec: TestSpec, framing: Option<Framing>) -> Result<Option<News>> {
-        if let Some(framing) = framing {
+        if let Some(framing) = framing.filter(Framing::shares_port) {
             return self.receive(spec, framing);
         }
         let token = random_u32()?;
+        let framing = framing.unwrap_or(Framing::Native { token });
         let local = self.stream.local_addr()?;
-        match Endpoints::listen(&spec, token, local) {
+        match Endpoints::listen(&spec, framing, local) {
             Ok(endpoints) => {
                 let ports = endpoints.ports();
                 self.endpoints = Some(endpoints);

@@ -48,6 +48,8 @@ pub(crate) struct Endpoints {
     parts: Vec<Endpoint>,
     before: Option<Snapshot>,
     drops: Drops,
+    /// Whether receivers see in their streams that all was sent.
+    ends_itself: bool,
     /// Sockets that stay open until the test is over.
     held: Vec<Held>,
     observe: Observe,
@@ -105,8 +107,7 @@ impl Drops {
 
 impl Endpoints {
     /// At the server: binds ports for every side it plays.
-    pub(crate) fn listen(spec: &TestSpec, token: u32, local: SocketAddr) -> Result<Self> {
-        let framing = Framing::Native { token };
+    pub(crate) fn listen(spec: &TestSpec, framing: Framing, local: SocketAddr) -> Result<Self> {
         Self::build(Role::Server, spec, framing, |plan| {
             Ok(Opened::listen(plan, local)?)
         })
@@ -167,6 +168,7 @@ impl Endpoints {
             parts,
             before: None,
             drops: Drops::of(spec, framing),
+            ends_itself: framing.ends_itself(),
             observe: spec.observe,
             profiler: None,
             held: Vec::new(),
@@ -291,10 +293,11 @@ impl Endpoints {
 
     /// The reports of all endpoints, once every one of them is done.
     pub(crate) fn reports(&mut self, observer: &Observer) -> Option<Vec<EndpointReport>> {
+        let ends_itself = self.ends_itself;
         for part in self
             .parts
             .iter_mut()
-            .filter(|part| part.side == Side::Receiver && part.announced)
+            .filter(|part| part.side == Side::Receiver && (part.announced || ends_itself))
         {
             part.stage = match part.stage.take() {
                 Some(Stage::Running(running)) if running.is_finished() => {

@@ -63,4 +63,22 @@ pub enum Framing {
         /// Random number that proves that a stream belongs to this test.
         token: u32,
     },
+    /// netperf's: streams begin without a word and carry nothing but the test's bytes. They end themselves:
+    /// a TCP stream with its half-close, a datagram stream with a datagram that is too short.
+    Netperf {
+        /// Bytes of the shortest datagram that counts.
+        least: u16,
+    },
+}
+
+impl Framing {
+    /// Whether a receiver sees in the stream itself that its sender is done.
+    pub const fn ends_itself(&self) -> bool {
+        matches!(self, Self::Netperf { .. })
+    }
+
+    /// Whether all streams come to the port of the control connection, and not to ports of their own.
+    pub const fn shares_port(&self) -> bool {
+        matches!(self, Self::Iperf3 { .. })
+    }
 }

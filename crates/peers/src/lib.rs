@@ -13,6 +13,7 @@ mod framing;
 pub mod iperf3;
 pub mod key;
 pub mod native;
+pub mod netperf;
 mod session;
 
 pub use error::{Excerpt, ProtocolError};
@@ -23,7 +24,7 @@ pub use session::{
 };
 
 /// Every control protocol, in the order help lists them. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn PeerKind] = &[&native::Native, &iperf3::Iperf3];
+pub static ALL: &[&dyn PeerKind] = &[&native::Native, &iperf3::Iperf3, &netperf::Netperf];
 
 /// The protocol with this id.
 pub fn find(id: &str) -> Option<&'static dyn PeerKind> {

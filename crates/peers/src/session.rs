@@ -26,6 +26,7 @@ use linerate_model::time::as_seconds;
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Silence of the far end after which it counts as gone, unless a config says otherwise. Ten keep-alives:
@@ -47,6 +48,14 @@ pub trait PeerKind: Sync {
     fn blind_spots(&self) -> &'static [&'static str];
     /// Whether its servers may ask for a user and a password.
     fn has_users(&self) -> bool {
+        false
+    }
+    /// Whether it carries this test; if not, why, and what to do.
+    fn check(&self, _spec: &TestSpec) -> Result<(), String> {
+        Ok(())
+    }
+    /// Whether data streams come to the port of the control connection: see [`Framing::shares_port`].
+    fn shares_port(&self) -> bool {
         false
     }
     /// The end that asks for tests, on a connection that has just been opened.
@@ -171,8 +180,9 @@ pub enum Action {
     Prepare {
         /// The test.
         spec: Box<TestSpec>,
-        /// How its streams begin, if the client has said so: they then come to the port of the control
-        /// connection. `None`: the driver chooses ports and a token.
+        /// How its streams begin, if the client has said so. They come to the port of the control connection
+        /// where [`Framing::shares_port`] says so, else to ports that the driver chooses. `None`: the
+        /// driver chooses ports and a token.
         framing: Option<Framing>,
     },
     /// Client: the server waits; open the data streams and answer [`Input::Connected`]. The server's
@@ -369,6 +379,8 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// The key to show, and to see that the server has it; `None` shows none.
     pub credential: Option<Credential>,
+    /// This end's address on the control connection, for protocols that tell it.
+    pub local: IpAddr,
     /// Random bytes of this session, for protocols whose clients name themselves.
     pub random: [u8; COOKIE_LEN - 1],
     /// The user to show, for protocols that have users; `None` shows none.
@@ -390,6 +402,8 @@ pub struct ServerConfig {
     pub facts: Facts,
     /// What any test may take.
     pub limits: Limits,
+    /// This end's address on the control connection, for protocols that tell it.
+    pub local: IpAddr,
     /// Turns the client away as soon as it has said hello: too many clients, wrong address.
     pub turn_away: Option<(RefusalCode, String)>,
     /// The key that a client must hold; `None` asks for none.

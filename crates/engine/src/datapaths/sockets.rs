@@ -248,6 +248,10 @@ impl DatagramPath for DatagramSocket {
         self.outgoing.send(&self.socket, count, self.blocking)
     }
 
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        tcp::send(&self.socket, &[], self.blocking).map(drop)
+    }
+
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
         let count = self.incoming.receive(&self.socket, self.blocking)?;
         self.spans.clear();
@@ -318,6 +322,10 @@ impl DatagramPath for SingleSocket {
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         tcp::send(&self.socket, self.outgoing.bytes(), self.blocking).map(|_| count)
+    }
+
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        tcp::send(&self.socket, &[], self.blocking).map(drop)
     }
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {

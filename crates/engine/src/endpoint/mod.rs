@@ -5,6 +5,7 @@
 //! address that asked for the test, with the token agreed over the control connection.
 
 pub mod iperf3;
+mod netperf;
 mod tcp;
 mod udp;
 

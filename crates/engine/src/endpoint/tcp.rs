@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// What a data connection starts with, client to server. Native: token (4 bytes) and stream index (2),
-/// big-endian. iperf3: the cookie, the same for all.
+/// big-endian. iperf3: the cookie, the same for all. netperf: nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Opening(Vec<u8>);
 
@@ -25,6 +25,7 @@ impl Opening {
                 stream.to_be_bytes().as_slice(),
             ]
             .concat(),
+            Framing::Netperf { .. } => Vec::new(),
         })
     }
 }

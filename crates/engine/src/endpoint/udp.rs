@@ -10,6 +10,7 @@
 //! server answers nothing that does not carry the token from the control connection's address, and
 //! never with more bytes than came: it cannot be used to reflect or amplify.
 
+use super::netperf;
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
@@ -81,6 +82,7 @@ pub(super) fn connect(
             let greeted = match plan.framing {
                 Framing::Iperf3 { .. } => super::iperf3::greet(&socket, deadline),
                 Framing::Native { token } => greet(token, stream, &socket, deadline),
+                Framing::Netperf { .. } => Ok(true),
             };
             if greeted.map_err(failed)? {
                 return Ok(socket);
@@ -90,6 +92,7 @@ pub(super) fn connect(
                 what: match plan.framing {
                     Framing::Iperf3 { .. } => "answer to the UDP request",
                     Framing::Native { .. } => "answer to UDP hellos",
+                    Framing::Netperf { .. } => "datagrams",
                 },
                 from: remote.ip(),
                 waited: timeout,
@@ -151,8 +154,10 @@ pub(super) fn welcome(
     from: IpAddr,
     timeout: Duration,
 ) -> Result<(), EngineError> {
-    let Framing::Native { token } = plan.framing else {
-        return Err(EngineError::NotConnected { stream: 0 });
+    let token = match plan.framing {
+        Framing::Native { token } => token,
+        Framing::Netperf { .. } => return netperf::welcome(sockets, from, timeout),
+        Framing::Iperf3 { .. } => return Err(EngineError::NotConnected { stream: 0 }),
     };
     let deadline = MonoClock.now().after(timeout);
     let failed = |error| EngineError::io("take UDP hellos on", &"a data port", error);

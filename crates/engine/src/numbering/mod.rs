@@ -4,9 +4,11 @@
 
 mod iperf3;
 mod native;
+mod netperf;
 
 pub(crate) use iperf3::Iperf3;
 pub(crate) use native::Native;
+pub(crate) use netperf::Netperf;
 
 use crate::wire::Stamp;
 use linerate_model::MonoInstant;
@@ -34,12 +36,18 @@ pub(crate) enum Reading {
     Other(Option<Stamp>),
     /// Of another sender.
     Foreign,
+    /// Counted traffic without a number.
+    Unnumbered,
+    /// The sender is done.
+    End,
 }
 
 /// Writes and reads the headers of one stream's datagrams.
 pub(crate) trait Numbering: Send + 'static {
     /// Whether a datagram says that it belongs to the warm-up, and the counted ones are numbered afresh.
     const MARKS_WARM_UP: bool;
+    /// Whether datagrams have no number and the sender ends the stream with an empty one.
+    const ENDS_STREAM: bool = false;
 
     /// Writes the header of datagram `sequence`, from 0, into the start of `slot`.
     fn write(&self, slot: &mut [u8], part: Part, sequence: u64, sent: MonoInstant);

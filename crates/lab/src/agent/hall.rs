@@ -195,6 +195,7 @@ impl Hall<'_> {
                 max_streams: MAX_STREAMS,
                 max_rate: self.plan.max_rate,
             },
+            local,
             turn_away,
             credential: credential(self.plan.key.as_ref())?,
             logins: self.gate()?,

@@ -116,13 +116,13 @@ impl Port {
             set_max_segment(&listener, SMALL_SEGMENT)?;
         }
         let address = listener.local_addr()?;
-        let shared = if speaking.is_native() {
-            None
-        } else {
+        let shared = if speaking.kind.shares_port() {
             let udp = bind_shared(address).map_err(refused)?;
             udp.set_nonblocking(true)?;
             let door = Arc::default();
             Some(Shared { udp, door })
+        } else {
+            None
         };
         Ok(Self {
             kind: speaking.kind,
@@ -149,7 +149,7 @@ impl Port {
 
     /// Whether its clients can show a key.
     pub(super) fn has_keys(&self) -> bool {
-        self.shared.is_none()
+        self.kind.id() == Native.id()
     }
 }
 

@@ -258,6 +258,7 @@ fn an_error_of_one_word_is_understood_when_the_connection_ends() {
         version: String::new(),
         timeout: Duration::from_secs(1),
         credential: None,
+        local: std::net::Ipv4Addr::LOCALHOST.into(),
         random: [1; 36],
         login: None,
         far_output: false,

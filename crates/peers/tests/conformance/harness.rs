@@ -4,9 +4,10 @@ use linerate_model::sample::{EndpointReport, Facts, SequenceCount, Snapshot, Str
 use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::{
-    Action, COOKIE_LEN, ClientConfig, Input, Limits, PeerKind, ProtocolError, ServerConfig,
-    Session, TIMEOUT, Tests,
+    Action, COOKIE_LEN, ClientConfig, Framing, Input, Limits, PeerKind, ProtocolError,
+    ServerConfig, Session, TIMEOUT, Tests,
 };
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 pub(crate) const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
@@ -22,6 +23,7 @@ pub(crate) fn client_config() -> ClientConfig {
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         credential: None,
+        local: Ipv4Addr::LOCALHOST.into(),
         random: [7; COOKIE_LEN - 1],
         login: None,
         far_output: false,
@@ -35,6 +37,7 @@ pub(crate) fn server_config() -> ServerConfig {
         session: "s-1".into(),
         facts: Facts::from([("cpu-count".to_owned(), 4.into())]),
         limits: Limits::default(),
+        local: Ipv4Addr::LOCALHOST.into(),
         turn_away: None,
         logins: None,
         credential: None,
@@ -55,6 +58,19 @@ pub(crate) fn specs() -> Vec<TestSpec> {
         });
     }
     specs
+}
+
+/// The tests of [`specs`] that a protocol carries, with one stream each if it makes no more.
+pub(crate) fn carried(kind: &dyn PeerKind) -> Vec<TestSpec> {
+    let one = |spec: &TestSpec| TestSpec {
+        streams: 1,
+        ..spec.clone()
+    };
+    let fitting = |spec: TestSpec| [spec.clone(), one(&spec)].into_iter();
+    specs()
+        .into_iter()
+        .filter_map(|spec| fitting(spec).find(|spec| kind.check(spec).is_ok()))
+        .collect()
 }
 
 /// One end: a session and the driver that answers it.
@@ -78,6 +94,27 @@ pub(crate) struct End {
     finished: bool,
     peer_finished: bool,
     reported: bool,
+    arrivals: Arrivals,
+}
+
+/// How this end's receivers hear that all was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrivals {
+    /// Over the control connection.
+    Told,
+    /// In their streams, which have not begun.
+    Seen,
+    /// The same, and the streams run.
+    Running,
+}
+
+impl Arrivals {
+    const fn of(framing: Option<&Framing>) -> Self {
+        match framing {
+            Some(framing) if framing.ends_itself() => Self::Seen,
+            _ => Self::Told,
+        }
+    }
 }
 
 impl End {
@@ -105,6 +142,7 @@ impl End {
             finished: false,
             peer_finished: false,
             reported: false,
+            arrivals: Arrivals::Told,
         }
     }
 
@@ -217,8 +255,9 @@ impl End {
             | Action::TestOver
             | Action::Refused { .. }
             | Action::TestAborted => self.next_test(),
-            Action::Prepare { spec, .. } => {
+            Action::Prepare { spec, framing } => {
                 self.begin((**spec).clone());
+                self.arrivals = Arrivals::of(framing.as_ref());
                 let plays = [
                     (self.sends(), Side::Sender),
                     (self.receives(), Side::Receiver),
@@ -231,7 +270,14 @@ impl End {
                 let token = 0xfeed_beef;
                 vec![Input::Prepared { ports, token }, Input::Connected]
             }
-            Action::OpenStreams { .. } => vec![Input::Connected],
+            Action::OpenStreams { framing, .. } => {
+                self.arrivals = Arrivals::of(Some(framing));
+                vec![Input::Connected]
+            }
+            Action::StartReceivers if self.arrivals == Arrivals::Seen => {
+                self.arrivals = Arrivals::Running;
+                Vec::new()
+            }
             Action::StartSenders => self.finish(),
             Action::StopSenders if !self.finished => self.finish(),
             Action::PeerFinished { .. } => {
@@ -243,8 +289,21 @@ impl End {
         }
     }
 
-    /// Lets time pass to the next deadline of a test under way; what this end sends then.
+    /// The streams of a test under way end, if that is for them to say; what this end sends then.
+    pub(crate) fn end_streams(&mut self) -> (Vec<u8>, Result<(), ProtocolError>) {
+        if self.arrivals != Arrivals::Running {
+            return (Vec::new(), Ok(()));
+        }
+        self.arrivals = Arrivals::Seen;
+        let reports = self.reports();
+        self.give(Input::Reports(reports))
+    }
+
+    /// Lets time pass to the end of streams or the next deadline of a test under way; what this end sends then.
     pub(crate) fn pass_time(&mut self) -> Vec<u8> {
+        if self.arrivals == Arrivals::Running {
+            return self.end_streams().0;
+        }
         let Some(deadline) = self.session.deadline() else {
             return Vec::new();
         };
@@ -318,7 +377,21 @@ fn carry_on(
 ) -> Result<(), ProtocolError> {
     let (mut to_client, outcome) = server.give(Input::Bytes(&[]));
     outcome?;
-    while !to_server.is_empty() || !to_client.is_empty() {
+    loop {
+        if to_server.is_empty() && to_client.is_empty() {
+            // All is said: what is under way in the streams arrives.
+            for (end, said) in [
+                (&mut *client, &mut to_server),
+                (&mut *server, &mut to_client),
+            ] {
+                let (more, outcome) = end.end_streams();
+                outcome?;
+                said.extend(more);
+            }
+        }
+        if to_server.is_empty() && to_client.is_empty() {
+            return Ok(());
+        }
         let piece: Vec<u8> = to_server.drain(..chunk.min(to_server.len())).collect();
         let (answer, outcome) = server.give(Input::Bytes(&piece));
         outcome?;
@@ -328,7 +401,6 @@ fn carry_on(
         outcome?;
         to_server.extend(answer);
     }
-    Ok(())
 }
 
 /// A whole session of these tests: of the first only, if the protocol makes one per connection.
@@ -352,6 +424,10 @@ pub(crate) fn session(
         server.now = client.now;
         outcome = carry_on(&mut client, &mut server, said, chunk);
     }
+    // A client without a word of farewell just hangs up.
+    if outcome.is_ok() && client.is_closed() && !server.is_closed() {
+        outcome = server.give(Input::Eof).1;
+    }
     (client, server, outcome)
 }
 
@@ -363,8 +439,8 @@ pub(crate) fn sessions(kind: &dyn PeerKind, chunk: usize) -> Vec<(End, End)> {
         (client, server)
     };
     match kind.tests() {
-        Tests::Many => vec![whole(&specs())],
-        Tests::One => specs().chunks(1).map(whole).collect(),
+        Tests::Many => vec![whole(&carried(kind))],
+        Tests::One => carried(kind).chunks(1).map(whole).collect(),
     }
 }
 

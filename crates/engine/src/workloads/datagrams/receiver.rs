@@ -58,6 +58,8 @@ struct Counts<N> {
     /// End of a warm-up that datagrams do not tell.
     counted_from: MonoInstant,
     omitted: Option<Omitted>,
+    /// Whether the stream said that it is over.
+    is_over: bool,
 }
 
 impl<N: Numbering> Receiver<N> {
@@ -81,6 +83,7 @@ impl<N: Numbering> Receiver<N> {
                 jitter: Jitter::default(),
                 counted_from: MonoInstant::default(),
                 omitted: None,
+                is_over: false,
             },
             clock: kit.clock,
             troubles: Troubles::default(),
@@ -171,6 +174,13 @@ impl<N: Numbering> Counts<N> {
                     }
                 }
                 Reading::Foreign => self.foreign += 1,
+                // What comes after its end is what was overtaken.
+                Reading::Unnumbered => {
+                    counted |= counts;
+                    bytes += if counts { datagram.len() as u64 } else { 0 };
+                    packets += u64::from(counts);
+                }
+                Reading::End => self.is_over = true,
             }
         }
         let first = self.tally.is_none();
@@ -178,8 +188,10 @@ impl<N: Numbering> Counts<N> {
             let fresh = || Tally::new(now, self.plan.interval, Arc::clone(&self.progress));
             let tally = self.tally.get_or_insert_with(fresh);
             tally.count(now, bytes, packets);
-            let before = self.omitted.map_or(0, |omitted| omitted.packets.get());
-            tally.expect(self.tracker.next_expected().saturating_sub(before));
+            if !N::ENDS_STREAM {
+                let before = self.omitted.map_or(0, |omitted| omitted.packets.get());
+                tally.expect(self.tracker.next_expected().saturating_sub(before));
+            }
         }
         if counted && first {
             Batch::FirstCounted
@@ -214,8 +226,8 @@ impl<N: Numbering> Work for Receiver<N> {
             Err(failure) => self.idle(failure, now),
         };
         let index = usize::from(self.counts.plan.index);
-        let received = self.counts.tracker.received();
-        if orders.is_over(index, Some(received), self.last, now) {
+        let received = (!N::ENDS_STREAM).then(|| self.counts.tracker.received());
+        if self.counts.is_over || orders.is_over(index, received, self.last, now) {
             return Step::Done;
         }
         step
@@ -233,11 +245,11 @@ impl<N: Numbering> Work for Receiver<N> {
         let sequence = counts.tracker.counts(PacketCount::new(counts.foreign));
         let mut report = StreamReport {
             index: u16::from(counts.plan.index),
-            sequence: Some(
+            sequence: (!N::ENDS_STREAM).then(|| {
                 counts
                     .omitted
-                    .map_or(sequence, |omitted| after_warm_up(sequence, omitted)),
-            ),
+                    .map_or(sequence, |omitted| after_warm_up(sequence, omitted))
+            }),
             reads: Some(counts.reads),
             emptying_reads: Some(counts.emptying_reads),
             socket_overflows,

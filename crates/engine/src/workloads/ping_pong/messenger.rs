@@ -12,8 +12,18 @@ use linerate_sys::failure::Failure;
 /// One end of an exchange of messages of one length.
 pub(super) struct Messenger {
     carrier: Carrier,
-    token: u32,
-    stream: u8,
+    marks: Marks,
+    /// Whether an empty datagram is the end.
+    ends_itself: bool,
+}
+
+/// What messages carry.
+#[derive(Debug, Clone, Copy)]
+enum Marks {
+    /// A header, or as much of the number as fits.
+    Native { token: u32, stream: u8 },
+    /// Nothing: order alone tells which is which.
+    Nothing,
 }
 
 enum Carrier {
@@ -58,13 +68,17 @@ impl Messenger {
         };
         Self {
             carrier,
-            token: match plan.framing {
-                Framing::Native { token } => token,
+            ends_itself: plan.framing.ends_itself(),
+            marks: match plan.framing {
+                Framing::Native { token } => Marks::Native {
+                    token,
+                    stream: plan.index,
+                },
+                Framing::Netperf { .. } => Marks::Nothing,
                 Framing::Iperf3 { .. } => {
                     unreachable!("invariant: `check` refused ping-pong with iperf3")
                 }
             },
-            stream: plan.index,
         }
     }
 
@@ -73,15 +87,13 @@ impl Messenger {
         matches!(self.carrier, Carrier::Datagrams(_))
     }
 
+    /// Whether an answer that comes too late can be taken for the next one.
+    pub(super) const fn is_ambiguous(&self) -> bool {
+        self.is_lossy() && matches!(self.marks, Marks::Nothing)
+    }
+
     /// Prepares message `number` for [`send`](Self::send); returns the number as it will come back.
     pub(super) fn write(&mut self, number: u64, now: MonoInstant) -> Number {
-        let header = Header {
-            token: self.token,
-            stream: self.stream,
-            kind: Kind::Counted,
-            sequence: number & ((1 << 48) - 1),
-            sent: Stamp::of(now),
-        };
         let bytes = match &mut self.carrier {
             Carrier::Datagrams(path) => path.slots(),
             Carrier::Stream(_, buffer) => {
@@ -89,13 +101,8 @@ impl Messenger {
                 buffer.message.as_mut_slice()
             }
         };
-        if bytes.len() >= HEADER_LEN {
-            header.write(bytes);
-        } else {
-            let part = bytes.len().min(8);
-            bytes[..part].copy_from_slice(&number.to_le_bytes()[..part]);
-        }
-        number_of(bytes, self.token, self.stream).unwrap_or(Number(0))
+        self.marks.write(bytes, number, now);
+        self.marks.read(bytes).unwrap_or(Number(0))
     }
 
     /// Sends the prepared message, or the rest of it. Returns whether all of it is out.
@@ -115,8 +122,12 @@ impl Messenger {
             Carrier::Datagrams(path) => {
                 let length = path.slots().len();
                 let arrivals = path.receive()?;
-                let datagram = arrivals.iter().next().filter(|d| d.len() == length);
-                let number = datagram.and_then(|d| number_of(d, self.token, self.stream));
+                let datagram = arrivals.iter().next();
+                if self.ends_itself && datagram.is_some_and(<[u8]>::is_empty) {
+                    return Ok(Incoming::End);
+                }
+                let datagram = datagram.filter(|d| d.len() == length);
+                let number = datagram.and_then(|d| self.marks.read(d));
                 Ok(number.map_or(Incoming::Nothing, Incoming::Message))
             }
             Carrier::Stream(path, buffer) => {
@@ -128,7 +139,7 @@ impl Messenger {
                 if buffer.received < buffer.message.len() {
                     return Ok(Incoming::Nothing);
                 }
-                let number = number_of(&buffer.message, self.token, self.stream);
+                let number = self.marks.read(&buffer.message);
                 Ok(number.map_or(Incoming::Nothing, Incoming::Message))
             }
         }
@@ -165,15 +176,39 @@ impl Messenger {
     }
 }
 
-/// The number that a message carries; `None` if it has a header that is not of this stream.
-fn number_of(message: &[u8], token: u32, stream: u8) -> Option<Number> {
-    if message.len() >= HEADER_LEN {
-        let header = Header::read(message)?;
-        let ours = header.token == token && header.stream == stream;
-        return (ours && header.kind == Kind::Counted).then_some(Number(header.sequence));
+impl Marks {
+    fn write(self, bytes: &mut [u8], number: u64, now: MonoInstant) {
+        let Self::Native { token, stream } = self else {
+            return;
+        };
+        if bytes.len() >= HEADER_LEN {
+            let header = Header {
+                token,
+                stream,
+                kind: Kind::Counted,
+                sequence: number & ((1 << 48) - 1),
+                sent: Stamp::of(now),
+            };
+            header.write(bytes);
+        } else {
+            let part = bytes.len().min(8);
+            bytes[..part].copy_from_slice(&number.to_le_bytes()[..part]);
+        }
     }
-    let mut bytes = [0; 8];
-    let part = message.len().min(8);
-    bytes[..part].copy_from_slice(&message[..part]);
-    Some(Number(u64::from_le_bytes(bytes)))
+
+    /// The number that a message carries; `None` if it has a header that is not of this stream.
+    fn read(self, message: &[u8]) -> Option<Number> {
+        let Self::Native { token, stream } = self else {
+            return Some(Number(0));
+        };
+        if message.len() >= HEADER_LEN {
+            let header = Header::read(message)?;
+            let ours = header.token == token && header.stream == stream;
+            return (ours && header.kind == Kind::Counted).then_some(Number(header.sequence));
+        }
+        let mut bytes = [0; 8];
+        let part = message.len().min(8);
+        bytes[..part].copy_from_slice(&message[..part]);
+        Some(Number(u64::from_le_bytes(bytes)))
+    }
 }

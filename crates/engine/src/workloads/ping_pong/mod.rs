@@ -7,6 +7,9 @@
 //! datagrams carry as much of the number as fits, down to none: an empty datagram is matched by
 //! order alone. In a byte stream order is enough for any length.
 //!
+//! With netperf at the far end messages carry nothing, so an answer that comes too late would be taken for the
+//! next one: after one that did not come in time the asking side is silent until none can be under way.
+//!
 //! A closed loop does not see what happens while it waits (coordinated omission): it is the delay
 //! of an idle path, not of a path at a given load.
 
@@ -36,7 +39,7 @@ impl WorkloadKind for PingPong {
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         let payload = spec.payload_bytes;
-        if !matches!(framing, Framing::Native { .. }) {
+        if matches!(framing, Framing::Iperf3 { .. }) {
             let why = "the far end's protocol has no request and response";
             return Err(EngineError::plan("workload", &self.id(), why));
         }

@@ -33,6 +33,8 @@ pub(super) struct Requester {
     longest: Option<Duration>,
     timeouts: u64,
     next: u64,
+    /// Until when what comes is an answer that comes too late.
+    silent_until: MonoInstant,
 }
 
 /// How one transaction ended.
@@ -58,6 +60,7 @@ impl Requester {
             longest: None,
             timeouts: 0,
             next: 0,
+            silent_until: start,
         }
     }
 
@@ -143,6 +146,9 @@ impl Requester {
             self.timeouts += 1;
             self.limit.spend(1);
         }
+        if self.messenger.is_ambiguous() {
+            self.silent_until = self.clock.now().after(FIRST_TIMEOUT);
+        }
         Step::Again
     }
 
@@ -167,6 +173,10 @@ impl Work for Requester {
     fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
         if self.limit.is_over(now) {
             return Step::Done;
+        }
+        if now < self.silent_until {
+            let _ = self.messenger.receive();
+            return Step::Again;
         }
         match self.transact(now, orders) {
             Outcome::Answered { at } => {
