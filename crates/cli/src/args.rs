@@ -94,7 +94,7 @@ pub(crate) struct ServeArgs {
     /// Address to listen on, and the port of the native protocol.
     #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
     pub(crate) listen: String,
-    /// Protocols to answer: native and iperf3, each with another port if need be (`native,iperf3:5202`).
+    /// Protocols to answer: native, iperf3 and netperf, each with another port if need be (`native,iperf3:5202`).
     #[arg(long, default_value = "native", value_delimiter = ',')]
     pub(crate) speak: Vec<String>,
     /// Also accept clients from these networks (default: loopback, private and link-local only).
@@ -132,7 +132,7 @@ pub(crate) struct ServeArgs {
 /// Who is measured, and how to reach it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
-    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` is measured with its iperf3.
+    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` is measured with its iperf3, `netperf://board` with its netserver.
     #[arg(value_name = "HOST")]
     pub(crate) host: String,
     /// Use IPv4 only.
