@@ -293,6 +293,7 @@ fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
         session: String::new(),
         facts: std::collections::BTreeMap::new(),
         limits: crate::Limits::default(),
+        local: std::net::Ipv4Addr::LOCALHOST.into(),
         turn_away: None,
         logins: None,
         credential: None,

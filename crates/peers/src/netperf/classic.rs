@@ -25,6 +25,9 @@ const LONGEST: u32 = 86_400;
 /// A buffer of the size that the system chooses: -1. Since 2.4.4 zero asks for the least.
 const SYSTEMS_CHOICE: u32 = u32::MAX;
 
+/// Where the request of a byte stream says whether small segments are sent at once.
+const NO_DELAY: usize = 5;
+
 /// Reads and writes of a server that is not told how long.
 const USUAL_CALL: u64 = 16 * 1024;
 
@@ -193,10 +196,11 @@ pub(super) fn request(spec: &TestSpec, local: IpAddr) -> Block {
     words[places.receive_buffer] = buffer(spec.socket.receive_buffer_bytes);
     words[places.send_buffer] = buffer(spec.socket.send_buffer_bytes);
     let payload = word(spec.payload_bytes.get());
+    let no_delay = u32::from(spec.socket.no_delay);
     match test {
-        Test::TcpMaerts => (words[2], words[3]) = (payload, ALIGN),
+        Test::TcpMaerts => (words[2], words[3], words[NO_DELAY]) = (payload, ALIGN, no_delay),
         // Reads are as long as the server's buffer.
-        Test::TcpStream => words[3] = ALIGN,
+        Test::TcpStream => (words[3], words[NO_DELAY]) = (ALIGN, no_delay),
         // 6 and 7 are the lengths of both messages, 8 is no-delay.
         Test::TcpRr | Test::UdpRr => {
             (words[2], words[4]) = (ALIGN, ALIGN);
@@ -334,7 +338,9 @@ pub(super) fn read(test: Test, request: &Block) -> Result<Order, Wrong> {
         send_buffer: request.signed(places.send_buffer),
         receive_buffer: request.signed(places.receive_buffer),
     };
-    asked.order(test, request)
+    let mut order = asked.order(test, request)?;
+    order.spec.socket.no_delay = test == Test::TcpMaerts && request.word(NO_DELAY) != 0;
+    Ok(order)
 }
 
 /// The results of a test that this end has served.

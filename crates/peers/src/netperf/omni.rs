@@ -31,6 +31,8 @@ mod asked {
 /// Words of a name of congestion control.
 const NAME: usize = 4;
 
+/// Small segments are sent at once.
+const NO_DELAY: u32 = 1;
 /// A new connection for each transaction.
 const CONNECTION_TEST: u32 = 4;
 /// Measure the use of the server's cores.
@@ -84,6 +86,7 @@ pub(super) fn read(request: &Block) -> Result<Order, Wrong> {
     let mut order = asked.order(test, request)?;
     if test == Test::TcpMaerts {
         order.spec.socket.congestion_control = congestion(request)?;
+        order.spec.socket.no_delay = request.word(asked::FLAGS) & NO_DELAY != 0;
     }
     Ok(order)
 }

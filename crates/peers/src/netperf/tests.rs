@@ -168,6 +168,7 @@ fn server(limits: Limits, turn_away: Option<RefusalCode>) -> Box<dyn Session> {
         local: HERE,
         turn_away: turn_away.map(|code| (code, String::new())),
         credential: None,
+        logins: None,
     };
     Netperf.server(config, MonoInstant::default())
 }
