@@ -4,7 +4,7 @@ use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
-use linerate_peers::{Action, Control, Input, RefusalCode, Session};
+use linerate_peers::{Action, Control, Framing, Input, RefusalCode, Session};
 use std::time::Duration;
 
 pub const START: MonoInstant = MonoInstant::from_nanos(0);
@@ -22,8 +22,8 @@ struct Driver {
     /// Bytes come as what data streams say, not over a control connection.
     has_control: bool,
     heard: u16,
-    /// Messages flow only as far as they are granted.
-    is_granted: bool,
+    /// Of the data streams.
+    framing: Option<Framing>,
 }
 
 /// Feeds `data` in pieces: 0xfe, an operation byte and its number stand for something the driver does.
@@ -36,7 +36,7 @@ pub fn feed(is_client: bool, control: Control, session: Box<dyn Session>, data: 
         now: START,
         spec: TestSpec::tcp_bulk(),
         begun: 0,
-        is_granted: false,
+        framing: None,
     };
     driver.settle();
     let mut rest = data;
@@ -152,8 +152,8 @@ impl Driver {
                 vec![Input::Begin(Box::new(self.spec.clone()))]
             }
             Action::Prepare { spec, framing } => {
-                let is_told = framing.is_some_and(|framing| framing.is_granted())
-                    && spec.transport == Transport::Udp;
+                self.framing = framing;
+                let is_told = self.is_granted() && spec.transport == Transport::Udp;
                 self.spec = *spec;
                 let ports = self
                     .sides()
@@ -165,12 +165,13 @@ impl Driver {
                 answers
             }
             Action::OpenStreams { framing, .. } | Action::ReuseStreams { framing } => {
-                self.is_granted = framing.is_granted();
+                self.framing = Some(framing);
                 vec![Input::Connected]
             }
             Action::Grant(_) if self.is_client => vec![Input::Spent],
-            Action::StartSenders if self.is_granted => Vec::new(),
-            Action::StopSenders if !self.is_granted => Vec::new(),
+            Action::StartReceivers if self.tells_its_end() => vec![self.reports()],
+            Action::StartSenders if self.is_granted() => Vec::new(),
+            Action::StopSenders if !self.is_granted() => Vec::new(),
             Action::StartSenders | Action::StopSenders => {
                 let sent = vec![PacketCount::new(1); usize::from(self.spec.streams)];
                 let mut answers = vec![Input::Finished { sent }];
@@ -183,6 +184,16 @@ impl Driver {
             Action::Stop { .. } => vec![Input::Stopped],
             _ => Vec::new(),
         }
+    }
+
+    /// Messages flow only as far as they are granted.
+    fn is_granted(&self) -> bool {
+        self.framing.as_ref().is_some_and(Framing::is_granted)
+    }
+
+    /// Receivers see the end in their streams, which no control connection begins or ends.
+    fn tells_its_end(&self) -> bool {
+        self.has_control && self.framing.as_ref().is_some_and(Framing::tells_its_end)
     }
 
     /// The test that is begun as the `begun`-th.

@@ -7,6 +7,7 @@ mod driver;
 use driver::{CLIENT, START, feed};
 use libfuzzer_sys::fuzz_target;
 use linerate_peers::{ALL, COOKIE_LEN, ClientConfig, TIMEOUT};
+use std::net::Ipv4Addr;
 
 fuzz_target!(|data: &[u8]| {
     for kind in ALL {
@@ -14,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
             version: "0.1.0".into(),
             timeout: TIMEOUT,
             credential: None,
-            local: std::net::Ipv4Addr::LOCALHOST.into(),
+            local: Ipv4Addr::LOCALHOST.into(),
             random: [7; COOKIE_LEN - 1],
             login: None,
             far_output: false,

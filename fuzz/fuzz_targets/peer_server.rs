@@ -8,6 +8,7 @@ use driver::{SERVER, START, feed};
 use libfuzzer_sys::fuzz_target;
 use linerate_model::sample::Facts;
 use linerate_peers::{ALL, Limits, ServerConfig, TIMEOUT};
+use std::net::Ipv4Addr;
 
 fuzz_target!(|data: &[u8]| {
     for kind in ALL {
@@ -17,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
             session: "s-1".into(),
             facts: Facts::new(),
             limits: Limits::default(),
-            local: std::net::Ipv4Addr::LOCALHOST.into(),
+            local: Ipv4Addr::LOCALHOST.into(),
             sfnt: linerate_peers::sfnt::Release::default(),
             turn_away: None,
             logins: None,

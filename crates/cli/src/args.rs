@@ -95,7 +95,7 @@ pub(crate) struct ServeArgs {
     /// Address to listen on, and the port of the native protocol.
     #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
     pub(crate) listen: String,
-    /// Protocols to answer: native, iperf3, iperf2, sfnt and sockperf, each with another port if need be (`native,iperf3:5202`).
+    /// Protocols to answer: native, iperf3, iperf2, netperf, sfnt and sockperf, each with another port if need be (`native,iperf3:5202`).
     #[arg(long, default_value = "native", value_delimiter = ',')]
     pub(crate) speak: Vec<String>,
     /// Also accept clients from these networks (default: loopback, private and link-local only).
@@ -139,7 +139,7 @@ pub(crate) struct ServeArgs {
 /// Who is measured, and how to reach it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
-    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `sfnt://host` and `sockperf://host` with its sfnt-pingpong or sockperf (`latency` only). A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
+    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `netperf://board` with its netserver, `sfnt://host` and `sockperf://host` with its sfnt-pingpong or sockperf (`latency` only). A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
     #[arg(value_name = "HOST")]
     pub(crate) host: String,
     /// Use IPv4 only.

@@ -63,6 +63,7 @@ impl Target {
         match self.far.kind().id() {
             "iperf2" => "`iperf -s` (for UDP `iperf -s -u`)",
             "iperf3" => "`iperf3 -s`",
+            "netperf" => "`netserver`",
             "sockperf" => "`sockperf server` (for TCP `sockperf server --tcp`)",
             "sfnt" => "`sfnt-pingpong` (it serves one client and ends)",
             _ => "`linerate serve`",

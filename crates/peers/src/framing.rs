@@ -140,6 +140,12 @@ pub enum Framing {
         /// Random number that proves that a stream belongs to this test.
         token: u32,
     },
+    /// netperf's: streams begin without a word and carry nothing but the test's bytes. They end themselves:
+    /// a TCP stream with its half-close, a datagram stream with a datagram that is too short.
+    Netperf {
+        /// Bytes of the shortest datagram that counts.
+        least: u16,
+    },
     /// sfnt-pingpong's: nothing at all. Messages are of the agreed length with free content; who is at the
     /// other end is known from addresses told over the control connection alone.
     Sfnt,
@@ -158,9 +164,7 @@ impl Framing {
     pub const fn is_granted(&self) -> bool {
         matches!(self, Self::Sfnt)
     }
-}
 
-impl Framing {
     /// Whether a duplex test has one stream for both ways.
     pub const fn shares_sockets(&self) -> bool {
         matches!(self, Self::Iperf2(_))
@@ -168,6 +172,6 @@ impl Framing {
 
     /// Whether a receiver sees the end of its streams in the streams, with nobody telling it.
     pub const fn tells_its_end(&self) -> bool {
-        matches!(self, Self::Iperf2(_) | Self::Sockperf)
+        matches!(self, Self::Iperf2(_) | Self::Netperf { .. } | Self::Sockperf)
     }
 }

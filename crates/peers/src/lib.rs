@@ -14,6 +14,7 @@ pub mod iperf2;
 pub mod iperf3;
 pub mod key;
 pub mod native;
+pub mod netperf;
 mod session;
 pub mod sfnt;
 pub mod sockperf;
@@ -31,6 +32,7 @@ pub static ALL: &[&dyn PeerKind] = &[
     &native::Native,
     &iperf2::Iperf2,
     &iperf3::Iperf3,
+    &netperf::Netperf,
     &sfnt::Sfnt,
     &sockperf::Sockperf,
 ];

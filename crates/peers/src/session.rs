@@ -68,6 +68,10 @@ pub trait PeerKind: Sync {
     fn opening_len(&self, _begins: &[u8]) -> usize {
         0
     }
+    /// Whether it carries this test; if not, why, and what to do.
+    fn check(&self, _spec: &TestSpec) -> Result<(), String> {
+        Ok(())
+    }
     /// The end that asks for tests, on a connection that has just been opened.
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
     /// The end that is asked, on a connection that has just been accepted.

@@ -175,6 +175,8 @@ pub trait DatagramPath: Send {
     /// Gives the first `count` slots to the system. Returns how many it accepted, at least one;
     /// the others were not sent. Waits at most some 20 ms.
     fn send(&mut self, count: usize) -> Result<usize, Failure>;
+    /// Gives the system one datagram without payload, whatever lies in the slots.
+    fn send_empty(&mut self) -> Result<(), Failure>;
     /// Takes what has arrived. Waits for the first datagram for at most some 20 ms.
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure>;
     /// Datagrams dropped at this end because they were not taken in time, since it was opened;

@@ -254,6 +254,10 @@ impl DatagramPath for DatagramSocket {
         self.outgoing.send(&self.socket, count, self.blocking)
     }
 
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        tcp::send(&self.socket, &[], self.blocking).map(drop)
+    }
+
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
         let count = self.incoming.receive(&self.socket, self.blocking)?;
         self.spans.clear();
@@ -335,6 +339,10 @@ impl DatagramPath for SingleSocket {
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         let payload = &self.outgoing.bytes()[..self.payload];
         tcp::send(&self.socket, payload, self.blocking).map(|_| count)
+    }
+
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        tcp::send(&self.socket, &[], self.blocking).map(drop)
     }
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {

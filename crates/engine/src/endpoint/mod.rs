@@ -6,6 +6,7 @@
 
 mod held;
 pub mod iperf3;
+mod netperf;
 mod primed;
 mod tcp;
 mod udp;

@@ -53,6 +53,10 @@ impl DatagramPath for Primed {
         self.path.send(count)
     }
 
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        self.path.send_empty()
+    }
+
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
         if self.is_taken {
             return self.path.receive();

@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// What a data connection starts with, client to server. Native: token (4 bytes) and stream index (2),
-/// big-endian. iperf2: its header. iperf3: the cookie, the same for all. sfnt-pingpong: nothing.
+/// big-endian. iperf2: its header. iperf3: the cookie, the same for all. netperf, sfnt-pingpong, sockperf: nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Opening(Vec<u8>);
 
@@ -26,7 +26,7 @@ impl Opening {
                 stream.to_be_bytes().as_slice(),
             ]
             .concat(),
-            Framing::Sfnt | Framing::Sockperf => Vec::new(),
+            Framing::Netperf { .. } | Framing::Sfnt | Framing::Sockperf => Vec::new(),
         })
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
-use linerate_model::spec::{Pace, Side, TestSpec};
+use linerate_model::sample::StreamReport;
+use linerate_model::spec::{Pace, Side, Stop, TestSpec};
 use linerate_model::units::ByteCount;
 use linerate_peers::Framing;
 use std::io::Write;
@@ -106,6 +107,51 @@ fn every_stream_meets_its_own_port() {
         .map(|s| s.peer_addr().unwrap().port())
         .collect();
     assert_eq!(peers, client.join().unwrap());
+}
+
+/// Both ends of a test that nothing but its streams begins and ends; what they counted.
+fn by_itself(spec: &TestSpec, disturb: impl FnOnce(u16)) -> [StreamReport; 2] {
+    let framing = Framing::Netperf { least: 100 };
+    let with = |role| EndpointPlan {
+        framing,
+        ..plan(role, spec)
+    };
+    let local = "127.0.0.1:0".parse().unwrap();
+    let mut server = Opened::listen(with(Role::Server), local).unwrap();
+    disturb(server.ports()[0]);
+    let client = Opened::connect(with(Role::Client), local, &server.ports(), LIMIT).unwrap();
+    let sender = client.start().unwrap();
+    server.await_peer([127, 0, 0, 1].into(), LIMIT).unwrap();
+    let receiver = server.start().unwrap();
+    [sender, receiver].map(|running| running.join().remove(0))
+}
+
+#[test]
+fn datagrams_without_numbers_are_counted_until_an_empty_one() {
+    let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    spec.payload_bytes = ByteCount::new(100);
+    spec.stop = Stop::Transactions(50);
+    let [sent, received] = by_itself(&spec, |port| {
+        let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
+        stranger.send_to(&[0; 100], ("127.0.0.1", port)).unwrap();
+    });
+    assert_eq!((sent.packets.get(), sent.bytes.get()), (50, 5000));
+    assert_eq!((received.packets.get(), received.bytes.get()), (50, 5000));
+    assert_eq!(received.sequence, None);
+    assert_eq!(received.delay_floor_ns, []);
+}
+
+#[test]
+fn a_byte_stream_without_opening_is_counted_to_its_end() {
+    let spec = TestSpec {
+        stop: Stop::Bytes(ByteCount::new(1_000_000)),
+        ..TestSpec::tcp_bulk()
+    };
+    let [sent, received] = by_itself(&spec, |_| {});
+    assert_eq!(
+        (sent.bytes.get(), received.bytes.get()),
+        (1_000_000, 1_000_000)
+    );
 }
 
 #[test]

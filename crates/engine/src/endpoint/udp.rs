@@ -10,6 +10,7 @@
 //! server answers nothing that does not carry the token from the control connection's address, and
 //! never with more bytes than came: it cannot be used to reflect or amplify.
 
+use super::netperf;
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
@@ -80,7 +81,10 @@ pub(super) fn connect(
             socket.connect(remote).map_err(failed)?;
             let greeted = match plan.framing {
                 // Nobody says that it is there before traffic comes.
-                Framing::Iperf2(_) | Framing::Sfnt | Framing::Sockperf => Ok(true),
+                Framing::Iperf2(_)
+                | Framing::Netperf { .. }
+                | Framing::Sfnt
+                | Framing::Sockperf => Ok(true),
                 Framing::Iperf3 { .. } => super::iperf3::greet(&socket, deadline),
                 Framing::Native { token } => greet(token, stream, &socket, deadline),
             };
@@ -91,9 +95,8 @@ pub(super) fn connect(
                 stream: usize::from(stream),
                 what: match plan.framing {
                     Framing::Iperf2(_) | Framing::Iperf3 { .. } => "answer to the UDP request",
-                    Framing::Native { .. } | Framing::Sfnt | Framing::Sockperf => {
-                        "answer to UDP hellos"
-                    }
+                    Framing::Native { .. } => "answer to UDP hellos",
+                    Framing::Netperf { .. } | Framing::Sfnt | Framing::Sockperf => "datagrams",
                 },
                 from: remote.ip(),
                 waited: timeout,
@@ -155,8 +158,12 @@ pub(super) fn welcome(
     from: IpAddr,
     timeout: Duration,
 ) -> Result<(), EngineError> {
-    let Framing::Native { token } = plan.framing else {
-        return Err(EngineError::NotConnected { stream: 0 });
+    let token = match plan.framing {
+        Framing::Native { token } => token,
+        Framing::Netperf { .. } => return netperf::welcome(sockets, from, timeout),
+        Framing::Iperf2(_) | Framing::Iperf3 { .. } | Framing::Sfnt | Framing::Sockperf => {
+            return Err(EngineError::NotConnected { stream: 0 });
+        }
     };
     let deadline = MonoClock.now().after(timeout);
     let failed = |error| EngineError::io("take UDP hellos on", &"a data port", error);

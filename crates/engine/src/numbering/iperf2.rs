@@ -99,7 +99,7 @@ impl Numbering for Iperf2 {
         let first = u64::from(self.framing.first);
         match self.meaning(low, high, expected + first) {
             Err(next) => Reading::End {
-                sent: next.saturating_sub(first),
+                sent: Some(next.saturating_sub(first)),
             },
             Ok(number) => {
                 let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1000;
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn every_way_to_end_a_stream_says_how_many_were_sent() {
         let of = |counters, first| numbering(Width::Wide, counters, first);
-        let end = |sent| Reading::End { sent };
+        let end = |sent| Reading::End { sent: Some(sent) };
         // Up to 2.0.9 and zperf: the next number, negated.
         let old = of(Counters::Bits32, 0);
         assert_eq!(old.read(&datagram(100_u32.wrapping_neg(), 0), 98), end(100));

@@ -5,10 +5,12 @@
 mod iperf2;
 mod iperf3;
 mod native;
+mod netperf;
 
 pub(crate) use iperf2::{Iperf2, stamp};
 pub(crate) use iperf3::Iperf3;
 pub(crate) use native::Native;
+pub(crate) use netperf::Netperf;
 
 use crate::wire::Stamp;
 use linerate_model::MonoInstant;
@@ -25,10 +27,10 @@ pub(crate) enum Part {
 /// What a receiver makes of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// This stream's, after its last: says how many were sent.
+    /// This stream's, after its last.
     End {
-        /// Datagrams of the stream, warm-up included.
-        sent: u64,
+        /// Datagrams of the stream, warm-up included, where it says how many were sent.
+        sent: Option<u64>,
     },
     /// Traffic that is counted, or that cannot be told from it.
     Numbered {
@@ -41,12 +43,16 @@ pub(crate) enum Reading {
     Other(Option<Stamp>),
     /// Of another sender.
     Foreign,
+    /// Counted traffic without a number.
+    Unnumbered,
 }
 
 /// Writes and reads the headers of one stream's datagrams.
 pub(crate) trait Numbering: Send + 'static {
     /// Whether a datagram says that it belongs to the warm-up, and the counted ones are numbered afresh.
     const MARKS_WARM_UP: bool;
+    /// Whether datagrams have no number and the sender ends the stream with an empty one.
+    const ENDS_STREAM: bool = false;
 
     /// Writes the header of datagram `sequence`, from 0, into the start of `slot`.
     fn write(&self, slot: &mut [u8], part: Part, sequence: u64, sent: MonoInstant);

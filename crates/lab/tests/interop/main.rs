@@ -7,13 +7,14 @@ mod ends;
 mod iperf2;
 mod iperf3;
 mod matrix;
+mod netperf;
 mod options;
 mod sfnt;
 mod table;
 mod together;
 
 /// Every tool. A new one: its file, its `mod` line above, its entry here, its markers in METHODOLOGY.md.
-static ALL: &[&dyn matrix::Tool] = &[&iperf3::Iperf3];
+static ALL: &[&dyn matrix::Tool] = &[&iperf3::Iperf3, &netperf::Netperf];
 
 #[test]
 fn every_tool_has_its_table_in_the_docs() {

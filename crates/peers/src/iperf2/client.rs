@@ -476,7 +476,7 @@ impl Client {
 }
 
 /// Refuses what iperf2 cannot do.
-fn check(spec: &TestSpec) -> Result<(), &'static str> {
+pub(super) fn check(spec: &TestSpec) -> Result<(), &'static str> {
     let is_udp = spec.transport == Transport::Udp;
     let is_forward = spec.direction == Direction::Forward;
     if spec.workload == "ping-pong" {

@@ -30,6 +30,7 @@ mod tests;
 
 use crate::session::{ClientConfig, Control, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::MonoInstant;
+use linerate_model::spec::TestSpec;
 use std::time::Duration;
 
 /// The registry entry.
@@ -74,6 +75,10 @@ impl PeerKind for Iperf2 {
 
     fn opening_len(&self, begins: &[u8]) -> usize {
         header::opening_len(begins)
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), String> {
+        client::check(spec).map_err(str::to_owned)
     }
 
     fn client(&self, config: ClientConfig, _: MonoInstant) -> Box<dyn Session> {

@@ -40,6 +40,7 @@ mod tests;
 
 use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::MonoInstant;
+use linerate_model::spec::TestSpec;
 use std::time::Duration;
 
 /// The registry entry.
@@ -61,6 +62,10 @@ impl PeerKind for Iperf3 {
 
     fn tests(&self) -> Tests {
         Tests::One
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), String> {
+        params::check(spec)
     }
 
     fn shares_port(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::session::{
 };
 use linerate_model::MonoInstant;
 use linerate_model::sample::Facts;
-use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::spec::{MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -314,9 +314,6 @@ impl Client {
         let words = |text: &str| Some(text.to_owned());
         if let Some(why) = refusal(spec, self.layout) {
             return Some(why);
-        }
-        if spec.direction != Direction::Forward {
-            return words("sfnt-pingpong's server only answers: leave out --reverse and --duplex");
         }
         if spec.transport == Transport::Udp && self.layout < Layout::V1_6 && self.local.is_ipv6() {
             return words("sfnt-pingpong up to 1.5 has UDP over IPv4 only: use -4, or TCP");

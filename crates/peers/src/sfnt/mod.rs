@@ -36,7 +36,7 @@ mod tests;
 mod wire;
 
 use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
-use linerate_model::spec::Transport;
+use linerate_model::spec::{TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 
 /// The registry entry.
@@ -82,6 +82,10 @@ impl PeerKind for Sfnt {
             "what the far end counted: all is timed and counted at this end",
             "which way a datagram was lost: the tool cannot go on after a loss, so the run ends with an error",
         ]
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), String> {
+        options::refusal(spec, wire::Layout::V1_6).map_or(Ok(()), Err)
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

@@ -3,7 +3,7 @@
 
 use super::wire::{Cursor, Layout, Trouble, put_int, put_text};
 use linerate_model::ByteCount;
-use linerate_model::spec::{Pinning, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{Direction, Pinning, Stop, TestSpec, Transport, WaitMode};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -199,6 +199,8 @@ pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
         "sfnt-pingpong polls the device from 1.6 on only: use --wait spin or block"
     } else if matches!(spec.stop, Stop::Bytes(_)) {
         "sfnt-pingpong counts messages: give a time"
+    } else if spec.direction != Direction::Forward {
+        "sfnt-pingpong's server only answers: leave out --reverse and --duplex"
     } else {
         return None;
     };

@@ -223,7 +223,7 @@ impl Client {
 }
 
 /// What this test needs and sockperf does not have.
-fn cannot(spec: &TestSpec) -> Option<&'static str> {
+pub(super) fn cannot(spec: &TestSpec) -> Option<&'static str> {
     let lengths = HEADER_LEN as u64..=MAX_MESSAGE as u64;
     if spec.workload != "ping-pong" {
         Some("sockperf's server only sends messages back: use `linerate latency`")

@@ -21,7 +21,7 @@ mod server;
 pub mod wire;
 
 use crate::session::{ClientConfig, Control, PeerKind, ServerConfig, Session, Tests};
-use linerate_model::spec::Transport;
+use linerate_model::spec::{TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 
 /// The registry entry.
@@ -67,6 +67,10 @@ impl PeerKind for Sockperf {
 
     fn opening_len(&self, _begins: &[u8]) -> usize {
         wire::HEADER_LEN
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), String> {
+        client::cannot(spec).map_or(Ok(()), |why| Err(why.to_owned()))
     }
 
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {

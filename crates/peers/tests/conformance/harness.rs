@@ -5,7 +5,7 @@ use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, COOKIE_LEN, ClientConfig, Control, Input, Limits, PeerKind, ProtocolError,
+    Action, COOKIE_LEN, ClientConfig, Control, Framing, Input, Limits, PeerKind, ProtocolError,
     ServerConfig, Session, TIMEOUT, Tests,
 };
 use std::net::Ipv4Addr;
@@ -53,25 +53,6 @@ pub(crate) fn server_config() -> ServerConfig {
     }
 }
 
-/// Tests that a protocol can make.
-pub(crate) fn specs_of(kind: &dyn PeerKind) -> Vec<TestSpec> {
-    let ping_pong = |(transport, size)| TestSpec {
-        payload_bytes: ByteCount::new(size),
-        stop: Stop::Transactions(700),
-        ..TestSpec::ping_pong(transport)
-    };
-    match kind.id() {
-        "sfnt" => [
-            (Transport::Tcp, 1),
-            (Transport::Udp, 0),
-            (Transport::Udp, 1400),
-        ]
-        .map(ping_pong)
-        .to_vec(),
-        _ => specs(),
-    }
-}
-
 /// Tests of every direction and transport.
 pub(crate) fn specs() -> Vec<TestSpec> {
     let mut specs = Vec::new();
@@ -87,6 +68,41 @@ pub(crate) fn specs() -> Vec<TestSpec> {
         });
     }
     specs
+}
+
+/// The tests of [`specs`] that a protocol carries, with one stream each if it makes no more; those of
+/// [`ping_pongs`] if it carries none.
+pub(crate) fn specs_of(kind: &dyn PeerKind) -> Vec<TestSpec> {
+    let one = |spec: &TestSpec| TestSpec {
+        streams: 1,
+        ..spec.clone()
+    };
+    let fitting = |spec: TestSpec| [spec.clone(), one(&spec)].into_iter();
+    let carried: Vec<_> = specs()
+        .into_iter()
+        .filter_map(|spec| fitting(spec).find(|spec| kind.check(spec).is_ok()))
+        .collect();
+    if carried.is_empty() {
+        ping_pongs()
+    } else {
+        carried
+    }
+}
+
+/// Requests and responses of each transport, of lengths at the bounds.
+fn ping_pongs() -> Vec<TestSpec> {
+    let ping_pong = |(transport, size)| TestSpec {
+        payload_bytes: ByteCount::new(size),
+        stop: Stop::Transactions(700),
+        ..TestSpec::ping_pong(transport)
+    };
+    [
+        (Transport::Tcp, 1),
+        (Transport::Udp, 0),
+        (Transport::Udp, 1400),
+    ]
+    .map(ping_pong)
+    .to_vec()
 }
 
 /// One end: a session and the driver that answers it.
@@ -116,6 +132,27 @@ pub(crate) struct End {
     reported: bool,
     /// Messages flow only as far as they are granted.
     is_granted: bool,
+    arrivals: Arrivals,
+}
+
+/// How this end's receivers hear that all was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrivals {
+    /// Over the control connection.
+    Told,
+    /// In their streams, which have not begun.
+    Seen,
+    /// The same, and the streams run.
+    Running,
+}
+
+impl Arrivals {
+    const fn of(framing: Option<&Framing>) -> Self {
+        match framing {
+            Some(framing) if framing.tells_its_end() => Self::Seen,
+            _ => Self::Told,
+        }
+    }
 }
 
 impl End {
@@ -144,6 +181,7 @@ impl End {
             peer_finished: false,
             reported: false,
             is_granted: false,
+            arrivals: Arrivals::Told,
         }
     }
 
@@ -260,6 +298,7 @@ impl End {
                 let is_told = framing.is_some_and(|framing| framing.is_granted())
                     && spec.transport == Transport::Udp;
                 self.begin((**spec).clone());
+                self.arrivals = Arrivals::of(framing.as_ref());
                 let plays = [
                     (self.sends(), Side::Sender),
                     (self.receives(), Side::Receiver),
@@ -276,9 +315,14 @@ impl End {
             }
             Action::OpenStreams { framing, .. } | Action::ReuseStreams { framing } => {
                 self.is_granted = framing.is_granted();
+                self.arrivals = Arrivals::of(Some(framing));
                 vec![Input::Connected]
             }
             Action::Grant(_) if self.role == Role::Client => vec![Input::Spent],
+            Action::StartReceivers if self.arrivals == Arrivals::Seen => {
+                self.arrivals = Arrivals::Running;
+                Vec::new()
+            }
             Action::StartSenders if self.is_granted => Vec::new(),
             Action::StartSenders => self.finish(),
             Action::StopSenders if !self.finished => self.finish(),
@@ -291,8 +335,21 @@ impl End {
         }
     }
 
-    /// Lets time pass to the next deadline of a test under way; what this end sends then.
+    /// The streams of a test under way end, if that is for them to say; what this end sends then.
+    pub(crate) fn end_streams(&mut self) -> (Vec<u8>, Result<(), ProtocolError>) {
+        if self.arrivals != Arrivals::Running {
+            return (Vec::new(), Ok(()));
+        }
+        self.arrivals = Arrivals::Seen;
+        let reports = self.reports();
+        self.give(Input::Reports(reports))
+    }
+
+    /// Lets time pass to the end of streams or the next deadline of a test under way; what this end sends then.
     pub(crate) fn pass_time(&mut self) -> Vec<u8> {
+        if self.arrivals == Arrivals::Running {
+            return self.end_streams().0;
+        }
         let Some(deadline) = self.session.deadline() else {
             return Vec::new();
         };
@@ -366,7 +423,21 @@ fn carry_on(
 ) -> Result<(), ProtocolError> {
     let (mut to_client, outcome) = server.give(Input::Bytes(&[]));
     outcome?;
-    while !to_server.is_empty() || !to_client.is_empty() {
+    loop {
+        if to_server.is_empty() && to_client.is_empty() {
+            // All is said: what is under way in the streams arrives.
+            for (end, said) in [
+                (&mut *client, &mut to_server),
+                (&mut *server, &mut to_client),
+            ] {
+                let (more, outcome) = end.end_streams();
+                outcome?;
+                said.extend(more);
+            }
+        }
+        if to_server.is_empty() && to_client.is_empty() {
+            return Ok(());
+        }
         let piece: Vec<u8> = to_server.drain(..chunk.min(to_server.len())).collect();
         let (answer, outcome) = server.give(Input::Bytes(&piece));
         outcome?;
@@ -376,7 +447,6 @@ fn carry_on(
         outcome?;
         to_server.extend(answer);
     }
-    Ok(())
 }
 
 /// A whole session of these tests: of the first only, if the protocol makes one per connection.
@@ -399,6 +469,10 @@ pub(crate) fn session(
         let said = client.pass_time();
         server.now = client.now;
         outcome = carry_on(&mut client, &mut server, said, chunk);
+    }
+    // A client without a word of farewell just hangs up.
+    if outcome.is_ok() && client.is_closed() && !server.is_closed() {
+        outcome = server.give(Input::Eof).1;
     }
     (client, server, outcome)
 }

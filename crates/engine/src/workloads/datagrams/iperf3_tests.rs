@@ -55,6 +55,10 @@ impl DatagramPath for RawPath {
         Ok(count)
     }
 
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        unreachable!("iperf3 sends none")
+    }
+
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
         self.incoming = std::mem::take(&mut self.wire.lock().unwrap().arrivals);
         if self.incoming.is_empty() {

@@ -5,6 +5,7 @@
 //! the receiver's distinct ones. Warm-up datagrams are marked in their header and not counted at
 //! either end.
 
+mod farewell;
 mod receiver;
 mod sender;
 
@@ -13,7 +14,7 @@ pub(super) use receiver::ABANDONED;
 use super::{Kit, Path, Work, WorkloadKind};
 use crate::datapaths::{Calls, DatagramPath};
 use crate::error::EngineError;
-use crate::numbering::{Iperf2, Iperf3, Native, Numbering};
+use crate::numbering::{Iperf2, Iperf3, Native, Netperf, Numbering};
 use crate::plan::StreamPlan;
 use crate::wire::HEADER_LEN;
 use linerate_model::spec::{Side, TestSpec, Transport};
@@ -74,6 +75,10 @@ impl WorkloadKind for Datagrams {
                 ..
             } => numbered(side, kit, Iperf3::<true> { payload }),
             Framing::Native { token } => numbered(side, kit, Native { token, stream }),
+            Framing::Netperf { least } => {
+                let least = usize::from(least);
+                numbered(side, kit, Netperf { least })
+            }
             Framing::Sfnt | Framing::Sockperf => {
                 unreachable!("invariant: `check` refused datagrams without numbers")
             }
@@ -116,6 +121,8 @@ const fn header_len(framing: &Framing) -> Option<u64> {
             ..
         } => 16,
         Framing::Native { .. } => HEADER_LEN as u64,
+        // An empty datagram ends the stream.
+        Framing::Netperf { .. } => 1,
         Framing::Sfnt | Framing::Sockperf => return None,
     })
 }

@@ -58,8 +58,8 @@ struct Counts<N> {
     /// End of a warm-up that datagrams do not tell.
     counted_from: MonoInstant,
     omitted: Option<Omitted>,
-    /// What the sender's last datagram said that it sent, where it says so, and when it first did.
-    end: Option<(u64, MonoInstant)>,
+    /// When the sender first said that it is done, and how many it then said that it sent, where it says so.
+    end: Option<(Option<u64>, MonoInstant)>,
     /// When the last datagram of traffic came.
     last: MonoInstant,
 }
@@ -189,6 +189,12 @@ impl<N: Numbering> Counts<N> {
                     }
                 }
                 Reading::Foreign => self.foreign += 1,
+                // What comes after its end is what was overtaken.
+                Reading::Unnumbered => {
+                    counted |= counts;
+                    bytes += if counts { datagram.len() as u64 } else { 0 };
+                    packets += u64::from(counts);
+                }
             }
         }
         let first = self.tally.is_none();
@@ -196,8 +202,10 @@ impl<N: Numbering> Counts<N> {
             let fresh = || Tally::new(now, self.plan.interval, Arc::clone(&self.progress));
             let tally = self.tally.get_or_insert_with(fresh);
             tally.count(now, bytes, packets);
-            let before = self.omitted.map_or(0, |omitted| omitted.packets.get());
-            tally.expect(self.tracker.next_expected().saturating_sub(before));
+            if !N::ENDS_STREAM {
+                let before = self.omitted.map_or(0, |omitted| omitted.packets.get());
+                tally.expect(self.tracker.next_expected().saturating_sub(before));
+            }
         }
         if counted && first {
             Batch::FirstCounted
@@ -211,7 +219,8 @@ impl<N> Counts<N> {
     /// Whether the sender's own word ends the stream now: all that it sent is here, or no more comes.
     fn has_ended(&self, now: MonoInstant) -> bool {
         self.end.is_some_and(|(sent, at)| {
-            let is_all = self.tracker.received() >= sent;
+            // Where datagrams have no numbers nobody knows what is still under way.
+            let is_all = sent.is_none_or(|sent| self.tracker.received() >= sent);
             is_all || now.saturating_since(self.last.max(at)) >= OVERTAKEN
         })
     }
@@ -219,7 +228,7 @@ impl<N> Counts<N> {
     /// The sequence counts after the warm-up. What was sent after the last that came is missing like any other.
     fn sequence(&self) -> SequenceCount {
         let mut sequence = self.tracker.counts(PacketCount::new(self.foreign));
-        let sent = self.end.map_or(0, |(sent, _)| sent);
+        let sent = self.end.and_then(|(sent, _)| sent).unwrap_or(0);
         sequence.next_expected = sequence.next_expected.max(sent);
         self.omitted
             .map_or(sequence, |omitted| after_warm_up(sequence, omitted))
@@ -254,8 +263,8 @@ impl<N: Numbering> Work for Receiver<N> {
             Err(failure) => self.idle(failure, now),
         };
         let index = usize::from(self.counts.plan.index);
-        let received = self.counts.tracker.received();
-        if orders.is_over(index, Some(received), self.last, now) || self.counts.has_ended(now) {
+        let received = (!N::ENDS_STREAM).then(|| self.counts.tracker.received());
+        if orders.is_over(index, received, self.last, now) || self.counts.has_ended(now) {
             return Step::Done;
         }
         step
@@ -272,8 +281,8 @@ impl<N: Numbering> Work for Receiver<N> {
         counts.is_counted(counts.counted_from);
         let mut report = StreamReport {
             index: u16::from(counts.plan.index),
-            sequence: Some(counts.sequence()),
-            sent_there: counts.end.map(|(sent, _)| PacketCount::new(sent)),
+            sequence: (!N::ENDS_STREAM).then(|| counts.sequence()),
+            sent_there: counts.end.and_then(|(sent, _)| sent).map(PacketCount::new),
             reads: Some(counts.reads),
             emptying_reads: Some(counts.emptying_reads),
             socket_overflows,

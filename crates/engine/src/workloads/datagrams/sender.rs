@@ -1,6 +1,7 @@
 //! The sending side of a datagram stream.
 
 use super::datagram_path;
+use super::farewell::Farewell;
 use crate::datapaths::DatagramPath;
 use crate::numbering::{Numbering, Part};
 use crate::orders::Orders;
@@ -52,6 +53,8 @@ pub(super) struct Sender<N> {
     sent_by: MonoInstant,
     ended: Option<MonoInstant>,
     sending: bool,
+    /// Says to the far end that all was sent, where the stream itself does.
+    farewell: Option<Farewell>,
 }
 
 /// Whether what is sent counts.
@@ -82,6 +85,7 @@ impl<N: Numbering> Sender<N> {
             sent_by: start,
             ended: None,
             sending: false,
+            farewell: None,
             plan: kit.plan,
             progress: kit.progress,
         }
@@ -191,6 +195,15 @@ impl<N: Numbering> Sender<N> {
         }
     }
 
+    /// All is sent: where nothing else tells the far end, the stream does.
+    fn part(&mut self, ended: MonoInstant, now: MonoInstant) -> Step {
+        if !N::ENDS_STREAM {
+            return Step::Done;
+        }
+        let farewell = self.farewell.get_or_insert_with(|| Farewell::after(ended));
+        farewell.say(now, self.path.as_mut())
+    }
+
     /// Slots of the schedule that passed unused up to `end`.
     fn unsent(&self, end: MonoInstant) -> Option<u64> {
         let schedule = self
@@ -242,8 +255,8 @@ impl<N: Numbering> Work for Sender<N> {
         }
         self.enter_counted(now);
         if self.limit.is_over(now) {
-            self.ended = Some(now);
-            return Step::Done;
+            let ended = *self.ended.get_or_insert(now);
+            return self.part(ended, now);
         }
         let count = match self.due(now) {
             Ok(count) if self.cautious > 0 => count.min(1),
@@ -262,7 +275,10 @@ impl<N: Numbering> Work for Sender<N> {
         }
     }
 
-    fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport {
+    fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
+        if N::ENDS_STREAM && self.farewell.is_none() {
+            Farewell::at_once(self.path.as_mut());
+        }
         let end = self.counted_end(now);
         let unsent = self.unsent(end);
         let duration = end.saturating_since(self.tally.start());

@@ -33,6 +33,8 @@ struct Script {
     arrivals: VecDeque<(Vec<Header>, Option<u32>)>,
     sent: Vec<Header>,
     overflows: u64,
+    /// Empty datagrams that were sent.
+    empties: u64,
 }
 
 #[derive(Clone, Default)]
@@ -78,6 +80,11 @@ impl DatagramPath for ScriptedPath {
             .sent
             .extend(slots.map(|slot| Header::read(slot).unwrap()));
         Ok(accepted)
+    }
+
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        self.script.0.lock().unwrap().empties += 1;
+        Ok(())
     }
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {

@@ -14,6 +14,8 @@ use linerate_sys::failure::Failure;
 pub(super) struct Messenger {
     carrier: Carrier,
     marks: Marks,
+    /// Whether an empty datagram is the end.
+    ends_itself: bool,
 }
 
 /// What messages carry.
@@ -69,12 +71,13 @@ impl Messenger {
         };
         Self {
             carrier,
+            ends_itself: matches!(plan.framing, Framing::Netperf { .. }),
             marks: match plan.framing {
                 Framing::Native { token } => Marks::Native {
                     token,
                     stream: plan.index,
                 },
-                Framing::Sfnt => Marks::Nothing,
+                Framing::Netperf { .. } | Framing::Sfnt => Marks::Nothing,
                 Framing::Sockperf => Marks::Sockperf,
                 Framing::Iperf2(_) | Framing::Iperf3 { .. } => {
                     unreachable!("invariant: `check` refused ping-pong with other tools")
@@ -98,6 +101,11 @@ impl Messenger {
     /// Whether a message can be lost.
     pub(super) const fn is_lossy(&self) -> bool {
         matches!(self.carrier, Carrier::Datagrams(_))
+    }
+
+    /// Whether an answer that comes too late can be taken for the next one.
+    pub(super) const fn is_ambiguous(&self) -> bool {
+        self.is_lossy() && matches!(self.marks, Marks::Nothing)
     }
 
     /// Prepares message `number` for [`send`](Self::send); returns the number as it will come back.
@@ -130,7 +138,11 @@ impl Messenger {
             Carrier::Datagrams(path) => {
                 let length = path.slots().len();
                 let arrivals = path.receive()?;
-                let datagram = arrivals.iter().next().filter(|d| d.len() == length);
+                let datagram = arrivals.iter().next();
+                if self.ends_itself && datagram.is_some_and(<[u8]>::is_empty) {
+                    return Ok(Incoming::End);
+                }
+                let datagram = datagram.filter(|d| d.len() == length);
                 let number = datagram.and_then(|d| self.marks.read(d));
                 Ok(number.map_or(Incoming::Nothing, Incoming::Message))
             }

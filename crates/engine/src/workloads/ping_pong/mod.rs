@@ -11,6 +11,9 @@
 //! which size go there and back before the next word on the control connection: see [`allowance`]. Nothing
 //! is repeated there, so a datagram that is lost ends the exchange.
 //!
+//! With netperf at the far end messages carry nothing, so an answer that comes too late would be taken for the
+//! next one: after one that did not come in time the asking side is silent until none can be under way.
+//!
 //! A closed loop does not see what happens while it waits (coordinated omission): it is the delay
 //! of an idle path, not of a path at a given load.
 

@@ -39,6 +39,8 @@ pub(super) struct Requester {
     next: u64,
     /// Where messages are agreed on beforehand.
     allowance: Option<Allowance>,
+    /// Until when what comes is an answer that comes too late.
+    silent_until: MonoInstant,
 }
 
 /// How one transaction ended.
@@ -65,6 +67,7 @@ impl Requester {
             longest: None,
             timeouts: 0,
             next: 0,
+            silent_until: start,
         }
     }
 
@@ -160,10 +163,12 @@ impl Requester {
         }
         // What was agreed on can no longer be exchanged.
         if self.allowance.is_some() {
-            Step::Done
-        } else {
-            Step::Again
+            return Step::Done;
         }
+        if self.messenger.is_ambiguous() {
+            self.silent_until = self.clock.now().after(FIRST_TIMEOUT);
+        }
+        Step::Again
     }
 
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
@@ -193,6 +198,10 @@ impl Work for Requester {
                 return Step::Again;
             }
             None | Some(_) => {}
+        }
+        if now < self.silent_until {
+            let _ = self.messenger.receive();
+            return Step::Again;
         }
         match self.transact(now, orders) {
             Outcome::Answered { at } => {

@@ -1,0 +1,53 @@
+//! The end of a stream that nothing but an empty datagram tells (netperf).
+
+use crate::datapaths::DatagramPath;
+use crate::workloads::Step;
+use linerate_model::MonoInstant;
+use linerate_sys::failure::FailureClass;
+use std::time::Duration;
+
+/// From the last datagram to the first empty one: none of the traffic may arrive after it, and a queue
+/// that was full has room again.
+const FIRST: Duration = Duration::from_millis(10);
+
+/// Empty datagrams at most; each wait is twice the one before, so the last goes after 150 ms.
+const MOST: u32 = 4;
+
+/// What the sender still has to say.
+pub(super) struct Farewell {
+    next: MonoInstant,
+    said: u32,
+}
+
+impl Farewell {
+    /// The farewell of a stream whose last datagram was sent at `ended`.
+    pub(super) fn after(ended: MonoInstant) -> Self {
+        Self {
+            next: ended.after(FIRST),
+            said: 0,
+        }
+    }
+
+    /// Says what is due at `now`.
+    pub(super) fn say(&mut self, now: MonoInstant, path: &mut dyn DatagramPath) -> Step {
+        if now < self.next {
+            return Step::Until(self.next);
+        }
+        // One that is lost or refused is what the others are for.
+        let sent = path.send_empty();
+        self.said += 1;
+        let is_heard = sent.is_err_and(|failure| failure.class() == FailureClass::PeerGone);
+        if is_heard || self.said == MOST {
+            return Step::Done;
+        }
+        self.next = now.after(FIRST * 2_u32.pow(self.said));
+        Step::Until(self.next)
+    }
+
+    /// Says all of it now: the stream was stopped.
+    pub(super) fn at_once(path: &mut dyn DatagramPath) {
+        for _ in 0..MOST {
+            let _ = path.send_empty();
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! The classic tests, which every netserver knows: what is asked for, and what the results say.
+
+use super::PAD;
+use super::block::{self, Block, kind};
+use super::order::{Asked, Order, Wrong, errno, one_size, wrong};
+use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
+use linerate_model::{ByteCount, PacketCount};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// One of the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Test {
+    TcpMaerts,
+    TcpRr,
+    TcpStream,
+    UdpRr,
+    UdpStream,
+}
+
+/// Longest time that is asked for where the client ends the test: netserver's own guard then never does.
+const LONGEST: u32 = 86_400;
+
+/// A buffer of the size that the system chooses: -1. Since 2.4.4 zero asks for the least.
+const SYSTEMS_CHOICE: u32 = u32::MAX;
+
+/// Where the request of a byte stream says whether small segments are sent at once.
+const NO_DELAY: usize = 5;
+
+/// Reads and writes of a server that is not told how long.
+const USUAL_CALL: u64 = 16 * 1024;
+
+/// Alignment of netperf's buffers.
+const ALIGN: u32 = 8;
+
+impl Test {
+    pub(super) const ALL: [Self; 5] = [
+        Self::TcpMaerts,
+        Self::TcpRr,
+        Self::TcpStream,
+        Self::UdpRr,
+        Self::UdpStream,
+    ];
+
+    /// The test that `spec` is.
+    pub(super) fn of(spec: &TestSpec) -> Self {
+        match (spec.transport, spec.workload.as_str(), spec.direction) {
+            (Transport::Tcp, "ping-pong", _) => Self::TcpRr,
+            (Transport::Udp, "ping-pong", _) => Self::UdpRr,
+            (Transport::Udp, ..) => Self::UdpStream,
+            (Transport::Tcp, _, Direction::Reverse) => Self::TcpMaerts,
+            (Transport::Tcp, ..) => Self::TcpStream,
+        }
+    }
+
+    /// A test of this kind.
+    pub(super) fn template(self) -> TestSpec {
+        match self {
+            Self::TcpMaerts | Self::TcpStream => TestSpec::tcp_bulk(),
+            Self::TcpRr => TestSpec::ping_pong(Transport::Tcp),
+            Self::UdpRr => TestSpec::ping_pong(Transport::Udp),
+            Self::UdpStream => TestSpec::udp_datagrams(Pace::Unpaced),
+        }
+    }
+
+    /// The type of its request.
+    pub(super) const fn kind(self) -> u32 {
+        match self {
+            Self::TcpMaerts => kind::TCP_MAERTS,
+            Self::TcpRr => kind::TCP_RR,
+            Self::TcpStream => kind::TCP_STREAM,
+            Self::UdpRr => kind::UDP_RR,
+            Self::UdpStream => kind::UDP_STREAM,
+        }
+    }
+
+    /// Whether a block of this type can be its results. netserver leaves the type of its response in most
+    /// results, and has then put that into network order twice.
+    pub(super) const fn is_results(self, kind: u32) -> bool {
+        let (response, results) = (self.kind() + 1, self.kind() + 2);
+        kind == results || kind == response || kind.swap_bytes() == response
+    }
+
+    /// netperf's name for it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::TcpMaerts => "TCP_MAERTS",
+            Self::TcpRr => "TCP_RR",
+            Self::TcpStream => "TCP_STREAM",
+            Self::UdpRr => "UDP_RR",
+            Self::UdpStream => "UDP_STREAM",
+        }
+    }
+
+    /// The side that the server plays.
+    pub(super) const fn server_side(self) -> Side {
+        match self {
+            Self::TcpMaerts => Side::Sender,
+            _ => Side::Receiver,
+        }
+    }
+
+    /// Where the response has its data port.
+    pub(super) const fn port_at(self) -> usize {
+        match self {
+            Self::TcpMaerts | Self::TcpStream => 6,
+            Self::TcpRr | Self::UdpRr => 5,
+            Self::UdpStream => 4,
+        }
+    }
+
+    /// Where its request has receive buffer, send buffer, size of messages or blocks (there and back), and time.
+    pub(super) const fn places(self) -> Places {
+        let (receive_buffer, send_buffer, sizes, time, port) = match self {
+            Self::TcpMaerts | Self::TcpStream => (1, 0, [2, 2], 8, 13),
+            Self::TcpRr | Self::UdpRr => (0, 1, [6, 7], 11, 14),
+            // It sends nothing, so no send buffer is asked for: the place stays zero.
+            Self::UdpStream => (0, 16, [1, 1], 8, 11),
+        };
+        Places {
+            receive_buffer,
+            send_buffer,
+            sizes,
+            time,
+            port,
+        }
+    }
+}
+
+/// Words of a request that tell tests apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places {
+    pub(super) receive_buffer: usize,
+    pub(super) send_buffer: usize,
+    /// Sizes of what goes to the server and of what comes back.
+    pub(super) sizes: [usize; 2],
+    pub(super) time: usize,
+    /// The port the server is to use; the address family stands after it.
+    pub(super) port: usize,
+}
+
+/// Whether netperf can carry this test; if not, why, and what to do.
+pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
+    let test = Test::of(spec);
+    let is_rr = matches!(test, Test::TcpRr | Test::UdpRr);
+    let whole_seconds = matches!(spec.stop, Stop::After(time) if time.subsec_nanos() == 0);
+    let problem = if spec.streams > 1 {
+        "netperf makes one stream per test: leave out -P"
+    } else if spec.direction == Direction::Duplex {
+        "netperf sends one way per test: measure each direction on its own"
+    } else if spec.direction == Direction::Reverse && spec.transport == Transport::Udp {
+        "netperf's classic tests have no UDP from the server: measure with TCP, or start `linerate serve` there"
+    } else if is_rr && spec.direction == Direction::Reverse {
+        "netperf's client asks and its server answers: leave out --reverse"
+    } else if test == Test::TcpMaerts && !whole_seconds {
+        "only the server ends its sending, after whole seconds: give such a time with -t"
+    } else if test == Test::TcpMaerts && spec.pace != Pace::Unpaced {
+        "the server of netperf sends as fast as it can: leave out --rate"
+    } else if test == Test::TcpMaerts && spec.socket.congestion_control.is_some() {
+        "the server of netperf chooses its congestion control: leave it out"
+    } else if !is_rr && !spec.warm_up.is_zero() {
+        "netperf counts all of a stream, so a warm-up cannot be left out: leave out --warm-up"
+    } else if test == Test::UdpRr && !matches!(spec.stop, Stop::After(_)) {
+        "a lost datagram would leave the server waiting for ever: give a time with -t"
+    } else if spec.receiver_pause.is_some() && test != Test::TcpMaerts {
+        "netperf cannot imitate a slow application"
+    } else if spec.sender_pause.is_some() && test == Test::TcpMaerts {
+        "the server of netperf cannot rest between its writes"
+    } else {
+        return Ok(());
+    };
+    Err(problem.to_owned())
+}
+
+/// How long the server is asked to go on, in whole seconds.
+pub(super) fn length(spec: &TestSpec) -> u32 {
+    let Stop::After(time) = spec.stop else {
+        return LONGEST;
+    };
+    let nanos = time.saturating_add(spec.warm_up).as_nanos();
+    u32::try_from(nanos.div_ceil(1_000_000_000)).map_or(LONGEST, |seconds| seconds.min(LONGEST))
+}
+
+/// Until when after the response the server has ended the test by itself, if it has heard nothing of its end.
+pub(super) fn guard(spec: &TestSpec) -> Duration {
+    Duration::from_secs(u64::from(length(spec))) + PAD
+}
+
+/// The request for a test that [`check`] has seen, over a control connection from `local`.
+pub(super) fn request(spec: &TestSpec, local: IpAddr) -> Block {
+    let test = Test::of(spec);
+    let places = test.places();
+    let mut words = [0; 17];
+    let buffer = |size: Option<ByteCount>| size.map_or(SYSTEMS_CHOICE, |bytes| word(bytes.get()));
+    words[places.receive_buffer] = buffer(spec.socket.receive_buffer_bytes);
+    words[places.send_buffer] = buffer(spec.socket.send_buffer_bytes);
+    let payload = word(spec.payload_bytes.get());
+    let no_delay = u32::from(spec.socket.no_delay);
+    match test {
+        Test::TcpMaerts => (words[2], words[3], words[NO_DELAY]) = (payload, ALIGN, no_delay),
+        // Reads are as long as the server's buffer.
+        Test::TcpStream => (words[3], words[NO_DELAY]) = (ALIGN, no_delay),
+        // 6 and 7 are the lengths of both messages, 8 is no-delay.
+        Test::TcpRr | Test::UdpRr => {
+            (words[2], words[4]) = (ALIGN, ALIGN);
+            (words[6], words[7], words[8]) = (payload, payload, 1);
+        }
+        // The server connects its socket to the first datagram's sender: nobody else's are counted.
+        Test::UdpStream => (words[1], words[2], words[3], words[16]) = (payload, 1, ALIGN, 0),
+    }
+    words[places.time] = length(spec);
+    words[places.port + 1] = match local.to_canonical() {
+        IpAddr::V4(_) => 4,
+        IpAddr::V6(_) => 6,
+    };
+    let core = spec.pinning.remote.unwrap_or(u32::MAX);
+    Block::new(test.kind(), core, &words[..16])
+}
+
+fn word(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// What this end saw of a test.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    /// Datagrams or transactions that it sent.
+    pub(super) sent: u64,
+    /// Bytes that it received.
+    pub(super) taken: u64,
+}
+
+/// The server's report from its results, read against what this end saw. None where its counts have a warm-up in
+/// them that it does not tell apart.
+pub(super) fn report(
+    spec: &TestSpec,
+    results: &Block,
+    seen: Seen,
+) -> Result<Vec<EndpointReport>, String> {
+    let test = Test::of(spec);
+    let bytes = |at| {
+        let count = results.count(at).map(ByteCount::new);
+        count.ok_or("its bytes are no number from 0 to 2^53")
+    };
+    let time = |at| {
+        let time = results.seconds(at);
+        time.ok_or("its elapsed time is no number of seconds")
+    };
+    let payload = spec.payload_bytes.get();
+    let stream = match test {
+        Test::TcpMaerts => StreamReport {
+            bytes: with_last_write(bytes(0)?, seen, spec.payload_bytes),
+            duration: time(3)?,
+            ..StreamReport::default()
+        },
+        Test::TcpStream => StreamReport {
+            bytes: bytes(0)?,
+            duration: time(3)?,
+            ..StreamReport::default()
+        },
+        Test::TcpRr | Test::UdpRr => {
+            time(3)?;
+            let answers = unwrapped(results.word(2), seen.sent);
+            StreamReport {
+                bytes: ByteCount::new(answers.saturating_mul(payload)),
+                packets: PacketCount::new(answers),
+                ..StreamReport::default()
+            }
+        }
+        Test::UdpStream => {
+            time(2)?;
+            let messages = unwrapped(results.word(0), seen.sent);
+            // Its own count of bytes wraps at 4 GiB, and has the datagram in it that ends the test.
+            StreamReport {
+                bytes: ByteCount::new(messages.saturating_mul(payload)),
+                packets: PacketCount::new(messages),
+                ..StreamReport::default()
+            }
+        }
+    };
+    let report = EndpointReport {
+        side: test.server_side(),
+        streams: vec![stream],
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+        profile: None,
+    };
+    Ok(spec
+        .warm_up
+        .is_zero()
+        .then_some(report)
+        .into_iter()
+        .collect())
+}
+
+/// The bytes that a server sent. It leaves out the last write if the end of its time cut that short; what of it
+/// it had sent was received, since the stream was read to its end.
+fn with_last_write(told: ByteCount, seen: Seen, write: ByteCount) -> ByteCount {
+    let missing = seen.taken.saturating_sub(told.get());
+    if missing < write.get() {
+        ByteCount::new(told.get() + missing)
+    } else {
+        told
+    }
+}
+
+/// Datagrams that may come twice before a count is taken for one that has wrapped.
+const DUPLICATES: u64 = 1 << 24;
+
+/// A count of which only the lower 32 bits are told, of something of which `sent` were sent.
+fn unwrapped(low: u32, sent: u64) -> u64 {
+    let most = sent.saturating_add(DUPLICATES);
+    let low = u64::from(low);
+    let wraps = most.checked_sub(low).map_or(0, |above| above >> 32);
+    low + (wraps << 32)
+}
+
+/// Reads what a client asks for.
+pub(super) fn read(test: Test, request: &Block) -> Result<Order, Wrong> {
+    let places = test.places();
+    let [there, back] = places.sizes.map(|at| request.word(at));
+    let payload = match test {
+        Test::TcpMaerts | Test::TcpStream if there == 0 => USUAL_CALL,
+        Test::TcpRr | Test::UdpRr => one_size(there, back)?,
+        Test::TcpMaerts | Test::TcpStream | Test::UdpStream => u64::from(there),
+    };
+    let least = match test {
+        // A shorter one ends the stream.
+        Test::UdpStream => u16::try_from(payload)
+            .map_err(|_| wrong(errno::MESSAGE_SIZE, format!("datagrams of {payload} bytes")))?,
+        _ => 1,
+    };
+    let asked = Asked {
+        payload,
+        least,
+        length: request.signed(places.time),
+        send_buffer: request.signed(places.send_buffer),
+        receive_buffer: request.signed(places.receive_buffer),
+    };
+    let mut order = asked.order(test, request)?;
+    order.spec.socket.no_delay = test == Test::TcpMaerts && request.word(NO_DELAY) != 0;
+    Ok(order)
+}
+
+/// The results of a test that this end has served.
+pub(super) fn results(test: Test, report: &EndpointReport, elapsed: Duration) -> Block {
+    let stream = report.streams.first().cloned().unwrap_or_default();
+    let [high, low] = block::count(stream.bytes.get());
+    let time = block::seconds(elapsed);
+    let calls = low_word(stream.reads.unwrap_or(0));
+    let packets = low_word(stream.packets.get());
+    // CPU use was not measured: -1.
+    let unknown = (-1.0_f32).to_bits();
+    let cores = 1;
+    let words = match test {
+        Test::TcpMaerts | Test::TcpStream => {
+            vec![high, low, calls, time, unknown, unknown, 0, cores]
+        }
+        Test::TcpRr | Test::UdpRr => {
+            // What came and what went back.
+            let bytes = low_word(stream.bytes.get().saturating_mul(2));
+            vec![bytes, packets, packets, time, unknown, unknown, 0, cores]
+        }
+        Test::UdpStream => {
+            let bytes = low_word(stream.bytes.get());
+            vec![packets, bytes, time, unknown, 0, cores]
+        }
+    };
+    Block::new(test.kind() + 2, 0, &words)
+}
+
+/// The lower half of a count, as all that netperf tells of it.
+fn low_word(count: u64) -> u32 {
+    u32::try_from(count & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+/// The response that tells the client where to send, with the rest of its request as it was.
+pub(super) fn response(test: Test, request: &Block, port: u16) -> Block {
+    let places = test.places();
+    let mut words = [0; 10];
+    let buffer = |at: usize| request.word(at);
+    words[0] = buffer(places.receive_buffer);
+    match test {
+        Test::TcpMaerts | Test::TcpStream => {
+            words[1] = request.word(places.sizes[0]);
+            words[2] = request.word(5);
+            words[4] = request.word(places.time);
+            words[5] = buffer(places.send_buffer);
+        }
+        Test::TcpRr | Test::UdpRr => {
+            words[1] = request.word(8);
+            words[3] = request.word(places.time);
+            words[4] = buffer(places.send_buffer);
+        }
+        Test::UdpStream => words[3] = request.word(places.time),
+    }
+    words[test.port_at()] = u32::from(port);
+    Block::new(test.kind() + 1, 0, &words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_wrapped_is_the_one_that_fits_what_was_sent() {
+        assert_eq!(unwrapped(7, 7), 7);
+        assert_eq!(unwrapped(7, 1000), 7);
+        // A duplicate is no wrap.
+        assert_eq!(unwrapped(8, 7), 8);
+        assert_eq!(unwrapped(5, (1 << 32) + 5), (1 << 32) + 5);
+        assert_eq!(unwrapped(u32::MAX, (1 << 32) + 5), u64::from(u32::MAX));
+        assert_eq!(unwrapped(0, u64::MAX) & u64::from(u32::MAX), 0);
+    }
+
+    #[test]
+    fn a_write_that_the_end_cut_short_was_sent_as_far_as_it_came() {
+        let whole = |taken| {
+            let seen = Seen { sent: 0, taken };
+            with_last_write(ByteCount::new(2000), seen, ByteCount::new(1000)).get()
+        };
+        assert_eq!(whole(2000), 2000);
+        assert_eq!(whole(2999), 2999);
+        // More than a write, or less than was sent, is not explained so.
+        assert_eq!(whole(3000), 2000);
+        assert_eq!(whole(1500), 2000);
+    }
+
+    #[test]
+    fn bytes_that_wrapped_do_not_matter() {
+        let spec = TestSpec::udp_datagrams(Pace::Unpaced);
+        let messages = 10_000_000_u32;
+        let wrapped = messages.wrapping_mul(1448);
+        let words = [messages, wrapped, block::seconds(Duration::from_secs(10))];
+        let results = Block::new(kind::UDP_STREAM + 2, 0, &words);
+        let seen = Seen {
+            sent: 10_000_001,
+            taken: 0,
+        };
+        let report = &report(&spec, &results, seen).unwrap()[0];
+        assert_eq!(report.streams[0].bytes.get(), 14_480_000_000);
+        assert_eq!(report.streams[0].packets.get(), 10_000_000);
+    }
+
+    #[test]
+    fn what_netperf_cannot_do_is_refused_with_a_remedy() {
+        type Spoil = fn(&mut TestSpec);
+        let spoils: &[(&str, Spoil)] = &[
+            ("-P", |s| s.streams = 2),
+            ("each direction", |s| s.direction = Direction::Duplex),
+            ("linerate serve", |s| {
+                *s = TestSpec::udp_datagrams(Pace::Unpaced);
+                s.direction = Direction::Reverse;
+            }),
+            ("-t", |s| {
+                s.direction = Direction::Reverse;
+                s.stop = Stop::After(Duration::from_millis(1500));
+            }),
+            ("--warm-up", |s| s.warm_up = Duration::from_secs(1)),
+            ("-t", |s| {
+                *s = TestSpec::ping_pong(Transport::Udp);
+                s.stop = Stop::Transactions(5);
+            }),
+        ];
+        for (word, spoil) in spoils {
+            let mut spec = TestSpec::tcp_bulk();
+            check(&spec).unwrap();
+            spoil(&mut spec);
+            let problem = check(&spec).unwrap_err();
+            assert!(problem.contains(word), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! The end that asks for a test. The drawing in [`super`] shows both ends.
+
+use super::block::{self, Block, Size, kind};
+use super::classic::{self, Seen, Test};
+use super::inbox::Inbox;
+use super::{DRAIN, MAX_TEXT};
+use crate::error::{Excerpt, ProtocolError, clean};
+use crate::framing::Framing;
+use crate::session::{
+    Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session, StopCause,
+};
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
+use linerate_model::{MonoInstant, PacketCount};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Where a client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The first request is sent; its answer will show the size of blocks.
+    Greeting,
+    Idle,
+    /// The request is sent.
+    Preparing,
+    /// This end opens its stream.
+    Connecting,
+    /// Traffic flows, or this end's reports are still to come.
+    Running,
+    /// Waits for the server's results.
+    Awaiting,
+    /// The test ends early.
+    Stopping,
+    Closed,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Greeting => "greeting",
+            Self::Idle => "idle",
+            Self::Preparing => "preparing",
+            Self::Connecting => "connecting",
+            Self::Running => "running",
+            Self::Awaiting => "awaiting-results",
+            Self::Stopping => "stopping",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// Whether there is a test that has not come to its end.
+    const fn has_test(self) -> bool {
+        matches!(
+            self,
+            Self::Preparing | Self::Connecting | Self::Running | Self::Awaiting
+        )
+    }
+}
+
+/// A client session.
+#[derive(Debug)]
+pub(super) struct Client {
+    state: State,
+    inbox: Inbox,
+    actions: VecDeque<Action>,
+    timeout: Duration,
+    local: IpAddr,
+    /// A key was given, which this protocol does not have.
+    has_key: bool,
+    size: Size,
+    /// Answers to the greeting that are still to come.
+    greetings: usize,
+    /// When the present step must be over, and how long it had.
+    due: Option<(MonoInstant, Duration)>,
+    spec: TestSpec,
+    /// By when the server has ended the test by itself.
+    guard: MonoInstant,
+    /// Whether this end's senders are done.
+    is_sent: bool,
+    /// What this end saw, against which the server's counts are read.
+    seen: Seen,
+    has_reported: bool,
+    results: Option<Block>,
+}
+
+impl Client {
+    pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
+        Self {
+            state: State::Greeting,
+            inbox: Inbox::default(),
+            actions: VecDeque::from([Action::Send(block::greeting())]),
+            timeout: config.timeout,
+            local: config.local,
+            has_key: config.credential.is_some(),
+            size: Size::Long,
+            greetings: 0,
+            due: Some((now.after(config.timeout), config.timeout)),
+            spec: TestSpec::tcp_bulk(),
+            guard: now,
+            is_sent: false,
+            seen: Seen::default(),
+            has_reported: false,
+            results: None,
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
+        self.state = state;
+        self.due = Some((now.after(limit), limit));
+    }
+
+    fn rest(&mut self) {
+        self.state = State::Idle;
+        self.due = None;
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.due = None;
+        self.inbox.clear();
+        self.act(Action::Closed);
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed(bytes);
+                self.advance(now)
+            }
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Begin(spec) if self.state == State::Idle => {
+                self.begin(now, *spec);
+                Ok(())
+            }
+            Input::EndTraffic => {
+                self.end_traffic(now);
+                Ok(())
+            }
+            Input::Abort { code, reason } => {
+                if self.state.has_test() {
+                    self.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+                }
+                Ok(())
+            }
+            // The server is in a test of which it can hear no end but that of the connection.
+            Input::Stopped if self.state == State::Stopping => {
+                self.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                self.close();
+                Ok(())
+            }
+            Input::Progress(_) => Ok(()),
+            // The driver may not have seen yet that the test is over.
+            Input::Connected | Input::Finished { .. } | Input::Reports(_)
+                if self.state == State::Stopping =>
+            {
+                Ok(())
+            }
+            Input::Connected if self.state == State::Connecting => {
+                self.run(now);
+                self.advance(now)
+            }
+            Input::Finished { sent } if self.state == State::Running && !self.is_sent => {
+                self.is_sent = true;
+                self.seen.sent = sent.iter().map(|count| PacketCount::get(*count)).sum();
+                Ok(())
+            }
+            Input::Reports(reports) if self.state == State::Running && !self.has_reported => {
+                self.has_reported = true;
+                self.seen.taken = taken(&reports);
+                self.await_results(now)
+            }
+            other => Err(ProtocolError::OutOfTurn {
+                state: self.state.name(),
+                input: other.name(),
+                detail: String::new(),
+            }),
+        }
+    }
+
+    const fn sends(&self) -> bool {
+        matches!(self.spec.direction, Direction::Forward)
+    }
+
+    /// Takes what has come as far as it goes.
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            match self.state {
+                State::Greeting if self.greetings == 0 => {
+                    self.see_beginning()?;
+                    if !self.meet() {
+                        return Ok(());
+                    }
+                }
+                // What comes while this end connects its stream is looked at when it has.
+                State::Connecting if self.inbox.pending().len() <= self.size.bytes() => {
+                    return Ok(());
+                }
+                State::Stopping | State::Closed => {
+                    self.inbox.clear();
+                    return Ok(());
+                }
+                _ => {}
+            }
+            self.see_beginning()?;
+            let Some(block) = self.inbox.take(self.size) else {
+                return Ok(());
+            };
+            self.hear(now, block)?;
+        }
+    }
+
+    /// Sees that what has come can be the beginning of a block.
+    fn see_beginning(&self) -> Result<(), ProtocolError> {
+        match Block::beginning(self.inbox.pending()) {
+            Some(kind) => Err(self.unexpected(kind, 0)),
+            None => Ok(()),
+        }
+    }
+
+    /// Finds out the size of blocks; whether that is known now.
+    fn meet(&mut self) -> bool {
+        let pending = self.inbox.pending();
+        let Some(size) = Size::of_greeting(pending) else {
+            return false;
+        };
+        self.size = size;
+        self.greetings = 1;
+        if size == Size::Short {
+            self.greetings = block::SHORT_ANSWERS;
+            self.act(Action::Send(block::rest_of_greeting()));
+        }
+        true
+    }
+
+    /// One block of the server.
+    fn hear(&mut self, now: MonoInstant, block: Block) -> Result<(), ProtocolError> {
+        let test = Test::of(&self.spec);
+        let response = test.kind() + 1;
+        match (self.state, block.kind) {
+            (State::Greeting, kind::DEBUG_OK) => {
+                self.greetings -= 1;
+                if self.greetings == 0 {
+                    self.welcome();
+                }
+            }
+            (State::Preparing, _) if block.status != 0 => {
+                let (code, message) = refusal(test, block.status);
+                self.act(Action::Refused { code, message });
+                self.close();
+            }
+            (State::Preparing, kind) if kind == response => self.open(now, &block)?,
+            (State::Connecting | State::Running | State::Awaiting, _) if block.status != 0 => {
+                let reason = format!("the server gave the test up: {}", error_words(block.status));
+                self.stop(now, StopCause::Peer, RefusalCode::Internal, reason);
+            }
+            (State::Running | State::Awaiting, kind)
+                if test.is_results(kind) && self.results.is_none() =>
+            {
+                // It has heard the end of the stream, so no more of it need be said.
+                if self.state == State::Running && self.sends() && !self.is_sent {
+                    self.act(Action::StopSenders);
+                }
+                self.results = Some(block);
+                self.finish()?;
+            }
+            (_, kind) => return Err(self.unexpected(kind, block.status)),
+        }
+        Ok(())
+    }
+
+    fn unexpected(&self, kind: u32, status: u32) -> ProtocolError {
+        let cause = match self.state {
+            State::Greeting => format!(
+                "a block of type {kind} is not how a netserver answers: check host and port, and that `netserver` runs there"
+            ),
+            _ => format!("a block of type {kind} and status {status} has no place there"),
+        };
+        ProtocolError::Unexpected {
+            state: self.state.name(),
+            message: "a block",
+            offset: self.inbox.offset(),
+            cause,
+        }
+    }
+
+    fn welcome(&mut self) {
+        self.rest();
+        self.act(Action::PeerHello(Box::new(PeerHello {
+            limits: Limits {
+                max_streams: 1,
+                ..Limits::default()
+            },
+            ..PeerHello::default()
+        })));
+    }
+
+    fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
+        let key = self
+            .has_key
+            .then(|| "netperf has no such key: leave out --key".to_owned());
+        let wrong = validate(&spec).err().map(|error| error.to_string());
+        let refused = key.or(wrong).map(|why| (RefusalCode::Invalid, why));
+        let refused = refused.or_else(|| {
+            let why = classic::check(&spec).err()?;
+            Some((RefusalCode::Unsupported, why))
+        });
+        if let Some((code, message)) = refused {
+            return self.act(Action::Refused { code, message });
+        }
+        let request = classic::request(&spec, self.local).write(self.size);
+        self.act(Action::Send(request));
+        self.spec = spec;
+        (self.is_sent, self.has_reported) = (false, false);
+        (self.seen, self.results) = (Seen::default(), None);
+        self.enter(now, State::Preparing, self.timeout * 2);
+    }
+
+    /// The server waits at its data port.
+    fn open(&mut self, now: MonoInstant, response: &Block) -> Result<(), ProtocolError> {
+        let test = Test::of(&self.spec);
+        let named = response.word(test.port_at());
+        let port = u16::try_from(named).ok().filter(|port| *port > 0);
+        let port = port.ok_or_else(|| ProtocolError::Unexpected {
+            state: self.state.name(),
+            message: "a response",
+            offset: self.inbox.offset(),
+            cause: format!("{named} is no data port"),
+        })?;
+        self.guard = now.after(classic::guard(&self.spec));
+        self.enter(now, State::Connecting, self.timeout * 2);
+        let least = match self.spec.transport {
+            Transport::Tcp => 1,
+            Transport::Udp => u16::try_from(self.spec.payload_bytes.get()).unwrap_or(u16::MAX),
+        };
+        self.act(Action::OpenStreams {
+            ports: vec![(test.server_side(), vec![port])],
+            framing: Framing::Netperf { least },
+        });
+        Ok(())
+    }
+
+    /// Traffic begins: the server's end has begun with its response.
+    fn run(&mut self, now: MonoInstant) {
+        self.act(match Test::of(&self.spec).server_side() {
+            Side::Receiver => Action::StartSenders,
+            Side::Sender => Action::StartReceivers,
+        });
+        let time = match self.spec.stop {
+            Stop::After(time) => time,
+            Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
+        };
+        let whole = time.saturating_add(self.spec.warm_up);
+        self.enter(now, State::Running, whole.saturating_add(DRAIN));
+    }
+
+    /// This end is done. A server that has not heard it ends the test by its own clock.
+    fn await_results(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let drain = match self.spec.transport {
+            Transport::Tcp => DRAIN,
+            Transport::Udp => self.guard.saturating_since(now),
+        };
+        self.enter(now, State::Awaiting, self.timeout.saturating_add(drain));
+        self.finish()
+    }
+
+    /// Ends the test once both ends have said what they saw.
+    fn finish(&mut self) -> Result<(), ProtocolError> {
+        let Some(results) = self.results.take_if(|_| self.has_reported) else {
+            return Ok(());
+        };
+        let report = self.report(&results)?;
+        self.act(Action::PeerReport(report));
+        self.act(Action::TestOver);
+        self.close();
+        Ok(())
+    }
+
+    fn report(&self, results: &Block) -> Result<Vec<EndpointReport>, ProtocolError> {
+        let report = classic::report(&self.spec, results, self.seen);
+        report.map_err(|cause| ProtocolError::Body {
+            state: self.state.name(),
+            message: "results",
+            offset: self.inbox.offset(),
+            bytes: Excerpt::of(&results.write(self.size)),
+            cause,
+        })
+    }
+
+    /// The user has seen enough. A server that sends cannot be ended without losing its results.
+    fn end_traffic(&mut self, now: MonoInstant) {
+        if self.state == State::Running && self.sends() {
+            self.act(Action::StopSenders);
+        } else if self.state.has_test() && self.state != State::Awaiting {
+            let (code, reason) = (RefusalCode::Interrupted, "stopped by its user".to_owned());
+            self.stop(now, StopCause::Local, code, reason);
+        }
+    }
+
+    fn stop(&mut self, now: MonoInstant, cause: StopCause, code: RefusalCode, reason: String) {
+        self.act(Action::Stop {
+            cause,
+            code,
+            reason,
+        });
+        self.enter(now, State::Stopping, self.timeout * 2);
+    }
+
+    fn eof(&mut self) -> Result<(), ProtocolError> {
+        if self.state == State::Stopping {
+            self.act(Action::TestAborted);
+            self.close();
+            return Ok(());
+        }
+        Err(ProtocolError::Eof {
+            state: self.state.name(),
+            offset: self.inbox.offset() + self.inbox.pending().len() as u64,
+            pending: Excerpt::of(self.inbox.pending()),
+        })
+    }
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+            return Ok(());
+        };
+        match self.state {
+            State::Greeting => Err(ProtocolError::Silent {
+                state: self.state.name(),
+                silence: limit,
+            }),
+            State::Stopping => Err(ProtocolError::Overdue {
+                state: self.state.name(),
+                limit,
+                hint: "a traffic thread here hangs",
+            }),
+            state => {
+                let reason = format!(
+                    "nothing came from the server for {} s in state {}",
+                    limit.as_secs_f64(),
+                    state.name()
+                );
+                self.stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Bytes that this end's receivers took.
+fn taken(reports: &[EndpointReport]) -> u64 {
+    let receivers = reports
+        .iter()
+        .filter(|report| report.side == Side::Receiver);
+    let streams = receivers.flat_map(|report| &report.streams);
+    streams.map(|stream| stream.bytes.get()).sum()
+}
+
+/// Why a server does not make a test, by the number it gave.
+fn refusal(test: Test, status: u32) -> (RefusalCode, String) {
+    /// What a netserver says to a test that it does not know.
+    const UNKNOWN_TEST: u32 = 998;
+    if status == UNKNOWN_TEST {
+        let message = format!("this netserver does not know {}", test.name());
+        return (RefusalCode::Unsupported, message);
+    }
+    let message = format!(
+        "the server could not begin {}: {}",
+        test.name(),
+        error_words(status)
+    );
+    (RefusalCode::Internal, message)
+}
+
+/// An error number of the server's system; which system that is, it does not say.
+fn error_words(status: u32) -> String {
+    format!("it says error {}, see errno there", status.cast_signed())
+}
+
+impl Session for Client {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.state == State::Closed {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        if outcome.is_err() {
+            self.close();
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        self.due.map(|(due, _)| due)
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+}

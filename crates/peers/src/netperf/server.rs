@@ -1,0 +1,459 @@
+//! The end that is asked. The drawing in [`super`] shows both ends.
+
+use super::block::{Block, Size, kind};
+use super::classic::{self, Test};
+use super::inbox::Inbox;
+use super::order::{self, Order, errno, status_for};
+use super::{DRAIN, MAX_TEXT, PAD, omni};
+use crate::error::{Excerpt, ProtocolError, clean};
+use crate::framing::Framing;
+use crate::session::{
+    Action, Input, PeerHello, RefusalCode, ServerConfig, Session, StopCause, StreamPorts,
+};
+use linerate_model::MonoInstant;
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Side, Stop};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long a client may ask for nothing between two tests.
+const IDLE: Duration = Duration::from_mins(5);
+
+/// Where a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Waits for the first request.
+    Greeting,
+    /// Waits for a request.
+    Idle,
+    /// The driver makes ready.
+    Preparing,
+    /// The client opens its stream.
+    Connecting,
+    Running,
+    /// The time is over, with nothing heard of the stream's end: this end takes what is still queued.
+    Ending,
+    /// The test ends early.
+    Stopping,
+    Closed,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Greeting => "greeting",
+            Self::Idle => "idle",
+            Self::Preparing => "preparing",
+            Self::Connecting => "connecting",
+            Self::Running => "running",
+            Self::Ending => "ending",
+            Self::Stopping => "stopping",
+            Self::Closed => "closed",
+        }
+    }
+
+    const fn has_test(self) -> bool {
+        matches!(
+            self,
+            Self::Preparing | Self::Connecting | Self::Running | Self::Ending
+        )
+    }
+}
+
+/// A server session.
+#[derive(Debug)]
+pub(super) struct Server {
+    state: State,
+    inbox: Inbox,
+    actions: VecDeque<Action>,
+    config: ServerConfig,
+    due: Option<(MonoInstant, Duration)>,
+    order: Option<Box<Order>>,
+    began: MonoInstant,
+}
+
+impl Server {
+    pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
+        let timeout = config.timeout;
+        Self {
+            state: State::Greeting,
+            inbox: Inbox::default(),
+            actions: VecDeque::new(),
+            config,
+            due: Some((now.after(timeout), timeout)),
+            order: None,
+            began: now,
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    fn say(&mut self, block: &Block) {
+        self.act(Action::Send(block.write(Size::Long)));
+    }
+
+    /// Says why a request is not met; `kind` is that of the answer.
+    fn say_error(&mut self, kind: u32, status: u32) {
+        self.say(&Block::new(kind, status, &[]));
+    }
+
+    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
+        self.state = state;
+        self.due = Some((now.after(limit), limit));
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed;
+        self.due = None;
+        self.inbox.clear();
+        self.act(Action::Closed);
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed(bytes);
+                self.advance(now)
+            }
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Abort { code, reason } => {
+                if self.state.has_test() {
+                    self.abort(now, code, &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped if self.state == State::Stopping => {
+                self.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                if self.state.has_test() {
+                    self.say_error(self.answer_kind(), errno::INTERRUPTED);
+                }
+                self.close();
+                Ok(())
+            }
+            Input::Progress(_) => Ok(()),
+            other => self.answered(now, other),
+        }
+    }
+
+    /// What the driver says of the test it was asked to make.
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            // The driver may not have seen yet that the test is over.
+            Input::Prepared { .. }
+            | Input::Refused { .. }
+            | Input::Connected
+            | Input::Finished { .. }
+            | Input::Reports(_)
+                if self.state == State::Stopping =>
+            {
+                Ok(())
+            }
+            Input::Prepared { ports, .. } if self.state == State::Preparing => {
+                self.respond(now, &ports)
+            }
+            Input::Refused { code, message } if self.state == State::Preparing => {
+                let kind = self.answer_kind();
+                self.refuse(now, kind, status_for(code), (code, &message));
+                Ok(())
+            }
+            Input::Connected if self.state == State::Connecting => {
+                self.start(now);
+                Ok(())
+            }
+            Input::Finished { .. } if self.is_moving() => Ok(()),
+            Input::Reports(reports) if self.is_moving() => {
+                self.report(now, &reports);
+                self.advance(now)
+            }
+            other => Err(ProtocolError::OutOfTurn {
+                state: self.state.name(),
+                input: other.name(),
+                detail: String::new(),
+            }),
+        }
+    }
+
+    const fn is_moving(&self) -> bool {
+        matches!(self.state, State::Running | State::Ending)
+    }
+
+    /// The type of the next block of a test: the response, then the results.
+    fn answer_kind(&self) -> u32 {
+        let asked = self.order.as_ref().map_or(0, |order| order.request.kind);
+        match self.state {
+            State::Running | State::Ending | State::Stopping => asked + 2,
+            _ => asked + 1,
+        }
+    }
+
+    /// Takes what has come as far as it goes.
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            match self.state {
+                State::Greeting | State::Idle => {}
+                State::Stopping | State::Closed => {
+                    self.inbox.clear();
+                    return Ok(());
+                }
+                _ if self.inbox.pending().is_empty() => return Ok(()),
+                _ => {
+                    let cause = "a client says nothing while a test is under way";
+                    return Err(self.unexpected(cause.to_owned()));
+                }
+            }
+            if let Some(kind) = Block::beginning(self.inbox.pending()) {
+                let cause = format!("type {kind} is none of netperf's");
+                return Err(self.unexpected(cause));
+            }
+            let Some(request) = self.inbox.take(Size::Long) else {
+                return Ok(());
+            };
+            self.hear(now, &request);
+        }
+    }
+
+    fn unexpected(&self, cause: String) -> ProtocolError {
+        ProtocolError::Unexpected {
+            state: self.state.name(),
+            message: "a request",
+            offset: self.inbox.offset(),
+            cause,
+        }
+    }
+
+    /// One request.
+    fn hear(&mut self, now: MonoInstant, request: &Block) {
+        if let Some((code, _)) = &self.config.turn_away {
+            let status = status_for(*code);
+            self.say_error(request.kind + 1, status);
+            return self.close();
+        }
+        if self.state == State::Greeting {
+            self.act(Action::PeerHello(Box::new(PeerHello {
+                session: self.config.session.clone(),
+                limits: self.config.limits,
+                ..PeerHello::default()
+            })));
+        }
+        self.enter(now, State::Idle, IDLE);
+        match request.kind {
+            kind::DEBUG_ON | kind::DEBUG_OFF => self.say(&Block::new(kind::DEBUG_OK, 0, &[])),
+            // CPU use is not measured here: a rate of zero.
+            kind::CPU_CALIBRATE => {
+                let cores = self.cores();
+                self.say(&Block::new(kind::CPU_CALIBRATE, 0, &[0, cores]));
+            }
+            kind::PASSPHRASE => {}
+            _ => self.prepare(now, request),
+        }
+    }
+
+    /// Cores of this host, as far as it is known.
+    fn cores(&self) -> u32 {
+        let count = self.config.facts.get("cpu-count");
+        let count = count.and_then(serde_json::Value::as_u64);
+        count
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(1)
+    }
+
+    fn prepare(&mut self, now: MonoInstant, request: &Block) {
+        let response = request.kind + 1;
+        let order = match order::read(request) {
+            Ok(order) => order,
+            Err(wrong) => {
+                let why = (RefusalCode::Unsupported, wrong.cause.as_str());
+                return self.refuse(now, response, wrong.status, why);
+            }
+        };
+        if let Some(reason) = self.config.limits.exceeded_by(&order.spec) {
+            let why = (RefusalCode::Limit, reason.as_str());
+            return self.refuse(now, response, errno::PERMISSION, why);
+        }
+        let mut spec = Box::new(order.spec.clone());
+        if order.length.is_none() && matches!(spec.stop, Stop::After(_)) {
+            spec.stop = Stop::After(self.config.limits.max_duration);
+        }
+        let framing = Some(Framing::Netperf { least: order.least });
+        self.order = Some(Box::new(order));
+        let timeout = self.config.timeout * 2;
+        self.enter(now, State::Preparing, timeout);
+        self.act(Action::Prepare { spec, framing });
+    }
+
+    /// Does not make a test; the next one may be made.
+    fn refuse(&mut self, now: MonoInstant, kind: u32, status: u32, why: (RefusalCode, &str)) {
+        self.say_error(kind, status);
+        let (code, message) = (why.0, clean(why.1, MAX_TEXT));
+        self.act(Action::Refused { code, message });
+        self.order = None;
+        self.enter(now, State::Idle, IDLE);
+    }
+
+    /// Tells the client where this end waits.
+    fn respond(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<(), ProtocolError> {
+        let port = ports.iter().find_map(|(_, ports)| ports.first()).copied();
+        let (Some(order), Some(port)) = (&self.order, port) else {
+            return Err(ProtocolError::OutOfTurn {
+                state: self.state.name(),
+                input: "Prepared",
+                detail: ", with no port".to_owned(),
+            });
+        };
+        let response = match order.request.kind {
+            kind::OMNI => omni::response(order, port),
+            _ => classic::response(order.test, &order.request, port),
+        };
+        self.say(&response);
+        let timeout = self.config.timeout * 2;
+        self.enter(now, State::Connecting, timeout);
+        Ok(())
+    }
+
+    fn start(&mut self, now: MonoInstant) {
+        let Some(order) = &self.order else { return };
+        let side = order.test.server_side();
+        let limit = match order.length {
+            Some(time) if side == Side::Sender => time.saturating_add(DRAIN),
+            Some(time) => time.saturating_add(PAD),
+            None => self.config.limits.max_duration,
+        };
+        self.act(match side {
+            Side::Receiver => Action::StartReceivers,
+            Side::Sender => Action::StartSenders,
+        });
+        self.began = now;
+        self.enter(now, State::Running, limit);
+    }
+
+    /// The stream is over: says what this end saw.
+    fn report(&mut self, now: MonoInstant, reports: &[EndpointReport]) {
+        let Some(order) = self.order.take() else {
+            return;
+        };
+        let mut elapsed = now.saturating_since(self.began);
+        if self.state == State::Ending {
+            elapsed = elapsed.min(order.length.unwrap_or(elapsed));
+        }
+        let empty = EndpointReport {
+            side: order.test.server_side(),
+            streams: Vec::new(),
+            before: linerate_model::sample::Snapshot::default(),
+            after: linerate_model::sample::Snapshot::default(),
+            profile: None,
+        };
+        let own = reports.first().unwrap_or(&empty);
+        let results = match order.request.kind {
+            kind::OMNI => omni::results(&order, own, elapsed, self.cores()),
+            _ => classic::results(order.test, own, elapsed),
+        };
+        self.say(&results);
+        self.act(Action::TestOver);
+        self.enter(now, State::Idle, IDLE);
+    }
+
+    fn abort(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.say_error(self.answer_kind(), status_for(code));
+        self.act(Action::Stop {
+            cause: StopCause::Local,
+            code,
+            reason: clean(reason, MAX_TEXT),
+        });
+        let limit = self.config.timeout * 2;
+        self.enter(now, State::Stopping, limit);
+    }
+
+    fn eof(&mut self) -> Result<(), ProtocolError> {
+        let is_cut = !self.inbox.pending().is_empty();
+        match self.state {
+            State::Greeting | State::Idle if !is_cut => {
+                self.close();
+                Ok(())
+            }
+            State::Stopping => {
+                self.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            state => Err(ProtocolError::Eof {
+                state: state.name(),
+                offset: self.inbox.offset() + self.inbox.pending().len() as u64,
+                pending: Excerpt::of(self.inbox.pending()),
+            }),
+        }
+    }
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+            return Ok(());
+        };
+        let seconds = limit.as_secs_f64();
+        match self.state {
+            State::Greeting | State::Idle if self.inbox.pending().len() == Size::Short.bytes() => {
+                let cause = "a block of 256 bytes is one of netperf up to 2.5: use netperf 2.6 or later as the client";
+                Err(self.unexpected(cause.to_owned()))
+            }
+            State::Greeting | State::Idle => Err(ProtocolError::Silent {
+                state: self.state.name(),
+                silence: limit,
+            }),
+            State::Stopping => Err(ProtocolError::Overdue {
+                state: self.state.name(),
+                limit,
+                hint: "a traffic thread here hangs",
+            }),
+            State::Running if self.receives() => {
+                self.act(Action::PeerFinished { sent: Vec::new() });
+                self.enter(now, State::Ending, DRAIN);
+                Ok(())
+            }
+            State::Connecting => {
+                let reason = format!("the data stream did not come within {seconds} s");
+                self.abort(now, RefusalCode::Timeout, &reason);
+                Ok(())
+            }
+            _ => {
+                let reason = format!("the test did not come to its end within {seconds} s");
+                self.abort(now, RefusalCode::Timeout, &reason);
+                Ok(())
+            }
+        }
+    }
+
+    fn receives(&self) -> bool {
+        let order = self.order.as_ref();
+        order.is_some_and(|order| order.test != Test::TcpMaerts)
+    }
+}
+
+impl Session for Server {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.state == State::Closed {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        if outcome.is_err() {
+            self.close();
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        self.due.map(|(due, _)| due)
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+}
