@@ -172,6 +172,9 @@ impl Framing {
 
     /// Whether a receiver sees the end of its streams in the streams, with nobody telling it.
     pub const fn tells_its_end(&self) -> bool {
-        matches!(self, Self::Iperf2(_) | Self::Netperf { .. } | Self::Sockperf)
+        matches!(
+            self,
+            Self::Iperf2(_) | Self::Netperf { .. } | Self::Sockperf
+        )
     }
 }
