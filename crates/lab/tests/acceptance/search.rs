@@ -53,8 +53,11 @@ pub(crate) fn the_bounds_hold_the_link_capacity() {
     let goal = zero_loss(&run.goals);
     let (lower, upper) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
     assert!(goal.reached, "{goal:?}");
+    // Over a final trial of one second an excess of 0.1 % puts 12 KiB into the queue, a millisecond of delay: no
+    // more than a core that is taken away for a moment.
+    let unseen = BitRate::from_bps(capacity.bps() / 1000);
     assert!(
-        lower <= capacity && capacity <= upper,
+        lower.bps() <= capacity.bps() + unseen.bps() && capacity <= upper,
         "{capacity} is not within {lower} to {upper}"
     );
     assert!(goal.width.unwrap().get() <= 0.005, "{goal:?}");
