@@ -6,6 +6,7 @@ use linerate_model::run::{BoundedBy, GoalResult, Limit};
 use linerate_model::spec::{Pace, Pinning, TestSpec};
 use linerate_model::{BitRate, FrameOverhead, Layer};
 use linerate_testbed::{Link, LinkConfig};
+use linerate_testkit::disturbance::undisturbed;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -39,12 +40,24 @@ pub(crate) fn the_bounds_hold_the_link_capacity() {
         ..LinkConfig::default()
     });
     let capacity = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, LINK, PAYLOAD);
-    let run = rig.run(|context, target| saturate(context, target, &plan(1)));
+    let plan = SaturatePlan {
+        // A disturbed search repeats trials; undisturbed ones take half of this.
+        budget: Duration::from_mins(1),
+        ..plan(1)
+    };
+    let search = || {
+        let plan = plan.clone();
+        rig.run(move |context, target| saturate(context, target, &plan))
+    };
+    let run = undisturbed(search).value;
     let goal = zero_loss(&run.goals);
     let (lower, upper) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
     assert!(goal.reached, "{goal:?}");
+    // Over a final trial of one second an excess of 0.1 % puts 12 KiB into the queue, a millisecond of delay: no
+    // more than a core that is taken away for a moment.
+    let unseen = BitRate::from_bps(capacity.bps() / 1000);
     assert!(
-        lower <= capacity && capacity <= upper,
+        lower.bps() <= capacity.bps() + unseen.bps() && capacity <= upper,
         "{capacity} is not within {lower} to {upper}"
     );
     assert!(goal.width.unwrap().get() <= 0.005, "{goal:?}");

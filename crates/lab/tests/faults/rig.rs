@@ -4,14 +4,14 @@ use crate::guard::Guard;
 use crate::rivals::Rivals;
 use crate::scene::{FarEnd, Place, Scene, Step, Test};
 use anyhow::{Context as _, Result, bail, ensure};
-use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_lab::address::FarEnd as Address;
 use linerate_lab::agent::{Agent, AgentPlan, serve};
 use linerate_lab::client::Target;
 use linerate_lab::context::{Context, unattended};
 use linerate_lab::run::{prove, saturate, single};
-use linerate_model::run::{Run, Trial};
+use linerate_model::run::Run;
 use linerate_testbed::{Host, HostId, TwoHosts};
+use linerate_testkit::disturbance::{Measured, undisturbed};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -85,44 +85,23 @@ fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
     }
 }
 
-/// A hypervisor that takes this share of the CPU over a run is a second fault, which nobody built.
-const DISTURBED: f64 = 0.05;
-
-/// Then the test is made again, whatever its verdict, up to so often.
-const MOST_REPEATS: u32 = 3;
-
-/// Runs the test on host A; of several runs the one that was least disturbed counts.
+/// Runs the test on host A; a run that the hypervisor disturbed is made again, whatever its verdict.
 fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Played> {
     let target = target.clone();
     let work = move |context: &mut Context<'_>| {
-        let make = |context: &mut Context<'_>| match &test {
+        let Measured { value, repeats } = undisturbed(|| match &test {
             Test::Search(plan) => saturate(context, &target, plan),
             Test::Single(spec) => single(context, &target, spec),
-        };
-        let (mut run, mut repeats) = (make(context)?, 0);
-        while stolen(&run) >= DISTURBED && repeats < MOST_REPEATS {
-            let again = make(context)?;
-            if stolen(&again) < stolen(&run) {
-                run = again;
-            }
-            repeats += 1;
-        }
+        });
         let run = match proof {
-            Proof::Demanded => prove(context, &target, run)?,
-            Proof::Waived => run,
+            Proof::Demanded => prove(context, &target, value?)?,
+            Proof::Waived => value?,
         };
         Ok(Played { run, repeats })
     };
     host.spawn("client", move || unattended(work))?
         .join()
         .unwrap()
-}
-
-/// Share of this machine's CPU that the hypervisor took, the mean over the trials.
-fn stolen(run: &Run) -> f64 {
-    let of = |trial: &Trial| Some(trial.cpu.as_ref()?.sender.as_ref()?.steal_ratio?.get());
-    let shares: Vec<f64> = run.trials.iter().filter_map(of).collect();
-    mean(&shares, USUAL_CONFIDENCE).map_or(0.0, |share| share.point)
 }
 
 /// Busy loops, until stopped.

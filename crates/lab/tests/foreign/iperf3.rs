@@ -7,6 +7,7 @@ use linerate_model::run::{BoundedBy, Packets};
 use linerate_model::spec::{Direction, Pace, SocketChoice, TestSpec};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer, PacketCount};
 use linerate_testbed::{HostId, LinkConfig};
+use linerate_testkit::disturbance::undisturbed;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -85,13 +86,18 @@ pub(crate) fn search() {
     let capacity = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, LINK, payload);
     let plan = SaturatePlan {
         max_load: BitRate::from_bps(200_000_000),
-        budget: Duration::from_secs(30),
+        // A disturbed search repeats trials; undisturbed ones take half of this.
+        budget: Duration::from_mins(1),
         ..SaturatePlan::new(spec)
     };
     let url = format!("iperf3://{}", bench.far());
-    let run = bench.linerate(&url, move |context, target| {
-        saturate(context, target, &plan)
-    });
+    let search = || {
+        let plan = plan.clone();
+        bench.linerate(&url, move |context, target| {
+            saturate(context, target, &plan)
+        })
+    };
+    let run = undisturbed(search).value;
     let goal = run.goals.iter().find(|goal| goal.loss_goal.get() == 0.0);
     let goal = goal.unwrap();
     let bounds = goal.lower_bound.zip(goal.upper_bound);

@@ -322,12 +322,22 @@ impl Flow {
 
 impl Row {
     pub(super) fn new(line: usize, data: &DataLine<'_>) -> Self {
+        Self::of_rate(line, (data.start, data.end), data.bytes, data.bps)
+    }
+
+    /// An interval of which only what was carried is known.
+    pub(super) const fn of_rate(
+        line: usize,
+        (start, end): (Rounded, Rounded),
+        bytes: Rounded,
+        bps: Rounded,
+    ) -> Self {
         Self {
             line,
-            start: data.start,
-            end: data.end,
-            bytes: data.bytes,
-            bps: data.bps,
+            start,
+            end,
+            bytes,
+            bps,
             datagrams: None,
             lost: None,
             jitter: None,

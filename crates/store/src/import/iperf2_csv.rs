@@ -9,7 +9,7 @@
 use super::line::{fingerprint, late};
 use super::{
     Command, Connection, Endpoint, Flow, ImportError, LogFormat, Origin, ParsedTest, Rounded, Row,
-    Totals, TrafficTest, View,
+    Totals, TrafficTest, View, at_least_one,
 };
 use linerate_model::spec::{Direction, Transport};
 
@@ -66,13 +66,9 @@ impl LogFormat for Iperf2Csv {
         for (index, line) in text.lines().enumerate() {
             reader.line(index + 1, line.trim())?;
         }
-        if reader.tests.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        let tests = reader.tests.into_iter().map(|draft| draft.finish(name));
+        let tests = at_least_one(reader.tests, name, ID)?
+            .into_iter()
+            .map(|draft| draft.finish(name));
         tests
             .map(|test| test.map(|test| ParsedTest::Traffic(Box::new(test))))
             .collect()

@@ -8,7 +8,7 @@
 use super::line::fingerprint;
 use super::{
     Connection, Endpoint, Flow, ImportError, LogFormat, Origin, ParsedTest, Rounded, Skipped,
-    Totals, TrafficTest, View, exact,
+    Totals, TrafficTest, View, at_least_one, exact,
 };
 use linerate_model::spec::{Direction, Transport};
 
@@ -41,13 +41,7 @@ impl LogFormat for Lwiperf {
             })?;
             tests.push(read);
         }
-        if tests.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        Ok(tests)
+        at_least_one(tests, name, ID)
     }
 }
 

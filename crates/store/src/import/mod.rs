@@ -143,6 +143,17 @@ pub fn import_with(files: &[(String, Vec<u8>)], hints: &Hints) -> Result<Importe
     })
 }
 
+/// What a reader found, if it found anything.
+fn at_least_one<T>(found: Vec<T>, file: &str, format: &'static str) -> Result<Vec<T>, ImportError> {
+    if found.is_empty() {
+        return Err(ImportError::NoTest {
+            file: file.to_owned(),
+            format,
+        });
+    }
+    Ok(found)
+}
+
 /// One test that failed among others is left out; a file of nothing else is an error.
 fn refuse_if_all_failed(tests: &[ParsedTest]) -> Result<(), ImportError> {
     let mut failed = None;

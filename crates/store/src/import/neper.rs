@@ -9,7 +9,7 @@ use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
 use super::{
     Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Skipped, Totals,
-    TrafficTest, View, whole,
+    TrafficTest, View, at_least_one, whole,
 };
 use linerate_model::run::{DelayOf, Trial};
 use linerate_model::spec::{Direction, Transport};
@@ -58,12 +58,7 @@ impl LogFormat for Neper {
                 section.keys.entry(key).or_insert(value);
             }
         }
-        if sections.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
+        let sections = at_least_one(sections, name, ID)?;
         let has_client = sections
             .iter()
             .any(|section| section.view() == View::Client);

@@ -10,7 +10,7 @@ use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
 use super::{
     Command, Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Skipped,
-    Totals, TrafficTest, View, exact, whole,
+    Totals, TrafficTest, View, at_least_one, exact, whole,
 };
 use linerate_model::run::{DelayOf, Trial};
 use linerate_model::spec::{Direction, Transport};
@@ -60,13 +60,7 @@ impl LogFormat for Netperf {
             reader.line(index + 1, line.trim_end())?;
         }
         reader.close()?;
-        if reader.tests.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        Ok(reader.tests)
+        at_least_one(reader.tests, name, ID)
     }
 }
 
@@ -224,19 +218,9 @@ impl<'a> Draft<'a> {
             .interim
             .last()
             .map_or(Rounded::exact(0.0), |row| row.end);
-        Some(Row {
-            line: number,
-            start,
-            end: start.plus(seconds),
-            bytes: bps.times(seconds).scaled(0.125),
-            bps,
-            datagrams: None,
-            lost: None,
-            jitter: None,
-            retransmitted: None,
-            cwnd: None,
-            srtt: None,
-        })
+        let end = start.plus(seconds);
+        let bytes = bps.times(seconds).scaled(0.125);
+        Some(Row::of_rate(number, (start, end), bytes, bps))
     }
 
     fn finish(self) -> Result<ParsedTest, &'static str> {

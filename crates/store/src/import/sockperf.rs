@@ -10,7 +10,7 @@ use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
 use super::{
     Command, Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Totals,
-    TrafficTest, View, exact,
+    TrafficTest, View, at_least_one, exact,
 };
 use linerate_model::run::{DelayOf, Packets, Trial};
 use linerate_model::spec::{Direction, Transport};
@@ -49,13 +49,7 @@ impl LogFormat for Sockperf {
             reader.line(index + 1, line)?;
         }
         reader.close()?;
-        if reader.tests.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        Ok(reader.tests)
+        at_least_one(reader.tests, name, ID)
     }
 }
 

@@ -11,7 +11,7 @@
 mod draft;
 
 use super::line::{Kind, kind};
-use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View};
+use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View, at_least_one};
 use draft::Draft;
 use linerate_model::spec::Transport;
 
@@ -64,13 +64,7 @@ impl LogFormat for Iperf2Text {
         if let Some((number, _)) = reader.early.first() {
             return Err(reader.headless(*number));
         }
-        if reader.tests.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        Ok(reader.tests)
+        at_least_one(reader.tests, name, ID)
     }
 }
 

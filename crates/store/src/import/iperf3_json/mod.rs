@@ -9,7 +9,7 @@ mod document;
 mod test;
 mod value;
 
-use super::{ImportError, LogFormat, ParsedTest};
+use super::{ImportError, LogFormat, ParsedTest, at_least_one};
 
 /// iperf3's JSON output.
 #[derive(Debug)]
@@ -44,12 +44,6 @@ impl LogFormat for Iperf3Json {
         for document in document::read(name, text)? {
             tests.extend(test::of(name, &document)?);
         }
-        if tests.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        Ok(tests)
+        at_least_one(tests, name, ID)
     }
 }

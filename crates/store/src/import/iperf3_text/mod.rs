@@ -8,7 +8,7 @@
 mod draft;
 
 use super::line::{Kind, kind};
-use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View};
+use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View, at_least_one};
 use draft::Draft;
 use linerate_model::WallTime;
 
@@ -47,13 +47,7 @@ impl LogFormat for Iperf3Text {
             reader.line(index + 1, line.trim_end())?;
         }
         reader.close()?;
-        if reader.tests.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        Ok(reader.tests)
+        at_least_one(reader.tests, name, ID)
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod header;
 
-use super::{ImportError, LatencyTest, LogFormat, Origin, ParsedTest};
+use super::{ImportError, LatencyTest, LogFormat, Origin, ParsedTest, at_least_one};
 use crate::import::line::fingerprint;
 use header::Header;
 use linerate_model::ByteCount;
@@ -51,13 +51,7 @@ impl LogFormat for SfntPingpong {
         if !reader.header.is_empty() {
             return Err(reader.cut(reader.header.line, "its table is not there"));
         }
-        if reader.tests.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        Ok(reader.tests)
+        at_least_one(reader.tests, name, ID)
     }
 }
 
