@@ -5,6 +5,7 @@ use super::ear::{Ear, Stream};
 use crate::client::Pulse;
 use crate::context::peer_failure;
 use crate::driver::{Driver, News};
+use crate::run::planned_time;
 use anyhow::Result;
 use linerate_model::Clock as _;
 use linerate_model::sample::{EndpointReport, Facts};
@@ -49,7 +50,7 @@ pub(crate) fn receive(
     };
     let limits = Limits {
         // It ends itself; this is for one whose end is lost.
-        max_duration: job_time(spec) + here.timeout,
+        max_duration: planned_time(spec).unwrap_or_default() + here.timeout,
         ..Limits::default()
     };
     let config = ServerConfig {
@@ -78,13 +79,6 @@ pub(crate) fn receive(
         Job::Serve { .. } => 0,
     };
     Ok(Some((sender(spec, &told, size, &own), own)))
-}
-
-fn job_time(spec: &TestSpec) -> Duration {
-    match spec.stop {
-        linerate_model::spec::Stop::After(time) => time,
-        _ => Duration::ZERO,
-    }
 }
 
 /// The board's stream; `None` if the user did not wait for it.

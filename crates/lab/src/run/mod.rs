@@ -87,7 +87,7 @@ pub(crate) fn measure(
 }
 
 /// How long the test is meant to take, if it ends by time.
-fn planned_time(spec: &TestSpec) -> Option<Duration> {
+pub(crate) fn planned_time(spec: &TestSpec) -> Option<Duration> {
     match spec.stop {
         Stop::After(time) => Some(time + spec.warm_up),
         Stop::Bytes(_) | Stop::Transactions(_) => None,

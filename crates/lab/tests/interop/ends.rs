@@ -91,6 +91,8 @@ pub(crate) struct OwnServer {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<()>>>,
     pub(crate) address: SocketAddr,
+    /// What it says after where it listens.
+    pub(crate) said: mpsc::Receiver<String>,
 }
 
 impl OwnServer {
@@ -121,6 +123,7 @@ impl OwnServer {
             stop,
             address: address.parse()?,
             thread: Some(thread),
+            said,
         })
     }
 }

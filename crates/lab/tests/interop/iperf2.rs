@@ -3,9 +3,9 @@
 //! iperf2 tells nothing of TCP over the wire, so what it prints is compared. It counts what is no data: bytes of
 //! headers, and the datagram that ends a stream.
 
+use crate::ends::OwnServer;
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_lab::address::FarEnd;
-use linerate_lab::agent::{AgentPlan, serve};
 use linerate_lab::client::{Client, DirectionOutcome, Target};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
@@ -13,10 +13,7 @@ use linerate_model::{BitRate, ByteCount};
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The tool as Debian installs it (ci/packages).
@@ -269,69 +266,26 @@ fn stock_client(server: SocketAddr, cell: Cell, more: &[&str]) -> Result<String>
     Ok(out)
 }
 
-/// linerate's server on a thread, with iperf2 only, and what it says.
-struct OwnServer {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<()>>>,
-    address: SocketAddr,
-    said: mpsc::Receiver<String>,
+/// linerate's server, with iperf2 only.
+fn own_server(ip: IpAddr) -> Result<OwnServer> {
+    OwnServer::start(ip, "iperf2")
 }
 
-impl OwnServer {
-    fn start(ip: IpAddr) -> Result<Self> {
-        let plan = AgentPlan {
-            listen: SocketAddr::new(ip, 0),
-            speak: vec!["iperf2:0".parse()?],
-            ..AgentPlan::private()
-        };
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
-        let (say, said) = mpsc::channel();
-        let thread = std::thread::spawn(move || {
-            serve(&plan, &seen, &mut |line| {
-                let _ = say.send(line.to_owned());
-            })
-        });
-        let first = said.recv().context("the server ended at once")?;
-        let address = first.rsplit(' ').next().unwrap_or_default().parse()?;
-        Ok(Self {
-            stop,
-            thread: Some(thread),
-            address,
-            said,
-        })
-    }
-
-    fn client(&self, cell: Cell, more: &[&str]) -> Result<String> {
-        stock_client(self.address, cell, more)
-    }
-
-    /// The next lines of ours that say what was done, `(what, bytes, rest)`.
-    fn seen(&self, count: usize) -> Result<Vec<String>> {
-        let mut seen = Vec::new();
-        while seen.len() < count {
-            let line = self.said.recv_timeout(Duration::from_secs(10))?;
-            if line.contains(" iperf2: ") {
-                seen.push(line);
-            }
-        }
-        Ok(seen)
-    }
-}
-
-impl Drop for OwnServer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let ended = self.thread.take().map(JoinHandle::join);
-        if !std::thread::panicking() {
-            assert!(matches!(ended, Some(Ok(Ok(())))), "{ended:?}");
+/// The next lines of it that say what was done, `(what, bytes, rest)`.
+fn seen(server: &OwnServer, count: usize) -> Result<Vec<String>> {
+    let mut seen = Vec::new();
+    while seen.len() < count {
+        let line = server.said.recv_timeout(Duration::from_secs(10))?;
+        if line.contains(" iperf2: ") {
+            seen.push(line);
         }
     }
+    Ok(seen)
 }
 
 /// A stock client against our server.
 fn as_server(cell: Cell) -> Result<()> {
-    let server = OwnServer::start(cell.host())?;
+    let server = own_server(cell.host())?;
     let mut options = vec!["-P", "2", "-t", "1", "-b", "2m", "-l", "1100"];
     let ways = match cell.way {
         Direction::Forward => 1,
@@ -344,8 +298,8 @@ fn as_server(cell: Cell) -> Result<()> {
             2
         }
     };
-    let printed = server.client(cell, &options)?;
-    let seen = server.seen(usize::from(STREAMS) * ways)?;
+    let printed = stock_client(server.address, cell, &options)?;
+    let seen = seen(&server, usize::from(STREAMS) * ways)?;
     let ours = |what: &str| -> Vec<u64> {
         let bytes = |line: &String| {
             let (_, rest) = line.split_once(what)?;
@@ -421,14 +375,14 @@ cells! {
 /// What our server says it sent and received when a client asks for a test in both directions.
 fn both_ways_over_two_streams(option: &'static str, transport: Transport) -> Result<()> {
     let [cell, _] = cells(transport, Direction::Forward);
-    let server = OwnServer::start(cell.host())?;
+    let server = own_server(cell.host())?;
     // The client listens where it is told, and the tool does not say where it does.
     let back = TcpListener::bind((cell.host(), 0))?;
     let port = back.local_addr()?.port().to_string();
     drop(back);
     let options = [option, "-L", &port, "-t", "1", "-b", "2m", "-l", "1100"];
-    let printed = server.client(cell, &options)?;
-    let seen = server.seen(2)?;
+    let printed = stock_client(server.address, cell, &options)?;
+    let seen = seen(&server, 2)?;
     for what in [" received ", " sent "] {
         assert!(seen.iter().any(|line| line.contains(what)), "{seen:?}");
     }
@@ -450,7 +404,7 @@ fn a_client_that_wants_a_connection_back_afterwards_gets_it() {
 
 #[test]
 fn clients_of_every_kind_are_served_at_once() {
-    let server = OwnServer::start(Ipv4Addr::LOCALHOST.into()).unwrap();
+    let server = own_server(Ipv4Addr::LOCALHOST.into()).unwrap();
     let address = server.address;
     let kinds: [(Transport, &[&str]); 4] = [
         (Transport::Tcp, &["-P", "3"]),

@@ -74,7 +74,7 @@ fn as_server(iperf3: &str, cell: Cell) -> Result<Vec<Count>> {
         Way::Reverse => options.push("-R"),
         Way::Both => options.push("--bidir"),
     }
-    let end = client(iperf3, &server, &options)?["end"].clone();
+    let end = client(iperf3, server.address, &options)?["end"].clone();
     let forward = || counts(&end, cell, "");
     let backward = |suffix| -> Result<Vec<Count>> {
         let counts = counts(&end, cell, suffix)?;
@@ -155,11 +155,8 @@ impl Drop for RealServer {
 }
 
 /// What a stock client's JSON says of its test with our server.
-pub(crate) fn client(iperf3: &str, server: &OwnServer, options: &[&str]) -> Result<Value> {
-    let (host, port) = (
-        server.address.ip().to_string(),
-        server.address.port().to_string(),
-    );
+pub(crate) fn client(iperf3: &str, server: SocketAddr, options: &[&str]) -> Result<Value> {
+    let (host, port) = (server.ip().to_string(), server.port().to_string());
     let output = Command::new(iperf3)
         .args(["-J", "-c", &host, "-p", &port])
         .args(options)

@@ -22,10 +22,11 @@ fn clients_of_every_kind_are_served_at_once() {
         &["-u", "-b", "2M", "-R", "-t", "1"],
         &["-u", "-b", "2M", "--bidir", "-t", "1"],
     ];
+    let address = server.address;
     let run = |options: &[&str]| {
         let mut all = vec!["-P", "2", "-l", "1000"];
         all.extend(options);
-        let document = client(IPERF3, &server, &all).unwrap();
+        let document = client(IPERF3, address, &all).unwrap();
         document["end"]["sum_received"]["bytes"].as_u64()
     };
     let received: Vec<_> = thread::scope(|scope| {
@@ -100,7 +101,7 @@ fn a_client_that_omits_gets_results_without_what_it_omitted() {
     for more in [&["-u"][..], &["-u", "-R"], &[], &["-R"]] {
         let mut options = vec!["-O", "1", "-t", "1", "-b", "4M", "-l", "1000"];
         options.extend(more);
-        let end = client(IPERF3, &server, &options).unwrap()["end"].clone();
+        let end = client(IPERF3, server.address, &options).unwrap()["end"].clone();
         let of = |sum: &str, key: &str| end[sum][key].as_f64().unwrap();
         // Half a second of the other's second is more than any shift between the two ends' clocks of it.
         let (sent, received) = (of("sum_sent", "bytes"), of("sum_received", "bytes"));
@@ -113,7 +114,7 @@ fn a_client_that_omits_gets_results_without_what_it_omitted() {
 fn a_client_that_asks_for_it_gets_the_servers_output() {
     let server = OwnServer::start(HERE, "iperf3").unwrap();
     let options = ["--get-server-output", "-n", "100K", "-P", "2"];
-    let document = client(IPERF3, &server, &options).unwrap();
+    let document = client(IPERF3, server.address, &options).unwrap();
     let text = document["server_output_text"].as_str().unwrap();
     assert_eq!(text.matches("receiver").count(), 2, "{text}");
 }
@@ -147,11 +148,11 @@ fn a_test_that_cannot_be_is_refused_in_iperf3s_own_words() {
     let server = OwnServer::start(HERE, "iperf3").unwrap();
     let error = client(
         IPERF3,
-        &server,
+        server.address,
         &["-t", "1", "-P", "2", "-O", "60", "-b", "0", "-C", "pigeon"],
     );
     let text = format!("{:#}", error.unwrap_err());
     assert!(text.contains("ongestion"), "{text}");
     // The server goes on.
-    client(IPERF3, &server, &["-n", "1K"]).unwrap();
+    client(IPERF3, server.address, &["-n", "1K"]).unwrap();
 }
