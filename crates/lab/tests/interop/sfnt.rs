@@ -9,7 +9,7 @@ use linerate_lab::client::{Client, Target};
 use linerate_model::ByteCount;
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Stop, TestSpec, Transport, WaitMode};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -22,8 +22,8 @@ fn server(ip: IpAddr) -> Result<OwnServer> {
     OwnServer::with(ip, "sfnt", plan)
 }
 
-fn client(server: &OwnServer) -> Result<Client> {
-    let far = FarEnd::parse(&format!("sfnt://{}", server.address))?;
+fn client(server: SocketAddr) -> Result<Client> {
+    let far = FarEnd::parse(&format!("sfnt://{server}"))?;
     Client::connect(&Target::new(far))
 }
 
@@ -49,7 +49,7 @@ fn every_size(transport: Transport, sizes: &[u64]) -> Result<()> {
         // Two sessions of a server that a stock one would have to be started for again.
         let server = server(ip)?;
         for wait in [WaitMode::Block, WaitMode::Spin] {
-            let mut client = client(&server)?;
+            let mut client = client(server.address)?;
             for size in sizes {
                 let spec = TestSpec {
                     wait,
@@ -80,7 +80,7 @@ fn many_clients_are_served_at_once_and_by_time() {
     let server = server(HERE).unwrap();
     std::thread::scope(|scope| {
         for transport in [Transport::Tcp, Transport::Udp].repeat(3) {
-            let server = &server;
+            let server = server.address;
             scope.spawn(move || {
                 let spec = TestSpec {
                     stop: Stop::After(Duration::from_millis(300)),
@@ -97,7 +97,7 @@ fn many_clients_are_served_at_once_and_by_time() {
 #[test]
 fn one_client_changes_transport_by_connecting_again() {
     let server = server(HERE).unwrap();
-    let mut client = client(&server).unwrap();
+    let mut client = client(server.address).unwrap();
     for transport in [Transport::Udp, Transport::Tcp, Transport::Udp] {
         let seen = measured(&mut client, &spec(transport, 8)).unwrap();
         assert_eq!(seen.packets.get(), 300);
@@ -107,11 +107,11 @@ fn one_client_changes_transport_by_connecting_again() {
 #[test]
 fn a_bulk_transfer_is_refused_and_the_next_test_is_made() {
     let server = server(HERE).unwrap();
-    let mut client = client(&server).unwrap();
+    let mut client = client(server.address).unwrap();
     let error = client.run(&TestSpec::tcp_bulk(), &mut |_| true);
     let text = format!("{:#}", error.unwrap_err());
     assert!(text.contains("linerate latency"), "{text}");
-    let mut next = self::client(&server).unwrap();
+    let mut next = self::client(server.address).unwrap();
     measured(&mut next, &spec(Transport::Tcp, 8)).unwrap();
 }
 
