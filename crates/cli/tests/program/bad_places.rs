@@ -26,7 +26,10 @@ fn values_out_of_bounds_are_named() {
         (&["tcp", "127.0.0.1", "-t", "0s"], "--time 0ns"),
         (&["tcp", "127.0.0.1", "-P", "129"], "--streams"),
         (&["tcp", "127.0.0.1", "--cpu", "one"], "--cpu"),
-        (&["latency", "127.0.0.1", "--sizes", "0"], "--sizes 0"),
+        (
+            &["latency", "127.0.0.1", "--transport", "tcp", "--sizes", "0"],
+            "--sizes 0",
+        ),
         (&["latency", "127.0.0.1", "--load", "quic"], "quic"),
         (&["saturate", "127.0.0.1", "--delay-goal", "fast"], "fast"),
         (&["saturate", "127.0.0.1", "--duplex"], "--duplex"),
