@@ -1,8 +1,10 @@
 //! The command line: a contract that help texts and scripts rely on.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_lab::archive::UnitStep;
 use linerate_lab::login::Padding;
+use linerate_lab::run::{Mode, NamedMode};
 use linerate_model::spec::{DatapathChoice, Observe, Pace, Pinning, Transport, WaitMode};
 use linerate_model::units::{UnitError, parse_duration};
 use linerate_model::{BitRate, ByteCount, Ratio};
@@ -306,8 +308,8 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<String>,
     /// How both ends wait; several are measured one after the other.
-    #[arg(long, default_value = "block", value_delimiter = ',')]
-    pub(crate) wait: Vec<WaitArg>,
+    #[arg(long, default_value = "block", value_delimiter = ',', value_parser = modes())]
+    pub(crate) wait: Vec<Mode>,
     /// Pin the traffic threads to these cores: LOCAL,REMOTE (either may be empty).
     #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pinning)]
     pub(crate) cpu: Option<Pinning>,
@@ -562,6 +564,13 @@ fn pinning(text: &str) -> Result<Pinning, String> {
         local: core(local)?,
         remote: core(remote)?,
     })
+}
+
+/// The ways to wait that this build knows.
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let shown =
+        |known: NamedMode| PossibleValue::new(known.name).help(known.summary.trim_end_matches('.'));
+    PossibleValuesParser::new(Mode::known().map(shown)).try_map(|name| name.parse::<Mode>())
 }
 
 fn datapath(text: &str) -> Result<DatapathChoice, UnitError> {

@@ -120,7 +120,7 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
             [] => far.usual_sizes(transport),
             given => sizes(given)?,
         },
-        waits: args.wait.iter().map(|wait| (*wait).into()).collect(),
+        modes: args.wait.clone(),
         pinning: args.cpu.unwrap_or_default(),
         time: args.time,
         warm_up: args.warm_up,

@@ -5,8 +5,8 @@
 //! every other datapath; only the data takes a shorter way. Calibration uses it for the engine's own ceiling.
 
 use super::{
-    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, ParamDef, PathSetup, Span,
-    StreamPath, refuse_unknown,
+    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup,
+    Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use linerate_model::sample::TcpSample;
@@ -38,6 +38,11 @@ impl DatapathKind for Loopback {
 
     fn params(&self) -> &'static [ParamDef] {
         &[]
+    }
+
+    /// None: its two ends are one process, and so never two hosts.
+    fn modes(&self) -> Vec<ModeDef> {
+        Vec::new()
     }
 
     fn availability(&self) -> Availability {

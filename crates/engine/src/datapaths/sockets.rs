@@ -5,8 +5,8 @@
 //! for, because they change what is measured: the stack is then passed once per run.
 
 use super::{
-    Arrivals, Availability, Buffers, Calls, DatagramPath, DatapathKind, Nagle, ParamDef, PathSetup,
-    Span, StreamPath, refuse_unknown,
+    Arrivals, Availability, Buffers, Calls, DatagramPath, DatapathKind, ModeDef, Nagle, ParamDef,
+    PathSetup, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use linerate_model::sample::TcpSample;
@@ -111,6 +111,28 @@ impl DatapathKind for Sockets {
                 values: "N",
                 summary: "Most datagrams per system call (64).",
             },
+        ]
+    }
+
+    fn modes(&self) -> Vec<ModeDef> {
+        let mode = |name, wait, summary| ModeDef {
+            name,
+            wait,
+            params: &[],
+            summary,
+        };
+        vec![
+            mode("block", WaitMode::Block, "Sleep in the kernel."),
+            mode(
+                "spin",
+                WaitMode::Spin,
+                "Poll in user space; costs a whole core at each end.",
+            ),
+            mode(
+                "busy-poll",
+                WaitMode::BusyPoll,
+                "Let the kernel poll the device.",
+            ),
         ]
     }
 
