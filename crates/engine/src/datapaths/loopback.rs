@@ -259,6 +259,11 @@ impl DatagramPath for MemoryDatagrams {
         })
     }
 
+    fn await_arrival(&mut self, limit: Duration) {
+        let ready = |queue: &Queue| !queue.lengths.is_empty();
+        drop(self.inbox.when("receive", limit, ready));
+    }
+
     fn overflows(&mut self) -> Option<u64> {
         Some(0)
     }
@@ -306,6 +311,11 @@ impl StreamPath for MemoryStream {
         drop(queue);
         self.inbox.changed.notify_all();
         Ok(taken)
+    }
+
+    fn await_arrival(&mut self, limit: Duration) {
+        let ready = |queue: &Queue| queue.closed || !queue.bytes.is_empty();
+        drop(self.inbox.when("recv", limit, ready));
     }
 
     fn limit_write(&mut self, limit: Duration) {

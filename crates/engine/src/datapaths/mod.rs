@@ -201,6 +201,8 @@ pub trait DatagramPath: Send {
     fn send_empty(&mut self) -> Result<(), Failure>;
     /// Takes what has arrived. Waits for the first datagram for at most some 20 ms.
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure>;
+    /// Waits until something can be taken, at most `limit`; a path that cannot wait returns at once.
+    fn await_arrival(&mut self, _limit: Duration) {}
     /// Datagrams dropped at this end because they were not taken in time, since it was opened;
     /// `None` if the system does not say.
     fn overflows(&mut self) -> Option<u64>;
@@ -214,6 +216,8 @@ pub trait StreamPath: Send {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure>;
     /// Takes bytes from the system; zero at the end of the stream. Waits at most some 20 ms.
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure>;
+    /// Waits until something can be read, at most `limit`; a path that cannot wait returns at once.
+    fn await_arrival(&mut self, _limit: Duration) {}
     /// Waits no longer than `limit` in one write from now on.
     fn limit_write(&mut self, limit: Duration);
     /// Says that no more will be written.

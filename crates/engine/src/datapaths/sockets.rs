@@ -253,6 +253,11 @@ fn buffers_of<S: AsFd>(socket: S) -> Buffers {
     }
 }
 
+/// Sleeps until `socket` can be read, at most `limit`. A failure shows in the next call.
+fn await_socket<S: AsFd>(socket: &S, limit: Duration) {
+    drop(tcp::wait_readable(&[socket.as_fd()], limit));
+}
+
 struct DatagramSocket {
     socket: UdpSocket,
     outgoing: SendBatch,
@@ -299,6 +304,10 @@ impl DatagramPath for DatagramSocket {
             spans: &self.spans,
             overflows: overflows.filter(|_| !self.gro),
         })
+    }
+
+    fn await_arrival(&mut self, limit: Duration) {
+        await_socket(&self.socket, limit);
     }
 
     /// With GRO the kernel counts a dropped run as one, so the number of datagrams is not known.
@@ -377,6 +386,10 @@ impl DatagramPath for SingleSocket {
         })
     }
 
+    fn await_arrival(&mut self, limit: Duration) {
+        await_socket(&self.socket, limit);
+    }
+
     fn overflows(&mut self) -> Option<u64> {
         sockopt::socket_drops(&self.socket).ok().map(u64::from)
     }
@@ -415,6 +428,10 @@ impl StreamPath for StreamSocket {
 
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure> {
         tcp::receive(&self.socket, room, self.blocking)
+    }
+
+    fn await_arrival(&mut self, limit: Duration) {
+        await_socket(&self.socket, limit);
     }
 
     fn limit_write(&mut self, limit: Duration) {
