@@ -1,5 +1,6 @@
 //! The command line: a contract that help texts and scripts rely on.
 
+use crate::open_loop::OpenLoopArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_lab::archive::UnitStep;
@@ -322,6 +323,8 @@ pub(crate) struct LatencyArgs {
     /// Measure again while traffic runs: `tcp`, `udp:RATE`, or either with `:reverse` at its end.
     #[arg(long)]
     pub(crate) load: Option<String>,
+    #[command(flatten)]
+    pub(crate) open_loop: OpenLoopArgs,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
 }

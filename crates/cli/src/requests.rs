@@ -7,7 +7,7 @@ use linerate_lab::access::read_key;
 use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
 use linerate_lab::login::{Login, read_login, read_password};
-use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal, sizes};
+use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal, parse_stall, sizes};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
     Direction, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
@@ -114,6 +114,7 @@ pub(crate) fn saturate(args: &SaturateArgs) -> Result<SaturatePlan, Failure> {
 
 pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, Failure> {
     let transport = args.transport.into();
+    let stall = args.open_loop.responder_stall.as_deref();
     let plan = LatencyPlan {
         transport,
         sizes: match args.sizes.as_slice() {
@@ -126,6 +127,9 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
         warm_up: args.warm_up,
         load: args.load.as_deref().map(str::parse).transpose()?,
         observe: args.observe.choice(),
+        open: args.open_loop.choice(),
+        rpm: args.open_loop.rpm,
+        stall: stall.map(parse_stall).transpose()?,
     };
     for spec in plan.specs() {
         validate(&spec).map_err(|error| match error.setting() {

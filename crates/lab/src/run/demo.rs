@@ -182,6 +182,9 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
             direction: Direction::Forward,
         }),
         observe: Observe::default(),
+        open: None,
+        rpm: false,
+        stall: None,
     };
     latency(context, target, &plan)
 }

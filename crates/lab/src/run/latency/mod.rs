@@ -1,10 +1,13 @@
-//! `linerate latency`: ping-pong by message size and wait mode, idle and under load.
+//! `linerate latency`: messages by size and wait mode, idle and under load, one at a time or at a rate.
 
 mod load;
 mod modes;
+mod open;
+mod responsive;
 
 pub use load::Load;
 pub use modes::{Mode, NamedMode};
+pub use open::{OpenLoop, RequestRate, parse_stall};
 
 use crate::client::{Client, Target};
 use crate::context::Context;
@@ -14,7 +17,7 @@ use anyhow::Result;
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
-use linerate_model::spec::{Observe, Pinning, Stop, TestSpec, Transport};
+use linerate_model::spec::{Observe, Pinning, Stall, Stop, TestSpec, Transport};
 use linerate_peers::Tests;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +42,12 @@ pub struct LatencyPlan {
     pub load: Option<Load>,
     /// How much both ends look at their hosts.
     pub observe: Observe,
+    /// Requests at a rate, in place of one message at a time.
+    pub open: Option<OpenLoop>,
+    /// Round trips per minute under load, in place of everything else.
+    pub rpm: bool,
+    /// A far end that stands still at regular intervals.
+    pub stall: Option<Stall>,
 }
 
 /// Most sizes of one list.
@@ -96,6 +105,9 @@ impl LatencyPlan {
             warm_up: spec.warm_up,
             load: None,
             observe: Observe::default(),
+            open: None,
+            rpm: false,
+            stall: None,
         }
     }
 
@@ -121,6 +133,9 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
         );
         return Err(Failure::new(ExitCode::Usage, message).into());
     }
+    if plan.open.is_some() || plan.rpm {
+        OpenLoop::check(target)?;
+    }
     let mut client = Client::connect(target)?;
     let header = Header {
         kind: RunKind::Latency,
@@ -130,6 +145,10 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     };
     let mut recorder = Recorder::begin(context, header)?;
     recorder.run_mut().notes.extend(client.blind_spots());
+    if plan.rpm {
+        responsive::responsiveness(context, &mut recorder, &mut client, (target, plan))?;
+        return recorder.finish(context);
+    }
     sweep(context, &mut recorder, &mut client, plan, None)?;
     if let Some(load) = plan.load.filter(|_| !context.interrupted()) {
         load::under_load(context, &mut recorder, &mut client, (target, plan, load))?;
@@ -160,20 +179,38 @@ fn sweep(
     plan: &LatencyPlan,
     load: Option<Load>,
 ) -> Result<()> {
+    if let Some(open) = plan.open
+        && matches!(open.rate, RequestRate::Rising { .. })
+    {
+        return open::curves(context, recorder, client, (plan, open), load);
+    }
     for (size, mode) in points(plan, client.tests()) {
         if context.interrupted() {
             return Ok(());
         }
-        let condition = load.map_or_else(|| "idle".to_owned(), |load| format!("under {load}"));
-        let label = format!("{} B, {mode}, {condition}", size.get());
         let spec = spec(plan, size, mode);
+        let label = label(&spec, mode, load);
         measure(context, recorder, client, &spec, Some(&label))?;
     }
     Ok(())
 }
 
+/// `32 B, spin, 1000/s, idle`.
+fn label(spec: &TestSpec, mode: &Mode, load: Option<Load>) -> String {
+    let condition = load.map_or_else(|| "idle".to_owned(), |load| format!("under {load}"));
+    let size = spec.payload_bytes.get();
+    match spec.request_rate() {
+        None => format!("{size} B, {mode}, {condition}"),
+        Some(rate) => {
+            let rate = open::per_second(rate, spec.arrival);
+            format!("{size} B, {mode}, {rate}, {condition}")
+        }
+    }
+}
+
 fn spec(plan: &LatencyPlan, size: ByteCount, mode: &Mode) -> TestSpec {
-    TestSpec {
+    let spec = TestSpec {
+        responder_stall: plan.stall,
         payload_bytes: size,
         stop: Stop::After(plan.time),
         warm_up: plan.warm_up,
@@ -182,6 +219,10 @@ fn spec(plan: &LatencyPlan, size: ByteCount, mode: &Mode) -> TestSpec {
         pinning: plan.pinning,
         observe: plan.observe,
         ..TestSpec::ping_pong(plan.transport)
+    };
+    match plan.open {
+        None => spec,
+        Some(open) => open.apply(spec),
     }
 }
 
