@@ -1,8 +1,11 @@
 //! The command line: a contract that help texts and scripts rely on.
 
+use crate::open_loop::OpenLoopArgs;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_lab::archive::UnitStep;
 use linerate_lab::login::Padding;
+use linerate_lab::run::{Mode, NamedMode};
 use linerate_model::spec::{DatapathChoice, Observe, Pace, Pinning, Transport, WaitMode};
 use linerate_model::units::{UnitError, parse_duration};
 use linerate_model::{BitRate, ByteCount, Ratio};
@@ -306,8 +309,8 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<String>,
     /// How both ends wait; several are measured one after the other.
-    #[arg(long, default_value = "block", value_delimiter = ',')]
-    pub(crate) wait: Vec<WaitArg>,
+    #[arg(long, default_value = "block", value_delimiter = ',', value_parser = modes())]
+    pub(crate) wait: Vec<Mode>,
     /// Pin the traffic threads to these cores: LOCAL,REMOTE (either may be empty).
     #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pinning)]
     pub(crate) cpu: Option<Pinning>,
@@ -320,6 +323,8 @@ pub(crate) struct LatencyArgs {
     /// Measure again while traffic runs: `tcp`, `udp:RATE`, or either with `:reverse` at its end.
     #[arg(long)]
     pub(crate) load: Option<String>,
+    #[command(flatten)]
+    pub(crate) open_loop: OpenLoopArgs,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
 }
@@ -562,6 +567,13 @@ fn pinning(text: &str) -> Result<Pinning, String> {
         local: core(local)?,
         remote: core(remote)?,
     })
+}
+
+/// The ways to wait that this build knows.
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let shown =
+        |known: NamedMode| PossibleValue::new(known.name).help(known.summary.trim_end_matches('.'));
+    PossibleValuesParser::new(Mode::known().map(shown)).try_map(|name| name.parse::<Mode>())
 }
 
 fn datapath(text: &str) -> Result<DatapathChoice, UnitError> {

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod open_loop;
 mod requests;
 mod terminal;
 

@@ -7,7 +7,7 @@ use linerate_lab::access::read_key;
 use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
 use linerate_lab::login::{Login, read_login, read_password};
-use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal, sizes};
+use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal, parse_stall, sizes};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
     Direction, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
@@ -114,18 +114,22 @@ pub(crate) fn saturate(args: &SaturateArgs) -> Result<SaturatePlan, Failure> {
 
 pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, Failure> {
     let transport = args.transport.into();
+    let stall = args.open_loop.responder_stall.as_deref();
     let plan = LatencyPlan {
         transport,
         sizes: match args.sizes.as_slice() {
             [] => far.usual_sizes(transport),
             given => sizes(given)?,
         },
-        waits: args.wait.iter().map(|wait| (*wait).into()).collect(),
+        modes: args.wait.clone(),
         pinning: args.cpu.unwrap_or_default(),
         time: args.time,
         warm_up: args.warm_up,
         load: args.load.as_deref().map(str::parse).transpose()?,
         observe: args.observe.choice(),
+        open: args.open_loop.choice(),
+        rpm: args.open_loop.rpm,
+        stall: stall.map(parse_stall).transpose()?,
     };
     for spec in plan.specs() {
         validate(&spec).map_err(|error| match error.setting() {

@@ -2,7 +2,7 @@
 
 use crate::error::EngineError;
 use crate::{datapaths, workloads};
-use linerate_model::spec::{Observe, Pace, Side, Stop, TestSpec, WaitMode};
+use linerate_model::spec::{Arrival, Observe, Pace, Side, Stall, Stop, TestSpec, WaitMode};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use linerate_peers::Framing;
 use std::time::Duration;
@@ -62,6 +62,10 @@ impl EndpointPlan {
             sender_pause: spec.sender_pause,
             wait: spec.wait,
             observe: spec.observe,
+            seed: spec.seed,
+            arrival: spec.arrival,
+            answer_timeout: spec.answer_timeout,
+            responder_stall: spec.responder_stall,
         }
     }
 }
@@ -87,6 +91,10 @@ pub struct StreamPlan {
     pub(crate) sender_pause: Option<Duration>,
     pub(crate) wait: WaitMode,
     pub(crate) observe: Observe,
+    pub(crate) seed: u64,
+    pub(crate) arrival: Arrival,
+    pub(crate) answer_timeout: Option<Duration>,
+    pub(crate) responder_stall: Option<Stall>,
 }
 
 impl StreamPlan {
@@ -169,6 +177,17 @@ pub fn check(spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
             let value = format!("{pause:?}");
             return Err(EngineError::plan(key, &value, "the longest is 1 s"));
         }
+    }
+    if let Some(stall) = spec
+        .responder_stall
+        .filter(|stall| stall.lasting > MAX_PAUSE)
+    {
+        let value = format!("{:?}", stall.lasting);
+        return Err(EngineError::plan(
+            "responder_stall",
+            &value,
+            "the longest is 1 s",
+        ));
     }
     workloads::find(&spec.workload)?.check(spec, framing)?;
     datapaths::find(&spec.datapath.id)?.check(spec)

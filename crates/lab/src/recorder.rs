@@ -56,6 +56,7 @@ impl Recorder {
             estimates: Vec::new(),
             experiments: Vec::new(),
             parts: Vec::new(),
+            responsiveness: Vec::new(),
         };
         let writer = context
             .store

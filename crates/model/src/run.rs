@@ -5,8 +5,9 @@
 use crate::cost::{CoreShares, CpuCost, PacketsPerInterrupt, ProfileSummary};
 use crate::estimate::{Estimate, Interval};
 use crate::histogram::Histogram;
+use crate::responsiveness::Responsiveness;
 use crate::sample::{EndpointReport, Facts, TcpSample};
-use crate::spec::{Direction, Side, Transport};
+use crate::spec::{Arrival, Direction, Side, Transport};
 use crate::tcp::{Rfc6349, TcpQueueing, TcpRetransmissions, TcpShares, TcpStretch, TcpWindows};
 use crate::time::{WallTime, as_optional_seconds, as_seconds};
 use crate::units::{BitRate, ByteCount, Layer, LossRatio, PacketCount, PacketRate, Ratio};
@@ -77,6 +78,9 @@ pub struct Run {
     /// The runs that this run is made of (demo, study).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Self>,
+    /// Round trips per minute under load, one for each direction (latency only).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responsiveness: Vec<Responsiveness>,
 }
 
 /// A mean over the repetitions of one cell of a study.
@@ -276,6 +280,19 @@ pub struct Trial {
     /// The raw reports of both ends (own runs only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<EndpointReport>,
+    /// What became of the requests (open loop only); `delay` is then the response time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Requests>,
+    /// Service time: round trips from the time each request was sent (open loop only). A request that
+    /// waited for its turn is not longer for it: to be read beside `delay`, not instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Box<Delay>>,
+    /// Time to open each connection (short connections only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<Box<Delay>>,
+    /// Time of marks through a loaded TCP stream and back on the same connection (marked streams only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_band: Option<Box<Delay>>,
 }
 
 impl Trial {
@@ -311,6 +328,10 @@ impl Trial {
             rounding: BTreeMap::new(),
             far_output: None,
             raw: Vec::new(),
+            requests: None,
+            service: None,
+            handshake: None,
+            in_band: None,
         }
     }
 
@@ -424,6 +445,9 @@ pub enum DelayOf {
     Lateness,
     /// One-way delay above the smallest of the trial (RFC 5481 PDV): needs no common clock.
     Pdv,
+    /// From the time a request was meant to be sent to its answer: what its user would have waited,
+    /// whether the request was sent in time or not (no coordinated omission).
+    ResponseTime,
     /// A whole request/response round trip.
     RoundTrip,
 }
@@ -460,6 +484,10 @@ pub struct Delay {
     /// Number of values.
     #[serde(default)]
     pub count: Option<u64>,
+    /// Requests without an answer in time: each counts as longer than any value, so a quantile that falls
+    /// among them, the mean and the largest are absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<u64>,
     /// The whole distribution (HDR V2, base64); absent where a log gives only quantiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
@@ -482,9 +510,78 @@ impl Delay {
             max_ns: Some(histogram.max_nanos()),
             stdev_ns: Some(histogram.stdev_nanos()),
             count: Some(histogram.len()),
+            unanswered: None,
             histogram: Some(histogram),
         })
     }
+
+    /// Summarises the answered among requests of which `unanswered` have no answer in time; `None` when
+    /// there were no requests.
+    pub fn with_unanswered(of: DelayOf, histogram: Histogram, unanswered: u64) -> Option<Self> {
+        if unanswered == 0 {
+            return Self::from_histogram(of, histogram);
+        }
+        let at = |q: f64| quantile_of_all(&histogram, unanswered, q);
+        Some(Self {
+            of,
+            min_ns: (!histogram.is_empty()).then(|| histogram.min_nanos()),
+            mean_ns: None,
+            p50_ns: at(0.5),
+            p90_ns: at(0.9),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            max_ns: None,
+            stdev_ns: None,
+            count: Some(histogram.len()),
+            unanswered: Some(unanswered),
+            histogram: Some(histogram),
+        })
+    }
+
+    /// The value at quantile `q` (0 to 1) of all requests in nanoseconds; `None` where the distribution is
+    /// not known, and where the quantile falls among requests without an answer.
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        let histogram = self.histogram.as_ref()?;
+        quantile_of_all(histogram, self.unanswered.unwrap_or(0), q)
+    }
+}
+
+/// The value at quantile `q` of those in `histogram` and `unanswered` others that are all longer.
+fn quantile_of_all(histogram: &Histogram, unanswered: u64, q: f64) -> Option<u64> {
+    let answered = PacketCount::new(histogram.len()).as_f64();
+    let all = answered + PacketCount::new(unanswered).as_f64();
+    let rank = (q * all).ceil().max(1.0);
+    (rank <= answered).then(|| histogram.quantile_nanos(rank / answered))
+}
+
+/// What became of the requests of an open loop. `intended = unsent + sent`, `sent = answered + unanswered`.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Requests {
+    /// When they were meant to be sent.
+    pub arrival: Arrival,
+    /// Intended requests per second.
+    #[serde(rename = "intended_pps")]
+    pub intended_rate: Option<PacketRate>,
+    /// Requests that the schedule had.
+    pub intended: PacketCount,
+    /// Those that could not be sent before the end.
+    pub unsent: PacketCount,
+    /// Those given to the system.
+    pub sent: PacketCount,
+    /// Those answered within the timeout.
+    pub answered: PacketCount,
+    /// Those not answered within the timeout, or not at all.
+    pub unanswered: PacketCount,
+    /// Answers that came after the timeout; their requests are among the unanswered.
+    pub late_answers: PacketCount,
+    /// Answers that had come before.
+    pub duplicated: PacketCount,
+    /// First answers to requests sent before another one that was answered already.
+    pub reordered: PacketCount,
+    /// How long an answer was waited for from the time its request was sent.
+    #[serde(rename = "answer_timeout_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub answer_timeout: Duration,
 }
 
 /// TCP state of the sending side over a trial.
@@ -681,6 +778,36 @@ pub struct CurveFacts {
     /// Received rate at the highest intended load, when it is below the peak: what is left under overload.
     #[serde(rename = "overload_received_bps")]
     pub overload_received: Option<BitRate>,
+    /// Where the delay of requests leaves its level at low load (latency against load only; the other
+    /// points are then unknown).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<Knee>,
+}
+
+/// Where the delay of requests leaves its level at low load. Loads are intended requests per second.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Knee {
+    /// The highest load measured below the knee.
+    #[serde(rename = "below_pps")]
+    pub below: Option<PacketRate>,
+    /// The lowest load measured from which on the p99 response time stays above the limit; null if it was
+    /// never reached.
+    #[serde(rename = "above_pps")]
+    pub above: Option<PacketRate>,
+    /// The p99 response time at the lowest load.
+    pub idle_p99_ns: f64,
+    /// Upper end of its 95 % interval.
+    pub idle_p99_high_ns: f64,
+    /// The limit: twice that upper end. A load is above it when the lower end of its interval is.
+    pub limit_p99_ns: f64,
+    /// The highest load that was answered in full.
+    #[serde(rename = "answered_in_full_pps")]
+    pub answered_in_full: Option<PacketRate>,
+    /// The lowest load from which on none was answered in full; null if every load was.
+    #[serde(rename = "saturated_pps")]
+    pub saturated: Option<PacketRate>,
+    /// Whether it was the sender that could not offer that load.
+    pub sender_limited: bool,
 }
 
 /// What can limit a run.

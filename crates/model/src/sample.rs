@@ -111,6 +111,33 @@ pub struct Told {
     pub out_of_order: u64,
 }
 
+/// What became of the requests of an open loop. `intended = unsent + sent`, `sent = answered + unanswered`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct RequestCount {
+    /// Requests that the schedule had for the counted time.
+    pub intended: PacketCount,
+    /// Those that the system did not take before the end, or refused.
+    pub unsent: PacketCount,
+    /// Those given to the system.
+    pub sent: PacketCount,
+    /// Those answered within the timeout.
+    pub answered: PacketCount,
+    /// Those not answered within the timeout, or not at all.
+    pub unanswered: PacketCount,
+    /// Answers that came after the timeout; their requests are among the unanswered.
+    pub late_answers: PacketCount,
+    /// Answers that had come before; counted nowhere else.
+    pub duplicated: PacketCount,
+    /// First answers to requests sent before another one that was answered already (RFC 4737 §3.4).
+    pub reordered: PacketCount,
+    /// Messages that are no answer to a request of this test; counted nowhere else.
+    pub foreign: PacketCount,
+    /// From the start of the counted time to the last answer in time, this side's clock.
+    #[serde(rename = "answering_s", with = "as_seconds", default)]
+    #[schemars(with = "f64")]
+    pub answering: Duration,
+}
+
 /// One reading of `TCP_INFO`. `None` means this kernel does not report the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TcpSample {
@@ -309,6 +336,21 @@ pub struct StreamReport {
     /// Most datagrams given to the system in one burst (GSO segments included).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_max: Option<PacketCount>,
+    /// From the time each request was meant to be sent to its answer, this side's clock (open-loop
+    /// requester only); `rtt` is from the time it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Histogram>,
+    /// Time to open each connection, from the first segment to the answer to it (opener of short connections
+    /// only); `rtt` is then that of the request after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<Histogram>,
+    /// Time of marks from the sending application through the loaded stream and back on the same connection
+    /// (sender of a marked TCP stream only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_band: Option<Histogram>,
+    /// What became of the requests (open-loop requester only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestCount>,
 }
 
 /// Everything one side of one direction reports after a test.

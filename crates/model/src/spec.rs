@@ -1,7 +1,7 @@
 //! What to run: one test between two endpoints, as a value that crosses the wire and the store.
 
 use crate::time::{as_optional_seconds, as_seconds};
-use crate::units::{BitRate, ByteCount, UnitError};
+use crate::units::{BitRate, ByteCount, PacketRate, UnitError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -117,6 +117,54 @@ pub enum WaitMode {
     BusyPoll,
 }
 
+/// When the requests of an open loop are meant to be sent.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrival {
+    /// At equal distances.
+    #[default]
+    Constant,
+    /// At random, each independent of the others: exponential distances, drawn from the seed.
+    Poisson,
+}
+
+impl Arrival {
+    /// Whether it is what a specification means that does not say.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How long an answer is waited for unless a test says: longer than any path but an interplanetary one takes.
+pub const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A far end that answers nothing for some time, at regular intervals (tests, diagnosis).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// From the end of one stall to the end of the next.
+    #[serde(rename = "every_s", with = "as_seconds")]
+    pub every: Duration,
+    /// How long each lasts: the last part of every period.
+    #[serde(rename = "for_s", with = "as_seconds")]
+    pub lasting: Duration,
+}
+
+impl Stall {
+    /// When the stall ends that is under way `elapsed` after the start; `None` if there is none.
+    pub fn end(&self, elapsed: Duration) -> Option<Duration> {
+        let every = self.every.as_nanos();
+        let phase = elapsed.as_nanos().checked_rem(every)?;
+        let left = Duration::from_nanos(u64::try_from(every - phase).unwrap_or(u64::MAX));
+        (left <= self.lasting).then(|| elapsed + left)
+    }
+}
+
 /// The cores that the traffic threads are pinned to; absent means not pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pinning {
@@ -217,7 +265,7 @@ pub struct SocketChoice {
 pub struct TestSpec {
     /// TCP or UDP.
     pub transport: Transport,
-    /// Kebab-case id of a workload in `engine`: `bulk`, `datagrams`, `ping-pong`.
+    /// Kebab-case id of a workload in `engine`: `bulk`, `datagrams`, `ping-pong`, `request-response`.
     pub workload: String,
     /// Who sends.
     pub direction: Direction,
@@ -270,6 +318,21 @@ pub struct TestSpec {
     /// How much each end looks at its host beside moving traffic.
     #[serde(default, skip_serializing_if = "Observe::is_default")]
     pub observe: Observe,
+    /// When requests are meant to be sent (request/response at a rate).
+    #[serde(default, skip_serializing_if = "Arrival::is_default")]
+    pub arrival: Arrival,
+    /// How long an answer is waited for from the time its request was sent, 1 s if absent
+    /// (request/response at a rate).
+    #[serde(
+        rename = "answer_timeout_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub answer_timeout: Option<Duration>,
+    /// A responder that stands still at regular intervals (tests, diagnosis; messages that are answered).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responder_stall: Option<Stall>,
 }
 
 impl TestSpec {
@@ -294,6 +357,9 @@ impl TestSpec {
             socket: SocketChoice::default(),
             seed: 1,
             observe: Observe::default(),
+            arrival: Arrival::default(),
+            answer_timeout: None,
+            responder_stall: None,
         }
     }
 
@@ -317,5 +383,60 @@ impl TestSpec {
             stop: Stop::After(Duration::from_secs(1)),
             ..Self::tcp_bulk()
         }
+    }
+
+    /// Requests of 32 bytes at `rate` per second, answered one by one, whatever is still under way
+    /// (open loop), for one second.
+    pub fn request_response(transport: Transport, rate: PacketRate) -> Self {
+        let mut spec = Self {
+            workload: "request-response".to_owned(),
+            ..Self::ping_pong(transport)
+        };
+        spec.set_request_rate(rate);
+        spec
+    }
+
+    /// The intended requests per second of an open loop, from its intended load and message size.
+    pub fn request_rate(&self) -> Option<PacketRate> {
+        let bits = self.payload_bytes.as_f64() * 8.0;
+        let rate = self.pace.intended_load().filter(|_| bits > 0.0)?;
+        (self.workload == "request-response").then(|| PacketRate::from_pps(rate.as_f64() / bits))
+    }
+
+    /// Makes the intended load `rate` messages of this size per second.
+    pub fn set_request_rate(&mut self, rate: PacketRate) {
+        let bits = rate.pps() * self.payload_bytes.as_f64() * 8.0;
+        self.pace = Pace::At(BitRate::from_f64(bits));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_is_the_last_part_of_every_period() {
+        let millis = Duration::from_millis;
+        let stall = Stall {
+            every: millis(1000),
+            lasting: millis(50),
+        };
+        for free in [0, 949, 1000, 1949] {
+            assert_eq!(stall.end(millis(free)), None, "{free}");
+        }
+        assert_eq!(stall.end(millis(950)), Some(millis(1000)));
+        assert_eq!(stall.end(millis(2999)), Some(millis(3000)));
+    }
+
+    #[test]
+    fn a_request_rate_survives_the_way_through_bits() {
+        for (rate, payload) in [(1000.0, 32), (0.5, 18), (333.0, 1400)] {
+            let mut spec = TestSpec::request_response(Transport::Udp, PacketRate::from_pps(1.0));
+            spec.payload_bytes = ByteCount::new(payload);
+            spec.set_request_rate(PacketRate::from_pps(rate));
+            let back = spec.request_rate().unwrap().pps();
+            assert!((back - rate).abs() < 0.01 * rate, "{back} for {rate}");
+        }
+        assert_eq!(TestSpec::ping_pong(Transport::Udp).request_rate(), None);
     }
 }

@@ -29,6 +29,8 @@ pub const MAX_BUFFER: ByteCount = ByteCount::new(1024 * 1024 * 1024);
 const MAX_READS: u64 = 64;
 /// Longest pause of a receiver between reads, or of a sender between writes.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// Longest wait for an answer: what is still under way is kept in memory so long.
+const MAX_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Highest core number that Linux can be built for (`NR_CPUS`).
 const MAX_CORE: u32 = 8191;
 /// Longest id of a workload or datapath, and longest key of a parameter.
@@ -62,6 +64,8 @@ impl SpecError {
             "pinning" => "cpu",
             "warm_up" => "warm-up",
             "receiver_pause" => "receiver-pause",
+            "answer_timeout_s" => "answer-timeout",
+            "responder_stall" => "responder-stall",
             "datapath.params" => "datapath",
             "socket.send_buffer_bytes" => "send-buffer",
             "socket.receive_buffer_bytes" => "receive-buffer",
@@ -133,6 +137,7 @@ fn times(spec: &TestSpec) -> Result<(), SpecError> {
             || "left out, unless the test is a TCP transfer without an intended load".to_owned(),
         )?;
     }
+    requests(spec)?;
     let Stop::After(time) = spec.stop else {
         return Ok(());
     };
@@ -142,6 +147,25 @@ fn times(spec: &TestSpec) -> Result<(), SpecError> {
         "interval",
         format_args!("{:?}", spec.interval),
         || format!("long enough that {time:?} have at most {MAX_INTERVALS} intervals"),
+    )
+}
+
+/// What only messages that are answered have.
+fn requests(spec: &TestSpec) -> Result<(), SpecError> {
+    if let Some(timeout) = spec.answer_timeout {
+        let least = Duration::from_millis(1);
+        duration("answer_timeout_s", timeout, least, MAX_ANSWER_TIMEOUT)?;
+    }
+    let Some(stall) = spec.responder_stall else {
+        return Ok(());
+    };
+    let least = Duration::from_millis(1);
+    duration("responder_stall", stall.every, least, MAX_PAUSE)?;
+    duration(
+        "responder_stall",
+        stall.lasting,
+        Duration::ZERO,
+        stall.every / 2,
     )
 }
 
@@ -252,6 +276,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Stall;
 
     fn refused(change: impl FnOnce(&mut TestSpec)) -> SpecError {
         let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
@@ -309,6 +334,18 @@ mod tests {
             "receiver_reads"
         );
         assert_eq!(refused(|s| s.sender_pause = Some(day)).key, "sender_pause");
+        assert_eq!(
+            refused(|s| s.answer_timeout = Some(day)).key,
+            "answer_timeout_s"
+        );
+        let stall = Stall {
+            every: Duration::from_secs(1),
+            lasting: Duration::from_millis(501),
+        };
+        assert_eq!(
+            refused(|s| s.responder_stall = Some(stall)).key,
+            "responder_stall"
+        );
         assert_eq!(refused(|s| s.pinning.remote = Some(9000)).key, "pinning");
         assert_eq!(refused(|s| s.datapath.id = String::new()).key, "datapath");
         assert_eq!(

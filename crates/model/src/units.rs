@@ -111,6 +111,20 @@ impl PacketRate {
     }
 }
 
+impl std::str::FromStr for PacketRate {
+    type Err = UnitError;
+
+    /// `1000`, `1k`, `2.5M`, optionally followed by `pps` or `/s`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const WANT: &str = "a rate per second above zero such as 500, 1k or 20kpps (SI prefixes)";
+        let plain = ["pps", "/s"].iter().find_map(|u| text.strip_suffix(u));
+        prefixed(plain.unwrap_or(text).trim_end(), 1000.0)
+            .filter(|rate| *rate > 0.0)
+            .map(Self)
+            .ok_or_else(|| UnitError::new(text, WANT))
+    }
+}
+
 impl fmt::Display for PacketRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         si(self.0, f)?;

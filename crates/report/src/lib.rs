@@ -18,6 +18,7 @@ pub mod figures;
 mod flame;
 mod headline;
 mod html;
+mod loops;
 pub mod renderers;
 mod table;
 mod text;

@@ -1,9 +1,10 @@
 //! The words for enums, in one place.
 
-use crate::figures::Unit;
+use crate::figures::{UNKNOWN, Unit};
+use linerate_model::PacketRate;
 use linerate_model::run::{
-    Answer, BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Observed, Place, Run, RunKind,
-    RunStatus,
+    Answer, BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Observed, Place, Requests, Run,
+    RunKind, RunStatus, Trial,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
@@ -141,8 +142,36 @@ pub(crate) const fn delay_of(of: DelayOf) -> &'static str {
         DelayOf::HalfRoundTrip => "half round trip",
         DelayOf::Lateness => "send time after schedule",
         DelayOf::Pdv => "one-way delay above the trial's smallest",
+        DelayOf::ResponseTime => "response time, from when each request was meant to be sent",
         DelayOf::RoundTrip => "round trip",
     }
+}
+
+/// `intended 1000/s, offered 1000/s, answered 998/s, 12 unanswered`.
+pub(crate) fn requests(trial: &Trial, requests: &Requests) -> String {
+    let rate = |rate: Option<PacketRate>| {
+        rate.map_or_else(|| UNKNOWN.to_owned(), crate::loops::per_second)
+    };
+    let rates = format!(
+        "{}: intended {}, offered {}, answered {}",
+        trial.label.as_deref().unwrap_or_default(),
+        rate(requests.intended_rate),
+        rate(trial.offered_packet_rate),
+        rate(trial.received_packet_rate)
+    );
+    let counts = [
+        (requests.unanswered, "unanswered"),
+        (requests.unsent, "not sent"),
+        (requests.duplicated, "answered twice"),
+        (requests.reordered, "answered out of order"),
+    ];
+    let told = counts.iter().filter(|(count, _)| count.get() > 0);
+    let told = told.map(|(count, what)| format!("{} {what}", count.get()));
+    [rates]
+        .into_iter()
+        .chain(told)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 pub(crate) const fn kind(kind: RunKind) -> &'static str {

@@ -15,6 +15,7 @@ mod intervals;
 mod losses;
 mod packets;
 mod profile;
+mod requests;
 mod tcp;
 mod validity;
 
@@ -53,6 +54,7 @@ pub fn trial(
     trial.delay = ends.delay();
     trial.lateness = merged(ends.sender, |stream| stream.lateness.as_ref())
         .and_then(|all| Delay::from_histogram(DelayOf::Lateness, all));
+    requests::tell(&ends, &mut trial);
     trial.intervals = intervals::merge(&ends, trial.packets.as_ref());
     trial.tcp = tcp::summary(&ends);
     trial.cpu = cpu::summary(&ends);

@@ -1,7 +1,7 @@
 //! Whether a trial's numbers can be trusted, and what to be careful about.
 
 use super::packets::{by_stream, received};
-use super::{Ends, streams, total};
+use super::{Ends, requests, streams, total};
 use linerate_model::PacketCount;
 use linerate_model::run::Trial;
 use linerate_model::sample::{EndpointReport, StreamReport};
@@ -43,6 +43,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     refused(ends, &mut judgement);
     send_errors(ends, &mut judgement);
     strays(ends, &mut judgement);
+    judgement.careful.extend(requests::cautions(trial));
     judgement
 }
 

@@ -161,6 +161,7 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
 fn of_what(delay: &Delay) -> &'static str {
     match delay.of {
         DelayOf::HalfRoundTrip => "half round trip",
+        DelayOf::ResponseTime => "response time",
         DelayOf::RoundTrip => "round trip",
         DelayOf::Lateness => "lateness",
         DelayOf::Pdv => "delay variation",

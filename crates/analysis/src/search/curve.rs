@@ -2,6 +2,7 @@
 
 use super::history::History;
 use super::outcome::{DelayQuantiles, TrialOutcome};
+use crate::rise::lasting;
 use linerate_model::BitRate;
 use linerate_model::run::CurveFacts;
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ pub(super) fn facts(history: &History) -> CurveFacts {
         max_offered: history.max_offered(),
         delay_rise: delay_rise(history),
         overload_received: highest.filter(fell).map(|outcome| outcome.received_rate),
+        knee: None,
     }
 }
 
@@ -55,10 +57,7 @@ fn delay_rise(history: &History) -> Option<BitRate> {
     let half = BitRate::from_f64(history.peak_forwarding() / 2.0);
     let calm = by_load.range(..=half).map(|(_, delay)| *delay).max()?;
     let limit = (calm * RISE_FACTOR).max(calm + RISE_FLOOR);
-    by_load
-        .iter()
-        .rev()
-        .take_while(|(_, delay)| **delay > limit)
-        .last()
-        .map(|(load, _)| *load)
+    let points: Vec<_> = by_load.into_iter().collect();
+    let first = lasting(&points, |(_, delay)| *delay > limit)?;
+    points.get(first).map(|(load, _)| *load)
 }

@@ -5,8 +5,8 @@
 //! every other datapath; only the data takes a shorter way. Calibration uses it for the engine's own ceiling.
 
 use super::{
-    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, ParamDef, PathSetup, Span,
-    StreamPath, refuse_unknown,
+    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup,
+    Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use linerate_model::sample::TcpSample;
@@ -38,6 +38,11 @@ impl DatapathKind for Loopback {
 
     fn params(&self) -> &'static [ParamDef] {
         &[]
+    }
+
+    /// None: its two ends are one process, and so never two hosts.
+    fn modes(&self) -> Vec<ModeDef> {
+        Vec::new()
     }
 
     fn availability(&self) -> Availability {
@@ -254,6 +259,11 @@ impl DatagramPath for MemoryDatagrams {
         })
     }
 
+    fn await_arrival(&mut self, limit: Duration) {
+        let ready = |queue: &Queue| !queue.lengths.is_empty();
+        drop(self.inbox.when("receive", limit, ready));
+    }
+
     fn overflows(&mut self) -> Option<u64> {
         Some(0)
     }
@@ -301,6 +311,11 @@ impl StreamPath for MemoryStream {
         drop(queue);
         self.inbox.changed.notify_all();
         Ok(taken)
+    }
+
+    fn await_arrival(&mut self, limit: Duration) {
+        let ready = |queue: &Queue| queue.closed || !queue.bytes.is_empty();
+        drop(self.inbox.when("recv", limit, ready));
     }
 
     fn limit_write(&mut self, limit: Duration) {

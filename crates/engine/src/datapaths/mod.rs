@@ -48,6 +48,19 @@ pub struct ParamDef {
     pub summary: &'static str,
 }
 
+/// A way to wait on a datapath that latency is measured with, by the name that `--wait` gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModeDef {
+    /// Its name, unique over all datapaths: `spin`.
+    pub name: &'static str,
+    /// How traffic threads wait.
+    pub wait: WaitMode,
+    /// The datapath's parameters that are not its defaults.
+    pub params: &'static [(&'static str, &'static str)],
+    /// One sentence for help.
+    pub summary: &'static str,
+}
+
 /// One way to move bytes between this process and the network.
 pub trait DatapathKind: Sync {
     /// The name in plans, on the command line, in the store and in reports.
@@ -56,6 +69,15 @@ pub trait DatapathKind: Sync {
     fn summary(&self) -> &'static str;
     /// The parameters it understands.
     fn params(&self) -> &'static [ParamDef];
+    /// The ways to wait on it: spinning, unless it knows others.
+    fn modes(&self) -> Vec<ModeDef> {
+        vec![ModeDef {
+            name: self.id(),
+            wait: WaitMode::Spin,
+            params: &[],
+            summary: self.summary(),
+        }]
+    }
     /// Whether this host can run it; if not, why, and what would change that.
     fn availability(&self) -> Availability;
     /// Refuses parameters or a test that it cannot carry, before anything is opened.
@@ -179,6 +201,8 @@ pub trait DatagramPath: Send {
     fn send_empty(&mut self) -> Result<(), Failure>;
     /// Takes what has arrived. Waits for the first datagram for at most some 20 ms.
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure>;
+    /// Waits until something can be taken, at most `limit`; a path that cannot wait returns at once.
+    fn await_arrival(&mut self, _limit: Duration) {}
     /// Datagrams dropped at this end because they were not taken in time, since it was opened;
     /// `None` if the system does not say.
     fn overflows(&mut self) -> Option<u64>;
@@ -192,6 +216,8 @@ pub trait StreamPath: Send {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure>;
     /// Takes bytes from the system; zero at the end of the stream. Waits at most some 20 ms.
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure>;
+    /// Waits until something can be read, at most `limit`; a path that cannot wait returns at once.
+    fn await_arrival(&mut self, _limit: Duration) {}
     /// Waits no longer than `limit` in one write from now on.
     fn limit_write(&mut self, limit: Duration);
     /// Says that no more will be written.

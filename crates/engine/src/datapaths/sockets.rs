@@ -5,8 +5,8 @@
 //! for, because they change what is measured: the stack is then passed once per run.
 
 use super::{
-    Arrivals, Availability, Buffers, Calls, DatagramPath, DatapathKind, Nagle, ParamDef, PathSetup,
-    Span, StreamPath, refuse_unknown,
+    Arrivals, Availability, Buffers, Calls, DatagramPath, DatapathKind, ModeDef, Nagle, ParamDef,
+    PathSetup, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use linerate_model::sample::TcpSample;
@@ -111,6 +111,28 @@ impl DatapathKind for Sockets {
                 values: "N",
                 summary: "Most datagrams per system call (64).",
             },
+        ]
+    }
+
+    fn modes(&self) -> Vec<ModeDef> {
+        let mode = |name, wait, summary| ModeDef {
+            name,
+            wait,
+            params: &[],
+            summary,
+        };
+        vec![
+            mode("block", WaitMode::Block, "Sleep in the kernel."),
+            mode(
+                "spin",
+                WaitMode::Spin,
+                "Poll in user space; costs a whole core at each end.",
+            ),
+            mode(
+                "busy-poll",
+                WaitMode::BusyPoll,
+                "Let the kernel poll the device.",
+            ),
         ]
     }
 
@@ -231,6 +253,11 @@ fn buffers_of<S: AsFd>(socket: S) -> Buffers {
     }
 }
 
+/// Sleeps until `socket` can be read, at most `limit`. A failure shows in the next call.
+fn await_socket<S: AsFd>(socket: &S, limit: Duration) {
+    drop(tcp::wait_readable(&[socket.as_fd()], limit));
+}
+
 struct DatagramSocket {
     socket: UdpSocket,
     outgoing: SendBatch,
@@ -277,6 +304,10 @@ impl DatagramPath for DatagramSocket {
             spans: &self.spans,
             overflows: overflows.filter(|_| !self.gro),
         })
+    }
+
+    fn await_arrival(&mut self, limit: Duration) {
+        await_socket(&self.socket, limit);
     }
 
     /// With GRO the kernel counts a dropped run as one, so the number of datagrams is not known.
@@ -355,6 +386,10 @@ impl DatagramPath for SingleSocket {
         })
     }
 
+    fn await_arrival(&mut self, limit: Duration) {
+        await_socket(&self.socket, limit);
+    }
+
     fn overflows(&mut self) -> Option<u64> {
         sockopt::socket_drops(&self.socket).ok().map(u64::from)
     }
@@ -393,6 +428,10 @@ impl StreamPath for StreamSocket {
 
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure> {
         tcp::receive(&self.socket, room, self.blocking)
+    }
+
+    fn await_arrival(&mut self, limit: Duration) {
+        await_socket(&self.socket, limit);
     }
 
     fn limit_write(&mut self, limit: Duration) {

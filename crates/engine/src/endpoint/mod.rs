@@ -17,7 +17,7 @@ use crate::datapaths::{self, DatapathKind, PathSetup};
 use crate::error::EngineError;
 use crate::plan::{EndpointPlan, Role, check};
 use crate::running::Lane;
-use crate::workloads::{self, Kit, Path, WorkloadKind};
+use crate::workloads::{self, Ends, Kit, Path, WorkloadKind};
 use linerate_model::spec::Transport;
 use linerate_peers::Framing;
 use linerate_sys::clock::MonoClock;
@@ -33,6 +33,8 @@ pub struct Opened {
     sockets: Sockets,
     /// Datagrams that had come before a stream had its socket, by stream.
     early: Vec<Vec<Vec<u8>>>,
+    /// Where more connections of the same test come in, by stream, if its workload takes them.
+    doors: Vec<TcpListener>,
 }
 
 /// Data streams that go on in another test; of one transport, the other list is empty.
@@ -61,6 +63,7 @@ impl Opened {
             plan,
             sockets,
             early,
+            doors: Vec::new(),
         }
     }
 
@@ -125,7 +128,12 @@ impl Opened {
         match &self.sockets {
             Sockets::Listening(listeners) => {
                 let streams = tcp::accept(&self.plan, listeners, from, timeout)?;
-                self.sockets = Sockets::Tcp(streams);
+                let doors = std::mem::replace(&mut self.sockets, Sockets::Tcp(streams));
+                if let Sockets::Listening(doors) = doors
+                    && workloads::find(&self.plan.spec.workload)?.connects()
+                {
+                    self.doors = doors;
+                }
                 Ok(())
             }
             Sockets::Udp(sockets) => udp::welcome(&self.plan, sockets, from, timeout),
@@ -248,6 +256,11 @@ impl Opened {
         };
         let sockets: Vec<_> = match self.sockets {
             Sockets::Listening(_) => return Err(EngineError::NotConnected { stream: 0 }),
+            Sockets::Tcp(all) if workload.connects() => {
+                let mut doors = self.doors.into_iter();
+                let ends = all.iter().map(|socket| ends(socket, doors.next()));
+                ends.collect::<Result<_, _>>()?
+            }
             Sockets::Tcp(all) => all.into_iter().map(OpenSocket::Tcp).collect(),
             Sockets::Udp(all) => {
                 // An unconnected socket would take anybody's datagrams.
@@ -263,8 +276,19 @@ impl Opened {
 }
 
 enum OpenSocket {
+    Connections(Ends),
     Tcp(TcpStream),
     Udp(UdpSocket),
+}
+
+/// Where a workload opens or takes connections, from the one that was opened for it.
+fn ends(socket: &TcpStream, door: Option<TcpListener>) -> Result<OpenSocket, EngineError> {
+    let there = socket.peer_addr();
+    let there = there.map_err(|e| EngineError::io("name the ends of", &"a data socket", e))?;
+    Ok(OpenSocket::Connections(match door {
+        Some(door) => Ends::Listening(door, there.ip().to_canonical()),
+        None => Ends::To(there),
+    }))
 }
 
 /// One stream: its path, its plan and its work.
@@ -278,12 +302,13 @@ fn lane(
     let setup = PathSetup {
         payload: stream.payload,
         calls: workload.calls(plan.side, &stream),
-        wait: stream.wait,
+        wait: workload.waiting(plan.side, &stream),
         nagle: workload.nagle(),
         own_receive_buffer: plan.spec.socket.receive_buffer_bytes.is_some(),
         params: &plan.spec.datapath.params,
     };
     let path = match socket {
+        OpenSocket::Connections(ends) => Path::Connections(ends),
         OpenSocket::Tcp(socket) => Path::Stream(datapath.stream(socket, &setup)?),
         OpenSocket::Udp(socket) => {
             let path = datapath.datagrams(socket, &setup)?;

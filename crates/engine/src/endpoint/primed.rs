@@ -5,6 +5,7 @@
 
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
 use linerate_sys::failure::Failure;
+use std::time::Duration;
 
 /// `path`, after `early` has been taken.
 pub(super) fn with(early: Vec<Vec<u8>>, path: Box<dyn DatagramPath>) -> Box<dyn DatagramPath> {
@@ -67,6 +68,12 @@ impl DatagramPath for Primed {
             spans: &self.spans,
             overflows: None,
         })
+    }
+
+    fn await_arrival(&mut self, limit: Duration) {
+        if self.is_taken {
+            self.path.await_arrival(limit);
+        }
     }
 
     fn overflows(&mut self) -> Option<u64> {

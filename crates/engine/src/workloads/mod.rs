@@ -1,8 +1,11 @@
 //! The workloads this build knows, in the order help and reports list them.
 
 mod bulk;
+mod connections;
 mod datagrams;
+mod marked_bulk;
 mod ping_pong;
+mod request_response;
 
 use crate::datapaths::{Calls, DatagramPath, Nagle, StreamPath};
 use crate::error::EngineError;
@@ -10,13 +13,22 @@ use crate::orders::Orders;
 use crate::plan::StreamPlan;
 use crate::tally::StreamProgress;
 use linerate_model::sample::StreamReport;
-use linerate_model::spec::{Side, TestSpec};
+use linerate_model::spec::{Side, TestSpec, WaitMode};
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::Framing;
 use std::sync::Arc;
 
 /// Every workload. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn WorkloadKind] = &[&bulk::Bulk, &datagrams::Datagrams, &ping_pong::PingPong];
+pub static ALL: &[&dyn WorkloadKind] = &[
+    &bulk::Bulk,
+    &datagrams::Datagrams,
+    &ping_pong::PingPong,
+    &request_response::RequestResponse,
+    &marked_bulk::MarkedBulk,
+    &connections::Connections,
+];
+
+pub use connections::Ends;
 
 /// The workload with this id.
 pub fn find(id: &str) -> Result<&'static dyn WorkloadKind, EngineError> {
@@ -37,9 +49,17 @@ pub trait WorkloadKind: Sync {
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError>;
     /// How many datagrams one call should move at this side.
     fn calls(&self, side: Side, plan: &StreamPlan) -> Calls;
+    /// How calls of its path wait.
+    fn waiting(&self, _side: Side, plan: &StreamPlan) -> WaitMode {
+        plan.wait
+    }
     /// Whether its TCP streams hold small writes back.
     fn nagle(&self) -> Nagle {
         Nagle::On
+    }
+    /// Whether it opens and takes connections itself, at the addresses of the one that was opened for it.
+    fn connects(&self) -> bool {
+        false
     }
     /// One side of one stream.
     fn work(&self, side: Side, kit: Kit) -> Box<dyn Work>;
@@ -47,6 +67,8 @@ pub trait WorkloadKind: Sync {
 
 /// The open path of one stream.
 pub enum Path {
+    /// Connections of the workload's own, in place of an open one.
+    Connections(Ends),
     /// Datagrams.
     Datagrams(Box<dyn DatagramPath>),
     /// A byte stream.

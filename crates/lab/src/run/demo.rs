@@ -5,13 +5,11 @@ use crate::agent::{Agent, AgentPlan};
 use crate::client::Target;
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::{LatencyPlan, Load, SaturatePlan, latency, saturate, single};
+use crate::run::{LatencyPlan, Load, Mode, SaturatePlan, latency, saturate, single};
 use crate::watch::{Event, Watcher};
 use anyhow::{Context as _, Result};
 use linerate_model::run::{Run, RunKind};
-use linerate_model::spec::{
-    Direction, Observe, Pace, Pinning, Stop, TestSpec, Transport, WaitMode,
-};
+use linerate_model::spec::{Direction, Observe, Pace, Pinning, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use serde_json::json;
@@ -174,7 +172,7 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
     let plan = LatencyPlan {
         transport: Transport::Udp,
         sizes: vec![ByteCount::new(32), ByteCount::new(1448)],
-        waits: vec![WaitMode::Block],
+        modes: vec![Mode::default()],
         pinning: Pinning::default(),
         time: Duration::from_secs(2),
         warm_up: Duration::from_millis(100),
@@ -184,6 +182,9 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
             direction: Direction::Forward,
         }),
         observe: Observe::default(),
+        open: None,
+        rpm: false,
+        stall: None,
     };
     latency(context, target, &plan)
 }

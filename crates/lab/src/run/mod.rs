@@ -8,7 +8,9 @@ mod single;
 mod study;
 
 pub use demo::{DemoPlan, demo};
-pub use latency::{LatencyPlan, Load, latency, sizes};
+pub use latency::{
+    LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, latency, parse_stall, sizes,
+};
 pub use prove::{prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
 pub use single::single;

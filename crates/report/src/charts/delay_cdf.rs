@@ -55,11 +55,19 @@ fn chart(known: &[Known<'_>]) -> Chart {
     let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
     let of = known.first().and_then(|(_, trial, _)| trial.delay.as_ref());
     let of = of.map_or("delay", |delay| words::delay_of(delay.of));
-    let series = known.iter().enumerate().map(|(index, (name, _, h))| {
-        Series::new(name, rank(index), Shape::Plain, cumulative(h, unit))
+    let series = known.iter().enumerate().map(|(index, (name, trial, h))| {
+        Series::new(
+            name,
+            rank(index),
+            Shape::Plain,
+            cumulative(h, all(trial, h), unit),
+        )
     });
-    let each = known.iter().map(|(name, _, h)| {
-        let at = |q| nanos(float(h.quantile_nanos(q)));
+    let each = known.iter().map(|(name, trial, _)| {
+        let at = |q| {
+            let value = quantile(trial, q);
+            value.map_or_else(|| "no time (unanswered)".to_owned(), |ns| nanos(float(ns)))
+        };
         format!("{name}: half within {}, 99 % within {}", at(0.5), at(0.99))
     });
     Chart {
@@ -75,18 +83,28 @@ fn chart(known: &[Known<'_>]) -> Chart {
     }
 }
 
-/// The share of values up to each bucket's end, thinned to what can be seen.
-fn cumulative(histogram: &Histogram, unit: Unit) -> Vec<Point> {
-    let total = float(histogram.len());
+/// Requests without an answer are longer than any value: the curve then ends below 100 %.
+fn all(trial: &Trial, histogram: &Histogram) -> u64 {
+    let unanswered = trial.delay.as_ref().and_then(|delay| delay.unanswered);
+    histogram.len().saturating_add(unanswered.unwrap_or(0))
+}
+
+fn quantile(trial: &Trial, q: f64) -> Option<u64> {
+    trial.delay.as_ref()?.quantile_ns(q)
+}
+
+/// The share of `all` values up to each bucket's end, thinned to what can be seen.
+fn cumulative(histogram: &Histogram, all: u64, unit: Unit) -> Vec<Point> {
+    let total = float(all);
     let mut seen = 0;
-    let all = histogram.buckets().map(|(nanos, count)| {
+    let each = histogram.buckets().map(|(nanos, count)| {
         seen += count;
         (float(nanos), float(seen) / total)
     });
-    let all: Vec<_> = all.collect();
-    let step = all.len().div_ceil(MAX_POINTS).max(1);
-    let last = all.len() - 1;
-    let kept = all
+    let each: Vec<_> = each.collect();
+    let step = each.len().div_ceil(MAX_POINTS).max(1);
+    let last = each.len() - 1;
+    let kept = each
         .iter()
         .enumerate()
         .filter(|(index, _)| index % step == 0 || *index == last);
@@ -104,12 +122,12 @@ fn table(known: &[Known<'_>], unit: Unit) -> Table {
     let head = ["Trial".to_owned(), "n".to_owned()];
     let columns: Vec<_> = head.into_iter().chain(shares).collect();
     let mut table = Table::new(columns);
-    for (name, _, histogram) in known {
+    for (name, trial, histogram) in known {
         let mut row = vec![Cell::text(name), Cell::count(Some(histogram.len()))];
         row.extend(
             SHARES
                 .iter()
-                .map(|share| Cell::number(Some(float(histogram.quantile_nanos(*share))), unit)),
+                .map(|share| Cell::number(quantile(trial, *share).map(float), unit)),
         );
         table.push(row);
     }

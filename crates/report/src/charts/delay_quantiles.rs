@@ -22,7 +22,11 @@ impl ChartKind for DelayQuantiles {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        if run.kind != RunKind::Latency || run.trials.is_empty() {
+        // A curve of many loads is its own chart.
+        if run.kind != RunKind::Latency
+            || run.trials.is_empty()
+            || super::request_load::applies(run)
+        {
             return Drawn::NotApplicable;
         }
         Drawn::or_missing(chart(run).into_iter().collect(), "delay of any trial")

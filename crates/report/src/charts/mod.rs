@@ -13,6 +13,7 @@ mod load_rate;
 mod load_zoom;
 mod loss_over_time;
 mod rate_over_time;
+mod request_load;
 mod stream_rate;
 mod tcp_rtt;
 mod tcp_time;
@@ -28,6 +29,7 @@ pub static ALL: &[&dyn ChartKind] = &[
     &load_rate::LoadRate,
     &load_zoom::LoadZoom,
     &load_loss::LoadLoss,
+    &request_load::RequestLoad,
     &delay_quantiles::DelayQuantiles,
     &delay_cdf::DelayCdf,
     &rate_over_time::RateOverTime,

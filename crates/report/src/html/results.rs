@@ -17,6 +17,7 @@ const MAX_INVALID: usize = 10;
 pub(super) fn all(run: &Run, level: u8) -> Markup {
     html! {
         (notes(run))
+        (loops(run, level))
         (invalid(run))
         (goals(run, level))
         (tcp::all(run, level))
@@ -32,6 +33,18 @@ pub(super) fn notes(run: &Run) -> Markup {
     html! {
         @if !run.notes.is_empty() {
             ul.notes { @for note in &run.notes { li { (note) } } }
+        }
+    }
+}
+
+/// Whether messages waited for each other, and what load beside them changed.
+fn loops(run: &Run, level: u8) -> Markup {
+    let pairs = crate::loops::side_by_side(run);
+    html! {
+        @if let Some(note) = crate::loops::loop_note(run) { p.loop-note { (note) } }
+        @if !pairs.is_empty() {
+            (heading(level, None, "Idle and under load"))
+            ul { @for pair in &pairs { li { (pair) } } }
         }
     }
 }

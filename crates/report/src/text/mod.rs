@@ -24,6 +24,8 @@ pub enum Style {
 const MAX_EVIDENCE: usize = 4;
 /// Rows of any list in a summary.
 const MAX_ROWS: usize = 4;
+/// Rows of latency against load.
+const MAX_LOADS: usize = 10;
 
 /// Most lines of what a far tool printed; the run keeps all.
 const MAX_LINES: usize = 40;
@@ -85,6 +87,7 @@ fn body(paper: &mut Paper, run: &Run) {
     curve(paper, run);
     tcp(paper, run);
     delays(paper, run);
+    loops(paper, run);
     cpu(paper, run);
     costs(paper, run);
     trials(paper, run);
@@ -142,6 +145,10 @@ fn verdict(paper: &mut Paper, run: &Run) {
 
 fn curve(paper: &mut Paper, run: &Run) {
     let Some(facts) = run.curve else { return };
+    if let Some(knee) = &facts.knee {
+        paper.wrapped("knee", &crate::loops::knee_text(knee), 4);
+        return;
+    }
     let at = facts.peak_intended.map_or_else(String::new, |load| {
         format!(" at {} intended", crate::figures::rate(load))
     });
@@ -168,13 +175,18 @@ fn delays(paper: &mut Paper, run: &Run) {
         return;
     };
     paper.row("delay", words::delay_of(first.of));
-    // Other tools print half of it.
+    // Other tools print half of a round trip. What a sender was late for is not in its service time.
     let half = match first.of {
         DelayOf::RoundTrip => "p50 / 2",
-        DelayOf::HalfRoundTrip | DelayOf::Lateness | DelayOf::Pdv => "",
+        DelayOf::ResponseTime => "service p99",
+        _ => "",
+    };
+    let most = match run.curve.and_then(|facts| facts.knee) {
+        Some(_) => MAX_LOADS,
+        None => MAX_ROWS,
     };
     let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max", half].map(str::to_owned)];
-    for index in spread(timed.len(), MAX_ROWS) {
+    for index in spread(timed.len(), most) {
         let (trial, delay) = timed[index];
         rows.push(delay_row(run, trial, delay));
     }
@@ -192,9 +204,27 @@ fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
         time(delay.max_ns),
         match delay.of {
             DelayOf::RoundTrip => time(delay.p50_ns.map(|ns| ns / 2)),
-            DelayOf::HalfRoundTrip | DelayOf::Lateness | DelayOf::Pdv => String::new(),
+            DelayOf::ResponseTime => time(trial.service.as_ref().and_then(|d| d.p99_ns)),
+            _ => String::new(),
         },
     ]
+}
+
+/// How the messages of a latency run were asked, what became of them, and what load changed.
+fn loops(paper: &mut Paper, run: &Run) {
+    for (index, line) in crate::loops::side_by_side(run).iter().take(2).enumerate() {
+        paper.row(if index == 0 { "under load" } else { "" }, line);
+    }
+    if run.curve.is_none_or(|facts| facts.knee.is_none()) {
+        for trial in run.trials.iter().take(MAX_ROWS) {
+            if let Some(requests) = &trial.requests {
+                paper.row("requests", &words::requests(trial, requests));
+            }
+        }
+    }
+    if let Some(note) = crate::loops::loop_note(run) {
+        paper.wrapped("", &note, 4);
+    }
 }
 
 /// At most `most` indices below `len`, spread evenly, ends included.

@@ -57,6 +57,7 @@ pub(crate) fn bare(kind: RunKind) -> Run {
         estimates: Vec::new(),
         experiments: Vec::new(),
         parts: Vec::new(),
+        responsiveness: Vec::new(),
     }
 }
 
@@ -367,6 +368,7 @@ pub(crate) fn search(direction: Direction) -> Run {
         max_offered: Some(mbit(150.0)),
         delay_rise: Some(mbit(93.2)),
         overload_received: None,
+        knee: None,
     });
     run.verdict = Some(verdict(
         Limit::Link,
@@ -574,6 +576,7 @@ pub(crate) fn sweep() -> Run {
             max_ns: Some(p99 * 4),
             stdev_ns: Some(500.0),
             count: Some(650_000),
+            unanswered: None,
             histogram: None,
         });
         run.trials.push(trial);

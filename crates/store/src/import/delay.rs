@@ -44,6 +44,7 @@ impl DelayFigures {
             max_ns: nanos(self.max),
             stdev_ns: mean(self.stdev),
             count: self.count,
+            unanswered: None,
             histogram: None,
         });
         for (key, figure) in [

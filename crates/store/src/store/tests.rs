@@ -31,6 +31,7 @@ fn run(id: &str) -> Run {
         estimates: Vec::new(),
         experiments: Vec::new(),
         parts: Vec::new(),
+        responsiveness: Vec::new(),
     }
 }
 

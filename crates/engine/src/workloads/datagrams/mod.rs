@@ -131,7 +131,9 @@ const fn header_len(framing: &Framing) -> Option<u64> {
 fn datagram_path(path: Path) -> Box<dyn DatagramPath> {
     match path {
         Path::Datagrams(path) => path,
-        Path::Stream(_) => unreachable!("invariant: `check` refused datagrams over TCP"),
+        Path::Connections(_) | Path::Stream(_) => {
+            unreachable!("invariant: `check` refused datagrams over TCP")
+        }
     }
 }
 

@@ -59,6 +59,7 @@ pub(super) struct Number(u64);
 impl Messenger {
     pub(super) fn new(path: Path, plan: &StreamPlan) -> Self {
         let carrier = match path {
+            Path::Connections(_) => unreachable!("invariant: only `connects` asks for them"),
             Path::Datagrams(path) => Carrier::Datagrams(path),
             Path::Stream(path) => {
                 let buffer = Buffer {
@@ -181,6 +182,14 @@ impl Messenger {
         match &mut self.carrier {
             Carrier::Datagrams(_) => None,
             Carrier::Stream(path, _) => path.info(at_ns),
+        }
+    }
+
+    /// Datagrams that this end's system dropped because they were not taken in time.
+    pub(super) fn overflows(&mut self) -> Option<u64> {
+        match &mut self.carrier {
+            Carrier::Datagrams(path) => path.overflows(),
+            Carrier::Stream(..) => None,
         }
     }
 

@@ -31,6 +31,11 @@ use crate::plan::StreamPlan;
 use linerate_model::spec::{Pace, Side, TestSpec, Transport};
 use linerate_peers::Framing;
 
+/// One that answers every message, one after the other; what has come meanwhile waits in its system.
+pub(super) fn responder(kit: Kit) -> Box<dyn Work> {
+    Box::new(responder::Responder::new(kit))
+}
+
 /// The closed loop.
 pub(super) struct PingPong;
 
@@ -80,7 +85,7 @@ impl WorkloadKind for PingPong {
             Side::Receiver if kit.plan.framing == Framing::Sockperf => {
                 Box::new(reflector::Reflector::new(kit))
             }
-            Side::Receiver => Box::new(responder::Responder::new(kit)),
+            Side::Receiver => responder(kit),
         }
     }
 }

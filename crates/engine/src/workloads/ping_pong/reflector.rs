@@ -149,6 +149,7 @@ impl Reflector {
     pub(super) fn new(kit: Kit) -> Self {
         Self {
             carrier: match kit.path {
+                Path::Connections(_) => unreachable!("invariant: only `connects` asks for them"),
                 Path::Datagrams(path) => Carrier::Datagrams(path),
                 Path::Stream(path) => Carrier::Stream(path, Incoming::new()),
             },

@@ -19,6 +19,8 @@ pub(super) struct Responder {
     clock: &'static dyn Clock,
     tally: Option<Tally>,
     troubles: Troubles,
+    /// When traffic started.
+    start: MonoInstant,
     /// When the last message came, or traffic started.
     last: MonoInstant,
     /// An answer that the system has not taken whole.
@@ -40,6 +42,7 @@ impl Responder {
             clock: kit.clock,
             tally: None,
             troubles: Troubles::default(),
+            start: MonoInstant::default(),
             last: MonoInstant::default(),
             answering: false,
         }
@@ -99,16 +102,23 @@ impl Responder {
             Ok(Incoming::Message(number)) => {
                 self.messenger.echo(number, now);
                 self.answering = true;
-                let pause = self.plan.receiver_pause;
-                pause.map_or_else(
-                    || self.answer(orders),
-                    |pause| Step::Until(now.after(pause)),
-                )
+                self.rest(now)
+                    .map_or_else(|| self.answer(orders), Step::Until)
             }
             Ok(Incoming::Nothing) => Step::Again,
             Ok(Incoming::End) => Step::Done,
             Err(failure) => self.failed(failure),
         }
+    }
+
+    /// Until when the message that just came is kept, after a turn that began at `now`.
+    fn rest(&self, now: MonoInstant) -> Option<MonoInstant> {
+        let stalled = self.plan.responder_stall.and_then(|stall| {
+            let end = stall.end(self.clock.now().saturating_since(self.start))?;
+            Some(self.start.after(end))
+        });
+        let paused = self.plan.receiver_pause.map(|pause| now.after(pause));
+        stalled.max(paused)
     }
 
     /// Whether another message is agreed on, of which the length is then known.
@@ -140,7 +150,7 @@ impl Responder {
 
 impl Work for Responder {
     fn begin(&mut self, start: MonoInstant) {
-        self.last = start;
+        (self.start, self.last) = (start, start);
     }
 
     fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
@@ -165,13 +175,15 @@ impl Work for Responder {
         }
     }
 
-    fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
+    fn finish(mut self: Box<Self>, _now: MonoInstant) -> StreamReport {
         let buffers = self.messenger.buffers();
+        let overflows = self.messenger.overflows();
         let mut report = StreamReport {
             index: u16::from(self.plan.index),
             errors: self.troubles.into_counts(),
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            socket_overflows: overflows.map(PacketCount::new),
             ..StreamReport::default()
         };
         if let Some(tally) = self.tally {

@@ -136,6 +136,7 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         estimates: Vec::new(),
         experiments: Vec::new(),
         parts: Vec::new(),
+        responsiveness: Vec::new(),
     }
 }
 
@@ -277,5 +278,6 @@ fn latency_run(test: LatencyTest) -> Run {
         estimates: Vec::new(),
         experiments: Vec::new(),
         parts: Vec::new(),
+        responsiveness: Vec::new(),
     }
 }

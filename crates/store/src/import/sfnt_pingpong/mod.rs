@@ -195,6 +195,7 @@ fn trial(index: u32, transport: Transport, of: DelayOf, quantile: &str, row: &Si
         max_ns: Some(max),
         stdev_ns: Some(super::exact(stdev)),
         count: Some(count),
+        unanswered: None,
         histogram: None,
     });
     trial

@@ -1,0 +1,333 @@
+//! Short connections: a new TCP connection, one request and its answer on it, again and again.
+//!
+//! The sender's side opens and asks; the time of the handshake and that of the round trip after it are two
+//! histograms. The receiver's side takes connections from the admitted address alone, and answers what
+//! begins with the test's token. Each attempt ends before the next begins, so a slow path makes fewer of them
+//! (closed loop).
+//!
+//! # References
+//! - Foreign probes: draft-ietf-ippm-responsiveness, without TLS and HTTP
+
+use super::{Kit, Path, Step, Work, WorkloadKind};
+use crate::datapaths::{Calls, Nagle};
+use crate::error::EngineError;
+use crate::orders::Orders;
+use crate::plan::{Limit, StreamPlan};
+use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
+use linerate_model::sample::StreamReport;
+use linerate_model::spec::{Direction, Pace, Side, SocketChoice, TestSpec, Transport};
+use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
+use linerate_peers::Framing;
+use linerate_sys::failure::Failure;
+use linerate_sys::{sockopt, tcp};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Short connections.
+pub(super) struct Connections;
+
+/// What such a test works with in place of one open path.
+pub enum Ends {
+    /// Connections are taken here, from this address.
+    Listening(TcpListener, IpAddr),
+    /// Connections are opened to there.
+    To(SocketAddr),
+}
+
+/// From the beginning of one attempt to that of the next: ten per second, as the draft's probes at least.
+const GAP: Duration = Duration::from_millis(100);
+
+/// Longest wait for a handshake or an answer: what takes longer is no responsiveness any more.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Longest wait for the next connection in one turn: bounds how late a stop is seen.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A connection that does not ask at once may not hold up the next one.
+const ASKED_WITHIN: Duration = Duration::from_millis(500);
+
+impl WorkloadKind for Connections {
+    fn id(&self) -> &'static str {
+        "connections"
+    }
+
+    fn summary(&self) -> &'static str {
+        "New TCP connections one after the other, one request and its answer on each: times of handshakes and answers."
+    }
+
+    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
+        if !matches!(framing, Framing::Native { .. }) {
+            let why = "short connections need `linerate serve` at the far end";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        }
+        let is_plain = spec.streams == 1 && spec.direction == Direction::Forward;
+        if spec.transport != Transport::Tcp || !is_plain {
+            let why = "short connections need TCP, one stream, and a client that opens them";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        }
+        if spec.pace != Pace::Unpaced {
+            let why = "short connections come ten per second";
+            return Err(EngineError::plan("rate", &"set", why));
+        }
+        if spec.datapath.id != "sockets" {
+            let why = "short connections need the kernel's sockets";
+            return Err(EngineError::plan("datapath", &spec.datapath.id, why));
+        }
+        Ok(())
+    }
+
+    fn calls(&self, _side: Side, _plan: &StreamPlan) -> Calls {
+        Calls::Single
+    }
+
+    fn nagle(&self) -> Nagle {
+        Nagle::Off
+    }
+
+    fn connects(&self) -> bool {
+        true
+    }
+
+    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+        let Path::Connections(ends) = kit.path else {
+            unreachable!("invariant: `connects` asked for them")
+        };
+        let Framing::Native { token } = kit.plan.framing else {
+            unreachable!("invariant: `check` refused other framings")
+        };
+        let common = Common {
+            token,
+            tally: Tally::new(
+                MonoInstant::default(),
+                kit.plan.interval,
+                Arc::clone(&kit.progress),
+            ),
+            plan: kit.plan,
+            progress: kit.progress,
+            clock: kit.clock,
+            troubles: Troubles::default(),
+        };
+        match (side, ends) {
+            (Side::Sender, Ends::To(remote)) => Box::new(Opener::new(common, remote)),
+            (_, Ends::Listening(listener, from)) => Box::new(Answerer {
+                common,
+                listener,
+                from,
+                last: MonoInstant::default(),
+            }),
+            (Side::Receiver, Ends::To(_)) => {
+                unreachable!("invariant: the side that was connected to listens")
+            }
+        }
+    }
+}
+
+/// What both sides have.
+struct Common {
+    token: u32,
+    plan: StreamPlan,
+    progress: Arc<StreamProgress>,
+    clock: &'static dyn Clock,
+    tally: Tally,
+    troubles: Troubles,
+}
+
+impl Common {
+    fn begin(&mut self, counted: MonoInstant) {
+        self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
+    }
+
+    fn count(&mut self, now: MonoInstant) {
+        self.troubles.success();
+        if now >= self.tally.start() {
+            self.tally.count(now, HEADER_LEN as u64, 1);
+        }
+    }
+
+    fn report(self, duration: Duration) -> StreamReport {
+        StreamReport {
+            index: u16::from(self.plan.index),
+            bytes: ByteCount::new(self.tally.bytes()),
+            packets: PacketCount::new(self.tally.packets()),
+            duration,
+            intervals: self.tally.into_intervals(duration),
+            errors: self.troubles.into_counts(),
+            ..StreamReport::default()
+        }
+    }
+}
+
+struct Opener {
+    common: Common,
+    remote: SocketAddr,
+    limit: Limit,
+    next: MonoInstant,
+    number: u64,
+    handshake: Histogram,
+    rtt: Histogram,
+    timeouts: u64,
+}
+
+impl Opener {
+    fn new(common: Common, remote: SocketAddr) -> Self {
+        let start = MonoInstant::default();
+        Self {
+            limit: Limit::new(common.plan.stop, HEADER_LEN, start),
+            common,
+            remote,
+            next: start,
+            number: 0,
+            handshake: Histogram::new(),
+            rtt: Histogram::new(),
+            timeouts: 0,
+        }
+    }
+
+    /// One connection: its handshake, and one request and answer.
+    fn attempt(&mut self) -> io::Result<(Duration, Duration)> {
+        let clock = self.common.clock;
+        let request = Header {
+            token: self.common.token,
+            stream: self.common.plan.index,
+            kind: Kind::Counted,
+            sequence: self.number,
+            sent: Stamp::of(clock.now()),
+        };
+        let mut bytes = [0; HEADER_LEN];
+        request.write(&mut bytes);
+        let choice = SocketChoice {
+            no_delay: true,
+            ..SocketChoice::default()
+        };
+        let began = clock.now();
+        let mut connection = tcp::connect(self.remote, &choice, PATIENCE)?;
+        let connected = clock.now();
+        sockopt::set_receive_timeout(&connection, PATIENCE)?;
+        let asked = clock.now();
+        connection.write_all(&bytes)?;
+        let mut answer = [0; HEADER_LEN];
+        connection.read_exact(&mut answer)?;
+        let answered = clock.now();
+        if answer != bytes {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let handshake = connected.saturating_since(began);
+        Ok((handshake, answered.saturating_since(asked)))
+    }
+}
+
+impl Work for Opener {
+    fn begin(&mut self, start: MonoInstant) {
+        let counted = start.after(self.common.plan.warm_up);
+        self.common.begin(counted);
+        self.limit = Limit::new(self.common.plan.stop, HEADER_LEN, counted);
+        self.next = start;
+    }
+
+    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+        if self.limit.is_over(now) {
+            return Step::Done;
+        }
+        if now < self.next {
+            let end = self.limit.end().unwrap_or(self.next);
+            return Step::Until(self.next.min(end));
+        }
+        self.next = now.after(GAP);
+        let attempt = self.attempt();
+        self.number += 1;
+        let done = self.common.clock.now();
+        let counts = now >= self.common.tally.start();
+        match attempt {
+            Ok((handshake, rtt)) => {
+                self.common.count(done);
+                if counts {
+                    self.handshake.record_duration(handshake);
+                    self.rtt.record_duration(rtt);
+                    self.limit.spend(1);
+                }
+                Step::Again
+            }
+            Err(error) => {
+                self.timeouts += u64::from(counts);
+                let failure = Failure::from_io("connect", &error);
+                match self.common.troubles.count(failure, done) {
+                    Remedy::GiveUp => Step::Done,
+                    Remedy::Retry | Remedy::RetryAt(_) => Step::Again,
+                }
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport {
+        let duration = now.saturating_since(self.common.tally.start());
+        StreamReport {
+            rtt: Some(self.rtt),
+            handshake: Some(self.handshake),
+            timeouts: Some(PacketCount::new(self.timeouts)),
+            ..self.common.report(duration)
+        }
+    }
+}
+
+struct Answerer {
+    common: Common,
+    listener: TcpListener,
+    from: IpAddr,
+    last: MonoInstant,
+}
+
+impl Answerer {
+    /// Answers one connection, if it is of this test.
+    fn answer(&self, mut connection: &TcpStream, from: IpAddr) -> io::Result<bool> {
+        if from.to_canonical() != self.from {
+            return Ok(false);
+        }
+        connection.set_nonblocking(false)?;
+        connection.set_nodelay(true)?;
+        sockopt::set_receive_timeout(connection, ASKED_WITHIN)?;
+        sockopt::set_send_timeout(connection, ASKED_WITHIN)?;
+        let mut bytes = [0; HEADER_LEN];
+        connection.read_exact(&mut bytes)?;
+        let ours = Header::read(&bytes).is_some_and(|header| header.token == self.common.token);
+        if ours {
+            connection.write_all(&bytes)?;
+        }
+        Ok(ours)
+    }
+}
+
+impl Work for Answerer {
+    fn begin(&mut self, start: MonoInstant) {
+        self.common.begin(start.after(self.common.plan.warm_up));
+        self.last = start;
+    }
+
+    fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
+        let index = usize::from(self.common.plan.index);
+        if orders.is_over(index, None, self.last, now) {
+            return Step::Done;
+        }
+        let waiting = tcp::wait_readable(&[self.listener.as_fd()], LOOK);
+        if !waiting.is_ok_and(|ready| ready.first() == Some(&true)) {
+            return Step::Again;
+        }
+        let Ok((connection, address)) = self.listener.accept() else {
+            return Step::Again;
+        };
+        self.last = self.common.clock.now();
+        // A connection that failed is counted where it was opened.
+        if let Ok(true) = self.answer(&connection, address.ip()) {
+            self.common.count(self.common.clock.now());
+        }
+        Step::Again
+    }
+
+    fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
+        let duration = self.common.tally.active();
+        self.common.report(duration)
+    }
+}

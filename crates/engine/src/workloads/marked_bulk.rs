@@ -1,0 +1,471 @@
+//! Bulk transfer with marks: a TCP byte stream, one way, in which marks go along that the far end sends back.
+//!
+//! A mark waits in the sender's buffer, in the queues of the path and in the receiver's buffer like the data
+//! around it, and comes back on the same connection against the stream: the delay that anything else on a
+//! connection under load has (the "self" probes of draft-ietf-ippm-responsiveness). It is timed from when
+//! the sender gave its first byte to the system to when the mark came back, sender's clock.
+//!
+//! The stream consists of blocks of the write's size. Each begins with the header of a datagram, whose kind
+//! says whether it is a mark; marks come back as those headers.
+
+use super::datagrams::ABANDONED;
+use super::{Kit, Path, Step, Work, WorkloadKind};
+use crate::datapaths::{Calls, Nagle, StreamPath};
+use crate::error::EngineError;
+use crate::orders::Orders;
+use crate::plan::{Limit, StreamPlan};
+use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
+use linerate_model::sample::{StreamReport, TcpSample};
+use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::{ByteCount, Clock, Histogram, MonoInstant};
+use linerate_peers::Framing;
+use linerate_sys::failure::{Failure, FailureClass};
+use linerate_sys::memory::PageBuffer;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The marked bulk transfer.
+pub(super) struct MarkedBulk;
+
+/// From one mark of a stream to the next.
+const GAP: Duration = Duration::from_millis(100);
+
+/// Most marks of a stream that are under way: a path that delays them by more than six seconds gets no more.
+const MOST_MARKS: usize = 64;
+
+/// How long marks that are under way are waited for after the last byte was given to the system.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Longest wait for room in the send buffer: the stream stands still for no longer where it has run empty.
+const LOOK: Duration = Duration::from_micros(500);
+
+/// Bytes of one read.
+const READ: usize = 128 << 10;
+
+impl WorkloadKind for MarkedBulk {
+    fn id(&self) -> &'static str {
+        "marked-bulk"
+    }
+
+    fn summary(&self) -> &'static str {
+        "A TCP byte stream, one way, with marks in it that the far end sends back: delay on a connection under load."
+    }
+
+    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
+        if !matches!(framing, Framing::Native { .. }) {
+            let why = "marks need `linerate serve` at the far end";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        }
+        if spec.transport != Transport::Tcp {
+            return Err(EngineError::plan("workload", &self.id(), "it needs TCP"));
+        }
+        if spec.pace != Pace::Unpaced || !matches!(spec.stop, Stop::After(_)) {
+            let why = "it is unpaced and ends by time";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        }
+        if spec.payload_bytes.get() < HEADER_LEN as u64 {
+            let why = format!("a block takes at least {HEADER_LEN} bytes");
+            return Err(EngineError::plan("payload", &spec.payload_bytes, why));
+        }
+        Ok(())
+    }
+
+    fn calls(&self, _side: Side, _plan: &StreamPlan) -> Calls {
+        Calls::Single
+    }
+
+    fn nagle(&self) -> Nagle {
+        Nagle::Off
+    }
+
+    /// The sender writes and listens, so neither call may sleep.
+    fn waiting(&self, side: Side, plan: &StreamPlan) -> WaitMode {
+        match side {
+            Side::Sender => WaitMode::Spin,
+            Side::Receiver => plan.wait,
+        }
+    }
+
+    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+        let common = Common::new(kit);
+        match side {
+            Side::Sender => Box::new(Sender::new(common)),
+            Side::Receiver => Box::new(Receiver::new(common)),
+        }
+    }
+}
+
+/// What both sides have.
+struct Common {
+    path: Box<dyn StreamPath>,
+    token: u32,
+    plan: StreamPlan,
+    progress: Arc<StreamProgress>,
+    clock: &'static dyn Clock,
+    tally: Tally,
+    troubles: Troubles,
+    /// When bytes last moved.
+    last: MonoInstant,
+}
+
+impl Common {
+    fn new(kit: Kit) -> Self {
+        let Path::Stream(path) = kit.path else {
+            unreachable!("invariant: `check` refused marks over UDP")
+        };
+        let Framing::Native { token } = kit.plan.framing else {
+            unreachable!("invariant: `check` refused other framings")
+        };
+        let start = MonoInstant::default();
+        Self {
+            path,
+            token,
+            tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
+            plan: kit.plan,
+            progress: kit.progress,
+            clock: kit.clock,
+            troubles: Troubles::default(),
+            last: start,
+        }
+    }
+
+    fn begin(&mut self, start: MonoInstant) {
+        let counted = start.after(self.plan.warm_up);
+        self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
+        self.last = start;
+    }
+
+    fn moved(&mut self, now: MonoInstant, bytes: usize) {
+        self.last = now;
+        self.troubles.success();
+        if now >= self.tally.start() {
+            self.tally.count(now, bytes as u64, 0);
+        }
+    }
+
+    /// What to do after a call failed for good.
+    fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
+        match self.troubles.count(failure, now) {
+            _ if failure.class() == FailureClass::PeerGone => Step::Done,
+            Remedy::Retry => Step::Again,
+            Remedy::RetryAt(at) => Step::Until(at),
+            Remedy::GiveUp => Step::Done,
+        }
+    }
+
+    fn sample(&mut self, now: MonoInstant) -> Option<TcpSample> {
+        let at = now.saturating_since(self.tally.start()).as_nanos();
+        self.path.info(u64::try_from(at).unwrap_or(u64::MAX))
+    }
+
+    fn report(self, duration: Duration) -> StreamReport {
+        let buffers = self.path.buffers();
+        StreamReport {
+            index: u16::from(self.plan.index),
+            bytes: ByteCount::new(self.tally.bytes()),
+            duration,
+            intervals: self.tally.into_intervals(duration),
+            errors: self.troubles.into_counts(),
+            send_buffer_bytes: buffers.send.map(ByteCount::new),
+            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            congestion_control: self.path.congestion_control(),
+            ..StreamReport::default()
+        }
+    }
+}
+
+fn is_passing(failure: Failure) -> bool {
+    matches!(
+        failure.class(),
+        FailureClass::WouldBlock | FailureClass::Interrupted
+    )
+}
+
+struct Sender {
+    common: Common,
+    limit: Limit,
+    block: PageBuffer,
+    /// Bytes of the present block that the system has taken.
+    written: usize,
+    number: u64,
+    next_mark: MonoInstant,
+    /// Number and time of marks under way.
+    marks: VecDeque<(u64, MonoInstant)>,
+    /// The present block is a mark that has not begun.
+    is_mark: bool,
+    echo: [u8; HEADER_LEN],
+    echoed: usize,
+    in_band: Histogram,
+    samples: Vec<TcpSample>,
+    ended: Option<MonoInstant>,
+}
+
+impl Sender {
+    fn new(common: Common) -> Self {
+        let start = MonoInstant::default();
+        Self {
+            limit: Limit::new(common.plan.stop, 1, start),
+            block: PageBuffer::new(common.plan.payload, 0x5a),
+            common,
+            written: 0,
+            number: 0,
+            next_mark: start,
+            marks: VecDeque::with_capacity(MOST_MARKS),
+            is_mark: false,
+            echo: [0; HEADER_LEN],
+            echoed: 0,
+            in_band: Histogram::new(),
+            samples: Vec::new(),
+            ended: None,
+        }
+    }
+
+    /// Writes the header of the next block.
+    fn next_block(&mut self, now: MonoInstant) {
+        self.is_mark = now >= self.next_mark && self.marks.len() < MOST_MARKS;
+        let header = Header {
+            token: self.common.token,
+            stream: self.common.plan.index,
+            kind: if self.is_mark {
+                Kind::Counted
+            } else {
+                Kind::WarmUp
+            },
+            sequence: self.number,
+            sent: Stamp::of(now),
+        };
+        header.write(self.block.bytes_mut());
+    }
+
+    /// Gives bytes to the system. Returns how the turn ends, if it does; `false`: no room.
+    fn write(&mut self, now: MonoInstant) -> Result<bool, Step> {
+        if self.written == 0 {
+            self.next_block(now);
+        }
+        let rest = &self.block.bytes()[self.written..];
+        match self.common.path.write(rest) {
+            Ok(taken) => {
+                if std::mem::take(&mut self.is_mark) {
+                    self.marks.push_back((self.number, now));
+                    self.next_mark = now.after(GAP);
+                }
+                self.common.moved(now, taken);
+                self.written += taken;
+                if self.written == self.block.bytes().len() {
+                    self.written = 0;
+                    self.number += 1;
+                }
+                Ok(true)
+            }
+            Err(failure) if is_passing(failure) => Ok(false),
+            Err(failure) => Err(self.common.failed(failure, now)),
+        }
+    }
+
+    /// Takes marks that have come back.
+    fn listen(&mut self) -> Result<(), Step> {
+        loop {
+            let read = self.common.path.read(&mut self.echo[self.echoed..]);
+            let now = self.common.clock.now();
+            match read {
+                Ok(0) => {
+                    let gone = Failure::peer_gone("recv");
+                    return Err(self.common.failed(gone, now));
+                }
+                Ok(length) => self.echoed += length,
+                Err(failure) if is_passing(failure) => return Ok(()),
+                Err(failure) => return Err(self.common.failed(failure, now)),
+            }
+            if self.echoed == HEADER_LEN {
+                self.echoed = 0;
+                self.came_back(now);
+            }
+        }
+    }
+
+    fn came_back(&mut self, now: MonoInstant) {
+        let number = Header::read(&self.echo).map(|header| header.sequence);
+        let Some(&(mark, sent)) = self.marks.front() else {
+            return;
+        };
+        if number == Some(mark) {
+            self.marks.pop_front();
+            if sent >= self.common.tally.start() {
+                self.in_band.record_duration(now.saturating_since(sent));
+            }
+        }
+    }
+}
+
+impl Work for Sender {
+    fn begin(&mut self, start: MonoInstant) {
+        self.common.begin(start);
+        let counted = self.common.tally.start();
+        self.limit = Limit::new(self.common.plan.stop, 1, counted);
+        self.next_mark = start;
+        let sample = self.common.sample(start);
+        self.samples.extend(sample);
+    }
+
+    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+        if let Err(step) = self.listen() {
+            return step;
+        }
+        if self.limit.is_over(now) {
+            let ended = *self.ended.get_or_insert(now);
+            if self.marks.is_empty() || now.saturating_since(ended) >= LINGER {
+                return Step::Done;
+            }
+            self.common.path.await_arrival(LOOK);
+            return Step::Again;
+        }
+        match self.write(now) {
+            Ok(true) => Step::Again,
+            Ok(false) => {
+                if now.saturating_since(self.common.last) > ABANDONED {
+                    return self.common.failed(Failure::timed_out("send"), now);
+                }
+                self.common.path.await_arrival(LOOK);
+                Step::Again
+            }
+            Err(step) => step,
+        }
+    }
+
+    fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
+        if let Err(failure) = self.common.path.shutdown() {
+            self.common.troubles.count(failure, now);
+        }
+        let sample = self.common.sample(now);
+        self.samples.extend(sample);
+        let ended = self.ended.unwrap_or(now);
+        let duration = ended.saturating_since(self.common.tally.start());
+        StreamReport {
+            in_band: Some(self.in_band),
+            tcp: self.samples,
+            ..self.common.report(duration)
+        }
+    }
+}
+
+struct Receiver {
+    common: Common,
+    room: PageBuffer,
+    /// Place in the present block.
+    place: usize,
+    header: [u8; HEADER_LEN],
+    /// Marks that are to go back.
+    out: VecDeque<u8>,
+    heard: bool,
+}
+
+/// Most bytes of marks that wait to go back: a sender that does not take them gets no more.
+const MOST_OUT: usize = 16 * MOST_MARKS * HEADER_LEN;
+
+impl Receiver {
+    fn new(common: Common) -> Self {
+        Self {
+            common,
+            room: PageBuffer::new(READ, 0),
+            place: 0,
+            header: [0; HEADER_LEN],
+            out: VecDeque::new(),
+            heard: false,
+        }
+    }
+
+    /// Finds the marks in the first `length` bytes of the room.
+    fn find(&mut self, length: usize) {
+        let block = self.common.plan.payload;
+        let mut at = 0;
+        while at < length {
+            let bytes = &self.room.bytes()[at..length];
+            if self.place < HEADER_LEN {
+                let part = (HEADER_LEN - self.place).min(bytes.len());
+                self.header[self.place..self.place + part].copy_from_slice(&bytes[..part]);
+                self.place += part;
+                at += part;
+                if self.place == HEADER_LEN {
+                    self.mark();
+                }
+            } else {
+                let part = (block - self.place).min(bytes.len());
+                self.place += part;
+                at += part;
+            }
+            if self.place == block {
+                self.place = 0;
+            }
+        }
+    }
+
+    fn mark(&mut self) {
+        let header = Header::read(&self.header);
+        let is_mark = header.is_some_and(|header| {
+            header.kind == Kind::Counted && header.token == self.common.token
+        });
+        if is_mark && self.out.len() < MOST_OUT {
+            self.out.extend(self.header);
+        }
+    }
+
+    /// Sends back what has been found.
+    fn answer(&mut self, now: MonoInstant) -> Option<Step> {
+        while !self.out.is_empty() {
+            let (bytes, _) = self.out.as_slices();
+            match self.common.path.write(bytes) {
+                Ok(taken) => drop(self.out.drain(..taken)),
+                Err(failure) if is_passing(failure) => return None,
+                Err(failure) => return Some(self.common.failed(failure, now)),
+            }
+        }
+        None
+    }
+}
+
+impl Work for Receiver {
+    fn begin(&mut self, start: MonoInstant) {
+        self.common.begin(start);
+    }
+
+    fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
+        let read = self.common.path.read(self.room.bytes_mut());
+        let now = self.common.clock.now();
+        match read {
+            Ok(0) => return Step::Done,
+            Ok(length) => {
+                if !std::mem::replace(&mut self.heard, true) {
+                    self.common.progress.hear();
+                    self.common.begin(now);
+                }
+                self.common.moved(now, length);
+                self.find(length);
+                if let Some(step) = self.answer(now) {
+                    return step;
+                }
+            }
+            Err(failure) if is_passing(failure) => {
+                if let Some(step) = self.answer(now) {
+                    return step;
+                }
+                if now.saturating_since(self.common.last) > ABANDONED {
+                    self.common.troubles.count(Failure::timed_out("recv"), now);
+                    return Step::Done;
+                }
+            }
+            Err(failure) => return self.common.failed(failure, now),
+        }
+        let index = usize::from(self.common.plan.index);
+        if orders.is_over(index, None, self.common.last, now) {
+            return Step::Done;
+        }
+        Step::Again
+    }
+
+    fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
+        let duration = self.common.tally.active();
+        self.common.report(duration)
+    }
+}

@@ -1,0 +1,169 @@
+//! Requests out and answers in, over datagrams or a byte stream, neither waiting for the other.
+
+use crate::datapaths::{Buffers, DatagramPath, StreamPath};
+use crate::plan::StreamPlan;
+use crate::wire::{Header, Kind, Stamp};
+use crate::workloads::Path;
+use linerate_model::MonoInstant;
+use linerate_model::sample::TcpSample;
+use linerate_peers::Framing;
+use linerate_sys::failure::Failure;
+use std::time::Duration;
+
+/// Bytes of one read of a byte stream: many answers, or a part of one.
+const READ: usize = 64 << 10;
+
+/// The asking end of an exchange of messages of one length.
+pub(super) struct Carrier {
+    way: Way,
+    length: usize,
+    token: u32,
+    stream: u8,
+}
+
+enum Way {
+    Datagrams(Box<dyn DatagramPath>),
+    Stream {
+        path: Box<dyn StreamPath>,
+        out: Vec<u8>,
+        written: usize,
+        room: Vec<u8>,
+        filled: usize,
+    },
+}
+
+/// What a receiving call brought beside the numbers of answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Incoming {
+    /// The far end closed.
+    End,
+    /// Messages, of which so many are of no request of this stream.
+    Messages {
+        /// Those.
+        foreign: u64,
+    },
+}
+
+impl Carrier {
+    pub(super) fn new(path: Path, plan: &StreamPlan) -> Self {
+        let Framing::Native { token } = plan.framing else {
+            unreachable!("invariant: `check` refused requests with other tools")
+        };
+        let way = match path {
+            Path::Connections(_) => unreachable!("invariant: only `connects` asks for them"),
+            Path::Datagrams(path) => Way::Datagrams(path),
+            Path::Stream(path) => Way::Stream {
+                path,
+                out: vec![0; plan.payload],
+                written: 0,
+                room: vec![0; READ.max(plan.payload)],
+                filled: 0,
+            },
+        };
+        Self {
+            way,
+            length: plan.payload,
+            token,
+            stream: plan.index,
+        }
+    }
+
+    /// Prepares request `number` for [`send`](Self::send).
+    pub(super) fn write(&mut self, number: u64, due: MonoInstant) {
+        let header = Header {
+            token: self.token,
+            stream: self.stream,
+            kind: Kind::Counted,
+            sequence: number & ((1 << 48) - 1),
+            sent: Stamp::of(due),
+        };
+        match &mut self.way {
+            Way::Datagrams(path) => header.write(path.slots()),
+            Way::Stream { out, written, .. } => {
+                *written = 0;
+                header.write(out);
+            }
+        }
+    }
+
+    /// Gives the prepared request, or the rest of it, to the system. Returns whether all of it is out.
+    pub(super) fn send(&mut self) -> Result<bool, Failure> {
+        match &mut self.way {
+            Way::Datagrams(path) => path.send(1).map(|sent| sent == 1),
+            Way::Stream {
+                path, out, written, ..
+            } => {
+                *written += path.write(&out[*written..])?;
+                Ok(*written == out.len())
+            }
+        }
+    }
+
+    /// Takes what has come: appends the numbers of answers to `numbers`.
+    pub(super) fn receive(&mut self, numbers: &mut Vec<u64>) -> Result<Incoming, Failure> {
+        let (token, stream, length) = (self.token, self.stream, self.length);
+        let mut foreign = 0;
+        let mut take = |message: &[u8]| match Header::read(message) {
+            Some(header)
+                if message.len() == length
+                    && (header.token, header.stream) == (token, stream)
+                    && header.kind == Kind::Counted =>
+            {
+                numbers.push(header.sequence);
+            }
+            _ => foreign += 1,
+        };
+        match &mut self.way {
+            Way::Datagrams(path) => path.receive()?.iter().for_each(&mut take),
+            Way::Stream {
+                path, room, filled, ..
+            } => {
+                let got = path.read(&mut room[*filled..])?;
+                if got == 0 {
+                    return Ok(Incoming::End);
+                }
+                let end = *filled + got;
+                let whole = end - end % length;
+                room[..whole].chunks_exact(length).for_each(&mut take);
+                room.copy_within(whole..end, 0);
+                *filled = end - whole;
+            }
+        }
+        Ok(Incoming::Messages { foreign })
+    }
+
+    /// Waits until something has come, at most `limit`, or not at all where the path cannot wait.
+    pub(super) fn await_arrival(&mut self, limit: Duration) {
+        match &mut self.way {
+            Way::Datagrams(path) => path.await_arrival(limit),
+            Way::Stream { path, .. } => path.await_arrival(limit),
+        }
+    }
+
+    /// Whether a message can be lost, so that an error of one call says nothing of the next.
+    pub(super) const fn is_lossy(&self) -> bool {
+        matches!(self.way, Way::Datagrams(_))
+    }
+
+    /// Says that no more will be sent.
+    pub(super) fn shutdown(&mut self) -> Result<(), Failure> {
+        match &mut self.way {
+            Way::Datagrams(_) => Ok(()),
+            Way::Stream { path, .. } => path.shutdown(),
+        }
+    }
+
+    pub(super) fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
+        match &mut self.way {
+            Way::Datagrams(_) => None,
+            Way::Stream { path, .. } => path.info(at_ns),
+        }
+    }
+
+    pub(super) fn buffers(&self) -> Buffers {
+        match &self.way {
+            Way::Datagrams(path) => path.buffers(),
+            Way::Stream { path, .. } => path.buffers(),
+        }
+    }
+}

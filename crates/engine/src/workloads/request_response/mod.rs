@@ -1,0 +1,101 @@
+//! Request/response at a rate: requests go when they are due, whatever is still under way (open loop).
+//!
+//! The sender's side asks, by an absolute schedule with constant or random distances, and takes answers
+//! beside; the receiver's side is that of a ping-pong, which answers one message after the other. Both
+//! times of each request are kept: from when it was *meant* to be sent (response time) and from when it
+//! was sent (service time). A requester that comes late sends what is due at once: users do not wait for
+//! each other, so a stall hurts every request that falls into it, and it shows.
+//!
+//! Three numbers are kept apart: intended, sent, answered within the timeout. Nothing is dropped from the
+//! schedule to catch up.
+//!
+//! # References
+//! - Coordinated omission, and latency from the intended send time: Gil Tene, wrk2 and `HdrHistogram`
+//! - Open and closed loop: Schroeder, Wierman, Harchol-Balter, "Open Versus Closed: A Cautionary Tale", NSDI 2006
+
+mod arrivals;
+mod carrier;
+mod pending;
+mod requester;
+
+use super::datagrams::MAX_DATAGRAM;
+use super::{Kit, Work, WorkloadKind, ping_pong};
+use crate::datapaths::{Calls, Nagle};
+use crate::error::EngineError;
+use crate::plan::StreamPlan;
+use crate::wire::HEADER_LEN;
+use linerate_model::spec::{Pace, Side, TestSpec, Transport, WaitMode};
+use linerate_peers::Framing;
+
+/// The open loop.
+pub(super) struct RequestResponse;
+
+impl WorkloadKind for RequestResponse {
+    fn id(&self) -> &'static str {
+        "request-response"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Requests at a given rate over UDP or TCP, answered by the far end: times from when each was meant to be sent."
+    }
+
+    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
+        if !matches!(framing, Framing::Native { .. }) {
+            let why = "requests at a rate need `linerate serve` at the far end";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        }
+        if spec.pace == Pace::Unpaced {
+            let why = "an open loop needs a rate";
+            return Err(EngineError::plan("rate", &"none", why));
+        }
+        if spec.streams != 1 {
+            let why = "requests at a rate go over one stream: their schedule is one";
+            return Err(EngineError::plan("streams", &spec.streams, why));
+        }
+        if spec.wait == WaitMode::BusyPoll {
+            let why = "requests at a rate wait by block or spin";
+            return Err(EngineError::plan("wait", &"busy-poll", why));
+        }
+        let payload = spec.payload_bytes;
+        let least = HEADER_LEN as u64;
+        let most = match spec.transport {
+            Transport::Tcp => u64::MAX,
+            Transport::Udp => MAX_DATAGRAM,
+        };
+        if !(least..=most).contains(&payload.get()) {
+            let why = format!(
+                "a request takes at least {least} bytes (its header), over UDP at most {MAX_DATAGRAM}"
+            );
+            return Err(EngineError::plan("payload", &payload, why));
+        }
+        Ok(())
+    }
+
+    fn calls(&self, _side: Side, _plan: &StreamPlan) -> Calls {
+        Calls::Single
+    }
+
+    /// The requester never sleeps in a call: an answer and the next request can each come first.
+    fn waiting(&self, side: Side, plan: &StreamPlan) -> WaitMode {
+        match side {
+            Side::Sender => WaitMode::Spin,
+            Side::Receiver => plan.wait,
+        }
+    }
+
+    fn nagle(&self) -> Nagle {
+        Nagle::Off
+    }
+
+    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+        match side {
+            Side::Sender => Box::new(requester::Requester::new(kit)),
+            Side::Receiver => ping_pong::responder(kit),
+        }
+    }
+}
+
+#[cfg(test)]
+mod stall_tests;
+#[cfg(test)]
+mod world;

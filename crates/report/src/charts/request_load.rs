@@ -1,0 +1,209 @@
+//! Response time of requests against their rate, with the knee.
+
+use super::load_delay::QUANTILES;
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Band, Chart, Point, Scale, Series, Shape, rank};
+use crate::figures::{Unit, float, nanos};
+use crate::loops::{knee_text, per_second};
+use crate::table::{Cell, Table};
+use linerate_model::PacketCount;
+use linerate_model::run::{Delay, Knee, Requests, Run, RunKind, Trial};
+use std::collections::BTreeMap;
+
+pub(super) struct RequestLoad;
+
+/// Fewer loads are single tests, not a curve.
+const MIN_LOADS: usize = 3;
+
+impl ChartKind for RequestLoad {
+    fn id(&self) -> &'static str {
+        "request-load"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Response time of requests against their rate, and where it leaves its level at low load."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        let curves = curves(run);
+        if curves.is_empty() {
+            return Drawn::NotApplicable;
+        }
+        let knee = run.curve.and_then(|facts| facts.knee);
+        let several = curves.len() > 1;
+        let charts = curves.iter().enumerate().filter_map(|(index, curve)| {
+            // The run has one knee: that of its first curve.
+            chart(curve, index, knee.filter(|_| index == 0), several)
+        });
+        Drawn::or_missing(charts.collect(), "delay of any load")
+    }
+}
+
+/// A trial at one rate.
+struct Loaded<'a> {
+    rate: f64,
+    trial: &'a Trial,
+    requests: &'a Requests,
+    delay: &'a Delay,
+}
+
+/// Trials that differ in their rate only, in rising order.
+struct Curve<'a> {
+    name: String,
+    points: Vec<Loaded<'a>>,
+}
+
+/// Whether `run` has a curve.
+pub(super) fn applies(run: &Run) -> bool {
+    !curves(run).is_empty()
+}
+
+fn curves(run: &Run) -> Vec<Curve<'_>> {
+    if run.kind != RunKind::Latency {
+        return Vec::new();
+    }
+    let mut groups: BTreeMap<(u32, String), Vec<Loaded<'_>>> = BTreeMap::new();
+    let mut first: BTreeMap<String, u32> = BTreeMap::new();
+    for trial in run.trials.iter().filter(|trial| trial.valid) {
+        let point = trial.requests.as_ref().zip(trial.delay.as_ref());
+        let Some((requests, delay)) = point else {
+            continue;
+        };
+        let Some(rate) = requests.intended_rate else {
+            continue;
+        };
+        let name = condition(trial);
+        let place = *first.entry(name.clone()).or_insert(trial.index);
+        groups.entry((place, name)).or_default().push(Loaded {
+            rate: rate.pps(),
+            trial,
+            requests,
+            delay,
+        });
+    }
+    let curves = groups.into_iter().map(|((_, name), mut points)| {
+        points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        Curve { name, points }
+    });
+    curves
+        .filter(|curve| curve.points.len() >= MIN_LOADS)
+        .collect()
+}
+
+/// The trial's label without its rate.
+fn condition(trial: &Trial) -> String {
+    let label = trial.label.as_deref().unwrap_or_default();
+    let parts = label.split(", ").filter(|part| !part.contains("/s"));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn chart(curve: &Curve<'_>, index: usize, knee: Option<Knee>, several: bool) -> Option<Chart> {
+    let medians = curve.points.iter().filter_map(|point| point.delay.p50_ns);
+    let unit = Unit::for_nanos(float(medians.max()?.max(1)));
+    let series = QUANTILES
+        .iter()
+        .skip(1)
+        .enumerate()
+        .map(|(place, (name, get))| {
+            let points = curve.points.iter().filter_map(|point| {
+                let value = float(get(point.delay)?);
+                Some(Point::new(point.rate, unit.of(value))?.note(nanos(value)))
+            });
+            Series::new(*name, rank(place), Shape::Line, points)
+        });
+    let suffix = if several {
+        format!(": {}", curve.name)
+    } else {
+        String::new()
+    };
+    Some(Chart {
+        id: format!("request-load-{index}"),
+        title: format!("Response time against load{suffix}"),
+        caption: caption(curve, knee),
+        x: Axis::new("Intended requests", "requests/s", Scale::Log).switchable(),
+        y: Axis::new(
+            "Response time, from when each request was meant to be sent",
+            unit.symbol(),
+            Scale::Log,
+        )
+        .switchable(),
+        y2: None,
+        series: series.filter(|series| !series.points.is_empty()).collect(),
+        bands: knee.and_then(band).into_iter().collect(),
+        table: table(curve, unit),
+    })
+}
+
+fn band(knee: Knee) -> Option<Band> {
+    let (below, above) = (knee.below?, knee.above?);
+    Some(Band {
+        name: format!("knee, {} to {}", per_second(below), per_second(above)),
+        from: Some(below.pps()),
+        to: Some(above.pps()),
+    })
+}
+
+fn caption(curve: &Curve<'_>, knee: Option<Knee>) -> String {
+    let unanswered = curve
+        .points
+        .iter()
+        .any(|point| point.delay.unanswered.is_some());
+    let ends = if unanswered {
+        " A quantile that falls among requests without an answer in time has no point."
+    } else {
+        ""
+    };
+    match knee {
+        Some(knee) => format!("Knee {}.{ends}", knee_text(&knee)),
+        None => format!("No knee was looked for.{ends}"),
+    }
+}
+
+fn table(curve: &Curve<'_>, unit: Unit) -> Table {
+    let symbol = unit.symbol();
+    let head = [
+        "Intended (requests/s)",
+        "Offered (requests/s)",
+        "Answered (requests/s)",
+        "Unanswered",
+        "Not sent",
+    ];
+    let quantiles = QUANTILES
+        .iter()
+        .map(|(name, _)| format!("{name} ({symbol})"));
+    let tail = [
+        format!("service time p99 ({symbol})"),
+        format!("sender late p99 ({symbol})"),
+    ];
+    let columns: Vec<_> = head
+        .map(str::to_owned)
+        .into_iter()
+        .chain(quantiles)
+        .chain(tail)
+        .collect();
+    let mut table = Table::new(columns);
+    for point in &curve.points {
+        let rate = |rate: Option<linerate_model::PacketRate>| {
+            Cell::number(rate.map(linerate_model::PacketRate::pps), Unit::PLAIN)
+        };
+        let count = |count: PacketCount| Cell::count(Some(count.get()));
+        let p99 =
+            |delay: Option<&Delay>| Cell::number(delay.and_then(|d| d.p99_ns).map(float), unit);
+        let mut row = vec![
+            Cell::number(Some(point.rate), Unit::PLAIN),
+            rate(point.trial.offered_packet_rate),
+            rate(point.trial.received_packet_rate),
+            count(point.requests.unanswered),
+            count(point.requests.unsent),
+        ];
+        row.extend(
+            QUANTILES
+                .iter()
+                .map(|(_, get)| Cell::number(get(point.delay).map(float), unit)),
+        );
+        row.push(p99(point.trial.service.as_deref()));
+        row.push(p99(point.trial.lateness.as_ref()));
+        table.push(row);
+    }
+    table
+}
