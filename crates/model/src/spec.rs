@@ -270,6 +270,10 @@ pub struct TestSpec {
     /// How much each end looks at its host beside moving traffic.
     #[serde(default, skip_serializing_if = "Observe::is_default")]
     pub observe: Observe,
+    /// Whether both ends ask their kernel when each message passed which layer (ping-pong over `sockets`). It
+    /// costs time, which is then part of the round trip.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decompose: bool,
 }
 
 impl TestSpec {
@@ -294,6 +298,7 @@ impl TestSpec {
             socket: SocketChoice::default(),
             seed: 1,
             observe: Observe::default(),
+            decompose: false,
         }
     }
 

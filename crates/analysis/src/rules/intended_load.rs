@@ -163,6 +163,8 @@ fn of_what(delay: &Delay) -> &'static str {
         DelayOf::HalfRoundTrip => "half round trip",
         DelayOf::RoundTrip => "round trip",
         DelayOf::Lateness => "lateness",
+        DelayOf::OneWay => "one-way delay",
+        DelayOf::Part => "part of a round trip",
         DelayOf::Pdv => "delay variation",
     }
 }

@@ -281,6 +281,7 @@ fn lane(
         wait: stream.wait,
         nagle: workload.nagle(),
         own_receive_buffer: plan.spec.socket.receive_buffer_bytes.is_some(),
+        stamps: plan.spec.decompose,
         params: &plan.spec.datapath.params,
     };
     let path = match socket {

@@ -1,5 +1,6 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
+mod one_way;
 mod paper;
 mod parts;
 mod study;
@@ -85,6 +86,8 @@ fn body(paper: &mut Paper, run: &Run) {
     curve(paper, run);
     tcp(paper, run);
     delays(paper, run);
+    one_way::one_way(paper, run);
+    one_way::parts(paper, run);
     cpu(paper, run);
     costs(paper, run);
     trials(paper, run);
@@ -171,7 +174,7 @@ fn delays(paper: &mut Paper, run: &Run) {
     // Other tools print half of it.
     let half = match first.of {
         DelayOf::RoundTrip => "p50 / 2",
-        DelayOf::HalfRoundTrip | DelayOf::Lateness | DelayOf::Pdv => "",
+        _ => "",
     };
     let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max", half].map(str::to_owned)];
     for index in spread(timed.len(), MAX_ROWS) {
@@ -192,7 +195,7 @@ fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
         time(delay.max_ns),
         match delay.of {
             DelayOf::RoundTrip => time(delay.p50_ns.map(|ns| ns / 2)),
-            DelayOf::HalfRoundTrip | DelayOf::Lateness | DelayOf::Pdv => String::new(),
+            _ => String::new(),
         },
     ]
 }
