@@ -31,8 +31,9 @@ lint: ## formatting, workspace checks, clippy
 	$(CARGO) xtask check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-calibrate: ## search for the capacity of links of known rate; prints how far off it is
+calibrate: ## measure links of known delay and search those of known rate; prints how far off it is
 	@ci/need cargo namespaces
+	$(CARGO) run --release --locked -p linerate-lab --example calibrate_delay
 	$(CARGO) run --release --locked -p linerate-lab --example calibrate_search
 
 laboratory: ## build known bottlenecks, prove every verdict; prints the table of results

@@ -17,6 +17,7 @@ pub mod datapaths;
 mod delay_floor;
 mod endpoint;
 mod error;
+mod ipdv;
 mod jitter;
 mod numbering;
 mod orders;
@@ -25,7 +26,9 @@ mod plan;
 mod running;
 pub mod schedule;
 pub mod sequence;
+mod stamped;
 mod tally;
+mod transit;
 pub mod wire;
 pub mod workloads;
 

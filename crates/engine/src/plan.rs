@@ -189,6 +189,10 @@ pub fn check(spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
             "the longest is 1 s",
         ));
     }
+    if spec.decompose && (spec.workload != "ping-pong" || spec.datapath.id != "sockets") {
+        let why = "it takes apart the round trips of ping-pong over the datapath sockets only";
+        return Err(EngineError::plan("decompose", &true, why));
+    }
     workloads::find(&spec.workload)?.check(spec, framing)?;
     datapaths::find(&spec.datapath.id)?.check(spec)
 }

@@ -129,6 +129,11 @@ impl Stamp {
         Self(instant.as_nanos() & MASK_48)
     }
 
+    /// The 48 bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Nanoseconds from `earlier` to this stamp of the same clock, as the nearest signed distance.
     pub const fn since(self, earlier: Self) -> i64 {
         distance_48(self.0, earlier.0)

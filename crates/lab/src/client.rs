@@ -202,6 +202,11 @@ impl Client {
         self.target.far.kind().tests()
     }
 
+    /// Whether messages to and from the far end carry the time of its clock.
+    pub(crate) fn shows_clock(&self) -> bool {
+        self.board.is_none() && self.target.far.kind().id() == "native"
+    }
+
     /// What the far end's protocol cannot tell, as a note for the run; `None` if it tells everything.
     pub fn blind_spots(&self) -> Option<String> {
         if self.board.is_some() {

@@ -7,9 +7,9 @@ use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
-use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler};
+use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, clock_identity};
 use linerate_peers::{Framing, Grant};
-use linerate_sys::clock::MonoClock;
+use linerate_sys::clock::{MonoClock, resolution};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -433,6 +433,8 @@ impl Endpoints {
                 None
             }
         };
+        let resolution = u64::try_from(resolution().as_nanos()).unwrap_or(u64::MAX);
+        let clock = clock_identity(resolution);
         let report = |part: Endpoint| match part.stage {
             Some(Stage::Done(streams)) => Some(EndpointReport {
                 side: part.side,
@@ -440,6 +442,7 @@ impl Endpoints {
                 before: before.clone(),
                 after: after.clone(),
                 profile: profile.clone(),
+                clock: clock.clone(),
             }),
             _ => None,
         };

@@ -9,6 +9,7 @@ pub mod estimate;
 pub mod exit;
 pub mod experiment;
 pub mod histogram;
+pub mod one_way;
 pub mod profile;
 pub mod responsiveness;
 pub mod run;

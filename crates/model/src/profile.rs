@@ -206,6 +206,7 @@ mod tests {
             before: Snapshot::default(),
             after: Snapshot::default(),
             profile: Some(profile()),
+            clock: None,
         };
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(

@@ -5,6 +5,7 @@
 use crate::cost::{CoreShares, CpuCost, PacketsPerInterrupt, ProfileSummary};
 use crate::estimate::{Estimate, Interval};
 use crate::histogram::Histogram;
+use crate::one_way::{Decomposition, Ipdv, OneWay};
 use crate::responsiveness::Responsiveness;
 use crate::sample::{EndpointReport, Facts, TcpSample};
 use crate::spec::{Arrival, Direction, Side, Transport};
@@ -293,6 +294,19 @@ pub struct Trial {
     /// Time of marks through a loaded TCP stream and back on the same connection (marked streams only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_band: Option<Box<Delay>>,
+    /// One-way delays with the error that the clocks leave (request/response and datagrams).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<Box<OneWay>>,
+    /// Inter-packet delay variation (RFC 3393; datagrams).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipdv: Option<Box<Ipdv>>,
+    /// Interarrival jitter as RFC 3550 smooths it, the largest of all streams: only for comparison with other
+    /// tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtp_jitter_ns: Option<u64>,
+    /// Where the time of round trips went, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decomposition: Option<Box<Decomposition>>,
 }
 
 impl Trial {
@@ -332,6 +346,10 @@ impl Trial {
             service: None,
             handshake: None,
             in_band: None,
+            one_way: None,
+            ipdv: None,
+            rtp_jitter_ns: None,
+            decomposition: None,
         }
     }
 
@@ -443,6 +461,10 @@ pub enum DelayOf {
     HalfRoundTrip,
     /// Send time after the scheduled time.
     Lateness,
+    /// From the sending program to the receiving one; its error is told beside it.
+    OneWay,
+    /// A part of a round trip.
+    Part,
     /// One-way delay above the smallest of the trial (RFC 5481 PDV): needs no common clock.
     Pdv,
     /// From the time a request was meant to be sent to its answer: what its user would have waited,

@@ -1,6 +1,7 @@
 //! What was seen: raw counters, per stream and per host, cumulative and with their time.
 
 use crate::histogram::Histogram;
+use crate::one_way::{ClockIdentity, SignedHistogram, StageReport, Transits};
 use crate::profile::Profile;
 use crate::spec::{MAX_STREAMS, Side};
 use crate::time::{as_optional_seconds, as_seconds};
@@ -280,11 +281,13 @@ pub struct StreamReport {
     /// Round-trip time of each transaction (requester only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Histogram>,
-    /// One-way delay variation against the fastest packet (RFC 5481 PDV; datagram receiver only).
+    /// One-way delay variation against the fastest packet (RFC 5481 PDV; datagram receiver, and either end of
+    /// request/response for what came to it).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pdv: Option<Histogram>,
-    /// Interarrival jitter at the end (RFC 3550 §6.4.1), as iperf3 reports it, in nanoseconds
-    /// (datagram receiver of a test with iperf3 only).
+    /// Interarrival jitter at the end (RFC 3550 §6.4.1), as iperf3 reports it, in nanoseconds (datagram
+    /// receiver only). A smoothed mean that forgets what was before the last some 50 datagrams: for comparison
+    /// with tools that show nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtp_jitter_ns: Option<u64>,
     /// Datagrams of the warm-up, which `sequence` leaves out (test with iperf3 and a warm-up only).
@@ -351,6 +354,16 @@ pub struct StreamReport {
     /// What became of the requests (open-loop requester only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestCount>,
+    /// Times of messages that came to this end, against the far clock (datagram receiver and both ends of
+    /// request/response; native protocol only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transits: Option<Transits>,
+    /// Inter-packet delay variation (RFC 3393; datagram receiver only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipdv: Option<SignedHistogram>,
+    /// This end's parts of messages' ways, where the test asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageReport>,
 }
 
 /// Everything one side of one direction reports after a test.
@@ -373,6 +386,9 @@ pub struct EndpointReport {
         deserialize_with = "crate::profile::checked"
     )]
     pub profile: Option<Profile>,
+    /// The clock that this end's times are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockIdentity>,
 }
 
 /// Reads at most `MAX_STREAMS` streams: each may hold histograms that are far larger than their text.
@@ -412,6 +428,7 @@ mod tests {
             before: Snapshot::default(),
             after: Snapshot::default(),
             profile: None,
+            clock: None,
         }
     }
 

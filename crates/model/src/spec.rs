@@ -333,6 +333,10 @@ pub struct TestSpec {
     /// A responder that stands still at regular intervals (tests, diagnosis; messages that are answered).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder_stall: Option<Stall>,
+    /// Whether both ends ask their kernel when each message passed which layer (ping-pong over `sockets`). It
+    /// costs time, which is then part of the round trip.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decompose: bool,
 }
 
 impl TestSpec {
@@ -360,6 +364,7 @@ impl TestSpec {
             arrival: Arrival::default(),
             answer_timeout: None,
             responder_stall: None,
+            decompose: false,
         }
     }
 

@@ -15,6 +15,7 @@
 //! content of a file makes a collector panic or read without bound.
 #![forbid(unsafe_code)]
 
+mod clock_identity;
 pub mod collectors;
 mod drops;
 mod error;
@@ -28,6 +29,7 @@ mod snmp;
 mod sysfs;
 mod text;
 
+pub use clock_identity::clock_identity;
 pub use collectors::Collector;
 pub use drops::{DropWatch, Mark};
 pub use error::ReadError;

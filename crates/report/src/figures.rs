@@ -67,6 +67,8 @@ impl Unit {
     pub(crate) const PLAIN: Self = Self::new(1.0, "");
     /// KiB of bytes.
     pub(crate) const KIB: Self = Self::new(1024.0, "KiB");
+    /// Microseconds of nanoseconds.
+    pub(crate) const MICROS: Self = Self::new(1e3, "µs");
     /// Milliseconds of nanoseconds.
     pub(crate) const MILLIS: Self = Self::new(1e6, "ms");
     /// Nanoseconds of nanoseconds.

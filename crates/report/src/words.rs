@@ -2,6 +2,7 @@
 
 use crate::figures::{UNKNOWN, Unit};
 use linerate_model::PacketRate;
+use linerate_model::one_way::{ClockMethod, Stage};
 use linerate_model::run::{
     Answer, BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Observed, Place, Requests, Run,
     RunKind, RunStatus, Trial,
@@ -137,10 +138,39 @@ pub(crate) const fn place(place: Place) -> &'static str {
     }
 }
 
+/// A number of nanoseconds of either sign, for showing.
+pub(crate) fn signed(nanos: i64) -> f64 {
+    let size = crate::figures::float(nanos.unsigned_abs());
+    if nanos < 0 { -size } else { size }
+}
+
+pub(crate) const fn clock_method(method: ClockMethod) -> &'static str {
+    match method {
+        ClockMethod::CommonClock => "both ends read one clock",
+        ClockMethod::ConvexBounds => "two clocks, compared by messages in both directions",
+    }
+}
+
+pub(crate) const fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::NearApplication => "near application",
+        Stage::NearSendStack => "near send stack",
+        Stage::NearQueue => "near queue and driver",
+        Stage::Wire => "wire, both ways",
+        Stage::FarReceiveStack => "far receive stack and wake-up",
+        Stage::FarApplication => "far application",
+        Stage::FarSendStack => "far send stack",
+        Stage::FarQueue => "far queue and driver",
+        Stage::NearReceiveStack => "near receive stack and wake-up",
+    }
+}
+
 pub(crate) const fn delay_of(of: DelayOf) -> &'static str {
     match of {
         DelayOf::HalfRoundTrip => "half round trip",
         DelayOf::Lateness => "send time after schedule",
+        DelayOf::OneWay => "one-way delay",
+        DelayOf::Part => "part of a round trip",
         DelayOf::Pdv => "one-way delay above the trial's smallest",
         DelayOf::ResponseTime => "response time, from when each request was meant to be sent",
         DelayOf::RoundTrip => "round trip",

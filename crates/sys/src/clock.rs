@@ -1,7 +1,7 @@
 //! The real clocks. Only this module reads time.
 
 use linerate_model::{Clock, MonoInstant, WallTime};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use std::time::Duration;
 
 /// `CLOCK_MONOTONIC`, the clock that kernel timestamps of sockets can be compared with.
@@ -12,6 +12,11 @@ impl Clock for MonoClock {
     fn now(&self) -> MonoInstant {
         MonoInstant::from_nanos(nanos(clock_gettime(ClockId::Monotonic)))
     }
+}
+
+/// The step of `CLOCK_MONOTONIC` that the system admits to (`clock_getres`).
+pub fn resolution() -> Duration {
+    Duration::from_nanos(nanos(clock_getres(ClockId::Monotonic)))
 }
 
 /// Wall time, for labels.
@@ -54,6 +59,34 @@ impl MonotonicOffset {
             }
         }
         best.0
+    }
+
+    /// The reading of `tries` whose two looks at the monotonic clock were closest, and the time between them;
+    /// the offset is right to half of it.
+    pub(crate) fn measure_best(tries: u32) -> (Self, Duration) {
+        let readings = (0..tries.max(1)).map(|_| Self::once());
+        let best = readings.min_by_key(|(_, gap)| *gap);
+        let (offset, gap) = best.expect("invariant: at least one try");
+        (offset, Duration::from_nanos(gap))
+    }
+
+    /// By how many nanoseconds two readings differ.
+    pub(crate) const fn distance(self, other: Self) -> u64 {
+        let (here, there) = (
+            self.real.wrapping_sub(self.monotonic),
+            other.real.wrapping_sub(other.monotonic),
+        );
+        here.wrapping_sub(there).cast_signed().unsigned_abs()
+    }
+
+    /// The reading that wall time set by `step` would have given.
+    #[cfg(test)]
+    pub(crate) fn as_if_set_by(self, step: Duration) -> Self {
+        let step = u64::try_from(step.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            real: self.real.wrapping_add(step),
+            ..self
+        }
     }
 
     /// The monotonic time of wall time `real`, in nanoseconds since 1970.

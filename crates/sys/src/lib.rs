@@ -26,5 +26,7 @@ pub mod sockopt;
 pub mod tcp;
 pub mod tcp_info;
 pub mod thread;
+pub mod timestamps;
+pub mod ts_info;
 pub mod udp;
 pub mod wake;

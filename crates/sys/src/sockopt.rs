@@ -123,6 +123,16 @@ pub fn set_udp_gro<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32.to_ne_bytes())
 }
 
+/// Asks for kernel timestamps (`SO_TIMESTAMPING`; `SOF_TIMESTAMPING_…` in `linux/net_tstamp.h`).
+pub(crate) fn set_timestamping<Fd: AsFd>(socket: Fd, flags: u32) -> io::Result<()> {
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        &flags.to_ne_bytes(),
+    )
+}
+
 /// Bytes written to a TCP socket that its far end has not acknowledged (`SIOCOUTQ`).
 pub fn unacknowledged<Fd: AsFd>(socket: Fd) -> io::Result<u64> {
     // SAFETY: this opcode writes one int, as the type says.

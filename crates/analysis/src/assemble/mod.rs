@@ -13,11 +13,15 @@
 mod cpu;
 mod intervals;
 mod losses;
+mod one_way;
 mod packets;
 mod profile;
 mod requests;
+mod stages;
 mod tcp;
 mod validity;
+
+pub use one_way::{needs_exchanges, with_exchanges};
 
 use crate::ledger;
 use linerate_model::run::{Delay, DelayOf, Trial};
@@ -59,6 +63,10 @@ pub fn trial(
     trial.tcp = tcp::summary(&ends);
     trial.cpu = cpu::summary(&ends);
     trial.profile = profile::summary(&ends);
+    trial.one_way = one_way::summary(&ends).map(Box::new);
+    trial.ipdv = one_way::ipdv(&ends).map(Box::new);
+    trial.rtp_jitter_ns = one_way::rtp_jitter(&ends);
+    trial.decomposition = stages::summary(&ends).map(Box::new);
     trial.counters = ends.counters();
     let verdict = validity::judge(&ends, &trial);
     trial.valid = verdict.is_valid();

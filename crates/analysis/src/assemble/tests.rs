@@ -27,6 +27,7 @@ pub(crate) fn report(side: Side, packets: u64, payload: u64) -> EndpointReport {
             ..Snapshot::default()
         },
         profile: None,
+        clock: None,
     }
 }
 
@@ -548,6 +549,7 @@ pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
             before,
             after,
             profile: None,
+            clock: None,
         })
 }
 

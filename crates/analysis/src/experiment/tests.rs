@@ -72,6 +72,7 @@ fn report(side: Side, buffer: u64) -> EndpointReport {
         before: Snapshot::default(),
         after: Snapshot::default(),
         profile: None,
+        clock: None,
     }
 }
 

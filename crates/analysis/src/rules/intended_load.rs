@@ -164,6 +164,8 @@ fn of_what(delay: &Delay) -> &'static str {
         DelayOf::ResponseTime => "response time",
         DelayOf::RoundTrip => "round trip",
         DelayOf::Lateness => "lateness",
+        DelayOf::OneWay => "one-way delay",
+        DelayOf::Part => "part of a round trip",
         DelayOf::Pdv => "delay variation",
     }
 }

@@ -135,6 +135,7 @@ mod tests {
             before: Snapshot::default(),
             after: Snapshot::default(),
             profile: None,
+            clock: None,
         }];
         trial
     }

@@ -12,6 +12,7 @@
 
 mod bootstrap;
 mod compare;
+pub mod kolmogorov;
 mod mean;
 mod median;
 

@@ -235,7 +235,12 @@ impl Server {
     }
 
     pub(crate) fn with(args: &[&str]) -> Self {
-        let mut running = Running::start(linerate().arg("serve").args(args));
+        Self::by(linerate().arg("serve").args(args))
+    }
+
+    /// By a command that starts it.
+    pub(crate) fn by(command: &mut Command) -> Self {
+        let mut running = Running::start(command);
         let mut messages = BufReader::new(running.child.stderr.take().unwrap());
         let mut line = String::new();
         messages.read_line(&mut line).unwrap();

@@ -4,11 +4,16 @@ mod loopback;
 mod sockets;
 
 use crate::error::EngineError;
+use linerate_model::MonoInstant;
 use linerate_model::sample::TcpSample;
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
+use linerate_sys::sockopt;
+use linerate_sys::timestamps::Wall;
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Every datapath. A new one: its file, its `mod` line above, its entry here.
@@ -139,6 +144,8 @@ pub struct PathSetup<'a> {
     /// Whether a receive buffer was asked for: then its window is what is measured, and no reader
     /// may wait for it to fill.
     pub own_receive_buffer: bool,
+    /// Whether the kernel is to say when each message passed; only of single calls of `sockets`.
+    pub stamps: bool,
     /// The datapath's own parameters.
     pub params: &'a BTreeMap<String, String>,
 }
@@ -150,6 +157,17 @@ pub struct Buffers {
     pub send: Option<u64>,
     /// Receive buffer.
     pub receive: Option<u64>,
+}
+
+impl Buffers {
+    /// Those of a socket.
+    pub(crate) fn of<S: AsFd>(socket: S) -> Self {
+        let size = |bytes: io::Result<usize>| bytes.ok().and_then(|n| u64::try_from(n).ok());
+        Self {
+            send: size(sockopt::send_buffer(&socket)),
+            receive: size(sockopt::receive_buffer(&socket)),
+        }
+    }
 }
 
 /// Where one received datagram lies in [`Arrivals::bytes`].
@@ -208,6 +226,31 @@ pub trait DatagramPath: Send {
     fn overflows(&mut self) -> Option<u64>;
     /// Sizes of the buffers.
     fn buffers(&self) -> Buffers;
+    /// When the kernel saw messages pass, if that was asked for and can be told.
+    fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
+        None
+    }
+}
+
+/// When the kernel saw messages pass, on this host's monotonic clock.
+pub trait KernelStamps {
+    /// When the last message that was received came from the driver to the stack.
+    fn arrived(&self) -> Option<MonoInstant>;
+    /// When the last message that was sent passed; what is not known yet may be known later.
+    fn departed(&mut self) -> Departed;
+    /// Whether the wall time that the kernel's stamps are in has been set since this was last asked.
+    fn check(&mut self) -> Wall;
+    /// How far any of these times may be off the monotonic clock.
+    fn error(&self) -> Duration;
+}
+
+/// Times of a message on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Departed {
+    /// At the queueing discipline.
+    pub scheduled: Option<MonoInstant>,
+    /// At the driver, as it gave the message to the device.
+    pub driver: Option<MonoInstant>,
 }
 
 /// A byte stream to and from one peer.
@@ -230,6 +273,10 @@ pub trait StreamPath: Send {
     fn buffers(&self) -> Buffers;
     /// The congestion control in use; `None` if there is none.
     fn congestion_control(&self) -> Option<String>;
+    /// When the kernel saw messages pass, if that was asked for and can be told.
+    fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
+        None
+    }
 }
 
 /// Refuses parameters that are not in `kind`'s list.

@@ -9,6 +9,7 @@ use super::{
     PathSetup, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
+use crate::stamped::{StampedDatagrams, StampedStream};
 use linerate_model::sample::TcpSample;
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
@@ -155,6 +156,10 @@ impl DatapathKind for Sockets {
         // Whole groups: a short one would cost as much as a full one.
         let batch = (params.batch.min(setup.calls.most()) / group).max(1) * group;
         let blocking = prepare(&socket, setup.wait)?;
+        if setup.calls == Calls::Single && setup.stamps {
+            let path = StampedDatagrams::new(socket, setup.payload, blocking);
+            return Ok(Box::new(path.map_err(host("SO_TIMESTAMPING", NO_STAMPS))?));
+        }
         if setup.calls == Calls::Single {
             return Ok(Box::new(SingleSocket::new(socket, setup.payload, blocking)));
         }
@@ -199,9 +204,15 @@ impl DatapathKind for Sockets {
             Nagle::On => sockopt::set_receive_low_water(&socket, LOW_WATER)
                 .map_err(|e| EngineError::io("set SO_RCVLOWAT on", &"a data socket", e))?,
         }
+        if setup.stamps {
+            let path = StampedStream::new(socket, blocking);
+            return Ok(Box::new(path.map_err(host("SO_TIMESTAMPING", NO_STAMPS))?));
+        }
         Ok(Box::new(StreamSocket { socket, blocking }))
     }
 }
+
+const NO_STAMPS: &str = "leave --decompose out, or use Linux 4.0 or later";
 
 /// Bytes a bulk receiver waits for, as many as it reads at once. Waking it for each segment costs the
 /// sending core a third of its time (a wake-up across cores is an interrupt); a slow stream is read
@@ -242,14 +253,6 @@ fn host(what: &'static str, remedy: &'static str) -> impl FnOnce(io::Error) -> E
         what: what.to_owned(),
         why: error.to_string(),
         remedy,
-    }
-}
-
-fn buffers_of<S: AsFd>(socket: S) -> Buffers {
-    let size = |bytes: io::Result<usize>| bytes.ok().and_then(|n| u64::try_from(n).ok());
-    Buffers {
-        send: size(sockopt::send_buffer(&socket)),
-        receive: size(sockopt::receive_buffer(&socket)),
     }
 }
 
@@ -320,7 +323,7 @@ impl DatagramPath for DatagramSocket {
     }
 
     fn buffers(&self) -> Buffers {
-        buffers_of(&self.socket)
+        Buffers::of(&self.socket)
     }
 }
 
@@ -395,7 +398,7 @@ impl DatagramPath for SingleSocket {
     }
 
     fn buffers(&self) -> Buffers {
-        buffers_of(&self.socket)
+        Buffers::of(&self.socket)
     }
 }
 
@@ -456,7 +459,7 @@ impl StreamPath for StreamSocket {
     }
 
     fn buffers(&self) -> Buffers {
-        buffers_of(&self.socket)
+        Buffers::of(&self.socket)
     }
 
     fn congestion_control(&self) -> Option<String> {

@@ -37,6 +37,7 @@ fn setup(params: &BTreeMap<String, String>, wait: WaitMode) -> PathSetup<'_> {
         wait,
         nagle: Nagle::Off,
         own_receive_buffer: false,
+        stamps: false,
         params,
     }
 }

@@ -305,6 +305,7 @@ fn lane(
         wait: workload.waiting(plan.side, &stream),
         nagle: workload.nagle(),
         own_receive_buffer: plan.spec.socket.receive_buffer_bytes.is_some(),
+        stamps: plan.spec.decompose,
         params: &plan.spec.datapath.params,
     };
     let path = match socket {

@@ -12,6 +12,7 @@ pub(crate) struct Native {
 
 impl Numbering for Native {
     const MARKS_WARM_UP: bool = true;
+    const SHOWS_CLOCK: bool = true;
 
     #[inline]
     fn write(&self, slot: &mut [u8], part: Part, sequence: u64, sent: MonoInstant) {

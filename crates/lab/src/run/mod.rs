@@ -1,6 +1,7 @@
 //! The commands that measure: each turns a plan into a stored run.
 
 mod demo;
+mod exchange;
 mod latency;
 mod prove;
 mod saturate;
@@ -69,6 +70,21 @@ pub(crate) fn measure(
     spec: &TestSpec,
     label: Option<&str>,
 ) -> Result<Vec<Trial>> {
+    let made = measured(context, recorder, client, spec, label)?;
+    for trial in &made {
+        recorder.trial(context, trial.clone())?;
+    }
+    Ok(made)
+}
+
+/// Runs one test on an open connection: its trials, not recorded yet.
+fn measured(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    spec: &TestSpec,
+    label: Option<&str>,
+) -> Result<Vec<Trial>> {
     let planned = planned_time(spec);
     let interrupt = context.interrupt;
     let watcher = &mut *context.watcher;
@@ -83,7 +99,6 @@ pub(crate) fn measure(
     let mut made = trials(recorder.next_index(), spec, outcome);
     for trial in &mut made {
         trial.label = label.map(str::to_owned);
-        recorder.trial(context, trial.clone())?;
     }
     Ok(made)
 }

@@ -3,7 +3,7 @@
 use crate::client::{Client, Target};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::measure;
+use crate::run::exchange::measure_between;
 use anyhow::Result;
 use linerate_model::run::{Run, RunKind};
 use linerate_model::spec::{Direction, TestSpec, Transport};
@@ -22,7 +22,7 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
     };
     let mut recorder = Recorder::begin(context, header)?;
     recorder.run_mut().notes.extend(client.blind_spots());
-    measure(context, &mut recorder, &mut client, spec, None)?;
+    measure_between(context, &mut recorder, &mut client, spec)?;
     recorder.finish(context)
 }
 

@@ -12,6 +12,7 @@ mod qdisc;
 mod softnet;
 mod sysctl;
 mod tcp;
+mod timestamping;
 mod udp;
 
 use crate::error::ReadError;
@@ -34,6 +35,7 @@ pub static ALL: &[&dyn Collector] = &[
     &udp::Udp,
     &tcp::Tcp,
     &sysctl::Sysctl,
+    &timestamping::Timestamping,
 ];
 
 /// One source of signals and facts. Holds no state and derives nothing.

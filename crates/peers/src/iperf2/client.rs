@@ -376,6 +376,7 @@ impl Client {
             before: Snapshot::default(),
             after: Snapshot::default(),
             profile: None,
+            clock: None,
         };
         let mut reports = Vec::new();
         if self.sends() && (!self.is_udp() || !told.is_empty()) {

@@ -212,6 +212,7 @@ pub(super) fn from_json(
             before: Snapshot::default(),
             after: Snapshot::default(),
             profile: None,
+            clock: None,
         })
     };
     parts.into_iter().map(report).collect()

@@ -285,6 +285,7 @@ pub(super) fn report(
         before: Snapshot::default(),
         after: Snapshot::default(),
         profile: None,
+        clock: None,
     };
     Ok(spec
         .warm_up

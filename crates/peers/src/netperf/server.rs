@@ -348,6 +348,7 @@ impl Server {
             before: linerate_model::sample::Snapshot::default(),
             after: linerate_model::sample::Snapshot::default(),
             profile: None,
+            clock: None,
         };
         let own = reports.first().unwrap_or(&empty);
         let results = match order.request.kind {

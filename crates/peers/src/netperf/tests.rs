@@ -139,6 +139,7 @@ fn report(side: Side, bytes: u64, packets: u64) -> EndpointReport {
         before: Snapshot::default(),
         after: Snapshot::default(),
         profile: None,
+        clock: None,
     }
 }
 

@@ -13,6 +13,7 @@ fn report(side: Side, stream: StreamReport) -> EndpointReport {
         before: Snapshot::default(),
         after: Snapshot::default(),
         profile: None,
+        clock: None,
     }
 }
 

@@ -265,6 +265,7 @@ impl End {
                     ..Snapshot::default()
                 },
                 profile: None,
+                clock: None,
             })
             .collect()
     }

@@ -4,6 +4,7 @@ use crate::chart::Chart;
 use linerate_model::run::Run;
 
 mod delay_cdf;
+mod delay_parts;
 mod delay_quantiles;
 mod layer_cost;
 mod load_cpu;
@@ -20,6 +21,7 @@ mod tcp_time;
 mod tcp_window;
 mod timeline;
 
+pub(crate) use delay_parts::finding as parts_finding;
 pub(crate) use load_rate::{bounds, goal_name};
 pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;
@@ -32,6 +34,7 @@ pub static ALL: &[&dyn ChartKind] = &[
     &request_load::RequestLoad,
     &delay_quantiles::DelayQuantiles,
     &delay_cdf::DelayCdf,
+    &delay_parts::DelayParts,
     &rate_over_time::RateOverTime,
     &loss_over_time::LossOverTime,
     &stream_rate::StreamRate,

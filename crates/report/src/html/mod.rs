@@ -2,6 +2,7 @@
 
 mod figure;
 mod hosts;
+mod one_way;
 mod overview;
 mod profile;
 mod results;

@@ -1,6 +1,6 @@
 //! Results between the charts and the hosts: notes, invalid trials, goals, ledger, rules.
 
-use super::{figure, heading, tcp, trials};
+use super::{figure, heading, one_way, tcp, trials};
 use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::table::{Cell, Table};
@@ -20,6 +20,7 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
         (loops(run, level))
         (invalid(run))
         (goals(run, level))
+        (one_way::all(run, level))
         (tcp::all(run, level))
         (trials::all(run, level))
         (ledger(run, level))

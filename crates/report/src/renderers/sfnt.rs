@@ -61,7 +61,11 @@ fn row(trial: &Trial) -> Option<String> {
     let share = match delay.of {
         DelayOf::RoundTrip => 0.5,
         DelayOf::HalfRoundTrip => 1.0,
-        DelayOf::Lateness | DelayOf::Pdv | DelayOf::ResponseTime => return None,
+        DelayOf::Lateness
+        | DelayOf::OneWay
+        | DelayOf::Part
+        | DelayOf::Pdv
+        | DelayOf::ResponseTime => return None,
     };
     let Delay {
         min_ns: Some(min),

@@ -1,5 +1,6 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
+mod one_way;
 mod paper;
 mod parts;
 mod study;
@@ -88,6 +89,8 @@ fn body(paper: &mut Paper, run: &Run) {
     tcp(paper, run);
     delays(paper, run);
     loops(paper, run);
+    one_way::one_way(paper, run);
+    one_way::parts(paper, run);
     cpu(paper, run);
     costs(paper, run);
     trials(paper, run);

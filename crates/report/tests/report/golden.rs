@@ -276,6 +276,7 @@ fn parallel_streams_get_a_chart_of_their_own() {
         before: Snapshot::default(),
         after: Snapshot::default(),
         profile: None,
+        clock: None,
     }];
     let charts = charts_of(&run);
     let chart = charts.iter().find(|c| c.id == "stream-rate-0").unwrap();

@@ -29,6 +29,7 @@ pub(crate) fn sampled() -> Run {
         before: Snapshot::default(),
         after: Snapshot::default(),
         profile: Some(profile()),
+        clock: None,
     }];
     let mut run = bare(RunKind::Udp);
     run.trials = vec![trial];

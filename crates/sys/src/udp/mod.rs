@@ -262,7 +262,7 @@ const fn dont_wait(blocking: Blocking) -> i32 {
 }
 
 /// Between the integer types that C libraries choose differently (glibc `size_t`, musl `socklen_t`).
-fn fit<A, B: TryFrom<A>>(value: A) -> B {
+pub(crate) fn fit<A, B: TryFrom<A>>(value: A) -> B {
     let Ok(value) = B::try_from(value) else {
         unreachable!("invariant: lengths and flags of one call are small")
     };

@@ -3,6 +3,7 @@
 use super::datagram_path;
 use crate::datapaths::{Arrivals, DatagramPath};
 use crate::delay_floor::DelayFloor;
+use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
 use crate::numbering::{Numbering, Reading};
 use crate::orders::Orders;
@@ -10,6 +11,8 @@ use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::transit::Transit;
+use crate::wire::Stamp;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::{Omitted, SequenceCount, StreamReport};
 use linerate_model::spec::Side;
@@ -55,6 +58,9 @@ struct Counts<N> {
     /// Most datagrams of one read.
     most: usize,
     jitter: Jitter,
+    ipdv: Ipdv,
+    /// Only where the sender's stamps are of a clock that can be compared.
+    transit: Option<Transit>,
     /// End of a warm-up that datagrams do not tell.
     counted_from: MonoInstant,
     omitted: Option<Omitted>,
@@ -87,6 +93,8 @@ impl<N: Numbering> Receiver<N> {
                 reads: 0,
                 emptying_reads: 0,
                 jitter: Jitter::default(),
+                ipdv: Ipdv::new(),
+                transit: N::SHOWS_CLOCK.then(Transit::new),
                 counted_from: MonoInstant::default(),
                 omitted: None,
                 end: None,
@@ -147,6 +155,26 @@ impl<N: Numbering> Counts<N> {
         true
     }
 
+    /// Notes a datagram with this number and send time; whether it is one more that counts.
+    #[inline]
+    fn numbered(&mut self, (sequence, sent): (u64, Stamp), now: MonoInstant, counts: bool) -> bool {
+        self.last = now;
+        let transit = sent.transit_to(now);
+        if counts {
+            self.pdv.record(transit);
+            self.floor.record(sent, transit);
+            self.ipdv.record(sequence, transit);
+        } else {
+            self.pdv.refer_to(transit);
+        }
+        if let Some(times) = &mut self.transit {
+            times.record(sent, now, counts);
+        }
+        self.jitter.record(transit);
+        let is_first = self.tracker.record(sequence) == Arrival::Distinct;
+        is_first && counts && !self.was_omitted(sequence)
+    }
+
     /// Counts one batch, taken at `now`. All of it has that one time: it is when the application
     /// could have used it.
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
@@ -164,20 +192,8 @@ impl<N: Numbering> Counts<N> {
                     self.end.get_or_insert((sent, now));
                 }
                 Reading::Numbered { sequence, sent } => {
-                    self.last = now;
-                    let transit = sent.transit_to(now);
-                    if counts {
-                        counted = true;
-                        self.pdv.record(transit);
-                        self.floor.record(sent, transit);
-                    } else {
-                        self.pdv.refer_to(transit);
-                    }
-                    if !N::MARKS_WARM_UP {
-                        self.jitter.record(transit);
-                    }
-                    let is_first = self.tracker.record(sequence) == Arrival::Distinct;
-                    if is_first && counts && !self.was_omitted(sequence) {
+                    counted |= counts;
+                    if self.numbered((sequence, sent), now, counts) {
                         bytes += datagram.len() as u64;
                         packets += 1;
                     }
@@ -186,6 +202,9 @@ impl<N: Numbering> Counts<N> {
                 Reading::Other(sent) => {
                     if let Some(sent) = sent {
                         self.pdv.refer_to(sent.transit_to(now));
+                        if let Some(times) = &mut self.transit {
+                            times.record(sent, now, false);
+                        }
                     }
                 }
                 Reading::Foreign => self.foreign += 1,
@@ -289,6 +308,8 @@ impl<N: Numbering> Work for Receiver<N> {
             rtp_jitter_ns: counts.jitter.finish(),
             omitted: counts.omitted,
             pdv: counts.pdv.finish(),
+            ipdv: counts.ipdv.finish(),
+            transits: counts.transit.and_then(Transit::finish),
             delay_floor_ns: counts.floor.finish(),
             errors: self.troubles.into_counts(),
             send_buffer_bytes: buffers.send.map(ByteCount::new),

@@ -1,6 +1,6 @@
 //! Whole messages over datagrams or a byte stream.
 
-use crate::datapaths::{Buffers, DatagramPath, StreamPath};
+use crate::datapaths::{Buffers, DatagramPath, KernelStamps, StreamPath};
 use crate::plan::StreamPlan;
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use crate::workloads::Path;
@@ -46,8 +46,9 @@ struct Buffer {
 pub(super) enum Incoming {
     /// The far end closed.
     End,
-    /// A whole message with this number, as far as its length carries one.
-    Message(Number),
+    /// A whole message with this number, as far as its length carries one, and the far end's clock when it
+    /// left, if it carries that.
+    Message(Number, Option<Stamp>),
     /// Nothing whole yet, or something that is not of this exchange.
     Nothing,
 }
@@ -55,6 +56,18 @@ pub(super) enum Incoming {
 /// A transaction's number cut to what a message of some length carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Number(u64);
+
+impl Number {
+    pub(super) const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Incoming {
+    fn of(read: Option<(Number, Option<Stamp>)>) -> Self {
+        read.map_or(Self::Nothing, |(number, sent)| Self::Message(number, sent))
+    }
+}
 
 impl Messenger {
     pub(super) fn new(path: Path, plan: &StreamPlan) -> Self {
@@ -104,6 +117,19 @@ impl Messenger {
         matches!(self.carrier, Carrier::Datagrams(_))
     }
 
+    /// Whether messages carry the time of the clock of the end that sent them.
+    pub(super) const fn shows_clock(&self, length: usize) -> bool {
+        matches!(self.marks, Marks::Native { .. }) && length >= HEADER_LEN
+    }
+
+    /// When the kernel saw messages pass, if that was asked for.
+    pub(super) fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
+        match &mut self.carrier {
+            Carrier::Datagrams(path) => path.stamps(),
+            Carrier::Stream(path, _) => path.stamps(),
+        }
+    }
+
     /// Whether an answer that comes too late can be taken for the next one.
     pub(super) const fn is_ambiguous(&self) -> bool {
         self.is_lossy() && matches!(self.marks, Marks::Nothing)
@@ -119,7 +145,9 @@ impl Messenger {
             }
         };
         self.marks.write(bytes, number, now);
-        self.marks.read(bytes).unwrap_or(Number(0))
+        self.marks
+            .read(bytes)
+            .map_or(Number(0), |(number, _)| number)
     }
 
     /// Sends the prepared message, or the rest of it. Returns whether all of it is out.
@@ -145,7 +173,7 @@ impl Messenger {
                 }
                 let datagram = datagram.filter(|d| d.len() == length);
                 let number = datagram.and_then(|d| self.marks.read(d));
-                Ok(number.map_or(Incoming::Nothing, Incoming::Message))
+                Ok(Incoming::of(number))
             }
             Carrier::Stream(path, buffer) => {
                 let got = path.read(&mut buffer.message[buffer.received..])?;
@@ -156,17 +184,23 @@ impl Messenger {
                 if buffer.received < buffer.message.len() {
                     return Ok(Incoming::Nothing);
                 }
-                let number = self.marks.read(&buffer.message);
-                Ok(number.map_or(Incoming::Nothing, Incoming::Message))
+                Ok(Incoming::of(self.marks.read(&buffer.message)))
             }
         }
     }
 
-    /// Prepares the message that just came to go back as it is.
+    /// Prepares the message that just came to go back, as it is but for the time of this end's clock in its
+    /// header.
     pub(super) fn echo(&mut self, number: Number, now: MonoInstant) {
         match &mut self.carrier {
             Carrier::Datagrams(_) => drop(self.write(number.0, now)),
-            Carrier::Stream(_, buffer) => (buffer.received, buffer.sent) = (0, 0),
+            Carrier::Stream(_, buffer) => {
+                (buffer.received, buffer.sent) = (0, 0);
+                if matches!(self.marks, Marks::Native { .. }) && buffer.message.len() >= HEADER_LEN
+                {
+                    self.marks.write(&mut buffer.message, number.0, now);
+                }
+            }
         }
     }
 
@@ -226,22 +260,24 @@ impl Marks {
         }
     }
 
-    /// The number that a message carries; `None` if it has a header that is not of this stream.
-    fn read(self, message: &[u8]) -> Option<Number> {
+    /// The number that a message carries, and the sender's clock where it does; `None` if it has a header that
+    /// is not of this stream.
+    fn read(self, message: &[u8]) -> Option<(Number, Option<Stamp>)> {
         match self {
             Self::Native { token, stream } if message.len() >= HEADER_LEN => {
                 let header = Header::read(message)?;
                 let ours = header.token == token && header.stream == stream;
-                (ours && header.kind == Kind::Counted).then_some(Number(header.sequence))
+                let is_counted = ours && header.kind == Kind::Counted;
+                is_counted.then_some((Number(header.sequence), Some(header.sent)))
             }
             Self::Native { .. } => {
                 let mut bytes = [0; 8];
                 let part = message.len().min(8);
                 bytes[..part].copy_from_slice(&message[..part]);
-                Some(Number(u64::from_le_bytes(bytes)))
+                Some((Number(u64::from_le_bytes(bytes)), None))
             }
-            Self::Nothing => Some(Number(0)),
-            Self::Sockperf => Some(Number(Ping::read(message)?.sequence)),
+            Self::Nothing => Some((Number(0), None)),
+            Self::Sockperf => Some((Number(Ping::read(message)?.sequence), None)),
         }
     }
 }

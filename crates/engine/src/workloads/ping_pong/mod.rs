@@ -7,6 +7,10 @@
 //! datagrams carry as much of the number as fits, down to none: an empty datagram is matched by
 //! order alone. In a byte stream order is enough for any length.
 //!
+//! The header also carries the clock of the end that sent the message: the asking end's just before its sending
+//! call, the answering end's just after its receiving one. Each end notes how its own clock then differs from
+//! it ([`crate::transit`]), from which `analysis` tells the clocks' offset and one-way delays.
+//!
 //! With sfnt-pingpong at the far end messages carry nothing at all, and both ends have agreed on how many of
 //! which size go there and back before the next word on the control connection: see [`allowance`]. Nothing
 //! is repeated there, so a datagram that is lost ends the exchange.
@@ -22,12 +26,14 @@ mod messenger;
 mod reflector;
 mod requester;
 mod responder;
+mod stages;
 
 use super::datagrams::MAX_DATAGRAM;
 use super::{Kit, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
+use crate::wire::HEADER_LEN;
 use linerate_model::spec::{Pace, Side, TestSpec, Transport};
 use linerate_peers::Framing;
 
@@ -61,6 +67,10 @@ impl WorkloadKind for PingPong {
             }
             Transport::Tcp if payload.get() == 0 => {
                 let why = "a message over TCP takes at least 1 byte";
+                Err(EngineError::plan("payload", &payload, why))
+            }
+            _ if spec.decompose && payload.get() < HEADER_LEN as u64 => {
+                let why = format!("with --decompose messages take at least {HEADER_LEN} bytes");
                 Err(EngineError::plan("payload", &payload, why))
             }
             _ if spec.pace != Pace::Unpaced => {

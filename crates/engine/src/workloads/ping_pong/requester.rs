@@ -2,9 +2,13 @@
 
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Messenger, Number};
+use super::stages::{Stages, Times};
 use crate::orders::Orders;
+use crate::pdv::DelayVariation;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::transit::Transit;
+use crate::wire::Stamp;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::StreamReport;
 use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
@@ -41,11 +45,19 @@ pub(super) struct Requester {
     allowance: Option<Allowance>,
     /// Until when what comes is an answer that comes too late.
     silent_until: MonoInstant,
+    /// The way back, where answers carry the far clock.
+    back: Option<(Transit, DelayVariation)>,
+    /// Where the kernel is asked when messages pass, and when the last one was given to it.
+    stages: Option<Stages>,
+    called: MonoInstant,
 }
 
 /// How one transaction ended.
 enum Outcome {
-    Answered { at: MonoInstant },
+    Answered {
+        at: MonoInstant,
+        left: Option<Stamp>,
+    },
     Failed(Failure, MonoInstant),
     Stopped,
     Timeout,
@@ -54,8 +66,13 @@ enum Outcome {
 impl Requester {
     pub(super) fn new(kit: Kit) -> Self {
         let start = MonoInstant::default();
+        let mut messenger = Messenger::new(kit.path, &kit.plan);
+        let clock = messenger.shows_clock(kit.plan.payload);
         Self {
-            messenger: Messenger::new(kit.path, &kit.plan),
+            back: clock.then(|| (Transit::new(), DelayVariation::default())),
+            stages: messenger.stamps().map(|_| Stages::new()),
+            called: start,
+            messenger,
             allowance: kit.plan.framing.is_granted().then(Allowance::default),
             limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
             tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
@@ -87,6 +104,9 @@ impl Requester {
     fn transact(&mut self, sent: MonoInstant, orders: &Orders) -> Outcome {
         let number = self.messenger.write(self.next, sent);
         self.next += 1;
+        if self.stages.is_some() {
+            self.called = self.clock.now();
+        }
         let deadline = sent.after(self.timeout());
         loop {
             match self.messenger.send() {
@@ -105,15 +125,16 @@ impl Requester {
     fn await_answer(&mut self, number: Number, deadline: MonoInstant, orders: &Orders) -> Outcome {
         loop {
             let failure = match self.messenger.receive() {
-                Ok(Incoming::Message(answer)) if answer == number => {
+                Ok(Incoming::Message(answer, left)) if answer == number => {
                     return Outcome::Answered {
                         at: self.clock.now(),
+                        left,
                     };
                 }
                 Ok(Incoming::End) => {
                     return Outcome::Failed(Failure::peer_gone("recv"), self.clock.now());
                 }
-                Ok(Incoming::Message(_) | Incoming::Nothing) => continue,
+                Ok(Incoming::Message(..) | Incoming::Nothing) => continue,
                 Err(failure) => failure,
             };
             if let Some(outcome) = self.waiting(failure, deadline, orders) {
@@ -136,7 +157,12 @@ impl Requester {
         }
     }
 
-    fn answered(&mut self, sent: MonoInstant, at: MonoInstant, orders: &Orders) {
+    fn answered(
+        &mut self,
+        sent: MonoInstant,
+        (at, left): (MonoInstant, Option<Stamp>),
+        orders: &Orders,
+    ) {
         let rtt = at.saturating_since(sent);
         self.troubles.success();
         self.longest = Some(self.longest.map_or(rtt, |longest| longest.max(rtt)));
@@ -145,10 +171,32 @@ impl Requester {
             allowance.spend(orders);
             timed && !self.limit.is_over(sent)
         });
-        if counts && sent >= self.tally.start() {
+        let counts = counts && sent >= self.tally.start();
+        if counts {
             self.rtt.record_duration(rtt);
             self.limit.spend(1);
             self.tally.count(at, self.plan.payload as u64, 1);
+        }
+        if let (Some((transit, pdv)), Some(left)) = (&mut self.back, left) {
+            transit.record(left, at, counts);
+            if counts {
+                pdv.record(left.transit_to(at));
+            } else {
+                pdv.refer_to(left.transit_to(at));
+            }
+        }
+        self.take_apart(sent, at, counts);
+    }
+
+    /// Takes the kernel's stamps of the message that just came back.
+    fn take_apart(&mut self, sent: MonoInstant, at: MonoInstant, counts: bool) {
+        if let (Some(stages), Some(stamps)) = (&mut self.stages, self.messenger.stamps()) {
+            let times = Times {
+                first: sent,
+                called: self.called,
+                last: at,
+            };
+            stages.asked(stamps, self.next - 1, times, counts);
         }
     }
 
@@ -157,6 +205,8 @@ impl Requester {
             self.troubles.count(Failure::timed_out("recv"), sent);
             return Step::Done;
         }
+        // Its stamps must not fill the socket's buffer.
+        self.take_apart(sent, sent, false);
         if sent >= self.tally.start() {
             self.timeouts += 1;
             self.limit.spend(1);
@@ -204,8 +254,8 @@ impl Work for Requester {
             return Step::Again;
         }
         match self.transact(now, orders) {
-            Outcome::Answered { at } => {
-                self.answered(now, at, orders);
+            Outcome::Answered { at, left } => {
+                self.answered(now, (at, left), orders);
                 Step::Again
             }
             Outcome::Failed(failure, at) => self.failed(failure, at),
@@ -227,6 +277,9 @@ impl Work for Requester {
         };
         let at = u64::try_from(active.as_nanos()).unwrap_or(u64::MAX);
         let buffers = self.messenger.buffers();
+        let (transits, pdv) = self.back.map_or((None, None), |(transit, pdv)| {
+            (transit.finish(), pdv.finish())
+        });
         StreamReport {
             index: u16::from(self.plan.index),
             bytes: ByteCount::new(self.tally.bytes()),
@@ -234,6 +287,9 @@ impl Work for Requester {
             duration: active,
             intervals: self.tally.into_intervals(active),
             rtt: Some(self.rtt),
+            transits,
+            pdv,
+            stages: self.stages.map(Stages::finish_asking),
             timeouts: Some(PacketCount::new(self.timeouts)),
             tcp: self.messenger.info(at).into_iter().collect(),
             errors: self.troubles.into_counts(),

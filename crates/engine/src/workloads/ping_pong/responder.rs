@@ -1,10 +1,14 @@
 //! The answering side of a ping-pong.
 
 use super::allowance::Allowance;
-use super::messenger::{Incoming, Messenger};
+use super::messenger::{Incoming, Messenger, Number};
+use super::stages::{Stages, Times};
 use crate::orders::Orders;
+use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::transit::Transit;
+use crate::wire::Stamp;
 use crate::workloads::datagrams::ABANDONED;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::StreamReport;
@@ -29,12 +33,36 @@ pub(super) struct Responder {
     allowance: Option<Allowance>,
     /// Payload of the messages now.
     length: usize,
+    /// The way here, where messages carry the far clock.
+    way: Option<(Transit, DelayVariation)>,
+    /// Where the kernel is asked when messages pass.
+    stages: Option<Stages>,
+    /// The message that is being answered.
+    current: Option<Current>,
+}
+
+/// A message, from its arrival to its answer.
+#[derive(Debug, Clone, Copy)]
+struct Current {
+    number: Number,
+    /// The far clock when it left.
+    left: Option<Stamp>,
+    arrived: MonoInstant,
+    /// Just before the sending call.
+    called: MonoInstant,
+    /// Whether its answer is written: after a pause it is not.
+    is_written: bool,
 }
 
 impl Responder {
     pub(super) fn new(kit: Kit) -> Self {
+        let mut messenger = Messenger::new(kit.path, &kit.plan);
+        let clock = messenger.shows_clock(kit.plan.payload);
         Self {
-            messenger: Messenger::new(kit.path, &kit.plan),
+            way: clock.then(|| (Transit::new(), DelayVariation::default())),
+            stages: messenger.stamps().map(|_| Stages::new()),
+            current: None,
+            messenger,
             allowance: kit.plan.framing.is_granted().then(Allowance::default),
             length: kit.plan.payload,
             plan: kit.plan,
@@ -48,7 +76,25 @@ impl Responder {
         }
     }
 
+    /// Writes the answer to the message that came, with the time of now if it shows it.
+    fn write(&mut self) {
+        let Some(current) = self.current.as_mut().filter(|message| !message.is_written) else {
+            return;
+        };
+        // The answer leaves when the message came, unless something was between.
+        let waits = self.plan.receiver_pause.is_some() || self.stages.is_some();
+        let now = if waits {
+            self.clock.now()
+        } else {
+            current.arrived
+        };
+        self.messenger.echo(current.number, now);
+        current.called = now;
+        current.is_written = true;
+    }
+
     fn answer(&mut self, orders: &Orders) -> Step {
+        self.write();
         match self.messenger.send() {
             Ok(whole) => {
                 self.answering = !whole;
@@ -73,8 +119,32 @@ impl Responder {
         let progress = &self.progress;
         let fresh = || Tally::new(now.after(plan.warm_up), plan.interval, Arc::clone(progress));
         let tally = self.tally.get_or_insert_with(fresh);
-        if now >= tally.start() {
+        let counts = now >= tally.start();
+        if counts {
             tally.count(now, self.length as u64, 1);
+        }
+        if let Some(message) = self.current.take() {
+            self.note(message, counts);
+        }
+    }
+
+    /// Notes how long a message took here, and the kernel's stamps of its answer.
+    fn note(&mut self, message: Current, counts: bool) {
+        if let (Some((transit, pdv)), Some(left)) = (&mut self.way, message.left) {
+            transit.record(left, message.arrived, counts);
+            if counts {
+                pdv.record(left.transit_to(message.arrived));
+            } else {
+                pdv.refer_to(left.transit_to(message.arrived));
+            }
+        }
+        if let (Some(stages), Some(stamps)) = (&mut self.stages, self.messenger.stamps()) {
+            let times = Times {
+                first: message.arrived,
+                called: message.called,
+                last: message.called,
+            };
+            stages.answered(stamps, message.number.get(), times, counts);
         }
     }
 
@@ -99,8 +169,20 @@ impl Responder {
 
     fn listen(&mut self, now: MonoInstant, orders: &Orders) -> Step {
         match self.messenger.receive() {
-            Ok(Incoming::Message(number)) => {
-                self.messenger.echo(number, now);
+            Ok(Incoming::Message(number, left)) => {
+                // Only where it shows: reading the clock takes some 25 ns of the round trip.
+                let arrived = if left.is_some() {
+                    self.clock.now()
+                } else {
+                    now
+                };
+                self.current = Some(Current {
+                    number,
+                    left,
+                    arrived,
+                    called: arrived,
+                    is_written: false,
+                });
                 self.answering = true;
                 self.rest(now)
                     .map_or_else(|| self.answer(orders), Step::Until)
@@ -192,6 +274,10 @@ impl Work for Responder {
             report.duration = tally.active();
             report.intervals = tally.into_intervals(report.duration);
         }
+        if let Some((transit, pdv)) = self.way {
+            (report.transits, report.pdv) = (transit.finish(), pdv.finish());
+        }
+        report.stages = self.stages.map(Stages::finish_answering);
         report
     }
 }

@@ -59,6 +59,7 @@ fn report(side: Side, streams: Vec<StreamReport>) -> EndpointReport {
         before: Snapshot::default(),
         after: Snapshot::default(),
         profile: None,
+        clock: None,
     }
 }
 

@@ -8,7 +8,7 @@
 //! - Reordering and its extent: RFC 4737; duplication: RFC 5560
 
 use super::counters::{add_bytes, count};
-use super::draw::{Draws, Purpose};
+use super::draw::{Draws, Purpose, split};
 use super::line::Line;
 use super::{DirectionCounters, ETHERNET_HEADER, LinkConfig, Tally};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
@@ -121,6 +121,18 @@ impl Shaper {
             counters: DirectionCounters::default(),
             epoch: 0,
         }
+    }
+
+    /// The delays that the direction `from_a` (or else from B) of an element with this `seed` draws for its frames
+    /// after a reset, in order, data and others alike: what its jitter is tested against.
+    pub fn drawn_delays(
+        config: LinkConfig,
+        seed: u64,
+        from_a: bool,
+    ) -> impl Iterator<Item = Duration> {
+        let [a, b] = split(seed);
+        let mut shaper = Self::new(config, u32::MAX, if from_a { a } else { b });
+        std::iter::repeat_with(move || shaper.delay())
     }
 
     /// The configuration in force.

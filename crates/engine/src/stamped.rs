@@ -1,0 +1,245 @@
+//! The kernel's sockets with the kernel's own times of each message: for telling where the time of a round
+//! trip goes. One message per call; every call costs more than without, so nothing else uses it.
+
+use crate::datapaths::{Arrivals, Buffers, DatagramPath, Departed, KernelStamps, Span, StreamPath};
+use linerate_model::MonoInstant;
+use linerate_model::sample::TcpSample;
+use linerate_sys::failure::Failure;
+use linerate_sys::timestamps::{self, Conversion, Departure, Passed, Wall, WallStamp};
+use linerate_sys::udp::Blocking;
+use linerate_sys::{sockopt, tcp, tcp_info};
+use std::io;
+use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// What is known of the message that was sent last and of the one that came last.
+struct Stamps {
+    conversion: Conversion,
+    arrived: Option<WallStamp>,
+    /// Number of the newest message of which a stamp has come, and its stamps.
+    newest: Option<u32>,
+    scheduled: Option<WallStamp>,
+    driver: Option<WallStamp>,
+}
+
+impl Stamps {
+    fn new() -> Self {
+        Self {
+            conversion: Conversion::measure(),
+            arrived: None,
+            newest: None,
+            scheduled: None,
+            driver: None,
+        }
+    }
+
+    /// What was known is of a message before.
+    const fn forget_sent(&mut self) {
+        (self.scheduled, self.driver) = (None, None);
+    }
+
+    /// A stamp that came. Of a message sent again only the first counts, of older messages none.
+    fn note(&mut self, departure: Departure) {
+        let is_older = |newest: u32| departure.id.wrapping_sub(newest) > u32::MAX / 2;
+        if self.newest.is_some_and(is_older) {
+            return;
+        }
+        if self.newest != Some(departure.id) {
+            self.newest = Some(departure.id);
+            self.forget_sent();
+        }
+        let place = match departure.passed {
+            Passed::Scheduler => &mut self.scheduled,
+            Passed::Driver => &mut self.driver,
+        };
+        place.get_or_insert(departure.stamp);
+    }
+
+    fn departed(&mut self, socket: BorrowedFd<'_>) -> Departed {
+        while let Ok(Some(departure)) = timestamps::departure(socket) {
+            self.note(departure);
+        }
+        let at = |stamp: Option<WallStamp>| stamp.map(|stamp| self.conversion.monotonic(stamp));
+        Departed {
+            scheduled: at(self.scheduled),
+            driver: at(self.driver),
+        }
+    }
+
+    fn arrived(&self) -> Option<MonoInstant> {
+        self.arrived.map(|stamp| self.conversion.monotonic(stamp))
+    }
+}
+
+/// Datagrams, one per call.
+pub(crate) struct StampedDatagrams {
+    socket: UdpSocket,
+    blocking: Blocking,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    span: Span,
+    stamps: Stamps,
+}
+
+impl StampedDatagrams {
+    /// Asks the kernel for stamps on `socket`.
+    pub(crate) fn new(socket: UdpSocket, payload: usize, blocking: Blocking) -> io::Result<Self> {
+        timestamps::enable(&socket)?;
+        Ok(Self {
+            socket,
+            blocking,
+            outgoing: vec![0; payload],
+            // Longer by one, so that a longer datagram is told from one of the right length.
+            incoming: vec![0; payload + 1],
+            span: Span::default(),
+            stamps: Stamps::new(),
+        })
+    }
+}
+
+impl DatagramPath for StampedDatagrams {
+    fn batch(&self) -> usize {
+        1
+    }
+
+    fn slots(&mut self) -> &mut [u8] {
+        &mut self.outgoing
+    }
+
+    fn set_payload(&mut self, payload: usize) -> bool {
+        self.outgoing.resize(payload, 0);
+        self.incoming.resize(payload + 1, 0);
+        true
+    }
+
+    fn send(&mut self, count: usize) -> Result<usize, Failure> {
+        self.stamps.forget_sent();
+        tcp::send(&self.socket, &self.outgoing, self.blocking).map(|_| count)
+    }
+
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        tcp::send(&self.socket, &[], self.blocking).map(drop)
+    }
+
+    fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
+        let got = timestamps::receive(&self.socket, &mut self.incoming, self.blocking)?;
+        self.stamps.arrived = got.stamp;
+        self.span.length = u32::try_from(got.length).unwrap_or(u32::MAX);
+        Ok(Arrivals {
+            bytes: &self.incoming,
+            spans: std::slice::from_ref(&self.span),
+            overflows: None,
+        })
+    }
+
+    fn overflows(&mut self) -> Option<u64> {
+        sockopt::socket_drops(&self.socket).ok().map(u64::from)
+    }
+
+    fn buffers(&self) -> Buffers {
+        Buffers::of(&self.socket)
+    }
+
+    fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
+        Some(self)
+    }
+}
+
+impl KernelStamps for StampedDatagrams {
+    fn arrived(&self) -> Option<MonoInstant> {
+        self.stamps.arrived()
+    }
+
+    fn departed(&mut self) -> Departed {
+        self.stamps.departed(self.socket.as_fd())
+    }
+
+    fn check(&mut self) -> Wall {
+        self.stamps.conversion.check()
+    }
+
+    fn error(&self) -> Duration {
+        self.stamps.conversion.error()
+    }
+}
+
+/// A byte stream.
+pub(crate) struct StampedStream {
+    socket: TcpStream,
+    blocking: Blocking,
+    stamps: Stamps,
+}
+
+impl StampedStream {
+    /// Asks the kernel for stamps on `socket`.
+    pub(crate) fn new(socket: TcpStream, blocking: Blocking) -> io::Result<Self> {
+        timestamps::enable(&socket)?;
+        Ok(Self {
+            socket,
+            blocking,
+            stamps: Stamps::new(),
+        })
+    }
+}
+
+impl StreamPath for StampedStream {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        self.stamps.forget_sent();
+        tcp::send(&self.socket, bytes, self.blocking)
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure> {
+        let got = timestamps::receive(&self.socket, room, self.blocking)?;
+        self.stamps.arrived = got.stamp;
+        Ok(got.length)
+    }
+
+    fn limit_write(&mut self, limit: Duration) {
+        // A refusal leaves the longer limit in place, which is safe.
+        drop(sockopt::set_send_timeout(&self.socket, limit));
+    }
+
+    fn shutdown(&mut self) -> Result<(), Failure> {
+        let closed = self.socket.shutdown(Shutdown::Write);
+        closed.map_err(|error| Failure::from_io("shutdown", &error))
+    }
+
+    fn unacknowledged(&self) -> Option<u64> {
+        sockopt::unacknowledged(&self.socket).ok()
+    }
+
+    fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
+        tcp_info::read(&self.socket, at_ns).ok()
+    }
+
+    fn buffers(&self) -> Buffers {
+        Buffers::of(&self.socket)
+    }
+
+    fn congestion_control(&self) -> Option<String> {
+        sockopt::congestion_control(&self.socket).ok()
+    }
+
+    fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
+        Some(self)
+    }
+}
+
+impl KernelStamps for StampedStream {
+    fn arrived(&self) -> Option<MonoInstant> {
+        self.stamps.arrived()
+    }
+
+    fn departed(&mut self) -> Departed {
+        self.stamps.departed(self.socket.as_fd())
+    }
+
+    fn check(&mut self) -> Wall {
+        self.stamps.conversion.check()
+    }
+
+    fn error(&self) -> Duration {
+        self.stamps.conversion.error()
+    }
+}

@@ -1,0 +1,90 @@
+//! The fastest message of each stretch of time. Stretches double when there would be too many, so that they
+//! need not be told how long the stream will be.
+
+use linerate_model::one_way::{Passage, Passages};
+
+/// Most stretches. With half of them at least, a test of a second has one for every 8 ms.
+const STRETCHES: usize = 256;
+
+/// The first length of a stretch is two to the power of this in nanoseconds, 66 µs.
+const FIRST_SHIFT: u32 = 16;
+
+pub(super) struct Floor {
+    shift: u32,
+    lowest: [Option<Passage>; STRETCHES],
+}
+
+impl Default for Floor {
+    fn default() -> Self {
+        Self {
+            shift: FIRST_SHIFT,
+            lowest: [None; STRETCHES],
+        }
+    }
+}
+
+impl Floor {
+    /// Counts a message. One sent before the first is of the first stretch.
+    pub(super) fn record(&mut self, passage: Passage) {
+        let since = u64::try_from(passage.key).unwrap_or(0);
+        while since >> self.shift >= STRETCHES as u64 {
+            self.join();
+        }
+        let index = usize::try_from(since >> self.shift).unwrap_or(STRETCHES - 1);
+        keep(&mut self.lowest[index], passage);
+    }
+
+    /// Makes one stretch of every two.
+    fn join(&mut self) {
+        let joined = std::array::from_fn(|index| {
+            let pair = self.lowest.get(2 * index..2 * index + 2)?;
+            pair.iter().flatten().copied().min_by_key(|p| p.took_ns)
+        });
+        self.lowest = joined;
+        self.shift += 1;
+    }
+
+    pub(super) fn finish(self) -> Passages {
+        self.lowest.into_iter().flatten().collect()
+    }
+}
+
+fn keep(place: &mut Option<Passage>, passage: Passage) {
+    if place.is_none_or(|kept| passage.took_ns < kept.took_ns) {
+        *place = Some(passage);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_long_it_lasts_the_fastest_of_each_stretch_stays() {
+        let mut floor = Floor::default();
+        for milli in 0..10_000_i64 {
+            let took_ns = if milli % 100 == 37 { 1_000 } else { 9_000 };
+            floor.record(Passage {
+                key: milli * 1_000_000,
+                took_ns,
+            });
+        }
+        let kept: Vec<_> = floor.finish().iter().collect();
+        assert!((STRETCHES / 2..=STRETCHES).contains(&kept.len()));
+        assert!(kept.is_sorted_by_key(|passage| passage.key));
+        let fast = kept.iter().filter(|passage| passage.took_ns == 1_000);
+        assert_eq!(fast.count(), 100);
+    }
+
+    #[test]
+    fn times_at_the_ends_of_their_range_are_taken() {
+        let mut floor = Floor::default();
+        for key in [0, i64::MIN, i64::MAX] {
+            floor.record(Passage {
+                key,
+                took_ns: -key.signum(),
+            });
+        }
+        assert_eq!(floor.finish().len(), 2);
+    }
+}

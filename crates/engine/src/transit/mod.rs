@@ -1,0 +1,92 @@
+//! When messages of one stream left the far end and came to this one: what the ends' clocks and one-way delays
+//! can be told from afterwards.
+//!
+//! Keeps little of many: the fastest message of each stretch of time, which bound the clocks' offset, and every
+//! n-th message for the distribution. Only integers, nothing allocated after construction.
+
+mod floor;
+mod sample;
+
+pub(crate) use sample::Sample;
+
+use crate::wire::{Stamp, distance_48};
+use floor::Floor;
+use linerate_model::MonoInstant;
+use linerate_model::one_way::{Passage, Transits};
+
+/// Times of one stream's messages, against the first.
+pub(crate) struct Transit {
+    first: Option<(Stamp, u64)>,
+    least: i64,
+    floor: Floor,
+    sample: Sample,
+}
+
+impl Transit {
+    /// For a stream of which nothing has come.
+    pub(crate) fn new() -> Self {
+        Self {
+            first: None,
+            least: 0,
+            floor: Floor::default(),
+            sample: Sample::new(),
+        }
+    }
+
+    /// Counts a message that left at `sent` on the far clock and came at `received` on this one. One that is
+    /// not `counted`, of the warm-up, bounds the clocks all the same.
+    pub(crate) fn record(&mut self, sent: Stamp, received: MonoInstant, counted: bool) {
+        let transit = sent.transit_to(received);
+        let (first_sent, first) = *self.first.get_or_insert((sent, transit));
+        let passage = Passage {
+            key: sent.since(first_sent),
+            took_ns: distance_48(transit, first),
+        };
+        self.least = self.least.min(passage.took_ns);
+        self.floor.record(passage);
+        if counted {
+            self.sample.offer(passage);
+        }
+    }
+
+    /// What was seen; `None` if nothing came.
+    pub(crate) fn finish(self) -> Option<Transits> {
+        let (first_sent, first_ns) = self.first?;
+        Some(Transits {
+            first_sent_ns: first_sent.bits(),
+            first_ns,
+            least_ns: self.least,
+            floor: self.floor.finish(),
+            sample: self.sample.finish(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_against_the_first_message_across_the_wrap() {
+        let mut transit = Transit::new();
+        let near_wrap = (1_u64 << 48) - 100;
+        for (sent, received) in [(near_wrap, 7_000), (near_wrap + 200, 7_150)] {
+            let stamp = Stamp::of(MonoInstant::from_nanos(sent));
+            transit.record(stamp, MonoInstant::from_nanos(received), true);
+        }
+        let seen = transit.finish().unwrap();
+        assert_eq!((seen.first_ns, seen.least_ns), (7_100, -50));
+        let sample: Vec<_> = seen.sample.iter().map(|p| (p.key, p.took_ns)).collect();
+        assert_eq!(sample, [(0, 0), (200, -50)]);
+    }
+
+    #[test]
+    fn the_warm_up_bounds_the_clocks_but_is_in_no_sample() {
+        let mut transit = Transit::new();
+        let stamp = Stamp::of(MonoInstant::from_nanos(5));
+        transit.record(stamp, MonoInstant::from_nanos(9), false);
+        let seen = transit.finish().unwrap();
+        assert_eq!((seen.floor.len(), seen.sample.len()), (1, 0));
+        assert!(Transit::new().finish().is_none());
+    }
+}

@@ -1,0 +1,126 @@
+//! The link element's own delay is the truth.
+
+use crate::rig::Rig;
+use linerate_model::one_way::ClockMethod;
+use linerate_model::run::{Delay, Trial};
+use linerate_model::spec::{Pace, Stop, TestSpec, Transport};
+use linerate_model::{BitRate, ByteCount};
+use linerate_testbed::{Link, LinkConfig};
+use linerate_testkit::disturbance::undisturbed;
+use std::time::Duration;
+
+const MILLIS: u64 = 1_000_000;
+
+/// What may be missing or too much beside the element's own overhead.
+const TOLERANCE: u64 = 20_000;
+
+/// Smallest and median, nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    least: u64,
+    median: u64,
+}
+
+impl Seen {
+    fn of(delay: &Delay) -> Self {
+        Self {
+            least: delay.min_ns.unwrap(),
+            median: delay.p50_ns.unwrap(),
+        }
+    }
+
+    fn figures(self) -> [u64; 2] {
+        [self.least, self.median]
+    }
+}
+
+/// There, back, and both.
+fn seen(trial: &Trial) -> [Seen; 3] {
+    let one_way = trial.one_way.as_ref().unwrap();
+    assert_eq!(one_way.clock.unwrap().method, ClockMethod::CommonClock);
+    let [there, back] = [&one_way.forward, &one_way.backward].map(|way| way.as_ref().unwrap());
+    [there, back, trial.delay.as_ref().unwrap()].map(Seen::of)
+}
+
+fn ping_pong() -> TestSpec {
+    TestSpec {
+        stop: Stop::After(Duration::from_secs(2)),
+        warm_up: Duration::from_millis(200),
+        ..TestSpec::ping_pong(Transport::Udp)
+    }
+}
+
+/// The element's overhead, and everything else that is not its delay, is what the same two hosts take through the
+/// same element at a delay of zero. There the far end rests 20 ms before each answer, so that both hosts and the
+/// element wake from as long a sleep as they do with the delay.
+pub(crate) fn of_10_ms() {
+    let rig = Rig::over(Link::symmetric(LinkConfig::default()));
+    let delay = Duration::from_millis(10);
+    let measured = undisturbed(|| {
+        rig.delay(Duration::ZERO, Duration::ZERO);
+        let rests = TestSpec {
+            receiver_pause: Some(delay * 2),
+            ..ping_pong()
+        };
+        let overhead = seen(&rig.run(&rests));
+        rig.delay(delay, delay);
+        (overhead, seen(&rig.run(&ping_pong())))
+    });
+    let (overhead, found) = measured.value;
+    println!("\n    overhead {overhead:?}\n    with the delay {found:?}");
+    // The histogram of round trips has steps of 16 µs there, that of one way of less than one.
+    for (way, (truth, step)) in [(10 * MILLIS, 0), (10 * MILLIS, 0), (20 * MILLIS, 16_384)]
+        .into_iter()
+        .enumerate()
+    {
+        // The rest of the far end is in the round trip, but in neither way.
+        let rest = if way == 2 { 20 * MILLIS } else { 0 };
+        let (own, found) = (overhead[way].figures(), found[way].figures());
+        for (own, found) in own.into_iter().zip(found) {
+            let most = truth + TOLERANCE + step + own.saturating_sub(rest);
+            assert!(found + step + TOLERANCE >= truth, "{found} of {truth}");
+            assert!(found <= most, "{found} of {truth}, at most {most}");
+        }
+    }
+    rig.close();
+}
+
+/// What half of a round trip cannot tell.
+pub(crate) fn with_two_delays() {
+    let rig = Rig::over(Link::symmetric(LinkConfig::default()));
+    rig.delay(Duration::from_millis(8), Duration::from_millis(2));
+    let [there, back, both] = seen(&rig.run(&ping_pong()));
+    println!("\n    there {there:?}, back {back:?}, both {both:?}");
+    // The other direction's delay is 6 ms away.
+    for (found, truth) in [(there, 8 * MILLIS), (back, 2 * MILLIS)] {
+        assert!(
+            (truth..truth + 3 * MILLIS).contains(&found.least),
+            "{found:?}"
+        );
+    }
+    rig.close();
+}
+
+/// Datagrams have one way only, and their variation from one to the next.
+pub(crate) fn datagrams() {
+    let rig = Rig::over(Link::symmetric(LinkConfig::default()));
+    rig.delay(Duration::from_millis(5), Duration::ZERO);
+    let trial = rig.run(&TestSpec {
+        stop: Stop::Transactions(300),
+        payload_bytes: ByteCount::new(100),
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(200_000)))
+    });
+    let one_way = trial.one_way.unwrap();
+    let there = Seen::of(one_way.forward.as_ref().unwrap());
+    let ipdv = trial.ipdv.unwrap();
+    println!(
+        "\n    there {there:?}, ipdv p1 {} p99 {}",
+        ipdv.p01_ns, ipdv.p99_ns
+    );
+    assert_eq!(one_way.backward, None);
+    assert!((5 * MILLIS..8 * MILLIS).contains(&there.least), "{there:?}");
+    assert_eq!(ipdv.count, 299);
+    assert!(ipdv.min_ns <= ipdv.p50_ns && ipdv.p50_ns <= ipdv.max_ns);
+    assert!(trial.rtp_jitter_ns.is_some());
+    rig.close();
+}

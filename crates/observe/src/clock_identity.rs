@@ -1,0 +1,46 @@
+//! Which clock this process reads: two that read the same one need no estimate of their offset.
+
+use linerate_model::one_way::ClockIdentity;
+use std::path::Path;
+
+/// The clock of this process, whose step the caller knows; `None` if the system does not say which boot this is.
+///
+/// `CLOCK_MONOTONIC` is one for all processes of one running kernel, but for those in another time namespace,
+/// which may see it moved. Where a kernel has no time namespaces, its boot is enough.
+pub fn clock_identity(resolution_ns: u64) -> Option<ClockIdentity> {
+    identity(Path::new("/"), resolution_ns)
+}
+
+fn identity(root: &Path, resolution_ns: u64) -> Option<ClockIdentity> {
+    let boot = std::fs::read_to_string(root.join("proc/sys/kernel/random/boot_id")).ok()?;
+    let boot = boot.trim();
+    let space = std::fs::read_link(root.join("proc/self/ns/time"));
+    let space = space.map_or_else(|_| String::new(), |link| link.display().to_string());
+    (!boot.is_empty()).then(|| ClockIdentity {
+        domain: format!("{boot} {space}").trim_end().to_owned(),
+        resolution_ns,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_processes_of_one_boot_and_time_namespace_read_one_clock() {
+        let of = |boot: &str, space: &str| {
+            let root = tempfile::tempdir().unwrap();
+            let proc = root.path().join("proc");
+            std::fs::create_dir_all(proc.join("sys/kernel/random")).unwrap();
+            std::fs::create_dir_all(proc.join("self/ns")).unwrap();
+            std::fs::write(proc.join("sys/kernel/random/boot_id"), boot).unwrap();
+            std::os::unix::fs::symlink(space, proc.join("self/ns/time")).unwrap();
+            identity(root.path(), 1)
+        };
+        assert_eq!(of("a\n", "time:[1]"), of("a\n", "time:[1]"));
+        assert_ne!(of("a\n", "time:[1]"), of("a\n", "time:[2]"));
+        assert_ne!(of("a\n", "time:[1]"), of("b\n", "time:[1]"));
+        assert_eq!(of("\n", "time:[1]"), None);
+        assert_eq!(identity(Path::new("/no-such-root"), 1), None);
+    }
+}

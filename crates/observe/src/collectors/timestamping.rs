@@ -1,0 +1,70 @@
+//! What the interface can stamp, and the clocks that stamps and times are of: facts only.
+
+use super::{Collector, note};
+use crate::host_view::HostView;
+use linerate_model::sample::{Facts, Snapshot};
+use linerate_sys::netlink::InterfaceName;
+use linerate_sys::ts_info::timestamp_ability;
+
+pub(super) struct Timestamping;
+
+impl Collector for Timestamping {
+    fn id(&self) -> &'static str {
+        "timestamping"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Timestamps that the interface can take, and its own (PTP) clock."
+    }
+
+    fn signals(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn read(&self, _host: &HostView<'_>, _into: &mut Snapshot) {}
+
+    fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
+        let space = std::fs::read_link(host.path("proc/self/ns/time"));
+        let space = space.ok().map(|link| link.display().to_string());
+        note(into, "time_namespace", space);
+        let name = host.interface().ok().and_then(InterfaceName::new);
+        let Some(name) = name.filter(|_| host.is_live()) else {
+            return;
+        };
+        let Ok(ability) = timestamp_ability(&name) else {
+            return;
+        };
+        let software = words(ability.software_transmit(), ability.software_receive());
+        let hardware = words(ability.hardware_transmit(), ability.hardware_receive());
+        let clock = ability.ptp_clock.map(|number| format!("/dev/ptp{number}"));
+        note(into, "timestamps_software", Some(software));
+        note(into, "timestamps_hardware", Some(hardware));
+        let clock = clock.unwrap_or_else(|| "none".to_owned());
+        note(into, "timestamps_ptp_clock", Some(clock));
+    }
+}
+
+const fn words(transmit: bool, receive: bool) -> &'static str {
+    match (transmit, receive) {
+        (true, true) => "transmit, receive",
+        (true, false) => "transmit",
+        (false, true) => "receive",
+        (false, false) => "none",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_view::Scope;
+
+    #[test]
+    fn the_loopback_says_that_it_has_no_clock_of_its_own() {
+        let scope = Scope::live(Some("lo".to_owned()));
+        let mut facts = Facts::new();
+        Timestamping.facts(&HostView::new(&scope), &mut facts);
+        assert_eq!(facts["timestamps_software"], "transmit, receive");
+        assert_eq!(facts["timestamps_hardware"], "none");
+        assert_eq!(facts["timestamps_ptp_clock"], "none");
+    }
+}

@@ -1,0 +1,149 @@
+//! Where the time of a round trip goes, part by part.
+
+use super::{ChartKind, Drawn, trial_name};
+use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::figures::{Unit, float, nanos};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::one_way::{Decomposition, Stage, StagePart};
+use linerate_model::run::{Run, Trial};
+
+pub(super) struct DelayParts;
+
+/// Trials that fit beside each other.
+const MAX_BARS: usize = 12;
+
+impl ChartKind for DelayParts {
+    fn id(&self) -> &'static str {
+        "delay-parts"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Where the time of a round trip goes: applications, stacks, queues, wire and wake-up."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        let asked = run.trials.iter().filter(|t| t.decomposition.is_some());
+        if asked.clone().count() == 0 {
+            return Drawn::NotApplicable;
+        }
+        let bars: Vec<_> = asked
+            .filter_map(|trial| Some((trial, trial.decomposition.as_deref()?)))
+            .filter(|(_, parts)| !parts.parts.is_empty())
+            .take(MAX_BARS)
+            .collect();
+        let chart = (!bars.is_empty()).then(|| chart(run, &bars));
+        Drawn::or_missing(
+            chart.into_iter().collect(),
+            "the parts of a round trip need the kernel's stamps of both ends",
+        )
+    }
+}
+
+type Bars<'a> = [(&'a Trial, &'a Decomposition)];
+
+fn mean(parts: &Decomposition, stage: Stage) -> Option<f64> {
+    let part = parts.parts.iter().find(|part| part.stage == stage)?;
+    part.delay.mean_ns
+}
+
+fn chart(run: &Run, bars: &Bars<'_>) -> Chart {
+    let total = |parts: &Decomposition| -> f64 {
+        let means = parts.parts.iter().filter_map(|part| part.delay.mean_ns);
+        means.sum()
+    };
+    let largest = bars
+        .iter()
+        .map(|(_, parts)| total(parts))
+        .fold(1.0, f64::max);
+    let unit = Unit::for_nanos(largest);
+    let points = |stage: Stage| {
+        let values = bars.iter().zip(0_u64..);
+        let values = values.filter_map(move |((_, parts), index)| {
+            let mean = mean(parts, stage)?;
+            Some(Point::new(float(index), unit.of(mean))?.note(nanos(mean)))
+        });
+        values.collect::<Vec<_>>()
+    };
+    let series = Stage::ALL.into_iter().enumerate().map(|(index, stage)| {
+        Series::new(words::stage(stage), rank(index), Shape::Bar, points(stage))
+    });
+    let names = bars
+        .iter()
+        .map(|(trial, _)| trial_name(run, trial))
+        .collect();
+    Chart {
+        id: "delay-parts".to_owned(),
+        title: "Where the time of a round trip goes".to_owned(),
+        caption: finding(bars[0].1),
+        x: Axis::categories("Trial", "", names),
+        y: Axis::new("Mean of each part", unit.symbol(), Scale::Linear),
+        y2: None,
+        series: series.filter(|series| !series.points.is_empty()).collect(),
+        bands: Vec::new(),
+        table: table(run, bars),
+    }
+}
+
+/// The largest part in a sentence, and what it cost to know.
+pub(crate) fn finding(parts: &Decomposition) -> String {
+    let known = parts
+        .parts
+        .iter()
+        .filter_map(|part| Some((part.stage, part.delay.mean_ns?)));
+    let sum: f64 = known.clone().map(|(_, mean)| mean).sum();
+    let Some((stage, mean)) = known.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        let why = parts
+            .missing
+            .as_deref()
+            .unwrap_or("no message has all stamps");
+        return format!("No part is known: {why}.");
+    };
+    let share = if sum > 0.0 { mean / sum } else { 0.0 };
+    let largest = format!(
+        "The largest part is the {}: {} of {} ({} %).",
+        words::stage(stage),
+        nanos(mean),
+        nanos(sum),
+        Unit::PERCENT.number(share)
+    );
+    let cost = parts.cost_ns.map(|cost| {
+        let sign = if cost < 0 { "−" } else { "" };
+        let cost = nanos(float(cost.unsigned_abs()));
+        format!("Taking stamps costs {sign}{cost} of the median round trip, which the parts hold.")
+    });
+    let missing = parts.missing.as_ref();
+    let missing = missing.map(|missing| format!("Not known: {missing}."));
+    let said: Vec<_> = [Some(largest), cost, missing]
+        .into_iter()
+        .flatten()
+        .collect();
+    said.join(" ")
+}
+
+fn table(run: &Run, bars: &Bars<'_>) -> Table {
+    let mut table = Table::new([
+        "Trial",
+        "Part",
+        "Mean (ns)",
+        "p50 (ns)",
+        "p99 (ns)",
+        "Largest (ns)",
+        "Messages",
+    ]);
+    for (trial, parts) in bars {
+        for StagePart { stage, delay } in &parts.parts {
+            let whole = |ns: Option<u64>| Cell::number(ns.map(float), Unit::NANOS);
+            table.push(vec![
+                Cell::text(trial_name(run, trial)),
+                Cell::text(words::stage(*stage)),
+                Cell::number(delay.mean_ns, Unit::NANOS),
+                whole(delay.p50_ns),
+                whole(delay.p99_ns),
+                whole(delay.max_ns),
+                Cell::count(delay.count),
+            ]);
+        }
+    }
+    table
+}

@@ -1,0 +1,75 @@
+//! One-way delay and the parts of a round trip, for a terminal.
+
+use super::MAX_ROWS;
+use super::paper::Paper;
+use crate::charts::{parts_finding, trial_name};
+use crate::figures::{float, nanos};
+use crate::words;
+use linerate_model::one_way::OneWay;
+use linerate_model::run::{Delay, Run, RunKind};
+
+/// Trials that are told.
+const SHOWN: usize = 2;
+
+pub(super) fn one_way(paper: &mut Paper, run: &Run) {
+    // A search has too many trials for it.
+    let known = run.trials.iter().filter(|trial| trial.valid);
+    let known = known.filter(|_| run.kind != RunKind::Saturate);
+    let known: Vec<_> = known
+        .filter_map(|trial| Some((trial, trial.one_way.as_deref()?)))
+        .collect();
+    for (index, (trial, one_way)) in known.iter().take(SHOWN).enumerate() {
+        let label = if index == 0 { "one way" } else { "" };
+        let name = match known.len() {
+            1 => String::new(),
+            _ => format!("{}: ", trial_name(run, trial)),
+        };
+        paper.wrapped(label, &format!("{name}{}", said(one_way)), 3);
+    }
+}
+
+/// The delays of both ways, what they may be off by and how the clocks are known.
+fn said(one_way: &OneWay) -> String {
+    let Some(clock) = &one_way.clock else {
+        let why = one_way.missing.as_deref();
+        return format!("not known: {}", why.unwrap_or("no clock was compared"));
+    };
+    let median = |delay: &Option<Delay>| {
+        let ns = delay.as_ref().and_then(|delay| delay.p50_ns);
+        ns.map(|ns| nanos(float(ns)))
+    };
+    let there = median(&one_way.forward).map(|time| format!("there {time}"));
+    let back = median(&one_way.backward).map(|time| format!("back {time}"));
+    let medians: Vec<_> = [there, back].into_iter().flatten().collect();
+    let error = nanos(float(clock.uncertainty_ns));
+    let part = clock.asymmetry_ns.map_or_else(String::new, |ns| {
+        let half = nanos(float(ns));
+        format!(", of which half the smallest round trip ({half}) no method removes")
+    });
+    format!(
+        "p50 {} (each ± {error}{part}; {})",
+        medians.join(", "),
+        words::clock_method(clock.method)
+    )
+}
+
+pub(super) fn parts(paper: &mut Paper, run: &Run) {
+    let apart = run
+        .trials
+        .iter()
+        .filter_map(|trial| Some((trial, trial.decomposition.as_deref()?)));
+    for (index, (trial, parts)) in apart.take(1).enumerate() {
+        let label = if index == 0 { "parts" } else { "" };
+        paper.row(label, &trial_name(run, trial));
+        paper.wrapped("", &parts_finding(parts), MAX_ROWS);
+        let told: Vec<_> = parts
+            .parts
+            .iter()
+            .filter_map(|part| {
+                let mean = nanos(part.delay.mean_ns?);
+                Some(format!("{} {mean}", words::stage(part.stage)))
+            })
+            .collect();
+        paper.wrapped("", &told.join(" · "), MAX_ROWS);
+    }
+}

@@ -1,0 +1,377 @@
+//! When the kernel saw a message pass: software timestamps of sockets (`SO_TIMESTAMPING`).
+//!
+//! A message that is sent is stamped before the queueing discipline and again by the driver; both stamps come
+//! back through the socket's error queue. A message that arrives is stamped when the driver hands it to the
+//! stack; the stamp comes with the message. Stamps are in wall time: see [`Conversion`].
+//!
+//! # References
+//! - Linux `Documentation/networking/timestamping.rst` §1.3, §2.1
+
+use crate::clock::MonotonicOffset;
+use crate::failure::Failure;
+use crate::sockopt;
+use crate::udp::{Blocking, fit};
+use linerate_model::MonoInstant;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+/// Asks for stamps of everything that is sent and received from now on. On a connected TCP socket nothing may
+/// be unacknowledged.
+pub fn enable<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_SCHED
+        | libc::SOF_TIMESTAMPING_TX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    sockopt::set_timestamping(socket, flags)
+}
+
+/// A stamp in the kernel's wall time, nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallStamp(u64);
+
+/// What a receiving call brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes; zero at the end of a stream.
+    pub length: usize,
+    /// When the last of them came from the driver.
+    pub stamp: Option<WallStamp>,
+}
+
+/// Where a message was stamped on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passed {
+    /// Before the queueing discipline.
+    Scheduler,
+    /// By the driver, as it handed the message to the device.
+    Driver,
+}
+
+/// A stamp of a message that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// UDP: number of the datagram since stamps were asked for. TCP: number of its last byte.
+    pub id: u32,
+    /// Where.
+    pub passed: Passed,
+    /// When.
+    pub stamp: WallStamp,
+}
+
+/// Takes bytes from a connected socket, with the stamp of their arrival.
+pub fn receive<Fd: AsFd>(
+    socket: Fd,
+    room: &mut [u8],
+    blocking: Blocking,
+) -> Result<Received, Failure> {
+    let flags = match blocking {
+        Blocking::No => libc::MSG_DONTWAIT,
+        Blocking::Yes => 0,
+    };
+    let (length, facts) = call(socket, room, flags)?;
+    Ok(Received {
+        length,
+        stamp: facts.stamp,
+    })
+}
+
+/// The next stamp of something that was sent; `None` if there is none yet.
+pub fn departure<Fd: AsFd>(socket: Fd) -> Result<Option<Departure>, Failure> {
+    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+    loop {
+        match call(socket.as_fd(), &mut [], flags) {
+            Ok((_, facts)) => {
+                let found = facts.passed.zip(facts.stamp);
+                if let Some(((passed, id), stamp)) = found {
+                    return Ok(Some(Departure { id, passed, stamp }));
+                }
+                // Something else that was in the error queue is gone with this call.
+            }
+            Err(failure) if failure == Failure::would_block(RECVMSG) => return Ok(None),
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+const RECVMSG: &str = "recvmsg";
+
+/// Room for the stamps (64 bytes with their header) and the extended error (at most 64).
+const CONTROL_LEN: usize = 256;
+
+/// A control buffer, aligned as `cmsghdr` must be.
+#[repr(align(8))]
+struct Control([u8; CONTROL_LEN]);
+
+fn call<Fd: AsFd>(socket: Fd, room: &mut [u8], flags: i32) -> Result<(usize, Facts), Failure> {
+    let mut control = Control([0; CONTROL_LEN]);
+    let mut iovec = libc::iovec {
+        iov_base: room.as_mut_ptr().cast(),
+        iov_len: room.len(),
+    };
+    // SAFETY: `msghdr` is plain C data of integers and pointers; all zero is a valid value.
+    let mut header: libc::msghdr = unsafe { zeroed() };
+    header.msg_iov = &raw mut iovec;
+    header.msg_iovlen = 1;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = fit(CONTROL_LEN);
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the header points to `iovec`, `room` and `control`, all live until the call returns, with their
+    // true lengths (set just above); `fd` is open because `socket` borrows it.
+    let got = unsafe { libc::recvmsg(fd, &raw mut header, flags) };
+    let length = usize::try_from(got).map_err(|_| Failure::last(RECVMSG))?;
+    let used: usize = fit(header.msg_controllen);
+    Ok((length, parse(&control.0[..used.min(CONTROL_LEN)])))
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Facts {
+    stamp: Option<WallStamp>,
+    passed: Option<(Passed, u32)>,
+}
+
+/// Reads control messages from plain bytes: header (length, level, type), data, padding to a word.
+fn parse(mut bytes: &[u8]) -> Facts {
+    const WORD: usize = size_of::<usize>();
+    const HEADER: usize = size_of::<libc::cmsghdr>();
+    let mut facts = Facts::default();
+    while let Some((length, level, kind)) = control_header(bytes) {
+        let Some(data) = bytes.get(HEADER..length) else {
+            break;
+        };
+        match (level, kind) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => facts.stamp = software(data),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
+                facts.passed = passed(data);
+            }
+            _ => {}
+        }
+        bytes = bytes.get(length.next_multiple_of(WORD)..).unwrap_or(&[]);
+    }
+    facts
+}
+
+/// The length, level and type of the control message that `bytes` start with.
+fn control_header(bytes: &[u8]) -> Option<(usize, i32, i32)> {
+    const WORD: usize = size_of::<usize>();
+    let length = usize::from_ne_bytes(*bytes.first_chunk()?);
+    let level = i32::from_ne_bytes(*bytes.get(WORD..)?.first_chunk()?);
+    let kind = i32::from_ne_bytes(*bytes.get(WORD + 4..)?.first_chunk()?);
+    Some((length, level, kind))
+}
+
+/// The first of three times, seconds and nanoseconds in words of the length that the system's C library has;
+/// zero means that there is none.
+fn software(data: &[u8]) -> Option<WallStamp> {
+    let word = |at: usize, size: usize| -> Option<u64> {
+        let bytes = data.get(at..at + size)?;
+        Some(match size {
+            8 => u64::from_ne_bytes(*bytes.first_chunk()?),
+            _ => u64::from(u32::from_ne_bytes(*bytes.first_chunk()?)),
+        })
+    };
+    let size = if data.len() >= 48 { 8 } else { 4 };
+    let (seconds, nanos) = (word(0, size)?, word(size, size)?);
+    let stamp = seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?;
+    (stamp > 0).then_some(WallStamp(stamp))
+}
+
+/// `struct sock_extended_err`: error (4), origin, type, code, padding (1 each), info (4), data (4).
+fn passed(data: &[u8]) -> Option<(Passed, u32)> {
+    /// `linux/errqueue.h`: `SCM_TSTAMP_SND`, `SCM_TSTAMP_SCHED`.
+    const DRIVER: u32 = 0;
+    const SCHEDULER: u32 = 1;
+    let word = |at: usize| Some(u32::from_ne_bytes(*data.get(at..)?.first_chunk()?));
+    if *data.get(4)? != libc::SO_EE_ORIGIN_TIMESTAMPING {
+        return None;
+    }
+    let passed = match word(8)? {
+        DRIVER => Passed::Driver,
+        SCHEDULER => Passed::Scheduler,
+        _ => return None,
+    };
+    Some((passed, word(12)?))
+}
+
+/// From the kernel's wall time to the monotonic clock.
+///
+/// Between two settings of the wall time its distance from `CLOCK_MONOTONIC` does not change: the kernel slews
+/// both alike. So one good reading of both serves until wall time is set, which [`check`](Self::check) sees.
+#[derive(Debug, Clone, Copy)]
+pub struct Conversion {
+    offset: MonotonicOffset,
+    error: Duration,
+}
+
+/// Readings of both clocks that the best is taken of: some µs once, for an error of some 20 ns.
+const READINGS: u32 = 64;
+
+/// A setting of wall time by less than this cannot be told from a reading that was interrupted.
+const LEAST_STEP: Duration = Duration::from_micros(2);
+
+impl Conversion {
+    /// Reads both clocks.
+    pub fn measure() -> Self {
+        let (offset, gap) = MonotonicOffset::measure_best(READINGS);
+        Self {
+            offset,
+            error: gap / 2,
+        }
+    }
+
+    /// How far a converted stamp may be off.
+    pub const fn error(&self) -> Duration {
+        self.error
+    }
+
+    /// The stamp on the monotonic clock.
+    pub const fn monotonic(&self, stamp: WallStamp) -> MonoInstant {
+        self.offset.monotonic(stamp.0)
+    }
+
+    /// Reads both clocks again. If wall time has been set since, converts by the new reading from now on and
+    /// says so: stamps from before and after it must not be compared.
+    pub fn check(&mut self) -> Wall {
+        let (now, gap) = MonotonicOffset::measure_best(1);
+        let moved = Duration::from_nanos(now.distance(self.offset));
+        if moved <= gap + self.error + LEAST_STEP {
+            return Wall::Steady;
+        }
+        *self = Self::measure();
+        Wall::Set
+    }
+}
+
+/// Whether wall time has been set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wall {
+    /// It has.
+    Set,
+    /// It has not.
+    Steady,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MonoClock;
+    use linerate_model::Clock as _;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    /// Both stamps of the last thing sent.
+    fn departures<Fd: AsFd>(socket: Fd) -> Vec<Departure> {
+        let next = || departure(socket.as_fd()).unwrap();
+        std::iter::from_fn(next).collect()
+    }
+
+    /// The stamps of a message are in the order in which it passes, between the times of both programs.
+    fn check(
+        conversion: Conversion,
+        times: [MonoInstant; 2],
+        sent: &[Departure],
+        received: Received,
+    ) {
+        let at = |stamp| conversion.monotonic(stamp).as_nanos();
+        let of = |passed| sent.iter().find(|d| d.passed == passed).unwrap();
+        let slack = u64::try_from(conversion.error().as_nanos()).unwrap() + 1;
+        let all = [
+            times[0].as_nanos().saturating_sub(slack),
+            at(of(Passed::Scheduler).stamp),
+            at(of(Passed::Driver).stamp),
+            at(received.stamp.unwrap()),
+            times[1].as_nanos() + slack,
+        ];
+        assert!(all.is_sorted(), "{all:?}");
+    }
+
+    /// The kernel begins to stamp arrivals a little after it is asked to: exchanges datagrams until it does.
+    fn await_stamps() -> [UdpSocket; 2] {
+        let [a, b] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        a.connect(b.local_addr().unwrap()).unwrap();
+        enable(&a).unwrap();
+        enable(&b).unwrap();
+        let stamped = (0..1_000_000).any(|_| {
+            a.send(&[7; 32]).unwrap();
+            let received = receive(&b, &mut [0; 64], Blocking::Yes).unwrap();
+            departures(&a);
+            received.stamp.is_some()
+        });
+        assert!(stamped);
+        [a, b]
+    }
+
+    #[test]
+    fn a_datagram_is_stamped_four_times_in_order() {
+        let [a, b] = await_stamps();
+        let conversion = Conversion::measure();
+        let mut last = None;
+        for _ in 0..3 {
+            let before = MonoClock.now();
+            a.send(&[7; 32]).unwrap();
+            let received = receive(&b, &mut [0; 64], Blocking::Yes).unwrap();
+            let times = [before, MonoClock.now()];
+            assert_eq!(received.length, 32);
+            let sent = departures(&a);
+            let id = sent[0].id;
+            assert!(last.is_none_or(|last| id == last + 1), "{sent:?}");
+            assert!(sent.iter().all(|departure| departure.id == id), "{sent:?}");
+            last = Some(id);
+            check(conversion, times, &sent, received);
+        }
+    }
+
+    #[test]
+    fn a_stream_is_stamped_by_its_last_byte() {
+        let _keeps_stamps_on = await_stamps();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut a = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (b, _) = listener.accept().unwrap();
+        enable(&a).unwrap();
+        enable(&b).unwrap();
+        let conversion = Conversion::measure();
+        let before = MonoClock.now();
+        io::Write::write_all(&mut a, &[7; 100]).unwrap();
+        let received = receive(&b, &mut [0; 200], Blocking::Yes).unwrap();
+        let times = [before, MonoClock.now()];
+        let sent = departures(&a);
+        assert_eq!((received.length, sent[0].id), (100, 99));
+        check(conversion, times, &sent, received);
+    }
+
+    #[test]
+    fn nothing_sent_has_no_stamp_and_nothing_there_is_said_at_once() {
+        let a = UdpSocket::bind("127.0.0.1:0").unwrap();
+        enable(&a).unwrap();
+        assert_eq!(departure(&a), Ok(None));
+        let failure = receive(&a, &mut [0; 9], Blocking::No).unwrap_err();
+        assert_eq!(failure, Failure::would_block(RECVMSG));
+    }
+
+    #[test]
+    fn cut_control_messages_give_nothing() {
+        let mut bytes = vec![0_u8; 64];
+        bytes[..8].copy_from_slice(&64_usize.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&libc::SOL_SOCKET.to_ne_bytes());
+        bytes[12..16].copy_from_slice(&libc::SCM_TIMESTAMPING.to_ne_bytes());
+        bytes[16..24].copy_from_slice(&3_u64.to_ne_bytes());
+        bytes[24..32].copy_from_slice(&5_u64.to_ne_bytes());
+        assert_eq!(parse(&bytes).stamp, Some(WallStamp(3_000_000_005)));
+        for cut in 0..64 {
+            assert_eq!(parse(&bytes[..cut]), Facts::default(), "{cut}");
+        }
+        assert_eq!(parse(&[0xff; 200]), Facts::default());
+    }
+
+    #[test]
+    fn a_clock_that_was_not_set_is_steady() {
+        let mut conversion = Conversion::measure();
+        assert_eq!(conversion.check(), Wall::Steady);
+        let year = Duration::from_hours(24 * 365);
+        conversion.offset = conversion.offset.as_if_set_by(year);
+        assert_eq!(conversion.check(), Wall::Set);
+        assert_eq!(conversion.check(), Wall::Steady);
+    }
+}
