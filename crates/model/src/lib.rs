@@ -10,6 +10,7 @@ pub mod exit;
 pub mod experiment;
 pub mod histogram;
 pub mod profile;
+mod requests;
 pub mod responsiveness;
 pub mod run;
 pub mod sample;
