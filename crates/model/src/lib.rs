@@ -11,6 +11,7 @@ pub mod experiment;
 pub mod histogram;
 pub mod one_way;
 pub mod profile;
+mod requests;
 pub mod responsiveness;
 pub mod run;
 pub mod sample;

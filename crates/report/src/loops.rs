@@ -1,14 +1,17 @@
 //! What a latency run may be read for: whether its messages waited for each other, where delay leaves its
 //! level at low load, and what traffic beside them changed.
 
-use crate::figures::{digits, float, nanos};
+use crate::figures::{UNKNOWN, digits, float, nanos};
+use crate::words;
 use linerate_model::PacketRate;
+use linerate_model::responsiveness::Responsiveness;
 use linerate_model::run::{Knee, Run, RunKind, Trial};
 
 /// Why the quantiles of this run do, or do not, say how many requests a stall would hurt; `None` for a run
 /// that measured no round trips of its own.
 pub(crate) fn loop_note(run: &Run) -> Option<String> {
-    if run.kind != RunKind::Latency || run.tool.name != "linerate" {
+    let is_ours = run.tool.name == "linerate" && run.responsiveness.is_empty();
+    if run.kind != RunKind::Latency || !is_ours {
         return None;
     }
     let timed = || run.trials.iter().filter(|trial| trial.delay.is_some());
@@ -67,6 +70,39 @@ pub(crate) fn knee_text(knee: &Knee) -> String {
     format!("{place}; {idle}; {end}")
 }
 
+/// `RPM 840 (client → server): …`, one line for each direction of the load.
+pub(crate) fn responsiveness(run: &Run) -> Vec<String> {
+    let line = |found: &Responsiveness| {
+        let time = |ns: Option<f64>| ns.map_or_else(|| UNKNOWN.to_owned(), nanos);
+        let rpm = found
+            .responsiveness_rpm
+            .map_or_else(|| UNKNOWN.to_owned(), |rpm| digits(rpm.round()));
+        let goodput = found
+            .goodput
+            .map_or_else(|| UNKNOWN.to_owned(), crate::figures::rate);
+        let room = if found.saturated {
+            ""
+        } else {
+            ", and more streams might have carried more"
+        };
+        let failed = match found.failed_connections {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        };
+        format!(
+            "{rpm} round trips per minute under load {}: {} TCP streams carried {goodput}{room}; handshake {}, request on a new connection {} (n = {}{failed}), through a loaded connection {} (n = {})",
+            words::direction(found.direction),
+            found.streams,
+            time(found.handshake_ns),
+            time(found.request_ns),
+            found.connections,
+            time(found.in_band_ns),
+            found.marks
+        )
+    };
+    run.responsiveness.iter().map(line).collect()
+}
+
 /// What the load changed, size by size: the idle trial and the one under load side by side.
 pub(crate) fn side_by_side(run: &Run) -> Vec<String> {
     let valid = || run.trials.iter().filter(|trial| trial.valid);
@@ -99,4 +135,122 @@ pub(crate) fn side_by_side(run: &Run) -> Vec<String> {
         ))
     };
     valid().filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charts;
+    use linerate_model::run::{CurveFacts, Delay, DelayOf, Requests};
+    use linerate_model::spec::{Arrival, Direction, Transport};
+    use linerate_model::{Histogram, PacketCount};
+    use std::time::Duration;
+
+    fn run(trials: Vec<Trial>) -> Run {
+        let mut run: Run = serde_json::from_value(serde_json::json!({
+            "schema": "linerate/run/1", "id": "run", "kind": "latency", "status": "complete",
+            "tool": {"name": "linerate"}, "config": {},
+        }))
+        .unwrap();
+        run.trials = trials;
+        run
+    }
+
+    fn histogram(nanos: u64) -> Histogram {
+        let mut histogram = Histogram::new();
+        histogram.record_n(nanos, 950);
+        histogram
+    }
+
+    fn closed(label: &str, nanos: u64) -> Trial {
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+        trial.label = Some(label.to_owned());
+        trial.delay = Delay::from_histogram(DelayOf::RoundTrip, histogram(nanos));
+        trial
+    }
+
+    fn open(rate: f64, unanswered: u64) -> Trial {
+        let n = PacketCount::new;
+        let rate = PacketRate::from_pps(rate);
+        let mut trial = closed(&format!("32 B, spin, {}, idle", per_second(rate)), 50_000);
+        trial.delay = Delay::with_unanswered(DelayOf::ResponseTime, histogram(50_000), unanswered);
+        trial.requests = Some(Requests {
+            arrival: Arrival::Constant,
+            intended_rate: Some(rate),
+            intended: n(950 + unanswered),
+            unsent: n(0),
+            sent: n(950 + unanswered),
+            answered: n(950),
+            unanswered: n(unanswered),
+            late_answers: n(0),
+            duplicated: n(0),
+            reordered: n(0),
+            answer_timeout: Duration::from_secs(1),
+        });
+        trial
+    }
+
+    #[test]
+    fn a_report_says_why_a_closed_loop_hides_a_stall() {
+        let alone = loop_note(&run(vec![closed("idle", 1000)])).unwrap();
+        assert!(alone.contains("a stall delays one message"), "{alone}");
+        assert!(alone.contains("`--rate`"), "{alone}");
+        let at_rate = loop_note(&run(vec![open(100.0, 0)])).unwrap();
+        assert!(at_rate.starts_with("Open loop"), "{at_rate}");
+        let both = loop_note(&run(vec![open(100.0, 0), closed("idle", 1000)])).unwrap();
+        assert!(
+            both.contains("Open loop") && both.contains("Closed loop"),
+            "{both}"
+        );
+        let mut imported = run(vec![closed("idle", 1000)]);
+        imported.tool.name = "sockperf".to_owned();
+        assert_eq!(loop_note(&imported), None);
+    }
+
+    #[test]
+    fn idle_and_loaded_trials_stand_side_by_side() {
+        let run = run(vec![
+            closed("32 B, block, idle", 50_000),
+            closed("32 B, block, under TCP load", 5_000_000),
+        ]);
+        let lines = side_by_side(&run);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].contains("50 µs → 5 ms (×100)"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_curve_is_drawn_with_its_knee_and_without_what_is_not_known() {
+        let mut run = run(vec![open(100.0, 0), open(200.0, 0), open(400.0, 50)]);
+        run.curve = Some(CurveFacts {
+            knee: Some(Knee {
+                below: Some(PacketRate::from_pps(200.0)),
+                above: Some(PacketRate::from_pps(400.0)),
+                idle_p99_ns: 50_000.0,
+                idle_p99_high_ns: 60_000.0,
+                limit_p99_ns: 120_000.0,
+                answered_in_full: Some(PacketRate::from_pps(200.0)),
+                saturated: Some(PacketRate::from_pps(400.0)),
+                sender_limited: false,
+            }),
+            ..CurveFacts::default()
+        });
+        let kind = charts::ALL.iter().find(|kind| kind.id() == "request-load");
+        let charts::Drawn::Charts(drawn) = kind.unwrap().draw(&run) else {
+            panic!("not drawn");
+        };
+        let chart = &drawn[0];
+        assert!(
+            chart.caption.contains("between 200/s and 400/s"),
+            "{}",
+            chart.caption
+        );
+        assert_eq!(chart.bands[0].from, Some(200.0));
+        let points = |name: &str| {
+            let series = chart.series.iter().find(|series| series.name == name);
+            series.map_or(0, |series| series.points.len())
+        };
+        // p99 of the last load falls among its 50 unanswered of 1000.
+        assert_eq!((points("p50"), points("p99")), (3, 2));
+        assert_eq!(chart.table.rows.len(), 3);
+    }
 }

@@ -303,13 +303,13 @@ fn judged(predictions: &[Prediction], pairs: &[(Trial, Trial)]) -> ExperimentOut
 #[test]
 fn loss_that_goes_away_is_told_from_loss_that_stays() {
     let gone = [Prediction::at_most(Quantity::LossRatio, 0.1)];
-    let pair = |before, after| (trial(100.0, before), trial(95.0, after));
-    let cured = judged(&gone, &[pair(900, 0), pair(950, 1), pair(880, 0)]);
+    let pair = |(before, after)| (trial(100.0, before), trial(95.0, after));
+    let cured = judged(&gone, &[(900, 0), (950, 1), (880, 0)].map(pair));
     assert_eq!(cured.answer, Answer::Agreed, "{}", told(&cured));
-    let stays = judged(&gone, &[pair(900, 800), pair(950, 900), pair(880, 870)]);
+    let stays = judged(&gone, &[(900, 800), (950, 900), (880, 870)].map(pair));
     assert_eq!(stays.answer, Answer::Disagreed, "{}", told(&stays));
     // Nothing was lost in the baseline either: that is no confirmation.
-    let never = judged(&gone, &[pair(0, 0), pair(0, 0), pair(0, 0)]);
+    let never = judged(&gone, &[(0, 0); 3].map(pair));
     assert_eq!(never.answer, Answer::Disagreed, "{}", told(&never));
 }
 
@@ -328,7 +328,7 @@ fn one_false_prediction_of_two_is_enough() {
         Prediction::at_most(Quantity::LossRatio, 0.5),
     ];
     let pair = || (trial(50.0, 100), trial(100.0, 200));
-    let outcome = judged(&both, &[pair(), pair(), pair()]);
+    let outcome = judged(&both, &[(); 3].map(|()| pair()));
     assert_eq!(outcome.observed[0].came_true, Some(true));
     assert_eq!(outcome.observed[1].came_true, Some(false));
     assert_eq!(outcome.answer, Answer::Disagreed);
@@ -339,7 +339,7 @@ fn a_sender_that_falls_short_refutes_only_claims_about_itself() {
     let wire = Prediction::within(Quantity::WireRate, 0.9, 1.1);
     let mut short = trial(50.0, 0);
     short.intended_load = Some(BitRate::from_bps(100_000_000));
-    let pairs = [
+    let pairs = vec![
         (trial(100.0, 0), short.clone()),
         (trial(101.0, 0), short.clone()),
         (trial(99.0, 0), short),
@@ -369,7 +369,9 @@ fn invalid_trials_and_what_was_not_recorded_are_said() {
     let mut bad = trial(100.0, 0);
     bad.valid = false;
     let good = || (trial(50.0, 0), trial(100.0, 0));
-    let outcome = judged(&rises, &[good(), good(), (trial(50.0, 0), bad)]);
+    let mut pairs = vec![good(), good()];
+    pairs.push((trial(50.0, 0), bad));
+    let outcome = judged(&rises, &pairs);
     assert_eq!((outcome.pairs, outcome.answer), (2, Answer::Undecided));
     let words = told(&outcome);
     assert!(words.contains("1 pair with an invalid trial"), "{words}");

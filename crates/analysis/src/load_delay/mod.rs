@@ -28,9 +28,12 @@ const CLOSE: f64 = 1.1893;
 /// Most loads of one curve.
 const MOST: usize = 32;
 
-/// Below this share of the intended requests a load is not answered in full: what a trial's ends cost
-/// (requests under way when its time is over) is below it.
+/// Below this share of the intended requests a load is not offered, or not answered, in full.
 pub const IN_FULL: f64 = 0.98;
+
+/// Below this share of the intended rate answers fall behind. Less cannot be told from a single stall at the
+/// end of a short trial; a queue without bounds that grows by a tenth of the load is seen.
+pub const KEEPS_UP: f64 = 0.9;
 
 /// The knee is where delay is above this many times its value at the lowest load: the mean delay of a
 /// queue with random arrivals and one server doubles at half of its capacity.

@@ -1,6 +1,6 @@
 //! One load of a curve: three rates, and the tail with its interval.
 
-use super::IN_FULL;
+use super::{IN_FULL, KEEPS_UP};
 use linerate_model::PacketCount;
 use linerate_model::run::{Delay, Trial};
 
@@ -14,8 +14,10 @@ pub struct LoadPoint {
     pub intended: f64,
     /// Those that were sent, per second.
     pub offered: f64,
-    /// Those that were answered in time, per second.
+    /// Those that were answered in time, per second until the last answer.
     pub answered: f64,
+    /// Those that were answered in time, of those intended.
+    pub share: f64,
     /// The p99 response time; `None` where it falls among requests without an answer.
     pub p99: Option<TailInterval>,
 }
@@ -40,6 +42,7 @@ impl LoadPoint {
             intended: requests.intended_rate?.pps(),
             offered: trial.offered_packet_rate?.pps(),
             answered: trial.received_packet_rate?.pps(),
+            share: requests.answered.as_f64() / requests.intended.as_f64().max(1.0),
             p99: trial
                 .delay
                 .as_ref()
@@ -54,7 +57,7 @@ impl LoadPoint {
 
     /// Whether as much was answered as intended.
     pub fn is_in_full(&self) -> bool {
-        self.answered >= IN_FULL * self.intended
+        self.share >= IN_FULL && self.answered >= KEEPS_UP * self.intended
     }
 
     /// Whether p99 is clearly above `limit`.

@@ -22,6 +22,7 @@ fn server(capacity: f64, sender: f64, load: PacketRate) -> LoadPoint {
         intended,
         offered,
         answered,
+        share: answered / intended,
         p99,
     }
 }

@@ -121,6 +121,13 @@ fn more_load(tcp: bool) -> Experiment {
 
 /// Request/response at rest loads nothing; what can be said is how long it took, and how load changed that.
 fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
+    if evidence
+        .trials()
+        .iter()
+        .any(|trial| trial.in_band.is_some())
+    {
+        return clear("TCP streams filled the path on purpose, beside the probes".to_owned());
+    }
     let lost = |trial: &&Trial| trial.packets.and_then(|packets| packets.lost);
     let unanswered: u64 = evidence
         .trials()

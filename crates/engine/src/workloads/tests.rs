@@ -3,7 +3,7 @@
 use super::*;
 use crate::{EndpointPlan, Opened, Role, Running, check, datapaths};
 use linerate_model::spec::{DatapathChoice, Pace, SocketChoice, Stop, Transport, WaitMode};
-use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
 use linerate_peers::Framing;
 use std::time::Duration;
 
@@ -98,6 +98,15 @@ fn ping_pong(transport: Transport, payload: u64, count: u64) -> TestSpec {
     }
 }
 
+fn requests(transport: Transport, count: u64) -> TestSpec {
+    TestSpec {
+        stop: Stop::Transactions(count),
+        // A loaded machine may keep an answer back for long; none is lost.
+        answer_timeout: Some(Duration::from_secs(10)),
+        ..TestSpec::request_response(transport, PacketRate::from_pps(2000.0))
+    }
+}
+
 fn total_bytes(reports: &[StreamReport]) -> u64 {
     reports.iter().map(|report| report.bytes.get()).sum()
 }
@@ -172,6 +181,86 @@ fn ping_pong_completes_every_transaction_at_every_size() {
                 assert_eq!(rtts, total_packets(&asked), "{what}");
             }
         }
+    }
+}
+
+#[test]
+fn requests_at_a_rate_are_all_answered_whoever_asks() {
+    for kind in datapaths::ALL {
+        for (transport, wait, client) in [
+            (Transport::Udp, WaitMode::Block, Side::Sender),
+            (Transport::Udp, WaitMode::Spin, Side::Receiver),
+            (Transport::Tcp, WaitMode::Block, Side::Receiver),
+            (Transport::Tcp, WaitMode::Spin, Side::Sender),
+        ] {
+            let mut spec = over(kind.id(), requests(transport, 200));
+            spec.wait = wait;
+            let (asked, answered) = exchange(&spec, client, "127.0.0.1:0");
+            let what = format!("{} {transport:?} {wait:?}", kind.id());
+            let count = asked[0].requests.unwrap();
+            assert_eq!(count.intended.get(), 200, "{what}: {count:?}");
+            assert_eq!(count.answered.get(), 200, "{what}: {count:?}");
+            assert_eq!(count.foreign.get(), 0, "{what}");
+            let response = asked[0].response.as_ref().unwrap();
+            let service = asked[0].rtt.as_ref().unwrap();
+            assert_eq!((response.len(), service.len()), (200, 200), "{what}");
+            assert!(response.max_nanos() >= service.max_nanos(), "{what}");
+            assert_eq!(total_packets(&answered), 200, "{what}");
+        }
+    }
+}
+
+#[test]
+fn marks_come_back_through_the_stream_that_carries_them() {
+    for kind in datapaths::ALL {
+        let spec = TestSpec {
+            workload: "marked-bulk".to_owned(),
+            payload_bytes: ByteCount::new(5000),
+            stop: Stop::After(Duration::from_millis(300)),
+            streams: 2,
+            ..TestSpec::tcp_bulk()
+        };
+        let spec = over(kind.id(), spec);
+        let (sent, received) = exchange(&spec, Side::Receiver, "127.0.0.1:0");
+        assert_eq!(total_bytes(&sent), total_bytes(&received), "{}", kind.id());
+        for stream in &sent {
+            assert!(
+                !stream.in_band.as_ref().unwrap().is_empty(),
+                "{}",
+                kind.id()
+            );
+        }
+    }
+}
+
+#[test]
+fn short_connections_are_timed_each() {
+    let spec = TestSpec {
+        workload: "connections".to_owned(),
+        stop: Stop::Transactions(3),
+        ..TestSpec::ping_pong(Transport::Tcp)
+    };
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let (client, server) = started(&spec, Side::Sender, address);
+        let opened = client.join();
+        server.finish(&[PacketCount::new(3)], Duration::from_millis(100));
+        let answered = server.join();
+        assert_eq!(total_packets(&opened), 3, "{:?}", opened[0].errors);
+        assert_eq!(total_packets(&answered), 3);
+        assert_eq!(opened[0].handshake.as_ref().unwrap().len(), 3);
+        assert_eq!(opened[0].rtt.as_ref().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn a_test_with_another_tool_is_refused_with_the_reason() {
+    for workload in ["request-response", "marked-bulk", "connections"] {
+        let spec = TestSpec {
+            workload: workload.to_owned(),
+            ..TestSpec::ping_pong(Transport::Tcp)
+        };
+        let error = check(&spec, &Framing::Sockperf).unwrap_err().to_string();
+        assert!(error.contains("`linerate serve`"), "{error}");
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod bench_rig;
 mod ledger;
+mod open_loop;
 mod profile;
 mod proof;
 mod search;
@@ -59,6 +60,18 @@ const CASES: &[Case] = &[
     Case {
         name: "without_observing_a_trial_has_its_rates_alone",
         run: profile::without_observing_a_trial_has_its_rates_alone,
+    },
+    Case {
+        name: "a_stall_shows_in_an_open_loop_and_not_in_a_closed_one",
+        run: open_loop::a_stall_shows_in_an_open_loop_and_not_in_a_closed_one,
+    },
+    Case {
+        name: "the_curve_holds_the_capacity_of_a_link",
+        run: open_loop::the_curve_holds_the_capacity_of_a_link,
+    },
+    Case {
+        name: "round_trips_per_minute_are_those_of_the_path_and_its_queue",
+        run: open_loop::round_trips_per_minute_are_those_of_the_path_and_its_queue,
     },
 ];
 

@@ -41,7 +41,12 @@ pub(super) fn notes(run: &Run) -> Markup {
 /// Whether messages waited for each other, and what load beside them changed.
 fn loops(run: &Run, level: u8) -> Markup {
     let pairs = crate::loops::side_by_side(run);
+    let responsive = crate::loops::responsiveness(run);
     html! {
+        @if !responsive.is_empty() {
+            (heading(level, None, "Responsiveness under load"))
+            ul { @for line in &responsive { li { (line) } } }
+        }
         @if let Some(note) = crate::loops::loop_note(run) { p.loop-note { (note) } }
         @if !pairs.is_empty() {
             (heading(level, None, "Idle and under load"))

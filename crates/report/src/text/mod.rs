@@ -215,6 +215,9 @@ fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
 
 /// How the messages of a latency run were asked, what became of them, and what load changed.
 fn loops(paper: &mut Paper, run: &Run) {
+    for line in crate::loops::responsiveness(run) {
+        paper.wrapped("responsiveness", &line, 4);
+    }
     for (index, line) in crate::loops::side_by_side(run).iter().take(2).enumerate() {
         paper.row(if index == 0 { "under load" } else { "" }, line);
     }

@@ -134,7 +134,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
         return Err(Failure::new(ExitCode::Usage, message).into());
     }
     if plan.open.is_some() || plan.rpm {
-        OpenLoop::check(target)?;
+        OpenLoop::check(target, plan)?;
     }
     let mut client = Client::connect(target)?;
     let header = Header {

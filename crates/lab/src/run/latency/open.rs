@@ -8,9 +8,10 @@ use anyhow::Result;
 use linerate_analysis::load_delay::{Ladder, LoadPoint};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{CurveFacts, Trial};
-use linerate_model::spec::{Arrival, Stall, TestSpec, Transport};
+use linerate_model::spec::{Arrival, Stall, Stop, TestSpec, Transport};
 use linerate_model::units::parse_duration;
 use linerate_model::{ByteCount, PacketRate};
+use linerate_peers::Framing;
 use std::time::Duration;
 
 /// Requests at a rate.
@@ -65,11 +66,16 @@ impl OpenLoop {
         spec
     }
 
-    /// Refuses a far end that cannot answer while it is asked.
-    pub(super) fn check(target: &Target) -> Result<(), Failure> {
+    /// Refuses a far end that cannot answer while it is asked, and messages that cannot be asked at a rate.
+    pub(super) fn check(target: &Target, plan: &LatencyPlan) -> Result<(), Failure> {
         let id = target.far.kind().id();
         if id == "native" {
-            return Ok(());
+            let framing = Framing::Native { token: 0 };
+            let specs = plan.specs().into_iter().filter(|_| plan.open.is_some());
+            let refused = specs.map(|spec| linerate_engine::check(&spec, &framing));
+            return refused.collect::<Result<_, _>>().map_err(|error| {
+                Failure::new(ExitCode::Usage, format!("requests at a rate: {error}"))
+            });
         }
         let message = format!(
             "{id} answers one message at a time and cannot be asked at a rate: leave out --rate, --curve and --rpm, or start `linerate serve` there"
@@ -129,7 +135,10 @@ fn curve(
     };
     let mut ladder = Ladder::between(lowest, highest);
     while let Some(rate) = ladder.next_load().filter(|_| !context.interrupted()) {
-        let spec = open.at(rate, super::spec(plan, size, mode));
+        let spec = TestSpec {
+            stop: Stop::After(plan.time.max(enough(rate))),
+            ..open.at(rate, super::spec(plan, size, mode))
+        };
         let label = super::label(&spec, mode, load);
         let trials = measure(context, recorder, client, &spec, Some(&label))?;
         ladder.record(trials.first().and_then(LoadPoint::of));
@@ -144,6 +153,17 @@ fn curve(
         });
     }
     Ok(())
+}
+
+/// Requests of one load: a p99 whose interval reaches from the 16th to the fourth largest value.
+const ENOUGH: f64 = 1000.0;
+
+/// Longest that takes.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// How long `rate` takes for enough requests.
+fn enough(rate: PacketRate) -> Duration {
+    Duration::try_from_secs_f64(ENOUGH / rate.pps()).map_or(LONGEST, |time| time.min(LONGEST))
 }
 
 /// A load that could not be judged ends its curve: why, in the notes.
@@ -168,6 +188,24 @@ mod tests {
         for wrong in ["1s", "50ms,", "a,b"] {
             assert_eq!(parse_stall(wrong).unwrap_err().code, ExitCode::Usage);
         }
+    }
+
+    #[test]
+    fn what_cannot_be_asked_at_a_rate_is_refused_before_anything_is_sent() {
+        let far = |text: &str| Target::new(crate::address::FarEnd::parse(text).unwrap());
+        let mut plan = LatencyPlan::of(&TestSpec::ping_pong(Transport::Udp));
+        plan.open = Some(OpenLoop {
+            rate: RequestRate::At(PacketRate::from_pps(10.0)),
+            arrival: Arrival::Constant,
+            answer_timeout: None,
+        });
+        OpenLoop::check(&far("10.0.0.1"), &plan).unwrap();
+        let other = OpenLoop::check(&far("sockperf://10.0.0.1"), &plan).unwrap_err();
+        assert!(other.message.contains("one message at a time"), "{other}");
+        plan.sizes = vec![ByteCount::new(17)];
+        let short = OpenLoop::check(&far("10.0.0.1"), &plan).unwrap_err();
+        assert_eq!(short.code, ExitCode::Usage);
+        assert!(short.message.contains("at least 18 bytes"), "{short}");
     }
 
     #[test]
