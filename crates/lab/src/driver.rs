@@ -4,6 +4,7 @@ use crate::door::Entry;
 use crate::endpoints::{Endpoints, Guests, sides};
 use crate::line::{Heard, Line};
 use anyhow::{Context as _, Result, bail};
+use linerate_engine::EngineError;
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, Transport};
@@ -376,10 +377,8 @@ impl Driver {
                 self.tell(Input::Connected)?;
             }
             Err(error) => {
-                self.tell(Input::Abort {
-                    code: RefusalCode::Internal,
-                    reason: format!("{error:#}"),
-                })?;
+                let (code, reason) = (cause(&error), format!("{error:#}"));
+                self.tell(Input::Abort { code, reason })?;
             }
         }
         Ok(None)
@@ -390,10 +389,8 @@ impl Driver {
             return Ok(None);
         };
         if let Err(error) = endpoints.start(side, &self.observer) {
-            self.tell(Input::Abort {
-                code: RefusalCode::Internal,
-                reason: format!("{error:#}"),
-            })?;
+            let (code, reason) = (cause(&error), format!("{error:#}"));
+            self.tell(Input::Abort { code, reason })?;
         }
         self.next_progress = self
             .spec
@@ -524,5 +521,13 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+/// Whether this end lacks something for the test, or the cause is another.
+fn cause(error: &anyhow::Error) -> RefusalCode {
+    match error.downcast_ref() {
+        Some(EngineError::Host { .. } | EngineError::Plan { .. }) => RefusalCode::Unsupported,
+        _ => RefusalCode::Internal,
     }
 }

@@ -77,6 +77,9 @@ impl Drops {
         if spec.transport != Transport::Udp || spec.workload != "datagrams" {
             return Self::Unwatched(None);
         }
+        if spec.datapath.id == "af-xdp" {
+            return Self::Missing("frames of af-xdp pass the stack by".to_owned());
+        }
         let Framing::Native { token } = framing else {
             return Self::Missing("its datagrams do not say whose they are".to_owned());
         };

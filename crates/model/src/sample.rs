@@ -364,6 +364,36 @@ pub struct StreamReport {
     /// This end's parts of messages' ways, where the test asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<StageReport>,
+    /// How frames passed the kernel's stack by, and what was dropped there (datapath af-xdp only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xdp: Option<XdpReport>,
+}
+
+/// What one side of a stream over AF_XDP knows about its way past the kernel's stack. Counts are of this stream's
+/// own sockets, since they were opened.
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct XdpReport {
+    /// The interface.
+    pub interface: String,
+    /// Whether the program ran in the driver; otherwise above it, after the kernel had made a packet of the frame.
+    pub native: bool,
+    /// Whether the driver used this process's memory itself; otherwise the kernel copied each frame, both ways.
+    pub zero_copy: bool,
+    /// Receive queues that frames were taken of.
+    pub queues: u16,
+    /// Frames dropped for want of a free one to receive into (`rx_dropped` of `XDP_STATISTICS`).
+    pub dropped: PacketCount,
+    /// Frames dropped because the receive ring was full (`rx_ring_full`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring_full: Option<PacketCount>,
+    /// Times that no free frame was there when one was wanted (`rx_fill_ring_empty_descs`); with copying each is in
+    /// `dropped` too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill_ring_empty: Option<u64>,
+    /// Frames of this stream whose checksum or lengths were wrong.
+    pub malformed: PacketCount,
+    /// Datagrams of this stream that came as frames which the program does not choose, and so to the kernel's socket.
+    pub stray: PacketCount,
 }
 
 /// Everything one side of one direction reports after a test.

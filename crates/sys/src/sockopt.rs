@@ -87,6 +87,14 @@ pub fn set_traffic_class<Fd: AsFd>(socket: Fd, class: u8) -> io::Result<()> {
     Ok(v4.or(v6)?)
 }
 
+/// The DSCP and ECN that packets are marked with: of an IPv4 socket, or of one of IPv6.
+pub fn traffic_class<Fd: AsFd>(socket: Fd, is_ipv4: bool) -> io::Result<u8> {
+    if is_ipv4 {
+        return Ok(rx::ip_tos(socket)?);
+    }
+    u8::try_from(rx::ipv6_tclass(socket)?).map_err(io::Error::other)
+}
+
 /// Sends small segments at once (`TCP_NODELAY`).
 pub fn set_no_delay<Fd: AsFd>(socket: Fd) -> io::Result<()> {
     Ok(rx::set_tcp_nodelay(socket, true)?)
@@ -188,7 +196,7 @@ pub(crate) fn tcp_info<Fd: AsFd>(socket: Fd, bytes: &mut [u8]) -> io::Result<usi
     get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, bytes)
 }
 
-fn set<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+pub(crate) fn set<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let length = libc::socklen_t::try_from(value.len()).map_err(io::Error::other)?;
     // SAFETY: `value` is a live slice of `length` bytes (taken from it above) for the whole call,

@@ -59,6 +59,12 @@ impl Host {
     pub(super) fn sender(report: &EndpointReport, packets: &Packets) -> Self {
         let mut host = Self::empty();
         let sent = packets.sent.map_or(0, PacketCount::get);
+        if is_xdp(report) {
+            // Frames go to the driver itself: neither UDP nor a queueing discipline has seen them.
+            host.claim(report, Place::SenderNic, signal::NIC_TX_DROPPED, 0);
+            host.passed = passed(&Interface::of_sender(report), payload(report), sent);
+            return host;
+        }
         let queue = host.gain(report, signal::QDISC_DROPPED);
         let device = host.gain(report, signal::NIC_TX_DROPPED);
         let told = host.gain(report, signal::UDP_SNDBUF_ERRORS);
@@ -94,16 +100,7 @@ impl Host {
             signal::NIC_TX_DROPPED,
             (own(parts.device), parts.device),
         );
-        host.passed = passed(
-            &Interface {
-                report,
-                packets: signal::NIC_TX_PACKETS,
-                bytes: signal::NIC_TX_BYTES,
-                side: "sender",
-            },
-            payload(report),
-            sent,
-        );
+        host.passed = passed(&Interface::of_sender(report), payload(report), sent);
         host
     }
 
@@ -113,7 +110,9 @@ impl Host {
         own_overflows: Option<u64>,
     ) -> Self {
         let mut host = Self::empty();
-        let device = host.gain(report, signal::NIC_RX_DROPPED);
+        let device = host
+            .gain(report, signal::NIC_RX_DROPPED)
+            .map(|device| device.saturating_sub(counted_twice(report)));
         let backlog = host.gain(report, signal::SOFTNET_DROPPED);
         // A backlog drop counts at its interface too, and the backlog's counter is that of the whole
         // machine: what the test's interface has not counted was another's.
@@ -144,7 +143,8 @@ impl Host {
         host.claim(report, Place::Network, signal::UDP_CSUM_ERRORS, 0);
         host.claim(report, Place::Unknown, signal::UDP_NO_PORTS, 0);
         // With the reasons, what was filtered of the test's own is known datagram by datagram.
-        host.filtered = if reasons.are_known() {
+        // What AF_XDP takes is given to no protocol, and that is no filter.
+        host.filtered = if reasons.are_known() || is_xdp(report) {
             0
         } else {
             filtered(report)
@@ -178,7 +178,9 @@ impl Host {
         if !names(sender, receiver) || !names(receiver, sender) {
             return;
         }
-        let peers = gained(receiver, signal::NIC_RX_DROPPED).unwrap_or(0);
+        let peers = gained(receiver, signal::NIC_RX_DROPPED)
+            .unwrap_or(0)
+            .saturating_sub(counted_twice(receiver));
         for claim in &mut self.claims {
             if claim.place == Place::SenderNic {
                 claim.at_most = claim.at_most.saturating_sub(peers);
@@ -273,6 +275,39 @@ struct Interface<'a> {
     packets: &'static str,
     bytes: &'static str,
     side: &'static str,
+}
+
+impl<'a> Interface<'a> {
+    const fn of_sender(report: &'a EndpointReport) -> Self {
+        Self {
+            report,
+            packets: signal::NIC_TX_PACKETS,
+            bytes: signal::NIC_TX_BYTES,
+            side: "sender",
+        }
+    }
+}
+
+/// Whether the test's datagrams passed this end's stack by.
+pub(super) fn is_xdp(report: &EndpointReport) -> bool {
+    report.streams.iter().any(|stream| stream.xdp.is_some())
+}
+
+/// Drops of the test's own AF_XDP sockets that the interface counts as its own too: a veth does so.
+fn counted_twice(report: &EndpointReport) -> u64 {
+    if !report.after.values.contains_key(signal::NIC_PEER_INDEX) {
+        return 0;
+    }
+    let reports = report
+        .streams
+        .iter()
+        .filter_map(|stream| stream.xdp.as_ref());
+    reports
+        .map(|xdp| {
+            let full = xdp.ring_full.map_or(0, PacketCount::get);
+            xdp.dropped.get().saturating_add(full)
+        })
+        .fold(0, u64::saturating_add)
 }
 
 /// Headers that a datagram has at most on an interface: Ethernet with VLAN 18, IPv6 40 with options 24, UDP 8, rounded up.

@@ -11,6 +11,7 @@
 //! # References
 //! - `UdpRcvbufErrors` includes the drops of `SO_RXQ_OVFL`: Linux `__udp_enqueue_schedule_skb`
 //! - `UdpSndbufErrors` counts a qdisc's drop and a refusal too: Linux `udp_send_skb`, `udp_sendmsg`
+//! - A veth counts in `rx_dropped` what an AF_XDP socket had no room for: Linux `veth_xdp_rcv_skb`
 //! - `rx_dropped` counts backlog drops too: Linux `enqueue_to_backlog`; a veth's `tx_dropped` counts
 //!   what its peer dropped on arrival: `veth_xmit`
 
@@ -34,11 +35,13 @@ pub fn place(
     let lost = packets.lost.map_or(0, PacketCount::get);
     let mut book = Book::of(lost);
     let overflows = sum(receiver, |stream| stream.socket_overflows);
-    book.take(
-        Place::ReceiverSocket,
-        overflows.unwrap_or(0),
-        "SO_RXQ_OVFL of the test's own sockets",
-    );
+    let source = match receiver {
+        Some(report) if counters::is_xdp(report) => {
+            "XDP_STATISTICS of the test's own AF_XDP sockets, and frames that they could not read"
+        }
+        _ => "SO_RXQ_OVFL of the test's own sockets",
+    };
+    book.take(Place::ReceiverSocket, overflows.unwrap_or(0), source);
     book.take(
         Place::Unknown,
         sum(receiver, |stream| stream.sequence.map(|s| s.too_old)).unwrap_or(0),

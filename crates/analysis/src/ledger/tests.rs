@@ -1,5 +1,6 @@
 use super::*;
 use crate::assemble::tests::{any_report, report, set};
+use linerate_model::sample::XdpReport;
 use linerate_model::signals as signal;
 use linerate_model::spec::Side;
 use proptest::prelude::*;
@@ -331,4 +332,57 @@ proptest! {
         prop_assert!(entries.iter().all(|entry| entry.packets.get() > 0));
         prop_assert!(entries.iter().all(|entry| !entry.source.is_empty()));
     }
+}
+
+/// Makes both ends those of a stream past the stack, of which the receiver's sockets dropped so many.
+fn past_the_stack(sender: &mut EndpointReport, receiver: &mut EndpointReport, dropped: u64) {
+    sender.streams[0].xdp = Some(XdpReport::default());
+    receiver.streams[0].socket_overflows = Some(PacketCount::new(dropped));
+    receiver.streams[0].xdp = Some(XdpReport {
+        dropped: PacketCount::new(dropped),
+        ..XdpReport::default()
+    });
+    // Its datagrams are none of IP's.
+    set(receiver, signal::IP_IN_RECEIVES, 3);
+    set(receiver, signal::IP_IN_DELIVERS, 3);
+}
+
+#[test]
+fn what_an_af_xdp_socket_dropped_is_its_own_and_a_veth_s_count_of_it_is_not_another() {
+    let (mut sender, mut receiver) = ends(700, 902);
+    past_the_stack(&mut sender, &mut receiver, 200);
+    set(&mut receiver, signal::NIC_RX_DROPPED, 200);
+    set(&mut receiver, signal::NIC_PEER_INDEX, 7);
+    let entries = place(&lost(1000, 300), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [(Place::Network, 100), (Place::ReceiverSocket, 200)]
+    );
+    assert!(entries[1].source.contains("XDP_STATISTICS"));
+}
+
+#[test]
+fn a_device_s_own_drops_before_an_af_xdp_socket_stay_the_device_s() {
+    let (mut sender, mut receiver) = ends(750, 953);
+    past_the_stack(&mut sender, &mut receiver, 200);
+    set(&mut receiver, signal::NIC_RX_DROPPED, 50);
+    let entries = place(&lost(1000, 250), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [(Place::ReceiverNic, 50), (Place::ReceiverSocket, 200)]
+    );
+}
+
+#[test]
+fn queues_and_sockets_of_the_sender_never_saw_what_passed_its_stack_by() {
+    let (mut sender, mut receiver) = ends(900, 903);
+    past_the_stack(&mut sender, &mut receiver, 0);
+    set(&mut sender, signal::QDISC_DROPPED, 100);
+    set(&mut sender, signal::UDP_SNDBUF_ERRORS, 100);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::Network, 100)]);
+    set(&mut sender, signal::NIC_TX_DROPPED, 100);
+    set(&mut sender, signal::NIC_TX_PACKETS, 903);
+    let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
+    assert_eq!(placed(&entries), [(Place::SenderNic, 100)]);
 }

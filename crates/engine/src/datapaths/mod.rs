@@ -1,11 +1,12 @@
 //! The datapaths this build knows, in the order help and reports list them.
 
+mod af_xdp;
 mod loopback;
 mod sockets;
 
 use crate::error::EngineError;
 use linerate_model::MonoInstant;
-use linerate_model::sample::TcpSample;
+use linerate_model::sample::{TcpSample, XdpReport};
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
 use linerate_sys::sockopt;
@@ -17,7 +18,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Every datapath. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn DatapathKind] = &[&sockets::Sockets, &loopback::Loopback];
+pub static ALL: &[&dyn DatapathKind] = &[&sockets::Sockets, &af_xdp::AfXdp, &loopback::Loopback];
 
 /// The datapath with this id.
 pub fn find(id: &str) -> Result<&'static dyn DatapathKind, EngineError> {
@@ -85,6 +86,11 @@ pub trait DatapathKind: Sync {
     }
     /// Whether this host can run it; if not, why, and what would change that.
     fn availability(&self) -> Availability;
+    /// Whether it carries traffic between two addresses of one host. Conformance tests of one that does not need two
+    /// hosts, and privileges.
+    fn runs_on_loopback(&self) -> bool {
+        true
+    }
     /// Refuses parameters or a test that it cannot carry, before anything is opened.
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
     /// Takes over a connected UDP socket.
@@ -228,6 +234,10 @@ pub trait DatagramPath: Send {
     fn buffers(&self) -> Buffers;
     /// When the kernel saw messages pass, if that was asked for and can be told.
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
+        None
+    }
+    /// What a path past the kernel's stack knows about itself; `None` for one through it.
+    fn xdp(&mut self) -> Option<XdpReport> {
         None
     }
 }

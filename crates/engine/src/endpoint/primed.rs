@@ -4,6 +4,7 @@
 //! receiver of the stream takes them as its first batch; they then count with the time of that.
 
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
+use linerate_model::sample::XdpReport;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
 
@@ -82,5 +83,9 @@ impl DatagramPath for Primed {
 
     fn buffers(&self) -> Buffers {
         self.path.buffers()
+    }
+
+    fn xdp(&mut self) -> Option<XdpReport> {
+        self.path.xdp()
     }
 }

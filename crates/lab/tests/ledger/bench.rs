@@ -29,9 +29,14 @@ pub(crate) struct Bench {
 impl Bench {
     /// Joins the hosts by `link`.
     pub(crate) fn over(link: Link) -> Self {
+        Self::with(link, AgentPlan::private())
+    }
+
+    /// The same with another agent.
+    pub(crate) fn with(link: Link, plan: AgentPlan) -> Self {
         let hosts = TwoHosts::create(link, 1).unwrap();
         let far = hosts.host(HostId::B);
-        let agent = Agent::start_on(far, AgentPlan::private()).unwrap();
+        let agent = Agent::start_on(far, plan).unwrap();
         let address = far.ipv4().to_string();
         Self {
             hosts,
@@ -103,13 +108,22 @@ impl Bench {
         number_after(&rules, "counter packets ").unwrap()
     }
 
+    /// Where the agent listens.
+    pub(crate) fn address(&self) -> String {
+        format!("{}:{}", self.address, self.agent.port())
+    }
+
+    /// Runs one test on host A, if it can be made.
+    pub(crate) fn try_run(&self, spec: &TestSpec) -> anyhow::Result<Run> {
+        let spec = spec.clone();
+        let far = FarEnd::parse(&self.address()).unwrap();
+        let work = move || unattended(|context| single(context, &Target::new(far), &spec));
+        self.on(HostId::A, work)
+    }
+
     /// Runs one test on host A.
     pub(crate) fn run(&self, spec: &TestSpec) -> Run {
-        let spec = spec.clone();
-        let port = self.agent.port();
-        let far = FarEnd::parse(&format!("{}:{port}", self.address)).unwrap();
-        let work = move || unattended(|context| single(context, &Target::new(far), &spec));
-        let run = self.on(HostId::A, work).unwrap();
+        let run = self.try_run(spec).unwrap();
         let document = serde_json::to_value(&run).unwrap();
         assert_eq!(linerate_schema_check::validate(&document), Ok(()));
         run

@@ -1,7 +1,7 @@
 //! Instructions of a small kernel program, with labels.
 //!
 //! One `u64` per instruction, as the kernel reads it: opcode 8, registers 4 + 4, offset 16,
-//! immediate 32 bits, in the machine's byte order. Only what counting programs need.
+//! immediate 32 bits, in the machine's byte order. Only what our programs need.
 
 /// A register: 0 is the result of a call, 1 to 5 its arguments, 6 to 9 survive it, 10 is the stack.
 pub type Register = u8;
@@ -66,6 +66,7 @@ pub struct Assembler {
 /// Numbers of kernel functions (`enum bpf_func_id`).
 const MAP_LOOKUP: i32 = 1;
 const PROBE_READ_KERNEL: i32 = 113;
+const REDIRECT_MAP: i32 = 51;
 
 impl Assembler {
     /// A label that is placed later.
@@ -114,7 +115,7 @@ impl Assembler {
         self.emit(0x77, [to, 0], 0, bits);
     }
 
-    /// `to = memory[from + offset]`: arguments of the tracepoint, or the stack.
+    /// `to = memory[from + offset]`: arguments of the tracepoint, a frame, or the stack.
     pub fn load(&mut self, width: Width, to: Register, from: Register, offset: i16) {
         self.emit(0x61 | width.code(), [to, from], offset, 0);
     }
@@ -146,6 +147,12 @@ impl Assembler {
         self.emit(0x56, [register, 0], 0, number);
     }
 
+    /// Jumps to `label` if `register` is greater than `other`, unsigned.
+    pub fn jump_if_above(&mut self, register: Register, other: Register, label: Label) {
+        self.jumps.push((self.code.len(), label));
+        self.emit(0x2d, [register, other], 0, 0);
+    }
+
     /// Jumps to `label`.
     pub fn jump(&mut self, label: Label) {
         self.jumps.push((self.code.len(), label));
@@ -171,18 +178,31 @@ impl Assembler {
 
     /// Register 0 = address of the counters in the map with descriptor `map`, or 0.
     pub fn counters(&mut self, map: i32) {
-        // The map's descriptor is an immediate of two instructions (`BPF_PSEUDO_MAP_FD`).
-        self.emit(0x18, [1, 1], 0, map);
-        self.emit(0, [0, 0], 0, 0);
+        self.map(map);
         self.store_word(KEY, 0);
         self.copy(2, STACK);
         self.add(2, KEY.into());
         self.call(MAP_LOOKUP);
     }
 
+    /// Ends the program: hands the frame to the entry of `key` in the map with descriptor `map`, or does `otherwise`
+    /// (an `enum xdp_action`) with it if there is none.
+    pub fn redirect(&mut self, map: i32, key: Register, otherwise: i32) {
+        self.copy(2, key);
+        self.map(map);
+        self.set(3, otherwise);
+        self.call(REDIRECT_MAP);
+        self.emit(0x95, [0, 0], 0, 0);
+    }
+
     /// Ends the program with 0 and gives its code.
-    pub fn finish(mut self) -> Vec<u64> {
-        self.set(0, 0);
+    pub fn finish(self) -> Vec<u64> {
+        self.finish_with(0)
+    }
+
+    /// Ends the program with `result` and gives its code.
+    pub fn finish_with(mut self, result: i32) -> Vec<u64> {
+        self.set(0, result);
         self.emit(0x95, [0, 0], 0, 0);
         for (at, label) in &self.jumps {
             let target = self.labels[label.0].expect("invariant: every label is placed");
@@ -191,6 +211,12 @@ impl Assembler {
             self.code[*at] |= u64::from(distance.cast_unsigned()) << 16;
         }
         self.code
+    }
+
+    /// Register 1 = the map with this descriptor: an immediate of two instructions (`BPF_PSEUDO_MAP_FD`).
+    fn map(&mut self, descriptor: i32) {
+        self.emit(0x18, [1, 1], 0, descriptor);
+        self.emit(0, [0, 0], 0, 0);
     }
 
     fn call(&mut self, function: i32) {

@@ -1,4 +1,5 @@
-//! A counting program on a kernel tracepoint: `bpf(2)` with one array map and a raw tracepoint.
+//! Small programs in the kernel by `bpf(2)`: one that counts at a raw tracepoint, with one array map, and one that
+//! an interface runs on the frames it receives.
 //!
 //! The kernel checks the program before it runs and forgets program, map and attachment when the
 //! last descriptor closes, so a process that is killed leaves nothing behind.
@@ -7,8 +8,10 @@
 //! - `include/uapi/linux/bpf.h`: commands, attributes, instruction encoding
 
 mod assembler;
+mod xdp;
 
 pub use assembler::{Assembler, Condition, Label, Register, Width};
+pub use xdp::{SocketMap, XdpLink, XdpMode, XdpProgram};
 
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::ffi::CString;
@@ -16,6 +19,7 @@ use std::io;
 
 const MAP_CREATE: libc::c_long = 0;
 const MAP_LOOKUP: libc::c_long = 1;
+const MAP_UPDATE: libc::c_long = 2;
 const PROG_LOAD: libc::c_long = 5;
 const RAW_TRACEPOINT_OPEN: libc::c_long = 17;
 
@@ -112,18 +116,7 @@ impl Attached {
     /// Loads `program`, which must use only what the GPL allows it, and attaches it to the raw
     /// tracepoint `name`. Needs `CAP_BPF` and `CAP_PERFMON` in the initial user namespace.
     pub fn to_tracepoint(name: &str, program: &[u64]) -> io::Result<Self> {
-        let license = c"GPL";
-        let count = u32::try_from(program.len());
-        let attributes = ProgLoad {
-            prog_type: PROG_TYPE_RAW_TRACEPOINT,
-            insn_count: count.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
-            insns: program.as_ptr().expose_provenance() as u64,
-            license: license.as_ptr().expose_provenance() as u64,
-            log_level: 0,
-            log_size: 0,
-            log_buf: 0,
-        };
-        let loaded = open(PROG_LOAD, &attributes)?;
+        let loaded = load(PROG_TYPE_RAW_TRACEPOINT, program)?;
         let name = CString::new(name)?;
         let attributes = RawTracepoint {
             name: name.as_ptr().expose_provenance() as u64,
@@ -137,6 +130,22 @@ impl Attached {
     }
 }
 
+/// Loads a program of a type, which may use what the GPL allows it.
+fn load(prog_type: u32, program: &[u64]) -> io::Result<OwnedFd> {
+    let license = c"GPL";
+    let count = u32::try_from(program.len());
+    let attributes = ProgLoad {
+        prog_type,
+        insn_count: count.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
+        insns: program.as_ptr().expose_provenance() as u64,
+        license: license.as_ptr().expose_provenance() as u64,
+        log_level: 0,
+        log_size: 0,
+        log_buf: 0,
+    };
+    open(PROG_LOAD, &attributes)
+}
+
 fn number(fd: &OwnedFd) -> u32 {
     u32::try_from(fd.as_fd().as_raw_fd()).expect("invariant: an open descriptor is not negative")
 }
@@ -144,7 +153,7 @@ fn number(fd: &OwnedFd) -> u32 {
 /// A command that answers with a new descriptor.
 fn open<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
     let fd = bpf(command, attributes)?;
-    // SAFETY: the three commands that come here return a new descriptor that nobody else has.
+    // SAFETY: the commands that come here return a new descriptor that nobody else has.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

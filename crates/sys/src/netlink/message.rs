@@ -20,6 +20,11 @@ impl Message {
         )
     }
 
+    /// Makes a new object unless it exists.
+    pub(super) fn ensure(kind: u16) -> Self {
+        Self::new(kind, libc::NLM_F_CREATE | libc::NLM_F_ACK)
+    }
+
     /// Changes an object that exists.
     pub(super) fn change(kind: u16) -> Self {
         Self::new(kind, libc::NLM_F_ACK)
@@ -69,6 +74,14 @@ impl Message {
         self.0.extend([0; 2]);
     }
 
+    /// `struct ndmsg` that makes the kernel ask for a neighbour as if a packet was to be sent to it (`NTF_USE`).
+    pub(super) fn neighbour_use_header(&mut self, index: InterfaceIndex, address: IpAddr) {
+        const NTF_USE: u8 = 1;
+        self.0.extend([family(address), 0, 0, 0]);
+        self.0.extend(index.0.to_ne_bytes());
+        self.0.extend([0, 0, NTF_USE, 0]);
+    }
+
     /// `struct rtmsg` that asks for the route to one address.
     pub(super) fn route_header(&mut self, address: IpAddr) {
         let prefix = if address.is_ipv4() { 32 } else { 128 };
@@ -100,6 +113,12 @@ impl Message {
     /// An attribute of plain bytes.
     pub(super) fn bytes(&mut self, kind: u16, value: &[u8]) {
         self.nest(kind, |plain| plain.0.extend(value));
+    }
+
+    /// A fixed part as the kernel would write it.
+    #[cfg(test)]
+    pub(super) fn raw(&mut self, fixed: &[u8]) {
+        self.0.extend(fixed);
     }
 
     /// An attribute whose value is what `fill` appends: `struct rtattr`, value, padding to 4.
@@ -156,13 +175,31 @@ pub(super) fn operational_state(answer: &[u8]) -> Option<u8> {
     const IFINFOMSG: usize = 16;
     const IFLA_OPERSTATE: u16 = 16;
     link_index(answer)?;
-    let mut at = HEADER + IFINFOMSG;
+    attribute(answer, IFINFOMSG, IFLA_OPERSTATE)?
+        .first()
+        .copied()
+}
+
+/// The hardware type (`ARPHRD_…`) in an `RTM_NEWLINK` answer.
+pub(super) fn link_hardware(answer: &[u8]) -> Option<u16> {
+    link_index(answer)?;
+    half(answer, HEADER + 2)
+}
+
+/// The half word at `at` of the fixed part of an `RTM_NEWNEIGH` answer.
+pub(super) fn neighbour_word(answer: &[u8], at: usize) -> Option<u16> {
+    (half(answer, 4)? == libc::RTM_NEWNEIGH).then(|| half(answer, HEADER + at))?
+}
+
+/// The value of attribute `kind` of an answer whose fixed part has `fixed` bytes.
+pub(super) fn attribute(answer: &[u8], fixed: usize, kind: u16) -> Option<&[u8]> {
+    let mut at = HEADER + fixed;
     loop {
-        let length = usize::from(half(answer, at)?);
-        if half(answer, at + 2)? == IFLA_OPERSTATE {
-            return answer.get(at + 4).copied();
+        let length = usize::from(half(answer, at)?).max(4);
+        if half(answer, at + 2)? == kind {
+            return answer.get(at + 4..at + length);
         }
-        at += length.max(4).next_multiple_of(4);
+        at += length.next_multiple_of(4);
     }
 }
 

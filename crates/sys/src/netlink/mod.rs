@@ -5,7 +5,10 @@
 //! # References
 //! - Message and attribute layout: netlink(7), rtnetlink(7); `linux/rtnetlink.h`, `linux/if_link.h`
 
+mod lookup;
 mod message;
+
+pub use lookup::{LinkFacts, Route};
 
 use crate::clock::MonoClock;
 use crate::netns::NetNamespace;
@@ -229,14 +232,14 @@ impl Netlink {
         }
     }
 
-    /// Blocks until `holds` is true of this namespace's interfaces or routes, or `deadline`.
+    /// Blocks until `holds` is true of this namespace's interfaces, neighbours or routes, or `deadline`.
     pub fn wait_until(
         &mut self,
         deadline: MonoInstant,
         mut holds: impl FnMut(&mut Self) -> io::Result<bool>,
     ) -> io::Result<()> {
         // Listens before it looks, so that no change is missed.
-        let changes = open(RTMGRP_LINK | RTMGRP_IPV6_ROUTE)?;
+        let changes = open(RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV6_ROUTE)?;
         let mut change = vec![0_u8; ANSWER];
         while !holds(self)? {
             if MonoClock.now() >= deadline {
@@ -309,6 +312,8 @@ const AF_INET6: u16 = 10;
 const IF_OPER_UP: u8 = 6;
 /// `linux/rtnetlink.h`.
 const RTMGRP_LINK: u32 = 1;
+/// `linux/rtnetlink.h`.
+const RTMGRP_NEIGH: u32 = 4;
 /// `linux/rtnetlink.h`.
 const RTMGRP_IPV6_ROUTE: u32 = 0x400;
 /// What the kernel's largest message needs (`NLMSG_GOODSIZE`), with room.

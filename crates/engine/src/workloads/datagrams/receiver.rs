@@ -294,7 +294,7 @@ impl<N: Numbering> Work for Receiver<N> {
         let socket_overflows = overflows
             .zip(self.overflows_before)
             .map(|(after, before)| PacketCount::new(after.saturating_sub(before)));
-        let buffers = self.path.buffers();
+        let (buffers, xdp) = (self.path.buffers(), self.path.xdp());
         let mut counts = self.counts;
         // What came before the end of a warm-up after which nothing came is no more than that.
         counts.is_counted(counts.counted_from);
@@ -314,6 +314,7 @@ impl<N: Numbering> Work for Receiver<N> {
             errors: self.troubles.into_counts(),
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            xdp,
             ..StreamReport::default()
         };
         if let Some(tally) = counts.tally {

@@ -282,7 +282,7 @@ impl<N: Numbering> Work for Sender<N> {
         let end = self.counted_end(now);
         let unsent = self.unsent(end);
         let duration = end.saturating_since(self.tally.start());
-        let buffers = self.path.buffers();
+        let (buffers, xdp) = (self.path.buffers(), self.path.xdp());
         StreamReport {
             index: u16::from(self.plan.index),
             bytes: ByteCount::new(self.tally.bytes()),
@@ -300,6 +300,7 @@ impl<N: Numbering> Work for Sender<N> {
                 packets: PacketCount::new(self.omitted),
                 missing: PacketCount::new(0),
             }),
+            xdp,
             ..StreamReport::default()
         }
     }

@@ -5,7 +5,7 @@ use crate::plan::StreamPlan;
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use crate::workloads::Path;
 use linerate_model::MonoInstant;
-use linerate_model::sample::TcpSample;
+use linerate_model::sample::{TcpSample, XdpReport};
 use linerate_peers::Framing;
 use linerate_peers::sockperf::wire::Header as Ping;
 use linerate_sys::failure::Failure;
@@ -223,6 +223,13 @@ impl Messenger {
     pub(super) fn overflows(&mut self) -> Option<u64> {
         match &mut self.carrier {
             Carrier::Datagrams(path) => path.overflows(),
+            Carrier::Stream(..) => None,
+        }
+    }
+
+    pub(super) fn xdp(&mut self) -> Option<XdpReport> {
+        match &mut self.carrier {
+            Carrier::Datagrams(path) => path.xdp(),
             Carrier::Stream(..) => None,
         }
     }

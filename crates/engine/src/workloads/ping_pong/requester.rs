@@ -276,7 +276,7 @@ impl Work for Requester {
             Some(_) => self.tally.active(),
         };
         let at = u64::try_from(active.as_nanos()).unwrap_or(u64::MAX);
-        let buffers = self.messenger.buffers();
+        let (buffers, xdp) = (self.messenger.buffers(), self.messenger.xdp());
         let (transits, pdv) = self.back.map_or((None, None), |(transit, pdv)| {
             (transit.finish(), pdv.finish())
         });
@@ -295,6 +295,7 @@ impl Work for Requester {
             errors: self.troubles.into_counts(),
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            xdp,
             ..StreamReport::default()
         }
     }

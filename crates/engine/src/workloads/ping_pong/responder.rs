@@ -258,7 +258,7 @@ impl Work for Responder {
     }
 
     fn finish(mut self: Box<Self>, _now: MonoInstant) -> StreamReport {
-        let buffers = self.messenger.buffers();
+        let (buffers, xdp) = (self.messenger.buffers(), self.messenger.xdp());
         let overflows = self.messenger.overflows();
         let mut report = StreamReport {
             index: u16::from(self.plan.index),
@@ -266,6 +266,7 @@ impl Work for Responder {
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
             socket_overflows: overflows.map(PacketCount::new),
+            xdp,
             ..StreamReport::default()
         };
         if let Some(tally) = self.tally {

@@ -5,7 +5,7 @@ use crate::plan::StreamPlan;
 use crate::wire::{Header, Kind, Stamp};
 use crate::workloads::Path;
 use linerate_model::MonoInstant;
-use linerate_model::sample::TcpSample;
+use linerate_model::sample::{TcpSample, XdpReport};
 use linerate_peers::Framing;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
@@ -157,6 +157,13 @@ impl Carrier {
         match &mut self.way {
             Way::Datagrams(_) => None,
             Way::Stream { path, .. } => path.info(at_ns),
+        }
+    }
+
+    pub(super) fn xdp(&mut self) -> Option<XdpReport> {
+        match &mut self.way {
+            Way::Datagrams(path) => path.xdp(),
+            Way::Stream { .. } => None,
         }
     }
 

@@ -426,7 +426,7 @@ impl Work for Requester {
         let duration = self.duration(now);
         let requests = self.settle(now);
         let at = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let buffers = self.carrier.buffers();
+        let (buffers, xdp) = (self.carrier.buffers(), self.carrier.xdp());
         let active = self.tally.active().max(duration);
         StreamReport {
             index: u16::from(self.plan.index),
@@ -446,6 +446,7 @@ impl Work for Requester {
             errors: self.troubles.into_counts(),
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            xdp,
             ..StreamReport::default()
         }
     }

@@ -1,0 +1,110 @@
+//! AF_XDP: own Ethernet, IP and UDP frames between this process and the driver, past the kernel's stack.
+//!
+//! ```text
+//!   frames of the interface ── XDP program ── the test's own ──► AF_XDP socket of their queue ──► this process
+//!                                   └──────── all others ──────► the kernel's stack
+//!   this process ──► AF_XDP socket ──► driver, past queueing disciplines and packet filters
+//! ```
+//! The ordinary socket that the handshake connected stays open and silent: it keeps the port, so that the kernel
+//! neither gives it to another nor answers the far end that nobody has it.
+//!
+//! Program and sockets end with the process, however it ends.
+
+mod checksum;
+mod frame;
+mod open;
+mod params;
+mod path;
+mod program;
+mod way;
+
+use super::{
+    Availability, DatagramPath, DatapathKind, ParamDef, PathSetup, StreamPath, refuse_unknown,
+};
+use crate::error::EngineError;
+use linerate_model::spec::{Direction, TestSpec, Transport};
+use linerate_sys::bpf::SocketMap;
+use params::Params;
+use std::net::{TcpStream, UdpSocket};
+
+/// Frames of an interface, past the kernel's stack.
+pub(super) struct AfXdp;
+
+impl DatapathKind for AfXdp {
+    fn id(&self) -> &'static str {
+        "af-xdp"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Own UDP frames between this process and the driver, past the kernel's stack; needs root."
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        &[
+            ParamDef {
+                name: "queue",
+                values: "N",
+                summary: "Use only this receive queue, to which the flow must be steered (all).",
+            },
+            ParamDef {
+                name: "mode",
+                values: "auto|native|generic",
+                summary: "Where the XDP program runs: in the driver, or above it where the driver cannot (auto).",
+            },
+            ParamDef {
+                name: "frames",
+                values: "N",
+                summary: "Frames to receive into per queue, a power of two (2048).",
+            },
+        ]
+    }
+
+    fn availability(&self) -> Availability {
+        match SocketMap::new(1) {
+            Ok(_) => Availability::Available,
+            Err(error) => Availability::Missing {
+                why: open::refused(&error),
+                remedy: open::PRIVILEGES.to_owned(),
+            },
+        }
+    }
+
+    fn runs_on_loopback(&self) -> bool {
+        false
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
+        refuse_unknown(self, spec)?;
+        Params::parse(&spec.datapath.params)?;
+        let refuse = |why: &str| Err(EngineError::plan("datapath", &self.id(), why));
+        if spec.transport != Transport::Udp {
+            return refuse("it makes UDP frames; TCP needs the kernel's stack");
+        }
+        if spec.direction == Direction::Duplex {
+            return refuse("one end of it sends or receives; for both ways at once use ping-pong");
+        }
+        if spec.streams != 1 {
+            return refuse("a queue of an interface has one AF_XDP socket: use one stream");
+        }
+        Ok(())
+    }
+
+    fn datagrams(
+        &self,
+        socket: UdpSocket,
+        setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn DatagramPath>, EngineError> {
+        let params = Params::parse(setup.params)?;
+        let opened = open::open(socket, params, setup)?;
+        Ok(Box::new(path::FramePath::new(opened, setup)))
+    }
+
+    fn stream(
+        &self,
+        _socket: TcpStream,
+        _setup: &PathSetup<'_>,
+    ) -> Result<Box<dyn StreamPath>, EngineError> {
+        let why = "it makes UDP frames; TCP needs the kernel's stack";
+        Err(EngineError::plan("datapath", &self.id(), why))
+    }
+}

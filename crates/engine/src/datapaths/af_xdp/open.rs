@@ -1,0 +1,282 @@
+//! Opening: the program at the interface, and a socket for each of its queues.
+
+use super::frame::ETHERNET;
+use super::params::Params;
+use super::way::Way;
+use crate::datapaths::PathSetup;
+use crate::error::EngineError;
+use linerate_model::Clock as _;
+use linerate_model::spec::WaitMode;
+use linerate_sys::bpf::{SocketMap, XdpLink, XdpMode, XdpProgram};
+use linerate_sys::clock::MonoClock;
+use linerate_sys::xsk::{Copying, Xsk, XskLayout};
+use linerate_sys::{privilege, tcp, thread, udp};
+use std::io;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+/// Everything that a path has open. Field order is teardown order: frames come to the sockets until the program is
+/// gone, and the port is kept until no frame is ours any more.
+pub(super) struct Open {
+    _program: XdpLink,
+    _map: SocketMap,
+    /// One per queue; frames are sent by the first.
+    pub(super) queues: Vec<Xsk>,
+    /// The ordinary socket: keeps the port and hears what the far end's kernel says.
+    pub(super) port: UdpSocket,
+    pub(super) way: Way,
+    pub(super) mode: XdpMode,
+    /// Frames to receive into, per queue.
+    pub(super) receive_frames: u32,
+    /// Frames to receive into, of all queues together, in bytes.
+    pub(super) receive_bytes: u64,
+    /// The same of those to send.
+    pub(super) send_bytes: u64,
+}
+
+impl Open {
+    /// Longest payload that one frame carries.
+    pub(super) fn most_payload(&self) -> usize {
+        most_payload(&self.way)
+    }
+}
+
+fn most_payload(way: &Way) -> usize {
+    way.most_payload((FRAME_BYTES[1] - HEADROOM) as usize)
+}
+
+/// Frames to send. A batch is at most 64 datagrams, and the kernel frees frames as it sends them.
+const SEND_FRAMES: u32 = 512;
+
+/// Bytes of a frame for the usual MTU, and for longer ones.
+const FRAME_BYTES: [u32; 2] = [2048, 4096];
+
+/// `XDP_PACKET_HEADROOM`: what the kernel keeps for itself of a frame that arrives.
+const HEADROOM: u32 = 256;
+
+/// Most queues of which frames are taken: 128 MiB of frames, and a look at 32 rings when nothing comes.
+const MAX_QUEUES: u32 = 32;
+
+/// How long a busy-polling call polls the device, as for sockets.
+const BUSY_POLL: Duration = Duration::from_micros(50);
+
+/// What who may not open it needs.
+pub(super) const PRIVILEGES: &str =
+    "run as root, outside of user namespaces (CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF)";
+
+pub(super) fn open(
+    port: UdpSocket,
+    params: Params,
+    setup: &PathSetup<'_>,
+) -> Result<Open, EngineError> {
+    let mut way = Way::of(&port)?;
+    let frame_bytes = frame_bytes(&way, setup.payload)?;
+    let queues = way.link.receive_queues.clamp(1, 4096);
+    let map = SocketMap::new(queues).map_err(host("making a map of AF_XDP sockets"))?;
+    let code = super::program::code(&way.flow, map.descriptor());
+    let program = XdpProgram::load(&code).map_err(host("loading an XDP program"))?;
+    let (link, mode) = attach(&program, &way, params.mode)?;
+    let layout = XskLayout {
+        receive_frames: params.frames,
+        send_frames: SEND_FRAMES,
+        frame_bytes,
+    };
+    let sockets = sockets(&way, params.queue, layout, mode)?;
+    for (queue, socket) in &sockets {
+        map.set(*queue, socket)
+            .map_err(host("registering an AF_XDP socket"))?;
+        if setup.wait == WaitMode::BusyPoll {
+            socket
+                .prefer_busy_poll(BUSY_POLL)
+                .map_err(host("SO_PREFER_BUSY_POLL"))?;
+        }
+    }
+    way.wait_until_up()?;
+    drain(&port);
+    let count = sockets.len() as u64;
+    Ok(Open {
+        _program: link,
+        _map: map,
+        queues: sockets.into_iter().map(|(_, socket)| socket).collect(),
+        port,
+        way,
+        mode,
+        receive_frames: layout.receive_frames,
+        receive_bytes: count * u64::from(layout.receive_frames) * u64::from(frame_bytes),
+        send_bytes: u64::from(layout.send_frames) * u64::from(frame_bytes),
+    })
+}
+
+/// The least frame that holds both the interface's packets and the test's.
+fn frame_bytes(way: &Way, payload: usize) -> Result<u32, EngineError> {
+    let most = most_payload(way);
+    if payload > most {
+        let why = format!(
+            "af-xdp sends each datagram as one frame, and over {} (MTU {}) one carries at most {most} bytes",
+            way.link.name, way.link.mtu,
+        );
+        return Err(EngineError::plan("payload", &payload, why));
+    }
+    let longest = way.link.mtu as usize + ETHERNET;
+    let fits = longest <= (FRAME_BYTES[0] - HEADROOM) as usize;
+    Ok(FRAME_BYTES[usize::from(!fits)])
+}
+
+/// Attaches the program, in the driver if it can.
+fn attach(
+    program: &XdpProgram,
+    way: &Way,
+    wanted: Option<XdpMode>,
+) -> Result<(XdpLink, XdpMode), EngineError> {
+    let first = wanted.unwrap_or(XdpMode::Native);
+    let error = match program.attach(way.interface, first) {
+        Ok(link) => return Ok((link, first)),
+        Err(error) => error,
+    };
+    let is_taken = is_taken(&error);
+    if wanted.is_none()
+        && !is_taken
+        && let Ok(link) = program.attach(way.interface, XdpMode::Generic)
+    {
+        return Ok((link, XdpMode::Generic));
+    }
+    let what = format!("attaching an XDP program to {}", way.link.name);
+    Err(if is_taken {
+        EngineError::Host {
+            what,
+            why: "it has one already: another test with af-xdp, or a program of the system"
+                .to_owned(),
+            remedy: "wait for the other test, or see ip link and detach the program",
+        }
+    } else {
+        EngineError::Host {
+            what,
+            why: refused(&error),
+            remedy: "run as root; mode=generic works with every driver",
+        }
+    })
+}
+
+/// A socket for each queue, or for the one that was asked for.
+fn sockets(
+    way: &Way,
+    only: Option<u32>,
+    layout: XskLayout,
+    mode: XdpMode,
+) -> Result<Vec<(u32, Xsk)>, EngineError> {
+    let copying = match mode {
+        XdpMode::Generic => Copying::Always,
+        XdpMode::Native => Copying::IfNeeded,
+    };
+    let open = |queue| {
+        let socket = when_free(|| Xsk::open(way.interface, queue, layout, copying));
+        socket.map(|socket| (queue, socket))
+    };
+    let failed = |queue: u32, error: &io::Error| {
+        let (why, remedy) = why_no_socket(queue, error);
+        EngineError::Host {
+            what: format!(
+                "opening an AF_XDP socket on queue {queue} of {}",
+                way.link.name
+            ),
+            why,
+            remedy,
+        }
+    };
+    if let Some(queue) = only {
+        let socket = open(queue).map_err(|error| failed(queue, &error))?;
+        return Ok(vec![socket]);
+    }
+    let mut all = Vec::new();
+    for queue in 0..way.link.receive_queues.max(1) {
+        if queue == MAX_QUEUES {
+            return Err(EngineError::Host {
+                what: format!("af-xdp over {}", way.link.name),
+                why: format!("it spreads what it receives over more than {MAX_QUEUES} queues"),
+                remedy: "steer the flow to one queue (ethtool -N) and name it: queue=N",
+            });
+        }
+        match open(queue) {
+            Ok(socket) => all.push(socket),
+            // The driver can have more queues than are in use.
+            Err(error) if queue > 0 && error.kind() == io::ErrorKind::InvalidInput => break,
+            Err(error) => return Err(failed(queue, &error)),
+        }
+    }
+    Ok(all)
+}
+
+/// How long a queue stays taken after its socket was closed: the kernel frees it in a worker, after a grace period
+/// of RCU (Linux `xp_put_pool`), which takes milliseconds unless its cores are taken.
+const RELEASE_LIMIT: Duration = Duration::from_secs(3);
+
+/// Gap between two attempts to get a queue.
+const RELEASE_STEP: Duration = Duration::from_millis(2);
+
+/// Opens a queue's socket, which the test before this one may have had a moment ago.
+fn when_free(open: impl Fn() -> io::Result<Xsk>) -> io::Result<Xsk> {
+    let deadline = MonoClock.now().after(RELEASE_LIMIT);
+    loop {
+        match open() {
+            Err(error) if is_taken(&error) && MonoClock.now() < deadline => {
+                thread::sleep_to(MonoClock.now().after(RELEASE_STEP));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ResourceBusy
+}
+
+fn why_no_socket(queue: u32, error: &io::Error) -> (String, &'static str) {
+    match error.kind() {
+        io::ErrorKind::ResourceBusy => (
+            "another AF_XDP socket has this queue".to_owned(),
+            "wait for the other test, or stop the program that has it",
+        ),
+        io::ErrorKind::InvalidInput if queue > 0 => (
+            "the interface has no such queue in use".to_owned(),
+            "see ethtool -l for its queues, or leave queue=N out",
+        ),
+        _ if error.raw_os_error() == Some(NO_FAMILY) => (
+            "this kernel has no AF_XDP (CONFIG_XDP_SOCKETS)".to_owned(),
+            "use another kernel, or leave --datapath out",
+        ),
+        _ => (refused(error), PRIVILEGES),
+    }
+}
+
+/// `EAFNOSUPPORT`.
+const NO_FAMILY: i32 = 97;
+
+/// Takes what came to the ordinary socket before the program was there: nothing of the traffic.
+fn drain(port: &UdpSocket) {
+    let mut byte = [0; 1];
+    while tcp::receive(port, &mut byte, udp::Blocking::No).is_ok() {}
+}
+
+fn host(what: &'static str) -> impl Fn(io::Error) -> EngineError {
+    move |error| EngineError::Host {
+        what: format!("af-xdp: {what}"),
+        why: refused(&error),
+        remedy: PRIVILEGES,
+    }
+}
+
+/// What the kernel said, and what the process lacks if it is privileges.
+pub(super) fn refused(error: &io::Error) -> String {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return error.to_string();
+    }
+    let mut lacks = privilege::lacking_for_xdp();
+    if privilege::is_in_user_namespace() {
+        lacks.push("the initial user namespace, in which alone the kernel loads XDP programs");
+    }
+    if lacks.is_empty() {
+        format!("{error}; a security module or a lockdown of the kernel forbids it")
+    } else {
+        format!("{error}; this process lacks {}", lacks.join(" and "))
+    }
+}

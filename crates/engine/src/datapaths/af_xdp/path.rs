@@ -1,0 +1,294 @@
+//! Datagrams of one flow as frames.
+
+use super::frame::{self, Refusal, Template};
+use super::open::Open;
+use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathSetup, Span};
+use linerate_model::sample::XdpReport;
+use linerate_model::spec::WaitMode;
+use linerate_model::{Clock as _, PacketCount};
+use linerate_sys::bpf::XdpMode;
+use linerate_sys::clock::MonoClock;
+use linerate_sys::failure::Failure;
+use linerate_sys::memory::PageBuffer;
+use linerate_sys::tcp;
+use linerate_sys::udp::Blocking;
+use linerate_sys::xsk::{Xsk, XskStatistics, wait_for_frame};
+use std::time::Duration;
+
+/// How long one call may wait, as for sockets.
+const CALL_LIMIT: Duration = Duration::from_millis(20);
+
+/// Looks at the rings per call that spins: some 0.2 µs, so that the caller's look at clock and orders costs little.
+const LOOKS: u32 = 64;
+
+/// Sending calls between two looks at what the far end's kernel says of the port: 64 calls take some 50 µs.
+const CALLS_PER_LOOK: u32 = 64;
+
+/// Frames between one process and one far end.
+pub(super) struct FramePath {
+    open: Open,
+    template: Template,
+    empty: Template,
+    outgoing: PageBuffer,
+    payload: usize,
+    batch: usize,
+    incoming: Vec<u8>,
+    spans: Vec<Span>,
+    wait: WaitMode,
+    /// The queue that the flow came by last.
+    current: usize,
+    /// Datagrams that were chosen for us and could not be read.
+    malformed: u64,
+    /// Datagrams of the flow that came to the ordinary socket all the same.
+    stray: u64,
+    /// Drops at the sockets, as last read.
+    dropped: u64,
+    calls: u32,
+    /// What the kernel said after it had taken frames.
+    failure: Option<Failure>,
+}
+
+impl FramePath {
+    pub(super) fn new(open: Open, setup: &PathSetup<'_>) -> Self {
+        let (payload, batch) = (setup.payload, setup.calls.most());
+        let flow = &open.way.flow;
+        Self {
+            template: Template::new(flow, payload),
+            empty: Template::new(flow, 0),
+            outgoing: PageBuffer::new(payload * batch, 0),
+            payload,
+            batch,
+            incoming: Vec::with_capacity(batch * LONGEST),
+            spans: Vec::with_capacity(batch),
+            wait: setup.wait,
+            current: 0,
+            malformed: 0,
+            stray: 0,
+            dropped: 0,
+            calls: 0,
+            failure: None,
+            open,
+        }
+    }
+
+    /// Takes a batch of the first queue that has frames; whether there were datagrams among them.
+    fn take(&mut self) -> bool {
+        self.incoming.clear();
+        self.spans.clear();
+        let queues = self.open.queues.len();
+        for index in (self.current..queues).chain(0..self.current) {
+            let arrived = self.take_from(index);
+            if arrived > 0 {
+                self.current = index;
+                return !self.spans.is_empty();
+            }
+        }
+        false
+    }
+
+    fn take_from(&mut self, index: usize) -> usize {
+        let (flow, queue) = (&self.open.way.flow, &mut self.open.queues[index]);
+        let (incoming, spans, malformed) =
+            (&mut self.incoming, &mut self.spans, &mut self.malformed);
+        queue.receive(self.batch, |bytes| match frame::payload(flow, bytes) {
+            Ok(payload) => {
+                spans.push(Span {
+                    offset: number(incoming.len()),
+                    length: number(payload.len()),
+                });
+                incoming.extend_from_slice(payload);
+            }
+            Err(Refusal::Checksum | Refusal::Length | Refusal::NotOurs) => *malformed += 1,
+        })
+    }
+
+    /// Waits for frames as the wait mode says.
+    fn await_frame(&mut self) -> Result<bool, Failure> {
+        match self.wait {
+            WaitMode::Block => {
+                wait_for_frame(&self.open.queues, CALL_LIMIT)?;
+                Ok(self.take())
+            }
+            WaitMode::BusyPoll => {
+                let deadline = MonoClock.now().after(CALL_LIMIT);
+                while MonoClock.now() < deadline {
+                    self.open.queues.iter().for_each(Xsk::poll_device);
+                    if self.take() {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            WaitMode::Spin => Ok((0..LOOKS).any(|_| self.take())),
+        }
+    }
+
+    /// Whether so many frames wait that some may have been dropped.
+    fn is_crowded(&self) -> bool {
+        let frames = self.open.receive_frames;
+        let queue = &self.open.queues[self.current];
+        queue.waiting() * 2 >= frames as usize
+    }
+
+    fn statistics(&self) -> Option<XskStatistics> {
+        let all = self.open.queues.iter().map(|queue| queue.statistics().ok());
+        all.reduce(|sum, one| {
+            let (sum, one) = (sum?, one?);
+            let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+            Some(XskStatistics {
+                dropped: sum.dropped + one.dropped,
+                ring_full: add(sum.ring_full, one.ring_full),
+                fill_ring_empty: add(sum.fill_ring_empty, one.fill_ring_empty),
+                invalid_sends: sum.invalid_sends + one.invalid_sends,
+            })
+        })?
+    }
+
+    /// All that was dropped at this end, as far as is known.
+    fn drops(&mut self) -> Option<u64> {
+        let counted = self.statistics()?;
+        self.dropped = counted.dropped + counted.ring_full.unwrap_or(0);
+        Some(self.dropped + self.malformed + self.stray)
+    }
+
+    /// Counts what came to the ordinary socket: fragments, frames with tags or options, or of a queue that is not
+    /// ours. None of it is read.
+    fn count_strays(&mut self) {
+        let mut byte = [0; 1];
+        while tcp::receive(&self.open.port, &mut byte, Blocking::No).is_ok() {
+            self.stray += 1;
+        }
+    }
+
+    /// What the last call found, and now and then what the far end's kernel said of the port: that nobody has it.
+    fn listen(&mut self) -> Result<(), Failure> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        self.calls = self.calls.wrapping_add(1);
+        if !self.calls.is_multiple_of(CALLS_PER_LOOK) {
+            return Ok(());
+        }
+        match self.open.port.take_error() {
+            Ok(None) | Err(_) => Ok(()),
+            Ok(Some(error)) => Err(Failure::from_io("sendto", &error)),
+        }
+    }
+
+    /// Sees that the kernel takes what was queued, at most for one call's time; what it has not taken by then goes with
+    /// the next call. Says how many were queued: they are the kernel's, whatever it says of the interface.
+    fn flush(&mut self, queued: usize) -> Result<usize, Failure> {
+        let queue = &mut self.open.queues[0];
+        let mut deadline = None;
+        loop {
+            match queue.flush() {
+                Ok(true) => break,
+                Ok(false) => {
+                    let now = MonoClock.now();
+                    if now >= *deadline.get_or_insert_with(|| now.after(CALL_LIMIT)) {
+                        break;
+                    }
+                }
+                Err(failure) if queued == 0 => return Err(failure),
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    break;
+                }
+            }
+        }
+        if queued == 0 {
+            return Err(Failure::would_block("sendto"));
+        }
+        Ok(queued)
+    }
+}
+
+impl DatagramPath for FramePath {
+    fn batch(&self) -> usize {
+        self.batch
+    }
+
+    fn slots(&mut self) -> &mut [u8] {
+        &mut self.outgoing.bytes_mut()[..self.payload * self.batch]
+    }
+
+    fn set_payload(&mut self, payload: usize) -> bool {
+        if payload > self.open.most_payload() {
+            return false;
+        }
+        if payload * self.batch > self.outgoing.bytes().len() {
+            self.outgoing = PageBuffer::new(payload * self.batch, 0);
+        }
+        self.template = Template::new(&self.open.way.flow, payload);
+        self.payload = payload;
+        true
+    }
+
+    fn send(&mut self, count: usize) -> Result<usize, Failure> {
+        self.listen()?;
+        let (template, payload) = (&self.template, self.payload);
+        let bytes = self.outgoing.bytes();
+        let queued = self.open.queues[0].queue(count, |index, room| {
+            let start = index * payload;
+            template.write(&bytes[start..start + payload], room)
+        });
+        self.flush(queued)
+    }
+
+    fn send_empty(&mut self) -> Result<(), Failure> {
+        self.listen()?;
+        let empty = &self.empty;
+        let queued = self.open.queues[0].queue(1, |_, room| empty.write(&[], room));
+        self.flush(queued).map(drop)
+    }
+
+    fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
+        if self.is_crowded() {
+            self.drops();
+        }
+        if !self.take() && !self.await_frame()? {
+            return Err(Failure::would_block("poll"));
+        }
+        let drops = self.dropped + self.malformed + self.stray;
+        Ok(Arrivals {
+            bytes: &self.incoming,
+            spans: &self.spans,
+            overflows: u32::try_from(drops).ok().filter(|drops| *drops > 0),
+        })
+    }
+
+    fn overflows(&mut self) -> Option<u64> {
+        self.count_strays();
+        self.drops()
+    }
+
+    fn buffers(&self) -> Buffers {
+        Buffers {
+            send: Some(self.open.send_bytes),
+            receive: Some(self.open.receive_bytes),
+        }
+    }
+
+    fn xdp(&mut self) -> Option<XdpReport> {
+        self.count_strays();
+        let counted = self.statistics()?;
+        Some(XdpReport {
+            interface: self.open.way.link.name.clone(),
+            native: self.open.mode == XdpMode::Native,
+            zero_copy: self.open.queues.iter().all(Xsk::is_zero_copy),
+            queues: u16::try_from(self.open.queues.len()).unwrap_or(u16::MAX),
+            dropped: PacketCount::new(counted.dropped),
+            ring_full: counted.ring_full.map(PacketCount::new),
+            fill_ring_empty: counted.fill_ring_empty,
+            malformed: PacketCount::new(self.malformed),
+            stray: PacketCount::new(self.stray),
+        })
+    }
+}
+
+fn number(length: usize) -> u32 {
+    u32::try_from(length).expect("invariant: a batch is below 4 GiB")
+}
+
+/// Most bytes of a payload in one frame of 4 KiB.
+const LONGEST: usize = 4096;

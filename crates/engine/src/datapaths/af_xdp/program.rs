@@ -1,0 +1,100 @@
+//! The program that an interface runs on the frames it receives: the test's own go to the AF_XDP sockets, all others
+//! to the kernel's stack.
+//!
+//! What it chooses is what [`super::frame::payload`] can read: whole UDP datagrams of one flow, by addresses and
+//! ports of both ends, in Ethernet II without VLAN tag, IP options or extension headers.
+
+use super::frame::Flow;
+use linerate_sys::bpf::{Assembler, Label, Register, Width};
+use std::net::IpAddr;
+
+/// The code for frames from the remote to the local end of `flow`, into the sockets of the map with descriptor `map`.
+pub(super) fn code(flow: &Flow, map: i32) -> Vec<u64> {
+    let (from, to) = (flow.remote.address, flow.local.address);
+    let mut code = Assembler::default();
+    let pass = code.label();
+    code.copy(CONTEXT, 1);
+    code.load(Width::Word, FRAME, CONTEXT, DATA);
+    code.load(Width::Word, END, CONTEXT, DATA_END);
+    code.copy(VALUE, FRAME);
+    code.add(VALUE, i32::try_from(flow.headers()).unwrap_or(i32::MAX));
+    code.jump_if_above(VALUE, END, pass);
+    let mut check = Check { code, pass };
+    let ports = match (from.ip(), to.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            check.half(12, [0x08, 0x00]);
+            // Version 4, no options; not a fragment; UDP.
+            check.byte(14, 0xff, 0x45);
+            check.byte(20, 0x3f, 0);
+            check.byte(21, 0xff, 0);
+            check.byte(23, 0xff, 17);
+            check.words(26, &from.octets());
+            check.words(30, &to.octets());
+            34
+        }
+        (from, to) => {
+            check.half(12, [0x86, 0xdd]);
+            check.byte(14, 0xf0, 0x60);
+            check.byte(20, 0xff, 17);
+            check.words(22, &v6(from));
+            check.words(38, &v6(to));
+            54
+        }
+    };
+    check.half(ports, from.port().to_be_bytes());
+    check.half(ports + 2, to.port().to_be_bytes());
+    let Check { mut code, pass } = check;
+    code.load(Width::Word, VALUE, CONTEXT, RX_QUEUE);
+    code.redirect(map, VALUE, XDP_PASS);
+    code.place(pass);
+    code.finish_with(XDP_PASS)
+}
+
+/// A program that asks whether parts of a frame are as they should.
+struct Check {
+    code: Assembler,
+    /// Where frames go on that are not ours.
+    pass: Label,
+}
+
+impl Check {
+    fn byte(&mut self, at: i16, mask: i32, wanted: i32) {
+        self.code.load(Width::Byte, VALUE, FRAME, at);
+        self.code.and(VALUE, mask);
+        self.code.jump_if_word_differs(VALUE, wanted, self.pass);
+    }
+
+    fn half(&mut self, at: i16, wanted: [u8; 2]) {
+        self.code.load(Width::Half, VALUE, FRAME, at);
+        let wanted = i32::from(u16::from_ne_bytes(wanted));
+        self.code.jump_if_word_differs(VALUE, wanted, self.pass);
+    }
+
+    fn words(&mut self, at: i16, wanted: &[u8]) {
+        for (word, at) in wanted.as_chunks().0.iter().zip((at..).step_by(4)) {
+            self.code.load(Width::Word, VALUE, FRAME, at);
+            let wanted = i32::from_ne_bytes(*word);
+            self.code.jump_if_word_differs(VALUE, wanted, self.pass);
+        }
+    }
+}
+
+fn v6(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    }
+}
+
+const VALUE: Register = 4;
+const CONTEXT: Register = 6;
+const FRAME: Register = 7;
+const END: Register = 8;
+
+/// Offsets in `struct xdp_md` of `linux/bpf.h`.
+const DATA: i16 = 0;
+const DATA_END: i16 = 4;
+const RX_QUEUE: i16 = 16;
+
+/// `enum xdp_action` of `linux/bpf.h`: on to the kernel's stack.
+const XDP_PASS: i32 = 2;

@@ -1,0 +1,125 @@
+//! The way to the far end: interface, next hop and addresses, as the kernel has them.
+
+use super::frame::{End, Flow};
+use crate::error::EngineError;
+use linerate_model::Clock as _;
+use linerate_sys::clock::MonoClock;
+use linerate_sys::netlink::{InterfaceIndex, LinkFacts, Netlink};
+use linerate_sys::sockopt;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// How frames get to the far end of a connected socket.
+pub(super) struct Way {
+    pub(super) flow: Flow,
+    pub(super) interface: InterfaceIndex,
+    pub(super) link: LinkFacts,
+    netlink: Netlink,
+    /// Whether the interface carried frames when it was asked.
+    is_up: bool,
+}
+
+/// What a driver may take to bring its link up again that it took down to run a program: 10GBASE-T negotiates for
+/// some 5 s.
+const LINK_LIMIT: Duration = Duration::from_secs(15);
+
+const SOCKETS: &str = "leave --datapath out, or measure to a host behind an Ethernet interface";
+
+impl Way {
+    /// Of the flow that `socket` is connected for.
+    pub(super) fn of(socket: &UdpSocket) -> Result<Self, EngineError> {
+        let failed = |error| EngineError::io("name the ends of", &"a data socket", error);
+        let local = canonical(socket.local_addr().map_err(failed)?);
+        let remote = canonical(socket.peer_addr().map_err(failed)?);
+        let failed = |error| EngineError::io("find the way to", &remote.ip(), error);
+        let mut netlink = Netlink::new().map_err(failed)?;
+        let route = netlink
+            .route_to(remote.ip(), scope(remote))
+            .map_err(failed)?;
+        if route.is_local {
+            return Err(EngineError::Host {
+                what: format!("af-xdp to {}", remote.ip()),
+                why: "the address is this host's own, so packets for it pass no driver".to_owned(),
+                remedy: SOCKETS,
+            });
+        }
+        let link = netlink.link_facts(route.interface).map_err(failed)?;
+        let Some(own) = link.mac else {
+            return Err(EngineError::Host {
+                what: format!("af-xdp over {}", link.name),
+                why: "the interface carries no Ethernet frames".to_owned(),
+                remedy: SOCKETS,
+            });
+        };
+        let next = netlink
+            .mac_of(route.interface, route.next_hop)
+            .map_err(|error| EngineError::Host {
+                what: format!("finding the MAC address of {}", route.next_hop),
+                why: no_neighbour(&error, &link.name),
+                remedy: "see ip neigh",
+            })?;
+        let is_up = netlink.is_operational(route.interface).unwrap_or(false);
+        Ok(Self {
+            flow: Flow {
+                local: End {
+                    mac: own.0,
+                    address: local,
+                },
+                remote: End {
+                    mac: next.0,
+                    address: remote,
+                },
+                traffic_class: sockopt::traffic_class(socket, remote.is_ipv4()).unwrap_or(0),
+            },
+            interface: route.interface,
+            link,
+            netlink,
+            is_up,
+        })
+    }
+
+    /// Waits until the interface carries frames again, if it did: some drivers start anew to run a program.
+    pub(super) fn wait_until_up(&mut self) -> Result<(), EngineError> {
+        if !self.is_up {
+            return Ok(());
+        }
+        let (interface, deadline) = (self.interface, MonoClock.now().after(LINK_LIMIT));
+        self.netlink
+            .wait_until(deadline, |netlink| netlink.is_operational(interface))
+            .map_err(|error| EngineError::Host {
+                what: format!("waiting for the link of {}", self.link.name),
+                why: format!("it did not come back after the XDP program was attached: {error}"),
+                remedy: "look at the driver's messages (dmesg), or use mode=generic",
+            })
+    }
+
+    /// Longest payload of one frame whose room is `room` bytes.
+    pub(super) fn most_payload(&self, room: usize) -> usize {
+        let by_mtu = (self.link.mtu as usize).saturating_sub(self.flow.packet_headers());
+        by_mtu.min(room.saturating_sub(self.flow.headers()))
+    }
+}
+
+fn no_neighbour(error: &io::Error, interface: &str) -> String {
+    if error.kind() == io::ErrorKind::TimedOut {
+        format!("nobody answers for it on {interface}")
+    } else {
+        format!("{error} on {interface}")
+    }
+}
+
+/// An IPv4 address written as IPv6 made IPv4 again.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        ip if ip.is_ipv4() => SocketAddr::new(ip, address.port()),
+        _ => address,
+    }
+}
+
+fn scope(address: SocketAddr) -> u32 {
+    match address {
+        SocketAddr::V4(_) => 0,
+        SocketAddr::V6(v6) => v6.scope_id(),
+    }
+}

@@ -1,0 +1,135 @@
+//! What cannot be is said with what it lacks, and exits as such.
+
+use crate::bench::{Bench, datagrams};
+use crate::ending::{hold_interface, program_at};
+use crate::traffic::{of_both_families, past_the_stack, ping_pong};
+use linerate_lab::address::FarEnd;
+use linerate_lab::agent::{Agent, AgentPlan};
+use linerate_lab::client::Target;
+use linerate_lab::context::unattended;
+use linerate_lab::run::single;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::{Direction, TestSpec};
+use linerate_testbed::{HostId, Link, TwoHosts, enter_user_namespace};
+use std::process::Command;
+
+/// The words and the exit code of a test that is not made.
+fn refusal(hosts: &TwoHosts, port: u16, address: &str, spec: TestSpec) -> (ExitCode, String) {
+    let far = FarEnd::parse(&format!("{address}:{port}")).unwrap();
+    let work = move || unattended(|context| single(context, &Target::new(far), &spec));
+    let thread = hosts.host(HostId::A).spawn("client", work).unwrap();
+    let error = thread.join().unwrap().unwrap_err();
+    let failure = error.downcast_ref::<Failure>().unwrap();
+    (failure.code, failure.to_string())
+}
+
+pub(crate) fn what_cannot_be_is_said_before_it_is_tried() {
+    let hosts = TwoHosts::create(Link::Direct { mtu: 1500 }, 1).unwrap();
+    let far = Agent::start_on(hosts.host(HostId::B), of_both_families()).unwrap();
+    let near = Agent::start_on(hosts.host(HostId::A), AgentPlan::private()).unwrap();
+    let long = "one carries at most 1472 bytes";
+    let cases = [
+        (far.port(), "10.77.0.2", "", ping_pong(1473, 1), long),
+        (
+            far.port(),
+            "[fd77::2]",
+            "",
+            ping_pong(1453, 1),
+            "one carries at most 1452 bytes",
+        ),
+        (
+            near.port(),
+            "10.77.0.1",
+            "",
+            ping_pong(32, 1),
+            "this host's own",
+        ),
+        (
+            near.port(),
+            "127.0.0.1",
+            "",
+            ping_pong(32, 1),
+            "this host's own",
+        ),
+        (
+            far.port(),
+            "10.77.0.2",
+            ",queue=7",
+            ping_pong(32, 1),
+            "no such queue",
+        ),
+        (
+            far.port(),
+            "10.77.0.2",
+            "",
+            TestSpec {
+                direction: Direction::Duplex,
+                ..datagrams(1)
+            },
+            "one end of it sends or receives",
+        ),
+        (
+            far.port(),
+            "10.77.0.2",
+            "",
+            TestSpec {
+                streams: 2,
+                ..datagrams(2)
+            },
+            "use one stream",
+        ),
+        (
+            far.port(),
+            "10.77.0.2",
+            "",
+            TestSpec::tcp_bulk(),
+            "TCP needs the kernel's stack",
+        ),
+    ];
+    for (port, address, params, spec, word) in cases {
+        let (code, said) = refusal(&hosts, port, address, past_the_stack(params, spec));
+        assert!(said.contains(word), "{said}");
+        assert_eq!(code, ExitCode::HostLacks, "{said}");
+    }
+    far.stop().unwrap();
+    near.stop().unwrap();
+    hosts.close().unwrap();
+}
+
+/// Somebody's program at the far end's interface stays what it is.
+pub(crate) fn an_interface_with_a_program_is_left_alone() {
+    let bench = Bench::direct();
+    let held = bench.on(HostId::B, hold_interface);
+    let before = program_at(&bench, HostId::B);
+    assert!(before.is_some());
+    let error = bench.try_run(&past_the_stack("", ping_pong(32, 1)));
+    let said = format!("{:#}", error.unwrap_err());
+    assert!(said.contains("it has one already"), "{said}");
+    assert_eq!(program_at(&bench, HostId::B), before);
+    assert_eq!(program_at(&bench, HostId::A), None, "taken away again");
+    drop(held);
+    bench.close();
+}
+
+/// The argument by which this program knows itself as the child below.
+pub(crate) const CHILD: &str = "--in-a-user-namespace";
+
+pub(crate) fn a_user_namespace_is_named_as_what_forbids_it() {
+    let own = std::env::current_exe().unwrap();
+    let output = Command::new(own).arg(CHILD).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+}
+
+/// A process with one thread still, as user namespaces ask for.
+pub(crate) fn child() -> std::process::ExitCode {
+    enter_user_namespace().unwrap();
+    let hosts = TwoHosts::create(Link::Direct { mtu: 1500 }, 1).unwrap();
+    let agent = Agent::start_on(hosts.host(HostId::B), AgentPlan::private()).unwrap();
+    let spec = past_the_stack("", ping_pong(32, 1));
+    let (code, said) = refusal(&hosts, agent.port(), "10.77.0.2", spec);
+    assert_eq!(code, ExitCode::HostLacks, "{said}");
+    assert!(said.contains("the initial user namespace"), "{said}");
+    assert!(said.contains("run as root"), "{said}");
+    std::process::ExitCode::SUCCESS
+}

@@ -1,0 +1,109 @@
+//! A program that an interface runs on every frame it receives, and the map of sockets that it may hand frames to.
+//!
+//! The program is attached by a link: the kernel detaches it when the link's descriptor closes, so a process
+//! that is killed leaves nothing on the interface.
+//!
+//! # References
+//! - `include/uapi/linux/bpf.h`: `BPF_LINK_CREATE`, `BPF_MAP_TYPE_XSKMAP`, `enum xdp_action`
+
+use super::{MAP_CREATE, MAP_UPDATE, MapCreate, MapElement, bpf, load, number, open};
+use crate::netlink::InterfaceIndex;
+use crate::xsk::Xsk;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io;
+
+/// Where in the way of a frame a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XdpMode {
+    /// In the driver, before the kernel has made a packet of it (`XDP_FLAGS_DRV_MODE`).
+    Native,
+    /// After that, for drivers that cannot (`XDP_FLAGS_SKB_MODE`).
+    Generic,
+}
+
+/// AF_XDP sockets by the receive queue that they belong to.
+#[derive(Debug)]
+pub struct SocketMap(OwnedFd);
+
+impl SocketMap {
+    /// An empty map for `queues` queues. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.
+    pub fn new(queues: u32) -> io::Result<Self> {
+        let attributes = MapCreate {
+            map_type: MAP_TYPE_XSKMAP,
+            key_size: 4,
+            value_size: 4,
+            max_entries: queues,
+        };
+        open(MAP_CREATE, &attributes).map(Self)
+    }
+
+    /// Lets frames of `queue` be handed to `socket`.
+    pub fn set(&self, queue: u32, socket: &Xsk) -> io::Result<()> {
+        let descriptor = socket.as_fd().as_raw_fd();
+        let attributes = MapElement {
+            map_fd: number(&self.0),
+            padding: 0,
+            key: (&raw const queue).expose_provenance() as u64,
+            value: (&raw const descriptor).expose_provenance() as u64,
+            flags: 0,
+        };
+        bpf(MAP_UPDATE, &attributes).map(drop)
+    }
+
+    /// The descriptor's number, as instructions name the map.
+    pub fn descriptor(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+}
+
+/// A program that the kernel has checked.
+#[derive(Debug)]
+pub struct XdpProgram(OwnedFd);
+
+impl XdpProgram {
+    /// Loads `program`. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.
+    pub fn load(program: &[u64]) -> io::Result<Self> {
+        load(PROG_TYPE_XDP, program).map(Self)
+    }
+
+    /// Runs it on what interface `index` of the calling thread's namespace receives, until the link is dropped.
+    pub fn attach(&self, index: InterfaceIndex, mode: XdpMode) -> io::Result<XdpLink> {
+        let attributes = LinkCreate {
+            prog_fd: number(&self.0),
+            target_ifindex: index.0,
+            attach_type: ATTACH_XDP,
+            flags: match mode {
+                XdpMode::Native => XDP_FLAGS_DRV_MODE,
+                XdpMode::Generic => XDP_FLAGS_SKB_MODE,
+            },
+        };
+        open(LINK_CREATE, &attributes).map(|link| XdpLink { _link: link })
+    }
+}
+
+/// A program at an interface, until dropped.
+#[derive(Debug)]
+pub struct XdpLink {
+    _link: OwnedFd,
+}
+
+/// The `link_create` part of uapi's `union bpf_attr`.
+#[repr(C)]
+struct LinkCreate {
+    prog_fd: u32,
+    target_ifindex: u32,
+    attach_type: u32,
+    flags: u32,
+}
+
+const _: () = assert!(size_of::<LinkCreate>() == 16);
+
+const LINK_CREATE: libc::c_long = 28;
+const MAP_TYPE_XSKMAP: u32 = 17;
+const PROG_TYPE_XDP: u32 = 6;
+/// `BPF_XDP` of `enum bpf_attach_type`.
+const ATTACH_XDP: u32 = 37;
+/// `linux/if_link.h`.
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+/// `linux/if_link.h`.
+const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;

@@ -1,0 +1,330 @@
+//! AF_XDP sockets: frames of one queue of an interface, past the kernel's network stack.
+//!
+//! A socket has memory of frames that it shares with the kernel and four rings of one writer and one reader.
+//! Frames that arrive come by the program of [`crate::bpf::XdpProgram`]. The kernel copies them
+//! unless the driver can place them in the shared memory itself; which of both it is, is asked of it.
+//!
+//! # References
+//! - `Documentation/networking/af_xdp.rst`, `linux/if_xdp.h`
+
+mod memory;
+mod ring;
+
+use crate::failure::Failure;
+use crate::netlink::InterfaceIndex;
+use crate::sockopt;
+use memory::{Frame, Frames, Mapping};
+use ring::{Consumer, Descriptor, Entry, Offsets, Producer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING,
+    XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpOptionsFlags, XdpRingOffset,
+    XdpUmemReg, XdpUmemRegFlags,
+};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
+    sockopt as xdp,
+};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// How much memory a socket has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XskLayout {
+    /// Frames for what arrives, a power of two.
+    pub receive_frames: u32,
+    /// Frames for what is sent, a power of two.
+    pub send_frames: u32,
+    /// Bytes of a frame: 2048 or 4096. The kernel keeps 256 of those of arriving frames for itself.
+    pub frame_bytes: u32,
+}
+
+/// Whether the kernel may let the driver use the frames' memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copying {
+    /// It copies in any case: a generic program cannot do otherwise.
+    Always,
+    /// It copies where the driver cannot do without.
+    IfNeeded,
+}
+
+/// What the kernel counted at one socket (`XDP_STATISTICS`), since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct XskStatistics {
+    /// Frames dropped because there was none to copy them to, or because they were too long.
+    pub dropped: u64,
+    /// Frames dropped because the receive ring was full; `None` before Linux 5.9.
+    pub ring_full: Option<u64>,
+    /// Times that the fill ring was empty when a frame was wanted; with copying, each is also in `dropped`.
+    pub fill_ring_empty: Option<u64>,
+    /// Descriptors to send that the kernel refused.
+    pub invalid_sends: u64,
+}
+
+/// An AF_XDP socket of one queue. Not `Sync`: one thread has both ends of its rings.
+///
+/// Field order is teardown order: the rings, the socket, then the memory that the kernel used.
+#[derive(Debug)]
+pub struct Xsk {
+    fill: Producer<Mapping>,
+    completed: Consumer<Mapping>,
+    received: Consumer<Mapping>,
+    sending: Producer<Mapping>,
+    socket: OwnedFd,
+    frames: Frames,
+    /// Frames to send that the kernel does not have.
+    free: Vec<Frame>,
+    receive_frames: u32,
+    zero_copy: bool,
+}
+
+impl Xsk {
+    /// Opens a socket on `queue` of interface `index` of the calling thread's namespace. Needs `CAP_NET_RAW`.
+    pub fn open(
+        index: InterfaceIndex,
+        queue: u32,
+        layout: XskLayout,
+        copying: Copying,
+    ) -> io::Result<Self> {
+        let family = AddressFamily::XDP;
+        let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        let total = layout.receive_frames + layout.send_frames;
+        let frames = Frames::new(total, layout.frame_bytes)?;
+        let memory = XdpUmemReg {
+            addr: frames.address(),
+            len: frames.length(),
+            chunk_size: layout.frame_bytes,
+            headroom: 0,
+            flags: XdpUmemRegFlags::empty(),
+            tx_metadata_len: 0,
+        };
+        xdp::set_xdp_umem_reg(&socket, memory)?;
+        let mut socket = Self::with_rings(socket, frames, layout)?;
+        socket.lend_frames(total);
+        socket.raise_budget(layout.send_frames);
+        let mut flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+        if copying == Copying::Always {
+            flags |= SocketAddrXdpFlags::XDP_COPY;
+        }
+        bind(&socket.socket, &SocketAddrXdp::new(flags, index.0, queue))?;
+        let options = xdp::xdp_options(&socket.socket)?;
+        socket.zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
+        Ok(socket)
+    }
+
+    fn with_rings(socket: OwnedFd, frames: Frames, layout: XskLayout) -> io::Result<Self> {
+        let (receive, send) = (layout.receive_frames, layout.send_frames);
+        xdp::set_xdp_umem_fill_ring_size(&socket, receive)?;
+        xdp::set_xdp_umem_completion_ring_size(&socket, send)?;
+        xdp::set_xdp_rx_ring_size(&socket, receive)?;
+        xdp::set_xdp_tx_ring_size(&socket, send)?;
+        let all = xdp::xdp_mmap_offsets(&socket)?;
+        let double = <u64 as Entry>::BYTES;
+        let descriptor = Descriptor::BYTES;
+        let map = |offset: XdpRingOffset, entries: u32, bytes: usize, which: u64| {
+            let offsets = offsets(offset)?;
+            let length = offsets.entries + entries as usize * bytes;
+            Ok::<_, io::Error>((Mapping::of_ring(&socket, length, which)?, offsets, entries))
+        };
+        let fill = map(all.fr, receive, double, XDP_UMEM_PGOFF_FILL_RING)?;
+        let completed = map(all.cr, send, double, XDP_UMEM_PGOFF_COMPLETION_RING)?;
+        let received = map(all.rx, receive, descriptor, XDP_PGOFF_RX_RING)?;
+        let sending = map(all.tx, send, descriptor, XDP_PGOFF_TX_RING)?;
+        Ok(Self {
+            fill: Producer::new(fill.0, fill.1, fill.2),
+            completed: Consumer::new(completed.0, completed.1, completed.2),
+            received: Consumer::new(received.0, received.1, received.2),
+            sending: Producer::new(sending.0, sending.1, sending.2),
+            socket,
+            frames,
+            free: Vec::with_capacity(send as usize),
+            receive_frames: receive,
+            zero_copy: false,
+        })
+    }
+
+    /// Gives the kernel the frames to receive into and keeps the others to send.
+    fn lend_frames(&mut self, total: u32) {
+        for index in 0..total {
+            let frame = self.frames.own(index);
+            if index < self.receive_frames {
+                let taken = self.fill.push(frame.into_address());
+                assert!(
+                    taken,
+                    "invariant: the ring has a place for each frame to receive"
+                );
+            } else {
+                self.free.push(frame);
+            }
+        }
+        self.fill.publish();
+    }
+
+    /// Lets one call send a whole ring instead of 32 frames. Kernels that cannot only need more calls.
+    fn raise_budget(&self, frames: u32) {
+        drop(sockopt::set(
+            &self.socket,
+            libc::SOL_XDP,
+            XDP_MAX_TX_SKB_BUDGET,
+            &frames.to_ne_bytes(),
+        ));
+    }
+
+    /// Makes calls on the socket poll the device for up to `time` themselves, its interrupts kept off
+    /// (`SO_PREFER_BUSY_POLL`, Linux 5.11). Needs `CAP_NET_ADMIN`.
+    pub fn prefer_busy_poll(&self, time: Duration) -> io::Result<()> {
+        const FRAMES_PER_POLL: i32 = 64;
+        sockopt::set_busy_poll(&self.socket, time)?;
+        let on = 1_i32.to_ne_bytes();
+        sockopt::set(&self.socket, libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, &on)?;
+        let budget = FRAMES_PER_POLL.to_ne_bytes();
+        sockopt::set(&self.socket, libc::SOL_SOCKET, SO_BUSY_POLL_BUDGET, &budget)
+    }
+
+    /// Whether the driver uses the frames' memory itself.
+    pub const fn is_zero_copy(&self) -> bool {
+        self.zero_copy
+    }
+
+    /// Frames that have arrived and wait, at least.
+    pub fn waiting(&self) -> usize {
+        self.received.waiting() as usize
+    }
+
+    /// Hands up to `limit` frames that have arrived to `take`, in order, and frees them. Returns how many.
+    pub fn receive(&mut self, limit: usize, mut take: impl FnMut(&[u8])) -> usize {
+        let mut taken = 0;
+        while taken < limit
+            && let Some(arrived) = self.received.pop::<Descriptor>()
+        {
+            taken += 1;
+            let Some(frame) = self.frames.given_back(arrived.address) else {
+                continue;
+            };
+            if let Some(bytes) = self.frames.bytes(&frame, arrived.address, arrived.length) {
+                take(bytes);
+            }
+            let lent = self.fill.push(frame.into_address());
+            assert!(
+                lent,
+                "invariant: the ring has a place for each frame to receive"
+            );
+        }
+        if taken > 0 {
+            self.received.release();
+            self.fill.publish();
+        }
+        if self.fill.wants_wakeup() {
+            self.poll_device();
+        }
+        taken
+    }
+
+    /// Lets the kernel poll the device, and take frames from the fill ring, without waiting.
+    pub fn poll_device(&self) {
+        // It says nothing that the rings do not: an interface that went away is seen when sending.
+        let _ = recv(&self.socket, &mut [0_u8; 0], RecvFlags::DONTWAIT);
+    }
+
+    /// Queues up to `count` frames: `write` makes frame number n of them and returns its length. Returns how many
+    /// found room; [`flush`](Self::flush) sends them.
+    pub fn queue(
+        &mut self,
+        count: usize,
+        mut write: impl FnMut(usize, &mut [u8]) -> usize,
+    ) -> usize {
+        if self.free.len() < count {
+            self.reclaim();
+        }
+        let mut queued = 0;
+        while queued < count
+            && let Some(frame) = self.free.pop()
+        {
+            let length = write(queued, self.frames.room(&frame));
+            let taken = self.sending.push(Descriptor {
+                address: frame.into_address(),
+                length: u32::try_from(length).expect("invariant: frames are below 4 KiB"),
+                options: 0,
+            });
+            assert!(
+                taken,
+                "invariant: the ring has a place for each frame to send"
+            );
+            queued += 1;
+        }
+        self.sending.publish();
+        queued
+    }
+
+    /// Takes back the frames that were sent.
+    fn reclaim(&mut self) {
+        while let Some(address) = self.completed.pop::<u64>() {
+            self.free.extend(self.frames.given_back(address));
+        }
+        self.completed.release();
+    }
+
+    /// Asks the kernel to send what is queued. Returns whether it has taken all of it; if not, or if it dropped a
+    /// frame for want of room further on, asking again is right.
+    pub fn flush(&mut self) -> Result<bool, Failure> {
+        if !self.sending.wants_wakeup() {
+            return Ok(true);
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match send(&self.socket, &[], flags) {
+            Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::INTR | Errno::NOBUFS) => {
+                Ok(self.sending.is_drained())
+            }
+            Err(errno) => Err(Failure::new("sendto", errno)),
+        }
+    }
+
+    /// What the kernel counted.
+    pub fn statistics(&self) -> io::Result<XskStatistics> {
+        let all = xdp::xdp_statistics(&self.socket)?;
+        Ok(XskStatistics {
+            dropped: all.rx_dropped,
+            ring_full: all.rx_ring_full,
+            fill_ring_empty: all.rx_fill_ring_empty_descs,
+            invalid_sends: all.tx_invalid_descs,
+        })
+    }
+}
+
+impl AsFd for Xsk {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Sleeps until a frame has arrived at one of `sockets`, or for `limit`.
+pub fn wait_for_frame(sockets: &[Xsk], limit: Duration) -> Result<(), Failure> {
+    let mut polled: Vec<_> = sockets
+        .iter()
+        .map(|socket| PollFd::new(socket, PollFlags::IN))
+        .collect();
+    let limit = Timespec::try_from(limit).map_err(|_| Failure::new("poll", Errno::INVAL))?;
+    match poll(&mut polled, Some(&limit)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(Failure::new("poll", errno)),
+    }
+}
+
+fn offsets(ring: XdpRingOffset) -> io::Result<Offsets> {
+    let place = |offset: u64| usize::try_from(offset).map_err(io::Error::other);
+    Ok(Offsets {
+        producer: place(ring.producer)?,
+        consumer: place(ring.consumer)?,
+        flags: ring.flags.map(place).transpose()?,
+        entries: place(ring.desc)?,
+    })
+}
+
+/// `linux/if_xdp.h`, Linux 6.18.
+const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
+/// `asm-generic/socket.h`, Linux 5.11.
+const SO_PREFER_BUSY_POLL: libc::c_int = 69;
+/// `asm-generic/socket.h`, Linux 5.11.
+const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
