@@ -195,9 +195,9 @@ fn sweep(
         }
         let spec = spec(plan, size, mode);
         let label = label(&spec, mode, load);
-        let plain = measure(context, recorder, client, &spec, Some(&label))?;
+        let made = measure(context, recorder, client, &spec, Some(&label))?;
         if plan.decompose && !context.interrupted() {
-            parts::take_apart((context, recorder, client), &spec, &label, &plain)?;
+            parts::take_apart((context, recorder, client), &spec, &label, &made)?;
         }
     }
     Ok(())
