@@ -326,7 +326,18 @@ pub(crate) struct LatencyArgs {
     #[command(flatten)]
     pub(crate) open_loop: OpenLoopArgs,
     #[command(flatten)]
+    pub(crate) parts: PartsArgs,
+    #[command(flatten)]
     pub(crate) observe: ObserveArgs,
+}
+
+/// Whether round trips are taken apart.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct PartsArgs {
+    /// Measure everything once more with the kernel's timestamps, and say where the time goes: applications,
+    /// stacks, queues, wire, wake-up. The stamps cost time, which is told.
+    #[arg(long)]
+    pub(crate) decompose: bool,
 }
 
 /// Arguments of `saturate`.

@@ -130,6 +130,7 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
         open: args.open_loop.choice(),
         rpm: args.open_loop.rpm,
         stall: stall.map(parse_stall).transpose()?,
+        decompose: args.parts.decompose,
     };
     for spec in plan.specs() {
         validate(&spec).map_err(|error| match error.setting() {

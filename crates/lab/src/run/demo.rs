@@ -181,6 +181,7 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
             pace: Pace::Unpaced,
             direction: Direction::Forward,
         }),
+        decompose: false,
         observe: Observe::default(),
         open: None,
         rpm: false,

@@ -82,7 +82,9 @@ impl Responder {
             return;
         };
         // The answer leaves when the message came, unless something was between.
-        let waits = self.plan.receiver_pause.is_some() || self.stages.is_some();
+        let plan = &self.plan;
+        let rests = plan.receiver_pause.is_some() || plan.responder_stall.is_some();
+        let waits = rests || self.stages.is_some();
         let now = if waits {
             self.clock.now()
         } else {
@@ -184,7 +186,7 @@ impl Responder {
                     is_written: false,
                 });
                 self.answering = true;
-                self.rest(now)
+                self.rest(arrived)
                     .map_or_else(|| self.answer(orders), Step::Until)
             }
             Ok(Incoming::Nothing) => Step::Again,

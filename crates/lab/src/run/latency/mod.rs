@@ -3,6 +3,7 @@
 mod load;
 mod modes;
 mod open;
+mod parts;
 mod responsive;
 
 pub use load::Load;
@@ -48,6 +49,8 @@ pub struct LatencyPlan {
     pub rpm: bool,
     /// A far end that stands still at regular intervals.
     pub stall: Option<Stall>,
+    /// Whether each point is measured once more with the kernel's stamps, which take its round trips apart.
+    pub decompose: bool,
 }
 
 /// Most sizes of one list.
@@ -108,6 +111,7 @@ impl LatencyPlan {
             open: None,
             rpm: false,
             stall: None,
+            decompose: false,
         }
     }
 
@@ -137,6 +141,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
         OpenLoop::check(target, plan)?;
     }
     let mut client = Client::connect(target)?;
+    parts::check(plan, &client)?;
     let header = Header {
         kind: RunKind::Latency,
         title: format!("{} latency to {}", plan.transport, target.far),
@@ -190,7 +195,10 @@ fn sweep(
         }
         let spec = spec(plan, size, mode);
         let label = label(&spec, mode, load);
-        measure(context, recorder, client, &spec, Some(&label))?;
+        let made = measure(context, recorder, client, &spec, Some(&label))?;
+        if plan.decompose && !context.interrupted() {
+            parts::take_apart((context, recorder, client), &spec, &label, &made)?;
+        }
     }
     Ok(())
 }
