@@ -16,11 +16,13 @@
 #![forbid(unsafe_code)]
 
 pub mod collectors;
+mod condition;
 mod drops;
 mod error;
 mod history;
 mod host_view;
 mod interface;
+mod jitter;
 mod netlink;
 mod observer;
 mod profile;
@@ -29,11 +31,13 @@ mod sysfs;
 mod text;
 
 pub use collectors::Collector;
+pub use condition::condition;
 pub use drops::{DropWatch, Mark};
 pub use error::ReadError;
 pub use history::Backwards;
 pub use host_view::{HostView, Scope};
-pub use interface::interface_for;
+pub use interface::{default_interface, interface_for};
+pub use jitter::jitter;
 pub use linerate_model::sample::{Facts, Snapshot};
 pub use netlink::Link;
 pub use observer::Observer;

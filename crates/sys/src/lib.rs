@@ -26,5 +26,6 @@ pub mod sockopt;
 pub mod tcp;
 pub mod tcp_info;
 pub mod thread;
+pub mod tsc;
 pub mod udp;
 pub mod wake;

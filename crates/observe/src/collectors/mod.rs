@@ -8,11 +8,14 @@ mod interrupts;
 mod ip;
 mod link;
 mod nic;
+mod pci;
 mod qdisc;
 mod softnet;
 mod sysctl;
 mod tcp;
 mod udp;
+
+pub(crate) use interrupts::interrupts_of_interface;
 
 use crate::error::ReadError;
 use crate::history::Backwards;
@@ -27,6 +30,7 @@ pub static ALL: &[&dyn Collector] = &[
     &cgroup::Cgroup,
     &interrupts::Interrupts,
     &nic::Nic,
+    &pci::Pci,
     &link::LinkSpeed,
     &qdisc::Qdisc,
     &softnet::Softnet,

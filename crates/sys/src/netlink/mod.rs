@@ -6,12 +6,14 @@
 //! - Message and attribute layout: netlink(7), rtnetlink(7); `linux/rtnetlink.h`, `linux/if_link.h`
 
 mod message;
+mod qdisc;
 
 use crate::clock::MonoClock;
 use crate::netns::NetNamespace;
 use crate::wake::wait;
 use linerate_model::{Clock, MonoInstant};
 use message::Message;
+pub use qdisc::Qdisc;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto,
