@@ -4,6 +4,7 @@
 pub mod assemble;
 pub mod cost;
 pub mod experiment;
+pub mod fitness;
 pub mod ledger;
 pub mod random;
 pub mod rules;
