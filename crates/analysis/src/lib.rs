@@ -5,6 +5,7 @@ pub mod assemble;
 pub mod clocks;
 pub mod cost;
 pub mod experiment;
+pub mod fitness;
 pub mod ledger;
 pub mod load_delay;
 pub mod random;

@@ -9,6 +9,7 @@ mod board;
 pub mod client;
 pub mod context;
 mod describe;
+pub mod doctor;
 mod door;
 mod driver;
 mod endpoints;

@@ -4,11 +4,14 @@
 //! compared and made up in a test. The run document (`linerate/run/1`) is [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod condition;
 pub mod cost;
+pub mod doctor;
 pub mod estimate;
 pub mod exit;
 pub mod experiment;
 pub mod histogram;
+pub mod knob;
 pub mod one_way;
 pub mod profile;
 mod requests;

@@ -17,11 +17,13 @@
 
 mod clock_identity;
 pub mod collectors;
+mod condition;
 mod drops;
 mod error;
 mod history;
 mod host_view;
 mod interface;
+mod jitter;
 mod netlink;
 mod observer;
 mod profile;
@@ -31,11 +33,13 @@ mod text;
 
 pub use clock_identity::clock_identity;
 pub use collectors::Collector;
+pub use condition::condition;
 pub use drops::{DropWatch, Mark};
 pub use error::ReadError;
 pub use history::Backwards;
 pub use host_view::{HostView, Scope};
-pub use interface::interface_for;
+pub use interface::{default_interface, interface_for};
+pub use jitter::jitter;
 pub use linerate_model::sample::{Facts, Snapshot};
 pub use netlink::Link;
 pub use observer::Observer;

@@ -26,7 +26,7 @@ mod words;
 
 pub use renderers::Renderer;
 pub use table::{Cell, Table};
-pub use text::{Style, summary_text};
+pub use text::{Style, examination_text, summary_text};
 pub use words::observed;
 
 /// The runs to report on, and what the report says of itself.

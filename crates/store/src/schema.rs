@@ -1,25 +1,37 @@
-//! The JSON Schema of the run document, made from the types that read and write it.
+//! The JSON Schemas of the documents, made from the types that read and write them.
 //!
-//! The published copy is `schema/run-1.json` at the root of the repository. Regenerate it with
-//! `cargo run -p linerate-store --example write-schema`; a test fails while it is out of date.
+//! The published copies are `schema/run-1.json` and `schema/doctor-1.json` at the root of the
+//! repository. Regenerate them with `cargo run -p linerate-store --example write-schema`; a test
+//! fails while one is out of date.
 
-use linerate_model::run::{Run, SCHEMA};
+use linerate_model::doctor::{self, Examination};
+use linerate_model::run::{self, Run};
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 /// The schema of `linerate/run/1` (JSON Schema 2020-12) as it is published: indented, with a final
 /// line feed.
 pub fn run_1() -> String {
+    of::<Run>("linerate run document, version 1", run::SCHEMA)
+}
+
+/// The schema of `linerate/doctor/1`, likewise.
+pub fn doctor_1() -> String {
+    of::<Examination>("linerate doctor document, version 1", doctor::SCHEMA)
+}
+
+fn of<T: JsonSchema>(title: &str, version: &str) -> String {
     let mut schema: Value = SchemaSettings::draft2020_12()
         // What is printed, not what is understood: keys that are always written are required.
         .for_serialize()
         .into_generator()
-        .into_root_schema_for::<Run>()
+        .into_root_schema_for::<T>()
         .to_value();
-    schema["title"] = json!("linerate run document, version 1");
+    schema["title"] = json!(title);
     schema["properties"]["schema"] = json!({
         "description": "The version of this document.",
-        "const": SCHEMA,
+        "const": version,
     });
     let mut text =
         serde_json::to_string_pretty(&schema).expect("invariant: a schema is a JSON value");
@@ -32,7 +44,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_schema_is_up_to_date() {
+    fn the_published_schemas_are_up_to_date() {
+        assert!(
+            doctor_1() == linerate_schema_check::DOCTOR_1,
+            "schema/doctor-1.json is out of date: cargo run -p linerate-store --example write-schema"
+        );
         assert!(
             run_1() == linerate_schema_check::RUN_1,
             "schema/run-1.json is out of date: cargo run -p linerate-store --example write-schema"

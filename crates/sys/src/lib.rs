@@ -29,6 +29,7 @@ pub mod tcp_info;
 pub mod thread;
 pub mod timestamps;
 pub mod ts_info;
+pub mod tsc;
 pub mod udp;
 pub mod wake;
 pub mod xsk;

@@ -92,6 +92,14 @@ pub fn has_admin_capability() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
+/// Whether the calling thread holds the administrator's capability in the first user namespace, so that the
+/// kernel lets it see and set all of the host.
+pub fn is_fully_privileged() -> bool {
+    let map = fs::read_to_string("/proc/thread-self/uid_map").unwrap_or_default();
+    // The first namespace maps all numbers to themselves.
+    has_admin_capability() && map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
 /// Sets how late timers of the calling thread may fire so that the kernel can join them.
 pub fn set_timer_slack(slack: NonZeroU64) -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(Some(slack))?)

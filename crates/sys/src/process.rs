@@ -64,6 +64,19 @@ pub fn reap(child: Child) -> io::Result<Ended> {
     })
 }
 
+/// How often the calling thread was put aside for another one since it began (`ru_nivcsw`).
+pub fn thread_preemptions() -> Option<u64> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a live value on this frame.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    if result != 0 {
+        return None;
+    }
+    // SAFETY: zero is a valid rusage, and the kernel has filled it.
+    let usage = unsafe { usage.assume_init() };
+    u64::try_from(usage.ru_nivcsw).ok()
+}
+
 fn pid_of(child: &Child) -> io::Result<Pid> {
     let number = i32::try_from(child.id()).ok();
     number

@@ -10,6 +10,7 @@ pub mod link;
 mod error;
 mod host;
 mod router;
+pub mod tuning;
 mod two_hosts;
 mod userns;
 

@@ -31,6 +31,7 @@ fn plan() -> LatencyPlan {
         open: None,
         rpm: false,
         stall: None,
+        decompose: false,
     }
 }
 

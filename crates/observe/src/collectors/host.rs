@@ -4,6 +4,7 @@ use super::{Collector, note};
 use crate::host_view::HostView;
 use crate::text::{field, tidy};
 use linerate_model::sample::{Facts, Snapshot};
+use linerate_sys::tsc;
 
 /// Words of the kernel's command line that change what a measurement means.
 const BOOT_OPTIONS: &[&str] = &[
@@ -57,6 +58,11 @@ impl Collector for Host {
         note(into, "memory_bytes", memory_bytes(host));
         let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
         note(into, "clock_source", line(clock));
+        note(into, "cpu_microcode", cpuinfo(host, "microcode"));
+        if let (true, Some(rate)) = (host.is_live(), tsc::rate_hz()) {
+            note(into, "tsc_hz", Some(rate));
+            note(into, "tsc_hz_source", Some(tsc::SOURCE));
+        }
         note(into, "board", board(host));
         note(into, "virtualisation", virtualisation(host));
         note(into, "smt", line("sys/devices/system/cpu/smt/control"));
@@ -83,6 +89,11 @@ fn os_name(host: &HostView<'_>) -> Option<String> {
         .find_map(|path| host.read(path).ok())?;
     let name = field(&text, "PRETTY_NAME", '=').or_else(|| field(&text, "NAME", '='))?;
     tidy(name.trim_matches(['"', '\'']))
+}
+
+/// A field of the first processor.
+fn cpuinfo(host: &HostView<'_>, key: &str) -> Option<String> {
+    tidy(field(&host.text("proc/cpuinfo").ok()?, key, ':')?)
 }
 
 /// `MemTotal`, which the kernel gives in KiB.

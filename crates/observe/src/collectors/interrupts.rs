@@ -110,18 +110,51 @@ fn of_interface(host: &HostView<'_>) -> Result<u64, ReadError> {
 
 /// The counts of all lines that `marks` hold; `None` without any.
 fn sum_of(text: &str, marks: &Marks) -> Option<u64> {
+    let rows = rows_of(text, marks)?;
+    let counts = rows.filter_map(|row| counts(row.columns, row.cores));
+    counts.reduce(u64::saturating_add)
+}
+
+/// A line of `/proc/interrupts`.
+struct Row<'a> {
+    number: u32,
+    columns: &'a str,
+    cores: usize,
+    actions: String,
+}
+
+/// The lines that `marks` hold.
+fn rows_of<'a>(text: &'a str, marks: &'a Marks) -> Option<impl Iterator<Item = Row<'a>>> {
     let mut lines = whole_lines(text);
     let cores = lines.next()?.split_ascii_whitespace().count();
-    let counts = lines.filter_map(|line| {
-        let (number, rest) = line.split_once(':')?;
-        let number = number.trim();
+    Some(lines.filter_map(move |line| {
+        let (digits, columns) = line.split_once(':')?;
+        let digits = digits.trim();
         // Rows with a name (`NMI`, `LOC`) belong to no device.
-        number.parse::<u32>().ok()?;
-        let actions = rest.split_ascii_whitespace().skip(cores);
+        let number = digits.parse().ok()?;
+        let actions = columns.split_ascii_whitespace().skip(cores);
         let actions = actions.collect::<Vec<_>>().join(" ");
-        marks.hold(number, &actions).then(|| counts(rest, cores))?
-    });
-    counts.reduce(u64::saturating_add)
+        marks.hold(digits, &actions).then_some(Row {
+            number,
+            columns,
+            cores,
+            actions,
+        })
+    }))
+}
+
+/// Number and last word of each interrupt of the interface.
+pub(crate) fn interrupts_of_interface(
+    host: &HostView<'_>,
+) -> Result<Vec<(u32, String)>, ReadError> {
+    let marks = Marks::of(host)?;
+    let text = host.text(HARD)?;
+    let name = |actions: &str| {
+        let last = actions.rsplit(' ').next();
+        last.and_then(crate::text::tidy).unwrap_or_default()
+    };
+    let rows = rows_of(&text, &marks).into_iter().flatten();
+    Ok(rows.map(|row| (row.number, name(&row.actions))).collect())
 }
 
 fn row_sum(text: &str, row: &str) -> Option<u64> {

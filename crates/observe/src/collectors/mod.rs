@@ -8,12 +8,15 @@ mod interrupts;
 mod ip;
 mod link;
 mod nic;
+mod pci;
 mod qdisc;
 mod softnet;
 mod sysctl;
 mod tcp;
 mod timestamping;
 mod udp;
+
+pub(crate) use interrupts::interrupts_of_interface;
 
 use crate::error::ReadError;
 use crate::history::Backwards;
@@ -28,6 +31,7 @@ pub static ALL: &[&dyn Collector] = &[
     &cgroup::Cgroup,
     &interrupts::Interrupts,
     &nic::Nic,
+    &pci::Pci,
     &link::LinkSpeed,
     &qdisc::Qdisc,
     &softnet::Softnet,

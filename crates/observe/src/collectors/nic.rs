@@ -7,12 +7,14 @@ use super::{Collector, note, record, record_missing};
 use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::sysfs;
-use crate::text::whole_lines;
+use crate::text::{tidy, whole_lines};
 use linerate_model::sample::{Facts, Snapshot};
 use linerate_model::signals::{
     NIC_RX_BYTES, NIC_RX_DROPPED, NIC_RX_ERRORS, NIC_RX_PACKETS, NIC_TX_BYTES, NIC_TX_DROPPED,
     NIC_TX_PACKETS,
 };
+use linerate_sys::ethtool::Ethtool;
+use linerate_sys::netlink::InterfaceName;
 
 const PATH: &str = "proc/thread-self/net/dev";
 
@@ -69,12 +71,7 @@ impl Collector for Nic {
                 mtu.and_then(|mtu| mtu.parse::<u32>().ok()),
             );
         }
-        note(into, "driver", sysfs::driver(host));
-        note(
-            into,
-            "driver_version",
-            sysfs::interface_value(host, "device/driver/module/version"),
-        );
+        driver_facts(host, into);
         let node = sysfs::interface_value(host, "device/numa_node");
         note(
             into,
@@ -82,6 +79,37 @@ impl Collector for Nic {
             node.and_then(|node| node.parse::<u32>().ok()),
         );
     }
+}
+
+/// What `ethtool -i` shows; where the driver cannot be asked, what sysfs tells.
+fn driver_facts(host: &HostView<'_>, into: &mut Facts) {
+    let asked = || {
+        let name = InterfaceName::new(host.interface().ok()?)?;
+        let is_live = host.is_live();
+        is_live.then(|| {
+            Ethtool::new()
+                .and_then(|ethtool| ethtool.driver(&name))
+                .ok()
+        })?
+    };
+    let told = asked();
+    // Drivers that have nothing to say say so in several ways.
+    let known = |text: Option<&String>| {
+        let text = tidy(text?)?;
+        (!matches!(text.as_str(), "N/A" | "n/a" | "none")).then_some(text)
+    };
+    let driver = told.as_ref();
+    let name = known(driver.map(|driver| &driver.name));
+    note(into, "driver", name.or_else(|| sysfs::driver(host)));
+    let version = known(driver.map(|driver| &driver.version));
+    let from_sysfs = || sysfs::interface_value(host, "device/driver/module/version");
+    note(into, "driver_version", version.or_else(from_sysfs));
+    note(
+        into,
+        "firmware_version",
+        known(driver.map(|driver| &driver.firmware)),
+    );
+    note(into, "nic_bus", known(driver.map(|driver| &driver.bus)));
 }
 
 fn counters(host: &HostView<'_>) -> Result<[u64; 7], ReadError> {

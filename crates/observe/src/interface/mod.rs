@@ -10,6 +10,7 @@ use crate::text::whole_lines;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const ROUTE: &str = "proc/thread-self/net/route";
+const DEV: &str = "proc/thread-self/net/dev";
 const IF_INET6: &str = "proc/thread-self/net/if_inet6";
 
 /// The interface that carries traffic between `local`, an address of this host as the control
@@ -30,6 +31,26 @@ pub fn interface_for(scope: &Scope, remote: IpAddr, local: IpAddr) -> Option<Str
         None
     };
     by_kernel.or_else(|| by_tables(&host, remote, local))
+}
+
+/// The interface that traffic to far hosts takes: that of the default route, else the only one
+/// beside the loopback. `None` if neither is there.
+pub fn default_interface(scope: &Scope) -> Option<String> {
+    /// An address of documentation (RFC 5737): no route but the default one leads there.
+    const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+    let host = HostView::new(scope);
+    let routed = host
+        .text(ROUTE)
+        .ok()
+        .and_then(|table| best_route(&table, FAR));
+    routed.or_else(|| {
+        let table = host.text(DEV).ok()?;
+        let mut names = whole_lines(&table)
+            .filter_map(|line| Some(line.split_once(':')?.0.trim()))
+            .filter(|name| *name != "lo");
+        let only = names.next()?;
+        names.next().is_none().then(|| only.to_owned())
+    })
 }
 
 fn is_link_local(address: IpAddr) -> bool {

@@ -73,6 +73,17 @@ fn traffic_to_oneself_takes_the_loopback() {
 }
 
 #[test]
+fn without_a_peer_it_is_the_default_route_s_or_the_only_one() {
+    let (_root, scope) = host_with(&[(ROUTE, &table())]);
+    assert_eq!(default_interface(&scope).as_deref(), Some("wan1"));
+    let one = "Inter-| face\n face |bytes\n    lo: 1 2\n  eth7: 1 2\n";
+    let (_root, scope) = host_with(&[(DEV, one)]);
+    assert_eq!(default_interface(&scope).as_deref(), Some("eth7"));
+    let (_root, scope) = host_with(&[(DEV, &format!("{one}  eth8: 1\n"))]);
+    assert_eq!(default_interface(&scope), None);
+}
+
+#[test]
 fn ipv6_is_found_by_the_local_address() {
     let text = "\
 fe80000000000000a41debfffe9d9f4b 02 40 20 80    eth0

@@ -15,6 +15,8 @@ const HEADER: usize = 16;
 /// `NLM_F_REQUEST` and `NLM_F_ECHO`: without the echo, the queueing discipline is told to those who
 /// listen for changes and not to the one who asks.
 const REQUEST: u16 = 0x9;
+/// `NLM_F_DUMP`.
+const DUMP: u16 = 0x300;
 /// `NLMSG_ERROR`.
 const ERROR: u16 = 2;
 /// The two highest bits of an attribute's type are flags.
@@ -33,6 +35,12 @@ impl Request {
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(family_header);
         Self(bytes)
+    }
+
+    /// Asks for every object instead of one.
+    pub(super) fn of_all(mut self) -> Self {
+        self.0[6..8].copy_from_slice(&(REQUEST | DUMP).to_ne_bytes());
+        self
     }
 
     /// Adds an attribute; the caller's values are short.
@@ -76,6 +84,18 @@ pub(super) fn answer(datagram: &[u8], kind: u16, sequence: u32) -> Option<Answer
         }
         rest = rest.get(length.next_multiple_of(4)..)?;
     }
+}
+
+/// Every message in one datagram: its type and what follows its header.
+pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        let length = usize::try_from(u32_at(rest, 0)?).ok()?;
+        let kind = u16_at(rest, 4)?;
+        let body = rest.get(HEADER..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, body))
+    })
 }
 
 /// The attributes in `bytes`, as far as they are whole.

@@ -1,20 +1,22 @@
 //! Questions to the kernel about interfaces, queueing disciplines and routes (rtnetlink).
 //!
 //! Each question opens its own socket in the calling thread, so the answer is about that thread's
-//! network namespace, and sends one request that has exactly one answer. No dumps, no changes, no
-//! privileges. Byte layouts are in [`message`].
+//! network namespace, and sends one request that has exactly one answer; only nftables' chains are listed,
+//! which takes `CAP_NET_ADMIN`. No changes, and else no privileges. Byte layouts are in [`message`].
 //!
 //! # References
 //! - RFC 3549; `netlink(7)`, `rtnetlink(7)`; `linux/rtnetlink.h`, `linux/if_link.h`, `linux/gen_stats.h`
 
 mod link;
 mod message;
+mod nftables;
 mod qdisc;
 mod route;
 mod socket;
 
 pub use link::Link;
 pub(crate) use link::{link_by_index, link_by_name};
+pub(crate) use nftables::base_chains;
 pub(crate) use qdisc::{QdiscStats, root_qdisc};
 pub(crate) use route::outgoing_interface;
 

@@ -1,9 +1,12 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
+mod doctor;
 mod one_way;
 mod paper;
 mod parts;
 mod study;
+
+pub use doctor::examination_text;
 
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
 use crate::headline::headlines;

@@ -1,6 +1,6 @@
 //! Building and reading route-netlink messages as bytes.
 
-use super::InterfaceIndex;
+use super::{InterfaceIndex, Qdisc};
 use std::io;
 use std::net::IpAddr;
 
@@ -35,6 +35,20 @@ impl Message {
         Self::new(kind, 0)
     }
 
+    /// Asks for one object that may not be there, and for an acknowledgement. With an echo, because of
+    /// queueing disciplines the kernel tells those who listen for changes, and not the one who asks.
+    pub(super) fn acknowledged_query(kind: u16) -> Self {
+        Self::new(kind, libc::NLM_F_ACK | libc::NLM_F_ECHO)
+    }
+
+    /// Puts an object in the place of what is there, if anything.
+    pub(super) fn replacement(kind: u16) -> Self {
+        Self::new(
+            kind,
+            libc::NLM_F_CREATE | libc::NLM_F_REPLACE | libc::NLM_F_ACK,
+        )
+    }
+
     fn new(kind: u16, flags: i32) -> Self {
         let flags = u16::try_from(flags | libc::NLM_F_REQUEST)
             .expect("invariant: netlink flags have 16 bits");
@@ -64,6 +78,17 @@ impl Message {
         self.0
             .extend([family(address), prefix, flags, SCOPE_UNIVERSE]);
         self.0.extend(index.0.to_ne_bytes());
+    }
+
+    /// `struct tcmsg` of what is at the root of an interface.
+    pub(super) fn qdisc_header(&mut self, index: InterfaceIndex, handle: u32) {
+        /// `linux/pkt_sched.h`.
+        const TC_H_ROOT: u32 = u32::MAX;
+        self.0.extend([0; 4]);
+        self.0.extend(index.0.to_ne_bytes());
+        self.0.extend(handle.to_ne_bytes());
+        self.0.extend(TC_H_ROOT.to_ne_bytes());
+        self.0.extend([0; 4]);
     }
 
     /// `struct ndmsg`.
@@ -203,6 +228,35 @@ pub(super) fn attribute(answer: &[u8], fixed: usize, kind: u16) -> Option<&[u8]>
     }
 }
 
+/// What an `RTM_NEWQDISC` answer describes.
+pub(super) fn qdisc(answer: &[u8]) -> Option<Qdisc> {
+    const TCMSG: usize = 20;
+    const HANDLE: usize = 8;
+    if half(answer, 4)? != libc::RTM_NEWQDISC {
+        return None;
+    }
+    let mut made = Qdisc {
+        kind: String::new(),
+        handle: word(answer, HEADER + HANDLE)?,
+        options: Vec::new(),
+    };
+    let mut at = HEADER + TCMSG;
+    while let (Some(length), Some(kind)) = (half(answer, at), half(answer, at + 2)) {
+        let length = usize::from(length).max(4);
+        let value = answer.get(at + 4..at + length)?;
+        match kind {
+            libc::TCA_KIND => {
+                let text = value.split(|byte| *byte == 0).next()?;
+                made.kind = String::from_utf8(text.to_vec()).ok()?;
+            }
+            libc::TCA_OPTIONS => made.options = value.to_vec(),
+            _ => {}
+        }
+        at += length.next_multiple_of(4);
+    }
+    (!made.kind.is_empty()).then_some(made)
+}
+
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
@@ -257,6 +311,19 @@ mod tests {
         assert_eq!(link_index(&bytes), Some(3));
         assert_eq!(operational_state(&bytes), Some(6));
         assert_eq!(operational_state(&bytes[..bytes.len() - 8]), None);
+    }
+
+    #[test]
+    fn a_queueing_discipline_is_read_as_it_is_written() {
+        let mut message = Message::replacement(libc::RTM_NEWQDISC);
+        message.qdisc_header(InterfaceIndex(3), 0x8001_0000);
+        message.text(libc::TCA_KIND, "fq_codel");
+        message.bytes(libc::TCA_OPTIONS, &[8, 0, 2, 0, 1, 0, 0, 0]);
+        let bytes = message.finish(1);
+        let made = qdisc(&bytes).unwrap();
+        assert_eq!((made.kind.as_str(), made.handle), ("fq_codel", 0x8001_0000));
+        assert_eq!(made.options, [8, 0, 2, 0, 1, 0, 0, 0]);
+        assert_eq!(qdisc(&bytes[..bytes.len() - 3]), None);
     }
 
     #[test]

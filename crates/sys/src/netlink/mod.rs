@@ -7,6 +7,7 @@
 
 mod lookup;
 mod message;
+mod qdisc;
 
 pub use lookup::{LinkFacts, Route};
 
@@ -15,6 +16,7 @@ use crate::netns::NetNamespace;
 use crate::wake::wait;
 use linerate_model::{Clock, MonoInstant};
 use message::Message;
+pub use qdisc::Qdisc;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto,

@@ -1,0 +1,61 @@
+//! Cores that are kept free for measurements.
+
+use super::{FitnessCheck, fine, found, words};
+use linerate_model::condition::{Condition, Known};
+use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+
+/// Isolated and tickless cores.
+pub(super) struct Isolation;
+
+impl FitnessCheck for Isolation {
+    fn id(&self) -> &'static str {
+        "isolation"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Cores that the scheduler and the timer tick leave alone."
+    }
+
+    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+        let isolated = condition.isolated.as_ref().map_err(Clone::clone)?;
+        // A kernel without CONFIG_NO_HZ_FULL has no such file, and no such cores.
+        let tickless = condition.tickless.clone().unwrap_or_default();
+        let (is_free, whose) = match condition.core {
+            Some(core) => (isolated.has(core), format!("core {core} is")),
+            None => (!isolated.is_empty(), "no core is".to_owned()),
+        };
+        if is_free {
+            let ticks = if tickless.is_empty() {
+                "with a timer tick".to_owned()
+            } else {
+                format!("without tick: {}", words::cores(&tickless))
+            };
+            return Ok(fine(format!(
+                "isolated: {}; {ticks}",
+                words::cores(isolated)
+            )));
+        }
+        let example = condition
+            .core
+            .map_or_else(|| "N".to_owned(), |core| core.to_string());
+        Ok(found(Finding {
+            severity: if condition.core.is_some() {
+                Severity::Medium
+            } else {
+                Severity::Low
+            },
+            now: if condition.core.is_some() {
+                format!("{whose} not isolated")
+            } else {
+                format!("{whose} isolated")
+            },
+            cost: "the scheduler may put other threads on a measuring core, and the timer interrupts it 100 to 1000 times a second (CONFIG_HZ); `--jitter` measures what that takes"
+                .to_owned(),
+            source: Some("Documentation/timers/no_hz.rst; kernel-parameters.txt, isolcpus and nohz_full".to_owned()),
+            set: format!(
+                "boot with isolcpus={example} nohz_full={example} rcu_nocbs={example}, and measure there with --cpu"
+            ),
+            settings: Vec::new(),
+        }))
+    }
+}

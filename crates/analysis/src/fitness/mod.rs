@@ -1,0 +1,113 @@
+//! Checks of a host: what on it spoils or blurs measurements, what that costs, and what to set.
+//!
+//! A check reads a [`Condition`] and nothing else. It finds something, says that all is well and
+//! what it saw, or says why it could not be made; that is never counted as well. Figures are those
+//! of this host (an exit latency that the kernel states, a buffer against the speed of the link)
+//! or of the source that is named.
+
+mod boost;
+mod buffers;
+mod busy_poll;
+mod c_states;
+mod clock_source;
+mod coalescing;
+mod firewall;
+mod governor;
+mod irq_affinity;
+mod irqbalance;
+mod isolation;
+mod mtu;
+mod numa;
+mod offloads;
+mod qdisc;
+mod rings;
+mod smt;
+mod steal;
+mod tracing;
+mod tuned;
+mod words;
+
+use linerate_model::condition::{Condition, Known};
+use linerate_model::doctor::{CheckOutcome, Checked, Finding, Severity};
+use linerate_model::knob::{Consent, Knob, Setting};
+
+/// Every check. A new one: its file, its `mod` line above, its entry here.
+pub static ALL: &[&dyn FitnessCheck] = &[
+    &steal::Steal,
+    &clock_source::Clock,
+    &governor::Governor,
+    &boost::Boost,
+    &c_states::CStates,
+    &isolation::Isolation,
+    &smt::Smt,
+    &numa::Numa,
+    &irq_affinity::IrqAffinity,
+    &irqbalance::Irqbalance,
+    &coalescing::Coalescing,
+    &rings::Rings,
+    &offloads::Offloads,
+    &qdisc::Qdisc,
+    &firewall::Firewall,
+    &buffers::Buffers,
+    &busy_poll::BusyPoll,
+    &mtu::Mtu,
+    &tuned::Tuned,
+    &tracing::Tracing,
+];
+
+/// One thing about a host that decides what measurements on it mean.
+pub trait FitnessCheck: Sync {
+    /// The check's kebab-case name on the command line, in documents and docs.
+    fn id(&self) -> &'static str;
+    /// What it looks at, one sentence for help and the reference table.
+    fn summary(&self) -> &'static str;
+    /// What it finds; the error says why it could not be made.
+    fn examine(&self, condition: &Condition) -> Known<CheckOutcome>;
+}
+
+/// Makes the checks whose names are in `only`, or all if that is empty; the worst outcome first.
+pub fn examine(condition: &Condition, only: &[String]) -> Vec<Checked> {
+    let asked =
+        |check: &&&dyn FitnessCheck| only.is_empty() || only.iter().any(|name| name == check.id());
+    let mut checked: Vec<_> = ALL
+        .iter()
+        .filter(asked)
+        .map(|check| Checked {
+            id: check.id().to_owned(),
+            summary: check.summary().to_owned(),
+            outcome: check
+                .examine(condition)
+                .unwrap_or_else(|missing| CheckOutcome::NotChecked { missing }),
+        })
+        .collect();
+    checked.sort_by_key(|check| rank(&check.outcome));
+    checked
+}
+
+/// Findings by severity, then what could not be checked, then what is well.
+fn rank(outcome: &CheckOutcome) -> (u8, Option<Severity>) {
+    match outcome {
+        CheckOutcome::Found { finding } => (0, Some(finding.severity)),
+        CheckOutcome::NotChecked { .. } => (1, None),
+        CheckOutcome::Fine { .. } => (2, None),
+    }
+}
+
+fn fine(now: impl Into<String>) -> CheckOutcome {
+    CheckOutcome::Fine { now: now.into() }
+}
+
+fn found(finding: Finding) -> CheckOutcome {
+    CheckOutcome::Found { finding }
+}
+
+fn setting(consent: Consent, knob: Knob, value: impl Into<String>) -> Setting {
+    Setting {
+        knob,
+        value: value.into(),
+        consent,
+    }
+}
+
+#[cfg(test)]
+mod tests;

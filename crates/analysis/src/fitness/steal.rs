@@ -1,0 +1,47 @@
+//! Time that the hypervisor takes from the cores.
+
+use super::{FitnessCheck, fine, found};
+use linerate_model::condition::{Condition, Known};
+use linerate_model::doctor::{CheckOutcome, Finding, Severity};
+
+/// Stolen time since boot.
+pub(super) struct Steal;
+
+/// Above this share, one run in a few meets it.
+const HIGH: f64 = 0.01;
+/// Below this share it is lost among the timer ticks that it is counted in.
+const LOW: f64 = 0.0001;
+
+impl FitnessCheck for Steal {
+    fn id(&self) -> &'static str {
+        "steal"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Share of the cores' time that the hypervisor gave to others, since boot."
+    }
+
+    fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
+        let share = condition.stolen.clone()?.get();
+        let now = format!("{:.3} % of all cores' time since boot", share * 100.0);
+        if share < LOW {
+            return Ok(fine(now));
+        }
+        let severity = if share >= HIGH {
+            Severity::High
+        } else {
+            Severity::Medium
+        };
+        Ok(found(Finding {
+            severity,
+            now,
+            cost: "in that time this host stood still; nothing that runs on it can tell this from a slow network. \
+                   `--jitter` shows how long at once"
+                .to_owned(),
+            source: Some("proc_stat(5), steal".to_owned()),
+            set: "give this machine cores of its own (pinned and not overcommitted), or measure on a machine that is none's guest"
+                .to_owned(),
+            settings: Vec::new(),
+        }))
+    }
+}

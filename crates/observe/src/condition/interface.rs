@@ -1,0 +1,183 @@
+//! The interface that is to carry the traffic, and what stands in the way of its packets.
+
+use super::{known, line, live, number};
+use crate::collectors::interrupts_of_interface;
+use crate::error::ReadError;
+use crate::host_view::HostView;
+use crate::{netlink, sysfs};
+use linerate_model::BitRate;
+use linerate_model::condition::{
+    Coalescing, CoreSet, Firewall, Interrupt, Known, Offloads, Rings, RootQdisc,
+};
+use linerate_sys::ethtool::{CoalescingField, Ethtool, Offload, Ring};
+use linerate_sys::netlink::{InterfaceName, Netlink};
+use std::io;
+
+/// Most interrupts of one interface that are told.
+const MOST_INTERRUPTS: usize = 512;
+
+pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
+    let found = known(interrupts_of_interface(host))?;
+    let interrupt = |(number, name): (u32, String)| {
+        let at = format!("proc/irq/{number}");
+        let cores = |file: &str| {
+            let path = format!("{at}/{file}");
+            let text = known(host.read(&path))?;
+            CoreSet::parse(&text).ok_or_else(|| format!("/{path} is no list of cores"))
+        };
+        Ok(Interrupt {
+            number,
+            name,
+            allowed: cores("smp_affinity_list")?,
+            effective: cores("effective_affinity_list")
+                .ok()
+                .filter(|cores| !cores.is_empty()),
+        })
+    };
+    let found = found.into_iter().take(MOST_INTERRUPTS);
+    found.map(interrupt).collect()
+}
+
+/// Asks the interface's driver, by the ethtool ioctl.
+fn ask<T>(
+    host: &HostView<'_>,
+    what: &str,
+    question: impl Fn(&Ethtool, &InterfaceName) -> io::Result<T>,
+) -> Known<T> {
+    live(host, || {
+        let name = known(host.interface())?;
+        let interface = InterfaceName::new(name)
+            .ok_or_else(|| format!("{name:?} is no name that can be asked about"))?;
+        let answer = Ethtool::new().and_then(|ethtool| question(&ethtool, &interface));
+        answer.map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => format!("the driver of {name} has no {what}"),
+            _ => format!("asking the driver of {name} for its {what}: {error}"),
+        })
+    })
+}
+
+pub(super) fn coalescing(host: &HostView<'_>) -> Known<Coalescing> {
+    ask(host, "interrupt coalescing", |ethtool, interface| {
+        let value = |field| ethtool.coalescing(interface, field);
+        Ok(Coalescing {
+            is_adaptive: value(CoalescingField::AdaptiveRx)? != 0,
+            rx_usecs: value(CoalescingField::RxUsecs)?,
+            rx_frames: value(CoalescingField::RxFrames)?,
+        })
+    })
+}
+
+pub(super) fn rings(host: &HostView<'_>) -> Known<Rings> {
+    ask(host, "rings", |ethtool, interface| {
+        let (rx, rx_max) = ethtool.ring(interface, Ring::Rx)?;
+        let (tx, tx_max) = ethtool.ring(interface, Ring::Tx)?;
+        Ok(Rings {
+            rx,
+            rx_max,
+            tx,
+            tx_max,
+        })
+    })
+}
+
+pub(super) fn offloads(host: &HostView<'_>) -> Known<Offloads> {
+    ask(host, "offloads", |ethtool, interface| {
+        let on = |offload| ethtool.is_on(interface, offload);
+        Ok(Offloads {
+            generic_receive: on(Offload::GenericReceive)?,
+            generic_segmentation: on(Offload::GenericSegmentation)?,
+            large_receive: ethtool.has_large_receive(interface)?,
+            receive_checksum: on(Offload::ReceiveChecksum)?,
+            tcp_segmentation: on(Offload::TcpSegmentation)?,
+            transmit_checksum: on(Offload::TransmitChecksum)?,
+        })
+    })
+}
+
+pub(super) fn qdisc(host: &HostView<'_>) -> Known<RootQdisc> {
+    let link = known(host.link())?;
+    let name = known(host.interface())?;
+    let interface = InterfaceName::new(name)
+        .ok_or_else(|| format!("{name:?} is no name that can be asked about"))?;
+    let root = Netlink::new().and_then(|mut netlink| {
+        let index = netlink.index_of(&interface)?;
+        netlink.root_qdisc(index)
+    });
+    let root = root.map_err(|error| format!("asking for the queueing discipline: {error}"))?;
+    Ok(match root {
+        Some(root) => RootQdisc {
+            is_default: root.handle == 0,
+            kind: root.kind,
+        },
+        None => RootQdisc {
+            kind: link.qdisc.clone().unwrap_or_else(|| "noqueue".to_owned()),
+            is_default: true,
+        },
+    })
+}
+
+/// Chains of nftables, tables of the older iptables, and connection tracking, in this network namespace.
+pub(super) fn firewall(host: &HostView<'_>) -> Known<Firewall> {
+    let chains = live(host, || known(netlink::base_chains()))?;
+    let mut legacy_tables = Vec::new();
+    for (family, file) in [("ip", "ip_tables_names"), ("ip6", "ip6_tables_names")] {
+        match host.read(&format!("proc/thread-self/net/{file}")) {
+            Ok(text) => {
+                let names = text.split_whitespace().take(16);
+                legacy_tables.extend(names.map(|name| format!("{family} {name}")));
+            }
+            Err(error) if error.is_absent() => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    let tracked = number(host, "proc/sys/net/netfilter/nf_conntrack_count");
+    Ok(Firewall {
+        chains,
+        legacy_tables,
+        tracked_connections: tracked.ok(),
+    })
+}
+
+/// The kernel tells −1 for a device that belongs to no node.
+pub(super) fn node(host: &HostView<'_>) -> Known<Option<u32>> {
+    let directory = known(sysfs::interface_directory(host))?;
+    if !host.path(&format!("{directory}/device")).exists() {
+        return Ok(None);
+    }
+    let path = format!("{directory}/device/numa_node");
+    match known(host.read(&path)) {
+        Ok(text) => Ok(text.trim().parse::<u32>().ok()),
+        Err(_) => Ok(None),
+    }
+}
+
+pub(super) fn mtu(host: &HostView<'_>) -> Known<u32> {
+    if let Ok(link) = host.link()
+        && let Some(mtu) = link.mtu_bytes
+    {
+        return Ok(mtu);
+    }
+    let directory = known(sysfs::interface_directory(host))?;
+    number(host, &format!("{directory}/mtu"))
+}
+
+/// The speed that the device tells, in Mbit/s; that of a device without hardware is made up.
+pub(super) fn speed(host: &HostView<'_>) -> Known<BitRate> {
+    let directory = known(sysfs::interface_directory(host))?;
+    let told = if host.path(&format!("{directory}/device")).exists() {
+        line(host, &format!("{directory}/speed"))
+    } else {
+        Err("a device without hardware has no speed of its own".to_owned())
+    };
+    let mbps: Option<u64> = told?.parse().ok();
+    let known = mbps.filter(|mbps| (1..4_294_967).contains(mbps) && *mbps != 65_535);
+    known
+        .map(|mbps| BitRate::from_bps(mbps * 1_000_000))
+        .ok_or_else(|| {
+            let name = host.interface().map_err(|e: ReadError| e.to_string());
+            format!(
+                "{} does not tell its speed",
+                name.unwrap_or("the interface")
+            )
+        })
+}

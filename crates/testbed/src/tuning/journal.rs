@@ -1,0 +1,357 @@
+//! The undo file: what every changed setting was before, on disk before it is changed.
+//!
+//! Lines of JSON, only ever added to: a header, then one record for each change. A last line
+//! without its line feed was cut off by a crash; its change was not made yet, so it is dropped.
+
+use super::same;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::knob::Knob;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Version of the file.
+const SCHEMA: &str = "linerate/undo/1";
+/// Longest undo file that is read: some ten thousand records.
+const LIMIT: u64 = 4 * 1024 * 1024;
+
+/// Which start of which host, and which of its networks, settings belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Identity {
+    /// The kernel's `boot_id`; `None` if it cannot be read.
+    pub boot: Option<String>,
+    /// The network namespace, `net:[4026531840]`.
+    pub network: Option<String>,
+}
+
+impl Identity {
+    /// That of the calling thread on the host whose files are below `root`.
+    pub fn of(root: &Path) -> Self {
+        let boot = fs::read_to_string(root.join("proc/sys/kernel/random/boot_id"));
+        let network = fs::read_link(root.join("proc/thread-self/ns/net"));
+        Self {
+            boot: boot.ok().map(|text| text.trim().to_owned()),
+            network: network.ok().map(|path| path.display().to_string()),
+        }
+    }
+}
+
+/// Why changes could not be recorded or taken back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UndoError {
+    /// Another process holds the file.
+    #[error("{path}: another linerate is making or taking back changes")]
+    Busy {
+        /// The file.
+        path: String,
+    },
+    /// The file is none of ours.
+    #[error(
+        "{path}, line {line}: {why}; no setting was touched. If it is damaged, look at it by hand: each line holds a setting's value before and after"
+    )]
+    Content {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// Reading or writing the file failed.
+    #[error("{what} {path}: {source}; no setting was touched from there on")]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: String,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The changes were made in another network namespace.
+    #[error(
+        "{path}: these changes were made in another network namespace ({theirs}, this is {ours}); take them back there, or give --force"
+    )]
+    OtherNetwork {
+        /// The file.
+        path: String,
+        /// Theirs.
+        theirs: String,
+        /// Ours.
+        ours: String,
+    },
+}
+
+impl From<UndoError> for Failure {
+    fn from(error: UndoError) -> Self {
+        let code = match error {
+            UndoError::Content { .. } => ExitCode::Plan,
+            UndoError::File { .. } => ExitCode::HostLacks,
+            _ => ExitCode::Other,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    schema: String,
+    #[serde(flatten)]
+    identity: Identity,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    knob: Knob,
+    before: String,
+    after: String,
+}
+
+/// A setting that was changed.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) knob: Knob,
+    /// Its value before the first change.
+    pub(super) before: String,
+    /// Every value that it was given.
+    after: Vec<String>,
+}
+
+impl Entry {
+    /// Whether `value` is the old one or one that was set from here.
+    pub(super) fn knows(&self, value: &str) -> bool {
+        let mut known = std::iter::once(&self.before).chain(&self.after);
+        known.any(|known| same(&self.knob, known, value))
+    }
+}
+
+/// The open and locked undo file.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+    identity: Identity,
+    entries: Vec<Entry>,
+}
+
+impl Journal {
+    /// Whether there is a file.
+    pub(super) fn exists(path: &Path) -> Result<bool, UndoError> {
+        path.try_exists().map_err(failed("looking for", path))
+    }
+
+    /// Opens the file or makes it, for changes in `identity`.
+    pub(super) fn open(path: &Path, identity: &Identity) -> Result<Self, UndoError> {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory).map_err(failed("making the directory of", path))?;
+        }
+        let mut journal = Self::locked(path, OpenOptions::new().create(true))?;
+        let is_stale = journal.is_of_earlier_boot(identity);
+        if journal.entries.is_empty() || is_stale {
+            journal.begin(identity)?;
+        }
+        journal.check_network(identity)?;
+        Ok(journal)
+    }
+
+    /// Opens a file that is there.
+    pub(super) fn reopen(path: &Path) -> Result<Self, UndoError> {
+        Self::locked(path, &mut OpenOptions::new())
+    }
+
+    fn locked(path: &Path, options: &mut OpenOptions) -> Result<Self, UndoError> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
+        let file = options
+            .read(true)
+            .write(true)
+            .mode(0o644)
+            .custom_flags(nofollow)
+            .open(path)
+            .map_err(failed("opening", path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                return Err(UndoError::Busy {
+                    path: path.display().to_string(),
+                });
+            }
+            Err(fs::TryLockError::Error(error)) => return Err(failed("locking", path)(error)),
+        }
+        let mut journal = Self {
+            path: path.to_owned(),
+            file,
+            identity: Identity::default(),
+            entries: Vec::new(),
+        };
+        journal.load()?;
+        Ok(journal)
+    }
+
+    fn load(&mut self) -> Result<(), UndoError> {
+        let mut bytes = Vec::new();
+        let read = (&self.file).take(LIMIT + 1).read_to_end(&mut bytes);
+        read.map_err(failed("reading", &self.path))?;
+        if bytes.len() as u64 > LIMIT {
+            return Err(self.content(1, format!("the file is longer than {LIMIT} bytes")));
+        }
+        let whole = bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        let text = String::from_utf8_lossy(&bytes[..whole]).into_owned();
+        for (index, line) in text.lines().enumerate() {
+            if index == 0 {
+                self.identity = self.header(line)?;
+            } else {
+                let record = serde_json::from_str(line)
+                    .map_err(|error| self.content(index + 1, error.to_string()))?;
+                self.take(record);
+            }
+        }
+        // What is added next must not join what a crash has cut off.
+        self.cut(whole as u64)
+    }
+
+    fn header(&self, line: &str) -> Result<Identity, UndoError> {
+        let header: Header =
+            serde_json::from_str(line).map_err(|error| self.content(1, error.to_string()))?;
+        if header.schema == SCHEMA {
+            return Ok(header.identity);
+        }
+        Err(self.content(
+            1,
+            format!("its schema is {:?}, not {SCHEMA}", header.schema),
+        ))
+    }
+
+    fn take(&mut self, record: Record) {
+        match self
+            .entries
+            .iter_mut()
+            .find(|entry| entry.knob == record.knob)
+        {
+            Some(entry) => entry.after.push(record.after),
+            None => self.entries.push(Entry {
+                knob: record.knob,
+                before: record.before,
+                after: vec![record.after],
+            }),
+        }
+    }
+
+    /// Begins the file anew.
+    fn begin(&mut self, identity: &Identity) -> Result<(), UndoError> {
+        self.cut(0)?;
+        self.entries.clear();
+        self.identity = identity.clone();
+        let header = Header {
+            schema: SCHEMA.to_owned(),
+            identity: identity.clone(),
+        };
+        self.append(&header)?;
+        sync_directory(&self.path)
+    }
+
+    /// Notes what `knob` was before it becomes `after`; on disk when this returns.
+    pub(super) fn record(
+        &mut self,
+        knob: &Knob,
+        before: &str,
+        after: &str,
+    ) -> Result<(), UndoError> {
+        let record = Record {
+            knob: knob.clone(),
+            before: before.to_owned(),
+            after: after.to_owned(),
+        };
+        self.append(&record)?;
+        self.take(record);
+        Ok(())
+    }
+
+    fn append(&mut self, line: &impl Serialize) -> Result<(), UndoError> {
+        let mut bytes =
+            serde_json::to_vec(line).expect("invariant: a record has text for keys and values");
+        bytes.push(b'\n');
+        let written = self
+            .file
+            .write_all(&bytes)
+            .and_then(|()| self.file.sync_all());
+        written.map_err(failed("writing", &self.path))
+    }
+
+    fn cut(&mut self, length: u64) -> Result<(), UndoError> {
+        let cut = self
+            .file
+            .set_len(length)
+            .and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
+        cut.map_err(failed("cutting", &self.path))
+    }
+
+    /// What was changed, in the order of the first changes.
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What is known of `knob`.
+    pub(super) fn entry(&self, knob: &Knob) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.knob == *knob)
+    }
+
+    /// Whether the host has been started anew since.
+    pub(super) fn is_of_earlier_boot(&self, now: &Identity) -> bool {
+        matches!((&self.identity.boot, &now.boot), (Some(then), Some(now)) if then != now)
+    }
+
+    /// Whether the changes are of the network that the caller is in.
+    pub(super) fn check_network(&self, now: &Identity) -> Result<(), UndoError> {
+        match (&self.identity.network, &now.network) {
+            (Some(theirs), Some(ours)) if theirs != ours => Err(UndoError::OtherNetwork {
+                path: self.path.display().to_string(),
+                theirs: theirs.clone(),
+                ours: ours.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Leaves no file where nothing was changed.
+    pub(super) fn remove_if_empty(self) -> Result<(), UndoError> {
+        if self.entries.is_empty() {
+            return self.remove();
+        }
+        Ok(())
+    }
+
+    /// Removes the file: all is as it was.
+    pub(super) fn remove(self) -> Result<(), UndoError> {
+        fs::remove_file(&self.path).map_err(failed("removing", &self.path))?;
+        sync_directory(&self.path)
+    }
+
+    fn content(&self, line: usize, why: String) -> UndoError {
+        UndoError::Content {
+            path: self.path.display().to_string(),
+            line,
+            why,
+        }
+    }
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> UndoError {
+    let path = path.display().to_string();
+    move |source| UndoError::File { what, path, source }
+}
+
+/// A new or removed name is on disk only when its directory is.
+fn sync_directory(path: &Path) -> Result<(), UndoError> {
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(failed("writing the directory of", path))
+}
