@@ -54,6 +54,17 @@ pub(crate) fn goals() -> Vec<Goal> {
         goal(Measure::RoundTrip, PingPong, "sfnt-pingpong", Lower, 1.0),
         goal(Measure::RoundTrip, PingPong, FLOOR, Lower, 1.03),
     ];
+    for (measure, activity, peer, better, ratio) in [
+        (Measure::UdpReceived, Udp, "iperf3", Higher, 2.5),
+        (Measure::UdpSent, Udp, "iperf3", Higher, 2.5),
+        (Measure::RoundTrip, PingPong, "sfnt-pingpong", Lower, 1.0),
+        (Measure::RoundTrip, PingPong, FLOOR, Lower, 1.0),
+    ] {
+        goals.push(Goal {
+            own: PAST_THE_STACK,
+            ..goal(measure, activity, peer, better, ratio)
+        });
+    }
     for pace in PACES {
         for (own, peer) in [
             (OWN, "iperf3"),
@@ -116,6 +127,8 @@ pub(crate) fn against_before() -> Vec<Goal> {
 pub(crate) const OWN: &str = "linerate";
 /// linerate with `--wait spin`, which paces each packet by itself at the price of a core.
 pub(crate) const SPINNING: &str = "linerate --wait spin";
+/// linerate with `--datapath af-xdp` at both ends, spinning.
+pub(crate) const PAST_THE_STACK: &str = "linerate af-xdp";
 /// A short test that observes nothing (`--observe none`).
 pub(crate) const BLIND: &str = "linerate --observe none";
 /// The same with counters and a profile.

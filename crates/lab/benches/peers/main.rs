@@ -19,7 +19,7 @@ mod table;
 
 use crate::activity::{Activity, Lengths, PACES};
 use crate::contenders::{Contender, Floor, Iperf2, Iperf3, Linerate, Sockperf, Variant, perform};
-use crate::goals::{BEFORE, Goal, OWN, SPINNING, against_before, goals};
+use crate::goals::{BEFORE, Goal, OWN, PAST_THE_STACK, SPINNING, against_before, goals};
 use crate::lab::Lab;
 use crate::options::{Mode, Options};
 use crate::table::{HEAD, Results};
@@ -111,7 +111,9 @@ fn compare(options: &Options) -> Result<()> {
         Some(program) => program.clone(),
         None => build()?,
     };
-    linerate_testbed::enter_user_namespace()?;
+    if !options.as_root {
+        linerate_testbed::enter_user_namespace()?;
+    }
     let folder = tempfile::tempdir()?;
     let cores = cores(options.cores)?;
     let lab = Lab::new(Link::Direct { mtu: 1500 }, cores, options.seed)?;
@@ -176,6 +178,11 @@ fn contenders(
             name: SPINNING,
             program: program.to_owned(),
             variant: Variant::Spinning,
+        }),
+        Box::new(Linerate {
+            name: PAST_THE_STACK,
+            program: program.to_owned(),
+            variant: Variant::PastTheStack,
         }),
         Box::new(Iperf3 {
             program: options.iperf3.clone(),

@@ -21,6 +21,8 @@ pub(crate) struct Options {
     pub(crate) before: Option<PathBuf>,
     /// Run these tests only.
     pub(crate) only: Vec<String>,
+    /// Make the hosts as root, outside of a user namespace: the kernel loads XDP programs there only.
+    pub(crate) as_root: bool,
 }
 
 /// Names for `--only`.
@@ -56,6 +58,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Mode> {
         linerate: None,
         before: None,
         only: Vec::new(),
+        as_root: false,
     };
     let mut words = words.iter().filter(|word| *word != "--bench");
     while let Some(word) = words.next() {
@@ -77,9 +80,18 @@ fn set(options: &mut Options, word: &str, value: &str) -> Result<()> {
         "--linerate" => options.linerate = Some(value.into()),
         "--before" => options.before = Some(value.into()),
         "--only" => options.only = tests(value)?,
+        "--namespaces" => options.as_root = as_root(value)?,
         _ => bail!("there is no such argument"),
     }
     Ok(())
+}
+
+fn as_root(value: &str) -> Result<bool> {
+    match value {
+        "root" => Ok(true),
+        "user" => Ok(false),
+        _ => bail!("must be user or root"),
+    }
 }
 
 fn positive(value: &str) -> Result<u32> {
@@ -106,4 +118,4 @@ fn tests(value: &str) -> Result<Vec<String>> {
 
 const USAGE: &str = "usage: cargo bench -p linerate-lab --bench peers -- [--rounds 10] [--seconds 2] \
     [--seed 1] [--cpu SENDER,RECEIVER] [--iperf3 PATH] [--linerate PATH] [--before PATH] \
-    [--only tcp,udp,gso,ping,pace,search,size,observe]";
+    [--only tcp,udp,gso,ping,pace,search,size,observe] [--namespaces user|root (af-xdp needs root)]";

@@ -23,70 +23,37 @@ fn refusal(hosts: &TwoHosts, port: u16, address: &str, spec: TestSpec) -> (ExitC
     (failure.code, failure.to_string())
 }
 
+fn both_ways() -> TestSpec {
+    TestSpec {
+        direction: Direction::Duplex,
+        ..datagrams(1)
+    }
+}
+
+fn two_streams() -> TestSpec {
+    TestSpec {
+        streams: 2,
+        ..datagrams(2)
+    }
+}
+
 pub(crate) fn what_cannot_be_is_said_before_it_is_tried() {
     let hosts = TwoHosts::create(Link::Direct { mtu: 1500 }, 1).unwrap();
     let far = Agent::start_on(hosts.host(HostId::B), of_both_families()).unwrap();
     let near = Agent::start_on(hosts.host(HostId::A), AgentPlan::private()).unwrap();
-    let long = "one carries at most 1472 bytes";
+    let own = "this host's own";
     let cases = [
-        (far.port(), "10.77.0.2", "", ping_pong(1473, 1), long),
-        (
-            far.port(),
-            "[fd77::2]",
-            "",
-            ping_pong(1453, 1),
-            "one carries at most 1452 bytes",
-        ),
-        (
-            near.port(),
-            "10.77.0.1",
-            "",
-            ping_pong(32, 1),
-            "this host's own",
-        ),
-        (
-            near.port(),
-            "127.0.0.1",
-            "",
-            ping_pong(32, 1),
-            "this host's own",
-        ),
-        (
-            far.port(),
-            "10.77.0.2",
-            ",queue=7",
-            ping_pong(32, 1),
-            "no such queue",
-        ),
-        (
-            far.port(),
-            "10.77.0.2",
-            "",
-            TestSpec {
-                direction: Direction::Duplex,
-                ..datagrams(1)
-            },
-            "one end of it sends or receives",
-        ),
-        (
-            far.port(),
-            "10.77.0.2",
-            "",
-            TestSpec {
-                streams: 2,
-                ..datagrams(2)
-            },
-            "use one stream",
-        ),
-        (
-            far.port(),
-            "10.77.0.2",
-            "",
-            TestSpec::tcp_bulk(),
-            "TCP needs the kernel's stack",
-        ),
+        (&far, "10.77.0.2", "", ping_pong(1473, 1), "at most 1472 b"),
+        (&far, "[fd77::2]", "", ping_pong(1453, 1), "at most 1452 b"),
+        (&near, "10.77.0.1", "", ping_pong(32, 1), own),
+        (&near, "127.0.0.1", "", ping_pong(32, 1), own),
+        (&far, "10.77.0.2", ",queue=7", ping_pong(32, 1), "no such"),
+        (&far, "10.77.0.2", "", both_ways(), "sends or receives"),
+        (&far, "10.77.0.2", "", two_streams(), "use one stream"),
+        (&far, "10.77.0.2", "", TestSpec::tcp_bulk(), "TCP needs"),
     ];
-    for (port, address, params, spec, word) in cases {
+    for (agent, address, params, spec, word) in cases {
+        let port = agent.port();
         let (code, said) = refusal(&hosts, port, address, past_the_stack(params, spec));
         assert!(said.contains(word), "{said}");
         assert_eq!(code, ExitCode::HostLacks, "{said}");

@@ -36,7 +36,7 @@ impl DatapathKind for AfXdp {
     }
 
     fn summary(&self) -> &'static str {
-        "Own UDP frames between this process and the driver, past the kernel's stack; needs root."
+        "Own UDP frames, past the kernel's stack; needs root."
     }
 
     fn params(&self) -> &'static [ParamDef] {

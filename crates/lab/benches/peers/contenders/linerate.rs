@@ -4,6 +4,7 @@ use super::{Contender, first_line, number, words};
 use crate::activity::{Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, PING_BYTES, Values};
 use crate::lab::Lab;
 use anyhow::{Context as _, Result};
+use linerate_sys::privilege;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -18,6 +19,8 @@ pub(crate) struct Linerate {
 /// A way to run linerate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
+    /// With `--datapath af-xdp`: UDP past the kernel's stack.
+    PastTheStack,
     /// Without any option that is not of the test.
     Plain,
     /// With `--wait spin`: for pacing.
@@ -34,8 +37,10 @@ impl Contender for Linerate {
     }
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
-        use Activity::Paced;
+        use Activity::{Paced, PingPong, Udp};
         match (self.variant, activity) {
+            (Variant::PastTheStack, Udp | PingPong) => past_the_stack(),
+            (Variant::PastTheStack, _) => Err("af-xdp has its own table rows only".to_owned()),
             (Variant::Plain, _) | (Variant::Spinning, Paced(_)) => Ok(()),
             (Variant::Spinning, _) => {
                 Err("another way to wait is compared for pacing only".to_owned())
@@ -50,6 +55,9 @@ impl Contender for Linerate {
         let server = lab.serve(&self.program, &serve, ("tcp", port))?;
         let seconds = format!("{}s", lengths.seconds());
         let mut client = test(activity, &listen);
+        if self.variant == Variant::PastTheStack {
+            take_past_the_stack(&mut client);
+        }
         client.extend(words(&["-t", &seconds, "--cpu", &lab.pinning()]));
         if self.variant == Variant::Spinning {
             client.extend(words(&["--wait", "spin"]));
@@ -60,6 +68,22 @@ impl Contender for Linerate {
         let run: Value = serde_json::from_str(&client.output)?;
         let cpu = client.cpu + server.cpu;
         values(activity, &run["trials"][0], cpu.as_secs_f64()).context("linerate's document")
+    }
+}
+
+/// Whether this process may have XDP programs.
+fn past_the_stack() -> Result<(), String> {
+    if privilege::is_in_user_namespace() || !privilege::lacking_for_xdp().is_empty() {
+        return Err("af-xdp needs root outside of user namespaces: --namespaces root".to_owned());
+    }
+    Ok(())
+}
+
+/// The same test over AF_XDP, spinning: as a mode of `latency`, as a datapath of `udp`.
+fn take_past_the_stack(client: &mut Vec<String>) {
+    match client.iter_mut().find(|word| *word == "spin") {
+        Some(mode) => "af-xdp".clone_into(mode),
+        None => client.extend(words(&["--datapath", "af-xdp", "--wait", "spin"])),
     }
 }
 

@@ -83,7 +83,7 @@ fn a_frame_of_ipv6_has_its_class_length_and_a_checksum() {
     assert_eq!(made[12..22], [0x86, 0xdd, 0x6b, 0x80, 0, 0, 0, 11, 17, 64]);
     assert_eq!(made.len(), flow.headers() + 3);
     assert_ne!(made[60..62], [0, 0]);
-    let mut without = made.clone();
+    let mut without = made;
     without[60..62].fill(0);
     assert_eq!(
         payload(&reversed(&flow), &without),
