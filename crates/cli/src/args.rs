@@ -1,5 +1,6 @@
 //! The command line: a contract that help texts and scripts rely on.
 
+use crate::doctor::DoctorArgs;
 use crate::open_loop::OpenLoopArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Write a report of stored runs.
     Report(ReportArgs),
+    /// Say what on this host spoils measurements; change it, take it back, measure the host's own jitter.
+    Doctor(DoctorArgs),
     /// List the stored runs.
     List,
     /// Show one stored run.

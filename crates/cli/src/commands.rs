@@ -4,7 +4,7 @@ use crate::args::{
     Cli, Command, DemoArgs, ExplainArgs, ExportArgs, ExportFormat, ImportArgs, OneRun, OutputArgs,
     ReportArgs, RunArgs, ServeArgs,
 };
-use crate::{requests, terminal};
+use crate::{doctor, requests, terminal};
 use anyhow::{Context as _, Result};
 use linerate_lab::access::read_key;
 use linerate_lab::agent::{AgentPlan, serve, sfnt_release};
@@ -59,6 +59,10 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
         Command::Explain(args) => explain(cli, args),
         Command::Show(args) => show(cli, args),
         Command::Export(args) => export(cli, args),
+        Command::Doctor(args) => {
+            let interrupt = interrupt_flag()?;
+            doctor::run(args, &cli.output, &interrupt)
+        }
         Command::List => list(cli),
     }
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod doctor;
 mod open_loop;
 mod requests;
 mod terminal;
