@@ -59,14 +59,16 @@ fn ping_pong() -> TestSpec {
     }
 }
 
-/// The element's overhead, and everything else that is not its delay, is what the same two hosts take through the
-/// same element at a delay of zero. There the far end rests 20 ms before each answer, so that both hosts and the
-/// element wake from as long a sleep as they do with the delay.
+/// The overhead of the element and the hosts is what the same two hosts take through the same element beyond
+/// a delay of 1 ms. There the far end rests 20 ms before each answer, so that hosts and element wake from as long
+/// a sleep, and the element by the same timer, as with 10 ms. Of some hundred messages the fastest must be on
+/// time: any other may have waited for a core.
 pub(crate) fn of_10_ms() {
     let rig = Rig::over(Link::symmetric(LinkConfig::default()));
     let delay = Duration::from_millis(10);
     let measured = undisturbed(|| {
-        rig.delay(Duration::ZERO, Duration::ZERO);
+        let short = Duration::from_millis(1);
+        rig.delay(short, short);
         let rests = TestSpec {
             receiver_pause: Some(delay * 2),
             ..ping_pong()
@@ -77,17 +79,18 @@ pub(crate) fn of_10_ms() {
     });
     let (overhead, found) = measured.value;
     println!("\n    overhead {overhead:?}\n    with the delay {found:?}");
+    let [own_there, own_back, _] = overhead.map(|seen| seen.tenth);
+    let own = own_there.max(own_back) - MILLIS;
     // The histogram of round trips has steps of 16 µs there, that of one way of less than one.
-    for (way, (truth, step)) in [(10 * MILLIS, 0), (10 * MILLIS, 0), (20 * MILLIS, 16_384)]
-        .into_iter()
-        .enumerate()
-    {
-        // The rest of the far end is in the round trip, but in neither way.
-        let rest = if way == 2 { 20 * MILLIS } else { 0 };
-        let (own, found) = (overhead[way], found[way]);
-        let most = truth + TOLERANCE + step + own.tenth.saturating_sub(rest);
+    let truths = [
+        (10 * MILLIS, own, 0),
+        (10 * MILLIS, own, 0),
+        (20 * MILLIS, 2 * own, 16_384),
+    ];
+    for (found, (truth, own, step)) in found.into_iter().zip(truths) {
         assert!(found.least + step >= truth, "{found:?} of {truth}");
-        assert!(found.tenth <= most, "{found:?} of {truth}, at most {most}");
+        let most = truth + TOLERANCE + own + step;
+        assert!(found.least <= most, "{found:?} of {truth}, at most {most}");
     }
     rig.close();
 }
