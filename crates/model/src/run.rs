@@ -276,6 +276,10 @@ pub struct Trial {
     /// The raw reports of both ends (own runs only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<EndpointReport>,
+    /// The turns that it was measured in, between those of other trials; absent if it was measured at
+    /// once. Its raw reports are then the sums over the turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Box<Turns>>,
 }
 
 impl Trial {
@@ -311,6 +315,7 @@ impl Trial {
             rounding: BTreeMap::new(),
             far_output: None,
             raw: Vec::new(),
+            turns: None,
         }
     }
 
@@ -318,6 +323,36 @@ impl Trial {
     pub fn loss_ratio(&self) -> Option<LossRatio> {
         self.packets.and_then(|packets| packets.loss_ratio)
     }
+}
+
+/// A trial that was measured in turns, and what the turns say on how sure its quantiles are: what drifts on
+/// a host drifts from turn to turn.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Turns {
+    /// Each turn, in order.
+    pub each: Vec<Turn>,
+    /// Mean of the turns' medians, with its interval over turns; absent if no turn has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<Estimate>,
+    /// The same of their 99 % quantiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<Estimate>,
+}
+
+/// One turn of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its place among all turns of the run, in the order of measuring, from 0.
+    pub position: u32,
+    /// Median delay.
+    #[serde(default)]
+    pub p50_ns: Option<u64>,
+    /// 99 % quantile.
+    #[serde(default)]
+    pub p99_ns: Option<u64>,
+    /// Number of values.
+    #[serde(default)]
+    pub count: Option<u64>,
 }
 
 /// Packet accounting of a trial. `sent = received + lost` whenever all three are known.
@@ -586,6 +621,13 @@ pub struct CpuSide {
     /// Share of the trial in which the busiest traffic thread was runnable but had no core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_delay_ratio: Option<Ratio>,
+    /// CPU time of the traffic threads, and of kernel threads that worked for them alone, per transaction
+    /// (request/response only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_ns_per_transaction: Option<f64>,
+    /// The same over the time in which it was used, the warm-up included: 1 is a whole core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_cores: Option<f64>,
     /// Busy share of each core, in core order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Ratio>,

@@ -16,7 +16,10 @@ mod losses;
 mod packets;
 mod profile;
 mod tcp;
+mod turns;
 mod validity;
+
+pub use turns::{TurnReports, trial_of_turns};
 
 use crate::ledger;
 use linerate_model::run::{Delay, DelayOf, Trial};
