@@ -10,6 +10,7 @@
 pub mod affinity;
 pub mod bpf;
 pub mod clock;
+pub mod epoll;
 pub mod ethtool;
 pub mod failure;
 pub mod interface;
@@ -27,4 +28,5 @@ pub mod tcp;
 pub mod tcp_info;
 pub mod thread;
 pub mod udp;
+pub mod uring;
 pub mod wake;

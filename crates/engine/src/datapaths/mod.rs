@@ -1,5 +1,6 @@
 //! The datapaths this build knows, in the order help and reports list them.
 
+mod io_uring;
 mod loopback;
 mod sockets;
 
@@ -12,7 +13,8 @@ use std::net::{TcpStream, UdpSocket};
 use std::time::Duration;
 
 /// Every datapath. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn DatapathKind] = &[&sockets::Sockets, &loopback::Loopback];
+pub static ALL: &[&dyn DatapathKind] =
+    &[&sockets::Sockets, &io_uring::IoUring, &loopback::Loopback];
 
 /// The datapath with this id.
 pub fn find(id: &str) -> Result<&'static dyn DatapathKind, EngineError> {
@@ -152,6 +154,16 @@ pub struct Buffers {
     pub receive: Option<u64>,
 }
 
+/// What a path used and found out beside the traffic, for the report of its stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Aside {
+    /// CPU time of kernel threads that worked for this path alone, since traffic began; `None` without
+    /// such a thread, or where the kernel does not tell (then a note says so).
+    pub helper_cpu: Option<Duration>,
+    /// What was asked of the system and not given, and what that means.
+    pub notes: Vec<String>,
+}
+
 /// Where one received datagram lies in [`Arrivals::bytes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
@@ -206,6 +218,10 @@ pub trait DatagramPath: Send {
     fn overflows(&mut self) -> Option<u64>;
     /// Sizes of the buffers.
     fn buffers(&self) -> Buffers;
+    /// What it used and found out beside the traffic. Asked once, at the end.
+    fn aside(&mut self) -> Aside {
+        Aside::default()
+    }
 }
 
 /// A byte stream to and from one peer.
@@ -226,6 +242,10 @@ pub trait StreamPath: Send {
     fn buffers(&self) -> Buffers;
     /// The congestion control in use; `None` if there is none.
     fn congestion_control(&self) -> Option<String>;
+    /// What it used and found out beside the traffic. Asked once, at the end.
+    fn aside(&mut self) -> Aside {
+        Aside::default()
+    }
 }
 
 /// Refuses parameters that are not in `kind`'s list.

@@ -3,7 +3,7 @@
 //! Where nothing announces a stream, its first datagrams come to a socket that all streams share. The
 //! receiver of the stream takes them as its first batch; they then count with the time of that.
 
-use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
+use crate::datapaths::{Arrivals, Aside, Buffers, DatagramPath, Span};
 use linerate_sys::failure::Failure;
 
 /// `path`, after `early` has been taken.
@@ -75,5 +75,9 @@ impl DatagramPath for Primed {
 
     fn buffers(&self) -> Buffers {
         self.path.buffers()
+    }
+
+    fn aside(&mut self) -> Aside {
+        self.path.aside()
     }
 }

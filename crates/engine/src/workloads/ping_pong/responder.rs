@@ -165,13 +165,16 @@ impl Work for Responder {
         }
     }
 
-    fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
+    fn finish(mut self: Box<Self>, _now: MonoInstant) -> StreamReport {
         let buffers = self.messenger.buffers();
+        let aside = self.messenger.aside();
         let mut report = StreamReport {
             index: u16::from(self.plan.index),
             errors: self.troubles.into_counts(),
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            helper_cpu: aside.helper_cpu,
+            path_notes: aside.notes,
             ..StreamReport::default()
         };
         if let Some(tally) = self.tally {
