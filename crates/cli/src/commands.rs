@@ -60,6 +60,10 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
         Command::Show(args) => show(cli, args),
         Command::Export(args) => export(cli, args),
         Command::List => list(cli),
+        Command::WrappedTurns => {
+            run::serve_turns(std::io::stdin().lock(), &mut std::io::stdout().lock())?;
+            Ok(ExitCode::Done)
+        }
     }
 }
 

@@ -16,3 +16,4 @@ mod measure;
 mod proof;
 mod stored;
 mod study;
+mod waiting;

@@ -182,6 +182,9 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
             direction: Direction::Forward,
         }),
         observe: Observe::default(),
+        rounds: Some(1),
+        seed: 1,
+        wrap: None,
     };
     latency(context, target, &plan)
 }
