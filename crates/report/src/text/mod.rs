@@ -1,5 +1,6 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
+mod cost;
 mod paper;
 mod parts;
 mod study;
@@ -85,7 +86,9 @@ fn body(paper: &mut Paper, run: &Run) {
     curve(paper, run);
     tcp(paper, run);
     delays(paper, run);
-    cpu(paper, run);
+    if !cost::of_waiting(paper, run) {
+        cpu(paper, run);
+    }
     costs(paper, run);
     trials(paper, run);
     far_output(paper, run);
