@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use crate::turns::{Turn, Turns};
+
 pub use crate::experiment::{
     Answer, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
     ExperimentTrial, Observed, Part, Prediction, Quantity,
@@ -323,36 +325,6 @@ impl Trial {
     pub fn loss_ratio(&self) -> Option<LossRatio> {
         self.packets.and_then(|packets| packets.loss_ratio)
     }
-}
-
-/// A trial that was measured in turns, and what the turns say on how sure its quantiles are: what drifts on
-/// a host drifts from turn to turn.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Turns {
-    /// Each turn, in order.
-    pub each: Vec<Turn>,
-    /// Mean of the turns' medians, with its interval over turns; absent if no turn has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p50_ns: Option<Estimate>,
-    /// The same of their 99 % quantiles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_ns: Option<Estimate>,
-}
-
-/// One turn of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Turn {
-    /// Its place among all turns of the run, in the order of measuring, from 0.
-    pub position: u32,
-    /// Median delay.
-    #[serde(default)]
-    pub p50_ns: Option<u64>,
-    /// 99 % quantile.
-    #[serde(default)]
-    pub p99_ns: Option<u64>,
-    /// Number of values.
-    #[serde(default)]
-    pub count: Option<u64>,
 }
 
 /// Packet accounting of a trial. `sent = received + lost` whenever all three are known.

@@ -94,8 +94,8 @@ fn a_wrapper_is_measured_beside_its_absence() {
     for trial in run["trials"].as_array().unwrap() {
         assert_eq!(trial["turns"]["each"].as_array().unwrap().len(), 2);
     }
-    let wrapped = &run["trials"][1];
-    assert!(wrapped["delay"]["count"].as_u64() > Some(0), "{wrapped}");
+    let second = &run["trials"][1];
+    assert!(second["delay"]["count"].as_u64() > Some(0), "{second}");
 }
 
 #[test]
