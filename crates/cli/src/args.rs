@@ -82,6 +82,9 @@ pub(crate) enum Command {
     Show(OneRun),
     /// Write a stored run as JSON or CSV.
     Export(ExportArgs),
+    /// Make the tests that the parent process asks for on standard input: what `latency --wrap` starts.
+    #[command(name = linerate_lab::run::CHILD, hide = true)]
+    WrappedTurns,
 }
 
 /// Arguments of `demo`.
@@ -311,7 +314,7 @@ pub(crate) struct LatencyArgs {
     /// [default: 32; with sfnt:// the list of sfnt-pingpong].
     #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<String>,
-    /// How both ends wait; several are measured one after the other.
+    /// How both ends wait; several are measured in turns, in random order.
     #[arg(long, default_value = "block", value_delimiter = ',', value_parser = modes())]
     pub(crate) wait: Vec<Mode>,
     /// Pin the traffic threads to these cores: LOCAL,REMOTE (either may be empty).
@@ -331,6 +334,8 @@ pub(crate) struct LatencyArgs {
     #[command(flatten)]
     pub(crate) parts: PartsArgs,
     #[command(flatten)]
+    pub(crate) turns: TurnArgs,
+    #[command(flatten)]
     pub(crate) observe: ObserveArgs,
 }
 
@@ -341,6 +346,22 @@ pub(crate) struct PartsArgs {
     /// stacks, queues, wire, wake-up. The stamps cost time, which is told.
     #[arg(long)]
     pub(crate) decompose: bool,
+}
+
+/// In which turns `latency` measures.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TurnArgs {
+    /// Turns that each size and wait mode is measured in, in random order; they share its time
+    /// [default: 5 where there is more than one, but none below 200 ms].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: Option<u32>,
+    /// Seed of their order.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Measure every wait mode also with this end started by a wrapper, such as
+    /// "onload --profile=latency"; the run records what it loads.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) wrap: Option<String>,
 }
 
 /// Arguments of `saturate`.

@@ -64,6 +64,10 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
             doctor::run(args, &cli.output, &interrupt)
         }
         Command::List => list(cli),
+        Command::WrappedTurns => {
+            run::serve_turns(std::io::stdin().lock(), &mut std::io::stdout().lock())?;
+            Ok(ExitCode::Done)
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use linerate_lab::access::read_key;
 use linerate_lab::address::{FarEnd, IpChoice};
 use linerate_lab::client::Target;
 use linerate_lab::login::{Login, read_login, read_password};
-use linerate_lab::run::{LatencyPlan, SaturatePlan, parse_delay_goal, parse_stall, sizes};
+use linerate_lab::run::{LatencyPlan, SaturatePlan, Wrap, parse_delay_goal, parse_stall, sizes};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
     Direction, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
@@ -131,6 +131,14 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
         rpm: args.open_loop.rpm,
         stall: stall.map(parse_stall).transpose()?,
         decompose: args.parts.decompose,
+        rounds: args.turns.rounds,
+        seed: args.turns.seed,
+        wrap: args
+            .turns
+            .wrap
+            .as_deref()
+            .map(|text| wrap(text, args))
+            .transpose()?,
     };
     for spec in plan.specs() {
         validate(&spec).map_err(|error| match error.setting() {
@@ -140,6 +148,17 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
         })?;
     }
     Ok(plan)
+}
+
+/// The wrapper, which is to start this very program.
+fn wrap(text: &str, args: &LatencyArgs) -> Result<Wrap, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        let message = format!("--wrap: this program cannot be found to be started again: {error}");
+        Failure::new(ExitCode::HostLacks, message)
+    })?;
+    let mut wrap = Wrap::parse(text, program)?;
+    wrap.key_file.clone_from(&args.target.key);
+    Ok(wrap)
 }
 
 fn traffic(spec: &mut TestSpec, args: &TrafficArgs) {

@@ -303,6 +303,23 @@ impl Client {
         result
     }
 
+    /// Looks after a connection on which no test runs, so that neither end takes the other for gone.
+    pub(crate) fn tend(&mut self) -> Result<()> {
+        if self.tests() != Tests::Many || self.target.far.kind().control() == Control::Absent {
+            return Ok(());
+        }
+        match self.driver.turn().map_err(|error| self.failed(&error))? {
+            Some(News::Closed) => {
+                let message = format!(
+                    "{} closed the control connection between two tests",
+                    self.far
+                );
+                Err(peer_failure(message).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Runs one test with a board that is told what to do.
     fn run_with(
         &mut self,

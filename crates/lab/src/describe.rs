@@ -46,7 +46,12 @@ pub(crate) fn with_target(
 impl Target {
     /// Whom `run` was made with, and how it was reached.
     pub fn of_run(run: &Run) -> Result<Self, Failure> {
-        let text = |key: &str| run.config.values.get(key).and_then(Value::as_str);
+        Self::of_values(&run.config.values)
+    }
+
+    /// The target that [`with_target`] wrote down.
+    pub(crate) fn of_values(values: &BTreeMap<String, Value>) -> Result<Self, Failure> {
+        let text = |key: &str| values.get(key).and_then(Value::as_str);
         let far = text(FAR_END).ok_or_else(|| {
             let message = "it does not say which far end it measured (an older version wrote it); measure again with --prove";
             Failure::new(ExitCode::Usage, message)
@@ -57,7 +62,7 @@ impl Target {
             Some("v6") => IpChoice::V6,
             _ => IpChoice::Any,
         };
-        let seconds = run.config.values.get(TIMEOUT).and_then(Value::as_f64);
+        let seconds = values.get(TIMEOUT).and_then(Value::as_f64);
         let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if let Some(timeout) = timeout.filter(|timeout| !timeout.is_zero()) {
             target.timeout = timeout;

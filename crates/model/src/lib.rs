@@ -23,6 +23,7 @@ pub mod spec;
 mod spec_check;
 pub mod tcp;
 pub mod time;
+mod turns;
 pub mod units;
 
 pub use estimate::{Estimate, Interval};

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use crate::requests::{Knee, Requests};
+pub use crate::turns::{Turn, Turns};
 
 pub use crate::experiment::{
     Answer, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
@@ -309,6 +310,10 @@ pub struct Trial {
     /// Where the time of round trips went, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decomposition: Option<Box<Decomposition>>,
+    /// The turns that it was measured in, between those of other trials; absent if it was measured at
+    /// once. Its raw reports are then the sums over the turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Box<Turns>>,
 }
 
 impl Trial {
@@ -352,6 +357,7 @@ impl Trial {
             ipdv: None,
             rtp_jitter_ns: None,
             decomposition: None,
+            turns: None,
         }
     }
 
@@ -669,6 +675,13 @@ pub struct CpuSide {
     /// Share of the trial in which the busiest traffic thread was runnable but had no core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_delay_ratio: Option<Ratio>,
+    /// CPU time of the traffic threads, and of kernel threads that worked for them alone, per transaction
+    /// (request/response only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_ns_per_transaction: Option<f64>,
+    /// The same over the time in which it was used, the warm-up included: 1 is a whole core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_cores: Option<f64>,
     /// Busy share of each core, in core order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Ratio>,

@@ -367,6 +367,24 @@ pub struct StreamReport {
     /// How frames passed the kernel's stack by, and what was dropped there (datapath af-xdp only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xdp: Option<XdpReport>,
+    /// CPU time of kernel threads that worked for this stream alone (`iou-sqp` of `io_uring`), during its
+    /// traffic; `None` where there was none, or where the kernel does not tell (then `path_notes` says so).
+    #[serde(
+        rename = "helper_cpu_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<f64>")]
+    pub helper_cpu: Option<Duration>,
+    /// What the datapath asked of the system and did not get, and what it found out about its wait mode;
+    /// at most [`MAX_PATH_NOTES`] are read.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "bounded_notes"
+    )]
+    pub path_notes: Vec<String>,
 }
 
 /// What one side of a stream over AF_XDP knows about its way past the kernel's stack. Counts are of this stream's
@@ -394,6 +412,23 @@ pub struct XdpReport {
     pub malformed: PacketCount,
     /// Datagrams of this stream that came as frames which the program does not choose, and so to the kernel's socket.
     pub stray: PacketCount,
+}
+
+/// Most notes of a datapath in one report.
+pub const MAX_PATH_NOTES: usize = 16;
+
+/// Longest note that is read, in bytes.
+const MAX_NOTE: usize = 1024;
+
+/// Reads a few short notes: they come from the far end.
+fn bounded_notes<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
+    let notes = Vec::<String>::deserialize(d)?;
+    let fits = notes.len() <= MAX_PATH_NOTES && notes.iter().all(|note| note.len() <= MAX_NOTE);
+    if !fits {
+        let message = format!("more than {MAX_PATH_NOTES} notes, or one over {MAX_NOTE} bytes");
+        return Err(D::Error::custom(message));
+    }
+    Ok(notes)
 }
 
 /// Everything one side of one direction reports after a test.

@@ -10,6 +10,7 @@
 pub mod affinity;
 pub mod bpf;
 pub mod clock;
+pub mod epoll;
 pub mod ethtool;
 pub mod failure;
 pub mod interface;
@@ -31,5 +32,6 @@ pub mod timestamps;
 pub mod ts_info;
 pub mod tsc;
 pub mod udp;
+pub mod uring;
 pub mod wake;
 pub mod xsk;

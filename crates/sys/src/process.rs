@@ -2,7 +2,9 @@
 
 use crate::wake::wait;
 use linerate_model::MonoInstant;
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -33,6 +35,11 @@ pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
         }
         wait([descriptor.as_fd()], Some(deadline))?;
     }
+}
+
+/// Kills every process of the group that `child` leads. It must have been started as the leader of one.
+pub fn kill_group(child: &Child) -> io::Result<()> {
+    Ok(kill_process_group(pid_of(child)?, Signal::KILL)?)
 }
 
 /// Waits for the end of `child` and reaps it (`wait4`, which std does not offer).
@@ -111,6 +118,20 @@ mod tests {
         assert!(!wait_for_end(&child, MonoClock.now()).unwrap());
         child.kill().unwrap();
         assert_eq!(reap(child).unwrap().status.signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_group_ends_as_a_whole() {
+        use std::io::Read;
+        use std::os::unix::process::CommandExt;
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & wait"]).process_group(0);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        kill_group(&child).unwrap();
+        assert_eq!(reap(child).unwrap().status.signal(), Some(libc::SIGKILL));
+        // The pipe ends when the last process that holds it is gone.
+        assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
     }
 
     #[test]

@@ -174,6 +174,41 @@ pub fn set_busy_poll<Fd: AsFd>(socket: Fd, time: Duration) -> io::Result<()> {
     )
 }
 
+/// Keeps the device's interrupts off as long as it is polled often enough (`SO_PREFER_BUSY_POLL`, Linux
+/// 5.11; takes `CAP_NET_ADMIN`).
+pub fn prefer_busy_poll<Fd: AsFd>(socket: Fd) -> io::Result<()> {
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_PREFER_BUSY_POLL,
+        &1_i32.to_ne_bytes(),
+    )
+}
+
+/// Most packets that one poll of the device takes (`SO_BUSY_POLL_BUDGET`, Linux 5.11; more than before takes
+/// `CAP_NET_ADMIN`).
+pub fn set_busy_poll_budget<Fd: AsFd>(socket: Fd, packets: u16) -> io::Result<()> {
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_BUSY_POLL_BUDGET,
+        &i32::from(packets).to_ne_bytes(),
+    )
+}
+
+/// The device queue that the last packet came from (`SO_INCOMING_NAPI_ID`, Linux 4.12): the one that busy
+/// polling polls. `None` if it came from none, as over loopback.
+pub fn incoming_queue<Fd: AsFd>(socket: Fd) -> io::Result<Option<u32>> {
+    let mut bytes = [0; 4];
+    get(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_INCOMING_NAPI_ID,
+        &mut bytes,
+    )?;
+    Ok(Some(u32::from_ne_bytes(bytes)).filter(|id| *id > 0))
+}
+
 /// Datagrams dropped at this socket since it was opened, for want of buffer or for a wrong
 /// checksum (`SO_MEMINFO`, Linux 4.12). The same counter as `SO_RXQ_OVFL`, but it can be read when
 /// nothing arrives, so drops after the last delivered datagram are seen.
@@ -276,6 +311,15 @@ mod tests {
         }
         assert!(arrived < 100);
         assert_eq!(socket_drops(&receiver).unwrap(), 100 - arrived);
+    }
+
+    #[test]
+    fn loopback_has_no_queue_to_poll() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(incoming_queue(&socket).unwrap(), None);
+        socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
+        socket.recv(&mut [0; 1]).unwrap();
+        assert_eq!(incoming_queue(&socket).unwrap(), None);
     }
 
     #[test]

@@ -39,6 +39,7 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
         // A thread that ran took some; none was told by a far end that does not say.
         .filter(|stream| !stream.thread_cpu.is_zero());
     let moved = Moved::of(ends, report);
+    let threads = busiest.map(|_| threads(report));
     CpuSide {
         host_ratio: host.and_then(Times::busy_ratio),
         softirq_ratio: host.and_then(|times| times.share(times.softirq)),
@@ -47,8 +48,14 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
             .iter()
             .copied()
             .max_by(|a, b| a.get().total_cmp(&b.get())),
-        thread_ratio: busiest.and_then(|stream| of_trial(stream, stream.thread_cpu)),
-        run_delay_ratio: busiest.and_then(|stream| of_trial(stream, stream.run_delay?)),
+        thread_ratio: busiest.and_then(|stream| of_trial(ends, stream, stream.thread_cpu)),
+        run_delay_ratio: busiest.and_then(|stream| of_trial(ends, stream, stream.run_delay?)),
+        thread_ns_per_transaction: threads
+            .zip(moved.transactions())
+            .map(|(time, count)| time.as_secs_f64() * 1e9 / count),
+        thread_cores: threads
+            .zip(used_in(ends, duration(Some(report))))
+            .map(|(time, whole)| time.as_secs_f64() / whole),
         cores,
         core_shares: per_core.iter().map(|(core, t)| t.shares(*core)).collect(),
         host_ns_per_byte: host.and_then(|times| times.ns_per_byte(moved.bytes)),
@@ -62,6 +69,23 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
         context_switches_per_s: per_second(report, signals::CPU_CONTEXT_SWITCHES),
         packets_per_interrupt: packets_per_interrupt(report),
     }
+}
+
+/// CPU time of all traffic threads and of kernel threads that worked for them alone.
+fn threads(report: &EndpointReport) -> Duration {
+    let streams = report.streams.iter();
+    streams
+        .map(|s| {
+            s.thread_cpu
+                .saturating_add(s.helper_cpu.unwrap_or_default())
+        })
+        .fold(Duration::ZERO, Duration::saturating_add)
+}
+
+/// Seconds of traffic with so much counted time: CPU time is used in the warm-up too.
+fn used_in(ends: &Ends<'_>, counted: Option<Duration>) -> Option<f64> {
+    let whole = counted?.saturating_add(ends.spec.warm_up).as_secs_f64();
+    (whole > 0.0).then_some(whole)
 }
 
 /// What one end moved in the counted time, and how much of the time between its snapshots that is.
@@ -100,6 +124,14 @@ impl Moved {
     /// How many of what was counted (bytes, datagrams) moved between the snapshots; `None` for none.
     pub(super) fn counted(&self, count: u64) -> Option<f64> {
         (count > 0).then(|| PacketCount::new(count).as_f64() * self.scale)
+    }
+
+    /// Transactions between the snapshots; `None` of other traffic.
+    fn transactions(&self) -> Option<f64> {
+        let of = self
+            .packets
+            .filter(|(kind, _)| *kind == PacketKind::Transactions);
+        self.counted(of?.1)
     }
 
     /// The packets that moved between the snapshots.
@@ -141,9 +173,10 @@ fn packets_per_interrupt(report: &EndpointReport) -> Option<PacketsPerInterrupt>
     })
 }
 
-fn of_trial(stream: &StreamReport, part: Duration) -> Option<Ratio> {
-    let whole = stream.duration.as_secs_f64();
-    (whole > 0.0).then(|| Ratio::clamped(part.as_secs_f64() / whole))
+fn of_trial(ends: &Ends<'_>, stream: &StreamReport, part: Duration) -> Option<Ratio> {
+    let counted = Some(stream.duration).filter(|time| !time.is_zero());
+    let whole = used_in(ends, counted)?;
+    Some(Ratio::clamped(part.as_secs_f64() / whole))
 }
 
 /// Core numbers that the snapshot has signals of, in order.

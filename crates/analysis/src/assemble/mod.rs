@@ -19,9 +19,11 @@ mod profile;
 mod requests;
 mod stages;
 mod tcp;
+mod turns;
 mod validity;
 
 pub use one_way::{needs_exchanges, with_exchanges};
+pub use turns::{TurnReports, trial_of_turns};
 
 use crate::ledger;
 use linerate_model::run::{Delay, DelayOf, Trial};

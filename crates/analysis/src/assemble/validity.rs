@@ -37,6 +37,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
         if let Some(report) = report {
             clocks(side, report, &mut judgement);
             counters_went_back(side, report, &mut judgement);
+            path_notes(side, report, &mut judgement);
         }
     }
     ended_early(ends, trial, &mut judgement);
@@ -155,6 +156,18 @@ fn counters_went_back(side: &str, report: &EndpointReport, judgement: &mut Judge
             back.join(", ")
         ));
     }
+}
+
+/// What a datapath says of what it asked the system for.
+fn path_notes(side: &str, report: &EndpointReport, judgement: &mut Judgement) {
+    let mut said: Vec<String> = Vec::new();
+    for note in report.streams.iter().flat_map(|stream| &stream.path_notes) {
+        let text = format!("{side}: {note}");
+        if !said.contains(&text) {
+            said.push(text);
+        }
+    }
+    judgement.careful.extend(said);
 }
 
 /// A trial that had less than half its time measured something else than was asked.

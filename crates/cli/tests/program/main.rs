@@ -18,3 +18,4 @@ mod measure;
 mod proof;
 mod stored;
 mod study;
+mod waiting;

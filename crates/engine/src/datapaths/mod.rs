@@ -1,6 +1,7 @@
 //! The datapaths this build knows, in the order help and reports list them.
 
 mod af_xdp;
+mod io_uring;
 mod loopback;
 mod sockets;
 
@@ -18,7 +19,12 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Every datapath. A new one: its file, its `mod` line above, its entry here.
-pub static ALL: &[&dyn DatapathKind] = &[&sockets::Sockets, &af_xdp::AfXdp, &loopback::Loopback];
+pub static ALL: &[&dyn DatapathKind] = &[
+    &sockets::Sockets,
+    &io_uring::IoUring,
+    &af_xdp::AfXdp,
+    &loopback::Loopback,
+];
 
 /// The datapath with this id.
 pub fn find(id: &str) -> Result<&'static dyn DatapathKind, EngineError> {
@@ -176,6 +182,16 @@ impl Buffers {
     }
 }
 
+/// What a path used and found out beside the traffic, for the report of its stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Aside {
+    /// CPU time of kernel threads that worked for this path alone, since traffic began; `None` without
+    /// such a thread, or where the kernel does not tell (then a note says so).
+    pub helper_cpu: Option<Duration>,
+    /// What was asked of the system and not given, and what that means.
+    pub notes: Vec<String>,
+}
+
 /// Where one received datagram lies in [`Arrivals::bytes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
@@ -240,6 +256,10 @@ pub trait DatagramPath: Send {
     fn xdp(&mut self) -> Option<XdpReport> {
         None
     }
+    /// What it used and found out beside the traffic. Asked once, at the end.
+    fn aside(&mut self) -> Aside {
+        Aside::default()
+    }
 }
 
 /// When the kernel saw messages pass, on this host's monotonic clock.
@@ -286,6 +306,10 @@ pub trait StreamPath: Send {
     /// When the kernel saw messages pass, if that was asked for and can be told.
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
         None
+    }
+    /// What it used and found out beside the traffic. Asked once, at the end.
+    fn aside(&mut self) -> Aside {
+        Aside::default()
     }
 }
 

@@ -25,6 +25,8 @@ fn variants() -> Vec<(&'static dyn DatapathKind, BTreeMap<String, String>)> {
     let mut all: Vec<_> = here.map(|kind| (*kind, BTreeMap::new())).collect();
     let offload = [("gso", "4"), ("gro", "true")].map(|(k, v)| (k.to_owned(), v.to_owned()));
     all.push((ALL[0], BTreeMap::from(offload)));
+    let thread = [("sqpoll".to_owned(), "true".to_owned())];
+    all.push((find("io-uring").unwrap(), BTreeMap::from(thread)));
     all.push((
         ALL[0],
         BTreeMap::from([("batch".to_owned(), "1".to_owned())]),
@@ -90,7 +92,10 @@ fn ids_are_unique_and_summaries_are_sentences() {
 #[test]
 fn an_unknown_datapath_names_the_known_ones() {
     let error = find("pigeons").err().unwrap().to_string();
-    assert!(error.contains("sockets, af-xdp, loopback"), "{error}");
+    assert!(
+        error.contains("sockets, io-uring, af-xdp, loopback"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -100,9 +105,9 @@ fn unknown_parameters_are_refused() {
         kind.check(&spec).unwrap();
         spec.datapath
             .params
-            .insert("sqpoll".to_owned(), "true".to_owned());
+            .insert("pigeons".to_owned(), "true".to_owned());
         let error = kind.check(&spec).unwrap_err().to_string();
-        assert!(error.contains("sqpoll"), "{error}");
+        assert!(error.contains("pigeons"), "{error}");
     }
 }
 

@@ -3,7 +3,7 @@
 //! Where nothing announces a stream, its first datagrams come to a socket that all streams share. The
 //! receiver of the stream takes them as its first batch; they then count with the time of that.
 
-use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
+use crate::datapaths::{Arrivals, Aside, Buffers, DatagramPath, Span};
 use linerate_model::sample::XdpReport;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
@@ -87,5 +87,9 @@ impl DatagramPath for Primed {
 
     fn xdp(&mut self) -> Option<XdpReport> {
         self.path.xdp()
+    }
+
+    fn aside(&mut self) -> Aside {
+        self.path.aside()
     }
 }

@@ -15,6 +15,8 @@ pub(crate) enum Activity {
     Aggregated,
     /// UDP ping-pong, spinning at both ends.
     PingPong,
+    /// The same over TCP.
+    TcpPingPong,
     /// UDP at so many packets per second.
     Paced(u32),
 }
@@ -36,6 +38,12 @@ pub(crate) enum Measure {
     AggregatedReceived,
     /// Median round trip, in µs.
     RoundTrip,
+    /// Its 99th percentile, in µs.
+    RoundTripP99,
+    /// Median round trip over TCP, in µs.
+    TcpRoundTrip,
+    /// Its 99th percentile, in µs.
+    TcpRoundTripP99,
     /// 99th percentile of |gap − intended gap| between packets at the receiving interface, in µs.
     GapError(u32),
     /// Packets per second as sent over the intended ones: a gap error is worth nothing without it.
@@ -54,16 +62,26 @@ impl fmt::Display for Measure {
             Self::UdpReceived => write!(f, "UDP {PAYLOAD} B, one by one, kpkt/s received"),
             Self::AggregatedSent => write!(f, "UDP {PAYLOAD} B, GSO+GRO, kpkt/s sent"),
             Self::AggregatedReceived => write!(f, "UDP {PAYLOAD} B, GSO+GRO, kpkt/s received"),
-            Self::RoundTrip => {
-                write!(
-                    f,
-                    "UDP ping-pong {PING_BYTES} B, spinning, median round trip µs"
-                )
-            }
+            Self::RoundTrip => write!(f, "UDP {PING}, median round trip µs"),
+            Self::RoundTripP99 => write!(f, "UDP {PING}, p99 of the round trip µs"),
+            Self::TcpRoundTrip => write!(f, "TCP {PING}, median round trip µs"),
+            Self::TcpRoundTripP99 => write!(f, "TCP {PING}, p99 of the round trip µs"),
             Self::GapError(rate) => write!(f, "pacing {rate} pkt/s, p99 error of the gap µs"),
             Self::PacedRate(rate) => write!(f, "pacing {rate} pkt/s, rate sent / intended"),
         }
     }
+}
+
+/// What is said of every ping-pong.
+const PING: &str = "ping-pong 32 B, spinning";
+
+/// The values of a ping-pong, in µs.
+pub(crate) fn round_trips(activity: Activity, median_us: f64, p99_us: f64) -> Values {
+    let (median, p99) = match activity {
+        Activity::TcpPingPong => (Measure::TcpRoundTrip, Measure::TcpRoundTripP99),
+        _ => (Measure::RoundTrip, Measure::RoundTripP99),
+    };
+    Values::from([(median, median_us), (p99, p99_us)])
 }
 
 /// How long tests are.

@@ -1,12 +1,15 @@
-/* The least that a UDP ping-pong costs, and the best that a spinning sender paces on this machine:
+/* The least that a ping-pong costs, and the best that a spinning sender paces on this machine:
  * sockets that spin, nothing else.
  *   floor pong ADDRESS PORT BYTES               answers until it is killed
- *   floor ping ADDRESS PORT BYTES SECONDS       prints the median round trip in nanoseconds
+ *   floor ping ADDRESS PORT BYTES SECONDS       prints median and p99 of the round trip in nanoseconds
+ *   floor tcp-pong, floor tcp-ping              the same over TCP
  *   floor sink ADDRESS PORT BYTES               receives until it is killed
  *   floor pace ADDRESS PORT BYTES SECONDS RATE  sends RATE datagrams per second, each at its time
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +32,18 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Spins until a datagram is here; gives up after `patience_ns` (0: never). */
+/* Spins until `size` bytes are here; gives up after `patience_ns` (0: never). */
 static int receive(int fd, char *buffer, size_t size, uint64_t patience_ns)
 {
     uint64_t start = patience_ns ? now() : 0;
+    size_t have = 0;
     for (uint64_t spins = 1;; spins++) {
-        if (recv(fd, buffer, size, MSG_DONTWAIT) >= 0)
+        ssize_t got = recv(fd, buffer + have, size - have, MSG_DONTWAIT);
+        if (got == 0)
+            exit(0); /* the far end has closed */
+        if (got > 0 && (have += (size_t)got) == size)
             return 1;
-        if (errno != EAGAIN)
+        if (got < 0 && errno != EAGAIN)
             fail("recv");
         if (patience_ns && spins % 1024 == 0 && now() - start > patience_ns)
             return 0;
@@ -61,10 +68,36 @@ static void pong(int fd, const struct sockaddr_in *own, char *buffer, size_t byt
     }
 }
 
+/* One connection. */
+static void tcp_pong(int fd, const struct sockaddr_in *own, char *buffer, size_t bytes)
+{
+    int on = 1;
+    if (bind(fd, (const struct sockaddr *)own, sizeof *own) || listen(fd, 1))
+        fail("listen");
+    if ((fd = accept(fd, NULL, NULL)) < 0)
+        fail("accept");
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    for (;;) {
+        receive(fd, buffer, bytes, 0);
+        if (send(fd, buffer, bytes, 0) < 0)
+            fail("send");
+    }
+}
+
+/* The bucket below which a share of all values lies, in the middle. */
+static size_t quantile(const uint32_t *counts, uint64_t total, double share)
+{
+    uint64_t seen = 0;
+    size_t bucket;
+    for (bucket = 0; bucket < BUCKETS && (double)(seen += counts[bucket]) < share * (double)total; bucket++)
+        ;
+    return bucket * WIDTH_NS + WIDTH_NS / 2;
+}
+
 static void ping(int fd, const struct sockaddr_in *far, char *buffer, size_t bytes, double seconds)
 {
     static uint32_t counts[BUCKETS];
-    uint64_t begin, end, total = 0, seen = 0;
+    uint64_t begin, end, total = 0;
     size_t bucket;
     if (connect(fd, (const struct sockaddr *)far, sizeof *far))
         fail("connect");
@@ -79,9 +112,8 @@ static void ping(int fd, const struct sockaddr_in *far, char *buffer, size_t byt
         counts[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
         total++;
     }
-    for (bucket = 0; bucket < BUCKETS && (seen += counts[bucket]) * 2 < total; bucket++)
-        ;
-    printf("%zu %llu\n", bucket * WIDTH_NS + WIDTH_NS / 2, (unsigned long long)total);
+    printf("%zu %zu %llu\n", quantile(counts, total, 0.5), quantile(counts, total, 0.99),
+           (unsigned long long)total);
 }
 
 static void sink(int fd, const struct sockaddr_in *own, char *buffer, size_t bytes)
@@ -112,18 +144,23 @@ int main(int count, char **words)
 {
     static char buffer[MOST];
     struct sockaddr_in address = {.sin_family = AF_INET};
-    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    int is_tcp = count > 1 && !strncmp(words[1], "tcp-", 4), on = 1;
+    int fd = socket(AF_INET, is_tcp ? SOCK_STREAM : SOCK_DGRAM, 0);
     if (count < 5 || inet_pton(AF_INET, words[2], &address.sin_addr) != 1)
         return 2;
     address.sin_port = htons((uint16_t)atoi(words[3]));
     size_t bytes = (size_t)atoi(words[4]);
     if (fd < 0 || bytes < 1 || bytes > MOST)
         return 2;
+    if (is_tcp)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (!strcmp(words[1], "tcp-pong"))
+        tcp_pong(fd, &address, buffer, bytes);
     if (!strcmp(words[1], "pong"))
         pong(fd, &address, buffer, bytes);
     if (!strcmp(words[1], "sink"))
         sink(fd, &address, buffer, bytes);
-    if (!strcmp(words[1], "ping") && count == 6)
+    if ((!strcmp(words[1], "ping") || !strcmp(words[1], "tcp-ping")) && count == 6)
         ping(fd, &address, buffer, bytes, atof(words[5]));
     else if (!strcmp(words[1], "pace") && count == 7)
         pace(fd, &address, buffer, bytes, atof(words[5]), atof(words[6]));

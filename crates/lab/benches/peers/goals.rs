@@ -35,7 +35,7 @@ const fn goal(
 
 /// Every goal that is a ratio to a peer.
 pub(crate) fn goals() -> Vec<Goal> {
-    use Activity::{Aggregated, Paced, PingPong, Tcp, Udp};
+    use Activity::{Aggregated, Paced, PingPong, Tcp, TcpPingPong, Udp};
     use Better::{Higher, Lower};
     let mut goals = vec![
         goal(Measure::TcpRate, Tcp, "iperf3", Higher, 1.0),
@@ -50,9 +50,7 @@ pub(crate) fn goals() -> Vec<Goal> {
             1.0,
         ),
         goal(Measure::AggregatedSent, Aggregated, "iperf3", Higher, 1.0),
-        goal(Measure::RoundTrip, PingPong, "sockperf", Lower, 0.95),
         goal(Measure::RoundTrip, PingPong, "sfnt-pingpong", Lower, 1.0),
-        goal(Measure::RoundTrip, PingPong, FLOOR, Lower, 1.03),
     ];
     for (measure, activity, peer, better, ratio) in [
         (Measure::UdpReceived, Udp, "iperf3", Higher, 2.5),
@@ -64,6 +62,15 @@ pub(crate) fn goals() -> Vec<Goal> {
             own: PAST_THE_STACK,
             ..goal(measure, activity, peer, better, ratio)
         });
+    }
+    for (measure, activity) in [
+        (Measure::RoundTrip, PingPong),
+        (Measure::RoundTripP99, PingPong),
+        (Measure::TcpRoundTrip, TcpPingPong),
+        (Measure::TcpRoundTripP99, TcpPingPong),
+    ] {
+        goals.push(goal(measure, activity, "sockperf", Lower, 0.95));
+        goals.push(goal(measure, activity, FLOOR, Lower, 1.03));
     }
     for pace in PACES {
         for (own, peer) in [

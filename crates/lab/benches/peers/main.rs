@@ -90,6 +90,7 @@ fn tiny_round() -> Result<()> {
         Activity::Udp,
         Activity::Aggregated,
         Activity::PingPong,
+        Activity::TcpPingPong,
         paced,
     ] {
         let values =
@@ -266,6 +267,7 @@ fn wanted_activities(options: &Options) -> Vec<Activity> {
         ("udp", Activity::Udp),
         ("gso", Activity::Aggregated),
         ("ping", Activity::PingPong),
+        ("ping", Activity::TcpPingPong),
     ];
     all.extend(PACES.map(|pace| ("pace", Activity::Paced(pace))));
     all.retain(|(name, _)| is_wanted(options, name));

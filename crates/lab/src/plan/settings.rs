@@ -5,6 +5,7 @@ use crate::run::{LatencyPlan, SaturatePlan};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport, validate};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, Ratio};
+use linerate_peers::Tests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -190,7 +191,7 @@ impl Test {
     pub(super) fn values(&self) -> BTreeMap<String, Value> {
         let (kind, mut values) = match self {
             Self::Single(spec) => ("single", describe::values(spec)),
-            Self::Latency(plan) => ("latency", plan.values()),
+            Self::Latency(plan) => ("latency", plan.values(Tests::Many)),
             Self::Saturate(plan) => ("saturate", plan.values()),
         };
         values.insert("test".to_owned(), json!(kind));

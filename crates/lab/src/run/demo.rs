@@ -186,6 +186,9 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
         open: None,
         rpm: false,
         stall: None,
+        rounds: Some(1),
+        seed: 1,
+        wrap: None,
     };
     latency(context, target, &plan)
 }

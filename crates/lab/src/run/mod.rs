@@ -10,7 +10,8 @@ mod study;
 
 pub use demo::{DemoPlan, demo};
 pub use latency::{
-    LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, latency, parse_stall, sizes,
+    CHILD, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Wrap, latency, parse_stall,
+    serve_turns, sizes,
 };
 pub use prove::{prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
@@ -53,7 +54,7 @@ pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) ->
 }
 
 /// The test that was made when the user stopped it: as long as its sender had sent.
-fn cut_short(spec: &TestSpec, done: &DirectionOutcome) -> TestSpec {
+pub(crate) fn cut_short(spec: &TestSpec, done: &DirectionOutcome) -> TestSpec {
     let streams = done.sender.iter().flat_map(|report| &report.streams);
     let longest = streams.map(|stream| stream.duration).max();
     TestSpec {

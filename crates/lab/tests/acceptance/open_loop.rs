@@ -31,6 +31,9 @@ fn plan() -> LatencyPlan {
         open: None,
         rpm: false,
         stall: None,
+        rounds: None,
+        seed: 1,
+        wrap: None,
         decompose: false,
     }
 }

@@ -160,6 +160,8 @@ fn cpu(run: &Run) -> Table {
         "Trial",
         "Side",
         "Traffic thread (% of one core)",
+        "All traffic threads (cores)",
+        "CPU per transaction (ns)",
         "Busiest core (%)",
         "All cores (%)",
         "Soft interrupts (% of all cores)",
@@ -191,6 +193,9 @@ fn cpu_row(trial: String, name: &str, side: &CpuSide) -> Vec<Cell> {
         Cell::text(trial),
         Cell::text(name),
         share(side.thread_ratio),
+        side.thread_cores
+            .map_or_else(Cell::unknown, |cores| Cell::text(digits(cores))),
+        Cell::number(side.thread_ns_per_transaction, Unit::NANOS),
         share(side.busiest_core_ratio),
         share(side.host_ratio),
         share(side.softirq_ratio),

@@ -1,5 +1,6 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
+mod cost;
 mod doctor;
 mod one_way;
 mod paper;
@@ -94,7 +95,9 @@ fn body(paper: &mut Paper, run: &Run) {
     loops(paper, run);
     one_way::one_way(paper, run);
     one_way::parts(paper, run);
-    cpu(paper, run);
+    if !cost::of_waiting(paper, run) {
+        cpu(paper, run);
+    }
     costs(paper, run);
     trials(paper, run);
     far_output(paper, run);

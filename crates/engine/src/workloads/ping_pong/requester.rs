@@ -100,26 +100,28 @@ impl Requester {
         })
     }
 
-    /// One message there and back, sent at `sent`.
-    fn transact(&mut self, sent: MonoInstant, orders: &Orders) -> Outcome {
-        let number = self.messenger.write(self.next, sent);
+    /// One message there and back, prepared at `now`; when it was sent, and how it ended. Between the
+    /// reading of the clock and the sending call there is nothing.
+    fn transact(&mut self, now: MonoInstant, orders: &Orders) -> (MonoInstant, Outcome) {
+        let number = self.messenger.write(self.next, now);
         self.next += 1;
+        let deadline = now.after(self.timeout());
+        let sent = self.clock.now();
         if self.stages.is_some() {
-            self.called = self.clock.now();
+            self.called = sent;
         }
-        let deadline = sent.after(self.timeout());
         loop {
             match self.messenger.send() {
                 Ok(true) => break,
                 Ok(false) => {}
                 Err(failure) => {
                     if let Some(outcome) = self.waiting(failure, deadline, orders) {
-                        return outcome;
+                        return (sent, outcome);
                     }
                 }
             }
         }
-        self.await_answer(number, deadline, orders)
+        (sent, self.await_answer(number, deadline, orders))
     }
 
     fn await_answer(&mut self, number: Number, deadline: MonoInstant, orders: &Orders) -> Outcome {
@@ -253,14 +255,15 @@ impl Work for Requester {
             let _ = self.messenger.receive();
             return Step::Again;
         }
-        match self.transact(now, orders) {
+        let (sent, outcome) = self.transact(now, orders);
+        match outcome {
             Outcome::Answered { at, left } => {
-                self.answered(now, (at, left), orders);
+                self.answered(sent, (at, left), orders);
                 Step::Again
             }
             Outcome::Failed(failure, at) => self.failed(failure, at),
             Outcome::Stopped => Step::Done,
-            Outcome::Timeout => self.timed_out(now),
+            Outcome::Timeout => self.timed_out(sent),
         }
     }
 
@@ -280,6 +283,7 @@ impl Work for Requester {
         let (transits, pdv) = self.back.map_or((None, None), |(transit, pdv)| {
             (transit.finish(), pdv.finish())
         });
+        let aside = self.messenger.aside();
         StreamReport {
             index: u16::from(self.plan.index),
             bytes: ByteCount::new(self.tally.bytes()),
@@ -296,6 +300,8 @@ impl Work for Requester {
             send_buffer_bytes: buffers.send.map(ByteCount::new),
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
             xdp,
+            helper_cpu: aside.helper_cpu,
+            path_notes: aside.notes,
             ..StreamReport::default()
         }
     }

@@ -262,6 +262,7 @@ impl Work for Responder {
     fn finish(mut self: Box<Self>, _now: MonoInstant) -> StreamReport {
         let (buffers, xdp) = (self.messenger.buffers(), self.messenger.xdp());
         let overflows = self.messenger.overflows();
+        let aside = self.messenger.aside();
         let mut report = StreamReport {
             index: u16::from(self.plan.index),
             errors: self.troubles.into_counts(),
@@ -269,6 +270,8 @@ impl Work for Responder {
             receive_buffer_bytes: buffers.receive.map(ByteCount::new),
             socket_overflows: overflows.map(PacketCount::new),
             xdp,
+            helper_cpu: aside.helper_cpu,
+            path_notes: aside.notes,
             ..StreamReport::default()
         };
         if let Some(tally) = self.tally {

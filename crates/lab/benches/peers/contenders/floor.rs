@@ -2,7 +2,7 @@
 //! that does nothing else paces on this machine.
 
 use super::{Contender, first_line, words};
-use crate::activity::{Activity, Lengths, Measure, PACED_PAYLOAD, PING_BYTES, Values};
+use crate::activity::{Activity, Lengths, PACED_PAYLOAD, PING_BYTES, Values, round_trips};
 use crate::goals::FLOOR;
 use crate::lab::Lab;
 use anyhow::{Context as _, Result};
@@ -51,7 +51,7 @@ impl Contender for Floor {
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
         match activity {
-            Activity::PingPong | Activity::Paced(_) => Ok(()),
+            Activity::PingPong | Activity::TcpPingPong | Activity::Paced(_) => Ok(()),
             _ => Err("it only plays ping-pong and paces".to_owned()),
         }
     }
@@ -60,12 +60,17 @@ impl Contender for Floor {
         let program = self.program.clone().map_err(anyhow::Error::msg)?;
         let ([far, near], payload, rate) = match activity {
             Activity::Paced(pace) => (["sink", "pace"], PACED_PAYLOAD, Some(pace.to_string())),
+            Activity::TcpPingPong => (["tcp-pong", "tcp-ping"], PING_BYTES, None),
             _ => (["pong", "ping"], PING_BYTES, None),
+        };
+        let transport = match activity {
+            Activity::TcpPingPong => "tcp",
+            _ => "udp",
         };
         let (address, port) = (lab.b().ipv4().to_string(), lab.port());
         let (number, size) = (port.to_string(), payload.to_string());
         let far = words(&[far, &address, &number, &size]);
-        let server = lab.serve(&program, &far, ("udp", port))?;
+        let server = lab.serve(&program, &far, (transport, port))?;
         let is_paced = rate.is_some();
         let mut near = words(&[near, &address, &number, &size, &lengths.seconds()]);
         near.extend(rate);
@@ -75,8 +80,11 @@ impl Contender for Floor {
             return Ok(Values::new());
         }
         let mut printed = client.output.split_ascii_whitespace();
-        let median = printed.next().context("the C loop printed nothing")?;
-        let median: f64 = median.parse().context("the C loop's median")?;
-        Ok(Values::from([(Measure::RoundTrip, median / 1e3)]))
+        let mut next = || -> Result<f64> {
+            let nanos = printed.next().context("the C loop printed too little")?;
+            let nanos: f64 = nanos.parse().context("a quantile of the C loop")?;
+            Ok(nanos / 1e3)
+        };
+        Ok(round_trips(activity, next()?, next()?))
     }
 }

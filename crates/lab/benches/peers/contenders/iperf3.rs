@@ -24,7 +24,7 @@ impl Contender for Iperf3 {
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
         match activity {
-            Activity::PingPong => Err("iperf3 has no ping-pong".to_owned()),
+            Activity::PingPong | Activity::TcpPingPong => Err("iperf3 has no ping-pong".to_owned()),
             Activity::Aggregated if !self.has_gsro() => {
                 let version = self.version()?;
                 Err(format!(
@@ -64,7 +64,7 @@ impl Iperf3 {
 fn traffic(activity: Activity) -> Vec<String> {
     let payload = PAYLOAD.to_string();
     match activity {
-        Activity::Tcp | Activity::PingPong => Vec::new(),
+        Activity::Tcp | Activity::PingPong | Activity::TcpPingPong => Vec::new(),
         Activity::Udp => words(&["-u", "-b", "0", "-l", &payload]),
         Activity::Aggregated => words(&["-u", "-b", "0", "-l", &payload, "--gsro"]),
         Activity::Paced(pace) => {
@@ -96,6 +96,6 @@ fn values(activity: Activity, end: &Value, cpu_s: f64) -> Result<Values> {
         ]),
         Activity::Udp => packets(Measure::UdpSent, Measure::UdpReceived)?,
         Activity::Aggregated => packets(Measure::AggregatedSent, Measure::AggregatedReceived)?,
-        Activity::PingPong | Activity::Paced(_) => Values::new(),
+        Activity::PingPong | Activity::TcpPingPong | Activity::Paced(_) => Values::new(),
     })
 }

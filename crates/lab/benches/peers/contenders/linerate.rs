@@ -1,7 +1,9 @@
 //! linerate itself, as the two processes that a user runs.
 
 use super::{Contender, first_line, number, words};
-use crate::activity::{Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, PING_BYTES, Values};
+use crate::activity::{
+    Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, PING_BYTES, Values, round_trips,
+};
 use crate::lab::Lab;
 use anyhow::{Context as _, Result};
 use linerate_sys::privilege;
@@ -105,9 +107,22 @@ fn test(activity: Activity, far: &str) -> Vec<String> {
                 datapath,
             ])
         }
-        Activity::PingPong => {
+        Activity::PingPong | Activity::TcpPingPong => {
             let size = PING_BYTES.to_string();
-            words(&["latency", far, "--wait", "spin", "--sizes", &size])
+            let transport = match activity {
+                Activity::TcpPingPong => "tcp",
+                _ => "udp",
+            };
+            words(&[
+                "latency",
+                far,
+                "--transport",
+                transport,
+                "--wait",
+                "spin",
+                "--sizes",
+                &size,
+            ])
         }
         Activity::Paced(pace) => {
             let rate = (u64::from(pace) * u64::from(PACED_PAYLOAD) * 8).to_string();
@@ -132,7 +147,10 @@ fn values(activity: Activity, trial: &Value, cpu_s: f64) -> Result<Values> {
         ]),
         Activity::Udp => packets(Measure::UdpSent, Measure::UdpReceived)?,
         Activity::Aggregated => packets(Measure::AggregatedSent, Measure::AggregatedReceived)?,
-        Activity::PingPong => Values::from([(Measure::RoundTrip, get("/delay/p50_ns")? / 1e3)]),
+        Activity::PingPong | Activity::TcpPingPong => {
+            let (median, p99) = (get("/delay/p50_ns")?, get("/delay/p99_ns")?);
+            round_trips(activity, median / 1e3, p99 / 1e3)
+        }
         Activity::Paced(_) => Values::new(),
     })
 }

@@ -1,7 +1,7 @@
 //! sockperf, for its ping-pong.
 
 use super::{Contender, first_line, words};
-use crate::activity::{Activity, Lengths, Measure, PING_BYTES, Values};
+use crate::activity::{Activity, Lengths, PING_BYTES, Values, round_trips};
 use crate::lab::Lab;
 use anyhow::{Context as _, Result};
 use std::path::Path;
@@ -22,17 +22,20 @@ impl Contender for Sockperf {
 
     fn offers(&self, activity: Activity) -> Result<(), String> {
         match activity {
-            Activity::PingPong => Ok(()),
+            Activity::PingPong | Activity::TcpPingPong => Ok(()),
             _ => Err("only its ping-pong is compared".to_owned()),
         }
     }
 
-    fn run(&self, lab: &Lab, _: Activity, lengths: Lengths) -> Result<Values> {
+    fn run(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Values> {
         let (address, port) = (lab.b().ipv4().to_string(), lab.port());
         let number = port.to_string();
         let program = Path::new(PROGRAM);
-        let serve = words(&["server", "-i", &address, "-p", &number, "--nonblocked"]);
-        let server = lab.serve(program, &serve, ("udp", port))?;
+        let is_tcp = activity == Activity::TcpPingPong;
+        let mut serve = words(&["server", "-i", &address, "-p", &number, "--nonblocked"]);
+        serve.extend(is_tcp.then(|| "--tcp".to_owned()));
+        let transport = if is_tcp { "tcp" } else { "udp" };
+        let server = lab.serve(program, &serve, (transport, port))?;
         let size = PING_BYTES.to_string();
         let mut client = words(&["ping-pong", "-i", &address, "-p", &number, "-m", &size]);
         client.extend(words(&[
@@ -41,15 +44,23 @@ impl Contender for Sockperf {
             "-t",
             &lengths.seconds(),
         ]));
+        client.extend(is_tcp.then(|| "--tcp".to_owned()));
         let client = lab.client(program, &client, lengths.test)?;
         server.stop()?;
-        let median = median_us(&client.output).context("sockperf printed no median")?;
-        Ok(Values::from([(Measure::RoundTrip, median)]))
+        let quantile = |percent: &str| {
+            let found = quantile_us(&client.output, percent);
+            found.with_context(|| format!("sockperf printed no percentile {percent}"))
+        };
+        Ok(round_trips(
+            activity,
+            quantile("50.000")?,
+            quantile("99.000")?,
+        ))
     }
 }
 
 /// The line `sockperf: ---> percentile 50.000 =    7.534`, in µs.
-fn median_us(output: &str) -> Option<f64> {
-    let (_, rest) = output.split_once("percentile 50.000 =")?;
+fn quantile_us(output: &str, percent: &str) -> Option<f64> {
+    let (_, rest) = output.split_once(&format!("percentile {percent} ="))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
 }

@@ -1,7 +1,8 @@
 //! Ping-pong while other traffic runs: what the load is, and running it beside the sweep.
 
+use super::turns::Bench;
 use super::{LatencyPlan, sweep};
-use crate::client::{Client, Pulse, Target};
+use crate::client::{Client, Pulse};
 use crate::context::Context;
 use crate::recorder::Recorder;
 use anyhow::{Context as _, Result};
@@ -75,10 +76,10 @@ impl fmt::Display for Load {
 pub(super) fn under_load(
     context: &mut Context<'_>,
     recorder: &mut Recorder,
-    client: &mut Client,
-    (target, plan, load): (&Target, &LatencyPlan, Load),
+    bench: &mut Bench<'_>,
+    (plan, load): (&LatencyPlan, Load),
 ) -> Result<()> {
-    let mut loader = Client::connect(target)?;
+    let mut loader = Client::connect(bench.target)?;
     let running = AtomicBool::new(true);
     let spec = load_spec(load);
     std::thread::scope(|scope| {
@@ -92,7 +93,7 @@ pub(super) fn under_load(
             ended.map(|_| last)
         });
         sleep_until(MonoClock.now().after(LOAD_LEAD));
-        let measured = sweep(context, recorder, client, plan, Some(load));
+        let measured = sweep(context, recorder, bench, plan, Some(load));
         let ended_early = traffic.is_finished();
         running.store(false, Ordering::Relaxed);
         let joined = traffic

@@ -3,26 +3,32 @@
 mod load;
 mod modes;
 mod open;
+mod order;
 mod parts;
 mod responsive;
+mod turns;
+mod wrap;
 
 pub use load::Load;
 pub use modes::{Mode, NamedMode};
 pub use open::{OpenLoop, RequestRate, parse_stall};
+pub use wrap::{CHILD, Wrap, serve_turns};
 
 use crate::client::{Client, Target};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::measure;
 use anyhow::Result;
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
 use linerate_model::spec::{Observe, Pinning, Stall, Stop, TestSpec, Transport};
 use linerate_peers::Tests;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
+use turns::Bench;
+use wrap::Wrapped;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -31,7 +37,7 @@ pub struct LatencyPlan {
     pub transport: Transport,
     /// Message sizes.
     pub sizes: Vec<ByteCount>,
-    /// Ways to wait of both ends, measured one after the other.
+    /// Ways to wait of both ends, measured in turns.
     pub modes: Vec<Mode>,
     /// Cores of the traffic threads.
     pub pinning: Pinning,
@@ -51,6 +57,27 @@ pub struct LatencyPlan {
     pub stall: Option<Stall>,
     /// Whether each point is measured once more with the kernel's stamps, which take its round trips apart.
     pub decompose: bool,
+    /// Turns that each size and mode is measured in, which share its time; `None`: as many as make sense.
+    pub rounds: Option<u32>,
+    /// Seed of the order of the turns.
+    pub seed: u64,
+    /// A program under which every mode is measured again.
+    pub wrap: Option<Wrap>,
+}
+
+/// One of the ways that each size is measured in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Way {
+    pub(crate) mode: Mode,
+    /// Whether the asking end runs under the wrapper.
+    pub(crate) is_wrapped: bool,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wrapped = if self.is_wrapped { ", wrapped" } else { "" };
+        write!(f, "{}{wrapped}", self.mode)
+    }
 }
 
 /// Most sizes of one list.
@@ -112,120 +139,156 @@ impl LatencyPlan {
             rpm: false,
             stall: None,
             decompose: false,
+            rounds: Some(1),
+            seed: spec.seed,
+            wrap: None,
         }
     }
 
-    /// Every setting of its first test, by key.
-    pub(crate) fn values(&self) -> BTreeMap<String, Value> {
-        crate::describe::values(&spec(self, self.sizes[0], &self.modes[0]))
+    /// Every setting of its first test, by key, and what it is made of.
+    pub(crate) fn values(&self, tests: Tests) -> BTreeMap<String, Value> {
+        let modes: Vec<_> = self.modes.iter().map(Mode::label).collect();
+        let mut values = match self.specs().first() {
+            Some(first) => crate::describe::values(first),
+            None => BTreeMap::new(),
+        };
+        values.extend([
+            ("modes".to_owned(), json!(modes)),
+            ("rounds".to_owned(), json!(self.rounds_with(tests))),
+        ]);
+        let wrap = self.wrap.as_ref().map(|wrap| json!(wrap.text()));
+        values.extend(wrap.map(|text| ("wrap".to_owned(), text)));
+        values
+    }
+
+    /// Every way to measure a size.
+    pub(crate) fn ways(&self) -> Vec<Way> {
+        let wrapped = [false, true]
+            .into_iter()
+            .take(1 + usize::from(self.wrap.is_some()));
+        let both = |mode: &Mode| {
+            let way = |is_wrapped| Way {
+                mode: mode.clone(),
+                is_wrapped,
+            };
+            wrapped.clone().map(way).collect::<Vec<_>>()
+        };
+        self.modes.iter().flat_map(both).collect()
+    }
+
+    /// Turns of each size and mode with a far end of this kind.
+    fn rounds_with(&self, tests: Tests) -> u32 {
+        let cells = self.sizes.len() * self.ways().len();
+        if self.open.is_some() || self.rpm {
+            return 1;
+        }
+        self.rounds
+            .unwrap_or_else(|| order::usual_rounds(cells, self.time, tests))
     }
 
     /// The tests that it is made of, without the load.
     pub fn specs(&self) -> Vec<TestSpec> {
-        let modes = |&size: &ByteCount| self.modes.iter().map(move |mode| spec(self, size, mode));
-        self.sizes.iter().flat_map(modes).collect()
+        let ways = self.ways();
+        let each = |&size: &ByteCount| ways.iter().map(move |way| spec(self, size, way));
+        self.sizes.iter().flat_map(each).collect()
     }
 }
 
 /// Measures latency against `target`.
 pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -> Result<Run> {
-    let kind = target.far.kind();
-    if plan.load.is_some() && kind.tests() == Tests::Alike {
-        let message = format!(
-            "{} carries no load beside its messages: leave --load out, or measure `linerate serve` there",
-            kind.id()
-        );
-        return Err(Failure::new(ExitCode::Usage, message).into());
-    }
-    if plan.open.is_some() || plan.rpm {
-        OpenLoop::check(target, plan)?;
-    }
+    check(target, plan)?;
     let mut client = Client::connect(target)?;
     parts::check(plan, &client)?;
+    let mut bench = Bench {
+        wrapped: plan.wrap.as_ref().map(Wrapped::start).transpose()?,
+        target,
+        client: &mut client,
+        taken: 0,
+    };
     let header = Header {
         kind: RunKind::Latency,
         title: format!("{} latency to {}", plan.transport, target.far),
-        values: plan.values(),
-        hosts: client.hosts(),
+        values: plan.values(bench.client.tests()),
+        hosts: bench.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;
-    recorder.run_mut().notes.extend(client.blind_spots());
+    recorder.run_mut().notes.extend(bench.notes(plan));
     if plan.rpm {
-        responsive::responsiveness(context, &mut recorder, &mut client, (target, plan))?;
+        responsive::responsiveness(context, &mut recorder, bench.client, (target, plan))?;
         return recorder.finish(context);
     }
-    sweep(context, &mut recorder, &mut client, plan, None)?;
+    sweep(context, &mut recorder, &mut bench, plan, None)?;
     if let Some(load) = plan.load.filter(|_| !context.interrupted()) {
-        load::under_load(context, &mut recorder, &mut client, (target, plan, load))?;
+        load::under_load(context, &mut recorder, &mut bench, (plan, load))?;
     }
     recorder.finish(context)
 }
 
-/// Every size in every mode, in the order of measuring. The modes of one size are neighbours in
-/// time, unless the far end would have to be started again for each.
-fn points(plan: &LatencyPlan, tests: Tests) -> Vec<(ByteCount, &Mode)> {
-    let sizes = || plan.sizes.iter().copied();
-    match tests {
-        Tests::Alike => plan
-            .modes
-            .iter()
-            .flat_map(|mode| sizes().map(move |size| (size, mode)))
-            .collect(),
-        Tests::Many | Tests::One => sizes()
-            .flat_map(|size| plan.modes.iter().map(move |mode| (size, mode)))
-            .collect(),
+/// What cannot be, before anybody is asked.
+fn check(target: &Target, plan: &LatencyPlan) -> Result<(), Failure> {
+    let kind = target.far.kind();
+    let alone = kind.tests() == Tests::Alike;
+    if plan.load.is_some() && alone {
+        let message = format!(
+            "{} carries no load beside its messages: leave --load out, or measure `linerate serve` there",
+            kind.id()
+        );
+        return Err(Failure::new(ExitCode::Usage, message));
     }
-}
-
-fn sweep(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    plan: &LatencyPlan,
-    load: Option<Load>,
-) -> Result<()> {
-    if let Some(open) = plan.open
-        && matches!(open.rate, RequestRate::Rising { .. })
-    {
-        return open::curves(context, recorder, client, (plan, open), load);
+    if plan.wrap.is_some() && alone {
+        let message = format!(
+            "{} serves one client and ends, so a wrapped and an unwrapped one cannot take turns: leave --wrap out, or measure `linerate serve` there",
+            kind.id()
+        );
+        return Err(Failure::new(ExitCode::Usage, message));
     }
-    for (size, mode) in points(plan, client.tests()) {
-        if context.interrupted() {
-            return Ok(());
-        }
-        let spec = spec(plan, size, mode);
-        let label = label(&spec, mode, load);
-        let made = measure(context, recorder, client, &spec, Some(&label))?;
-        if plan.decompose && !context.interrupted() {
-            parts::take_apart((context, recorder, client), &spec, &label, &made)?;
-        }
+    for mode in &plan.modes {
+        mode.check_host()?;
+    }
+    if plan.open.is_some() || plan.rpm {
+        OpenLoop::check(target, plan)?;
     }
     Ok(())
 }
 
+/// Every size in every way: at loads that rise, or in turns.
+fn sweep(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    bench: &mut Bench<'_>,
+    plan: &LatencyPlan,
+    load: Option<Load>,
+) -> Result<()> {
+    match plan.open.filter(OpenLoop::rises) {
+        Some(open) => open::curves(context, recorder, bench.client, (plan, open), load),
+        None => turns::sweep(context, recorder, bench, plan, load),
+    }
+}
+
 /// `32 B, spin, 1000/s, idle`.
-fn label(spec: &TestSpec, mode: &Mode, load: Option<Load>) -> String {
+fn label(spec: &TestSpec, way: &Way, load: Option<Load>) -> String {
     let condition = load.map_or_else(|| "idle".to_owned(), |load| format!("under {load}"));
     let size = spec.payload_bytes.get();
     match spec.request_rate() {
-        None => format!("{size} B, {mode}, {condition}"),
+        None => format!("{size} B, {way}, {condition}"),
         Some(rate) => {
             let rate = open::per_second(rate, spec.arrival);
-            format!("{size} B, {mode}, {rate}, {condition}")
+            format!("{size} B, {way}, {rate}, {condition}")
         }
     }
 }
 
-fn spec(plan: &LatencyPlan, size: ByteCount, mode: &Mode) -> TestSpec {
+fn spec(plan: &LatencyPlan, size: ByteCount, way: &Way) -> TestSpec {
     let spec = TestSpec {
         responder_stall: plan.stall,
         payload_bytes: size,
         stop: Stop::After(plan.time),
         warm_up: plan.warm_up,
-        wait: mode.wait(),
-        datapath: mode.datapath().clone(),
+        wait: way.mode.wait(),
+        datapath: way.mode.datapath().clone(),
         pinning: plan.pinning,
         observe: plan.observe,
+        seed: plan.seed,
         ..TestSpec::ping_pong(plan.transport)
     };
     match plan.open {

@@ -61,6 +61,20 @@ impl Mode {
         })
     }
 
+    /// Refuses a mode that this host lacks the means for, before anything is measured. The far end says of
+    /// itself when it is asked.
+    pub(crate) fn check_host(&self) -> Result<(), Failure> {
+        let kind = datapaths::find(&self.datapath.id);
+        let kind = kind.map_err(|error| Failure::new(ExitCode::Usage, error.to_string()))?;
+        match kind.availability() {
+            datapaths::Availability::Available => Ok(()),
+            datapaths::Availability::Missing { why, remedy } => {
+                let message = format!("--wait {self}: {why}; {remedy}");
+                Err(Failure::new(ExitCode::HostLacks, message))
+            }
+        }
+    }
+
     /// Its name on the command line and in labels of trials.
     pub fn label(&self) -> &str {
         &self.label

@@ -1,9 +1,10 @@
 //! Requests at a rate: the open loop beside the ping-pong, and latency against load.
 
-use super::{LatencyPlan, Load, Mode, measure};
+use super::{LatencyPlan, Load, Way};
 use crate::client::{Client, Target};
 use crate::context::Context;
 use crate::recorder::Recorder;
+use crate::run::measure;
 use anyhow::Result;
 use linerate_analysis::load_delay::{Ladder, LoadPoint};
 use linerate_model::exit::{ExitCode, Failure};
@@ -66,8 +67,17 @@ impl OpenLoop {
         spec
     }
 
+    /// Whether it goes from few requests to many.
+    pub(super) const fn rises(&self) -> bool {
+        matches!(self.rate, RequestRate::Rising { .. })
+    }
+
     /// Refuses a far end that cannot answer while it is asked, and messages that cannot be asked at a rate.
     pub(super) fn check(target: &Target, plan: &LatencyPlan) -> Result<(), Failure> {
+        if plan.wrap.is_some() || plan.rounds.is_some_and(|rounds| rounds > 1) {
+            let message = "requests at a rate are measured at once and as they are: leave out --wrap and --rounds, or --rate, --curve and --rpm";
+            return Err(Failure::new(ExitCode::Usage, message.to_owned()));
+        }
         let id = target.far.kind().id();
         if id == "native" {
             let framing = Framing::Native { token: 0 };
@@ -114,11 +124,14 @@ pub(super) fn curves(
     (plan, open): (&LatencyPlan, OpenLoop),
     load: Option<Load>,
 ) -> Result<()> {
-    for (size, mode) in super::points(plan, client.tests()) {
-        if context.interrupted() {
-            return Ok(());
+    for way in plan.ways() {
+        for size in &plan.sizes {
+            if context.interrupted() {
+                return Ok(());
+            }
+            let cell = (*size, &way, load);
+            curve(context, recorder, client, (plan, open), cell)?;
         }
-        curve(context, recorder, client, (plan, open), (size, mode, load))?;
     }
     Ok(())
 }
@@ -128,7 +141,7 @@ fn curve(
     recorder: &mut Recorder,
     client: &mut Client,
     (plan, open): (&LatencyPlan, OpenLoop),
-    (size, mode, load): (ByteCount, &Mode, Option<Load>),
+    (size, way, load): (ByteCount, &Way, Option<Load>),
 ) -> Result<()> {
     let RequestRate::Rising { lowest, highest } = open.rate else {
         return Ok(());
@@ -137,9 +150,9 @@ fn curve(
     while let Some(rate) = ladder.next_load().filter(|_| !context.interrupted()) {
         let spec = TestSpec {
             stop: Stop::After(plan.time.max(enough(rate))),
-            ..open.at(rate, super::spec(plan, size, mode))
+            ..open.at(rate, super::spec(plan, size, way))
         };
-        let label = super::label(&spec, mode, load);
+        let label = super::label(&spec, way, load);
         let trials = measure(context, recorder, client, &spec, Some(&label))?;
         ladder.record(trials.first().and_then(LoadPoint::of));
         note_broken(recorder, trials.first());

@@ -1,5 +1,5 @@
-//! Round trips taken apart: each point is measured once more with the kernel's stamps, right after it was
-//! measured without, so that what the stamps cost is known.
+//! Round trips taken apart: each point is measured once more with the kernel's stamps, after it was measured
+//! without, so that what the stamps cost is known.
 
 use super::LatencyPlan;
 use crate::client::Client;
@@ -16,7 +16,9 @@ pub(super) fn check(plan: &LatencyPlan, client: &Client) -> Result<(), Failure> 
     if !plan.decompose {
         return Ok(());
     }
-    let why = if plan.open.is_some() || plan.rpm {
+    let why = if plan.wrap.is_some() {
+        "what runs under a wrapper may not pass the kernel; leave --wrap out"
+    } else if plan.open.is_some() || plan.rpm {
         "it takes apart one message at a time; leave --rate and --rpm out"
     } else if !client.shows_clock() {
         "only `linerate serve` at the far end takes stamps of its own; leave --decompose out"
@@ -32,12 +34,11 @@ pub(super) fn check(plan: &LatencyPlan, client: &Client) -> Result<(), Failure> 
     Err(Failure::new(ExitCode::Usage, format!("--decompose: {why}")))
 }
 
-/// Measures `spec` with stamps; `plain` are its trials without.
+/// Measures `spec` with stamps; `plain` is its trial without, and what that is called.
 pub(super) fn take_apart(
     (context, recorder, client): (&mut Context<'_>, &mut Recorder, &mut Client),
     spec: &TestSpec,
-    label: &str,
-    plain: &[Trial],
+    (label, plain): (&str, &Trial),
 ) -> Result<()> {
     let spec = TestSpec {
         decompose: true,
@@ -45,7 +46,7 @@ pub(super) fn take_apart(
     };
     let label = format!("{label}, with stamps");
     for mut trial in measured(context, recorder, client, &spec, Some(&label))? {
-        let without = plain.first().and_then(median);
+        let without = median(plain);
         let with = median(&trial);
         if let Some(parts) = &mut trial.decomposition {
             parts.cost_ns = with

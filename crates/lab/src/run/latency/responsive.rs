@@ -1,9 +1,10 @@
 //! `latency --rpm`: round trips per minute while TCP streams fill the path, in each direction.
 
-use super::{LatencyPlan, measure};
+use super::LatencyPlan;
 use crate::client::{Client, Target};
 use crate::context::Context;
 use crate::recorder::Recorder;
+use crate::run::measure;
 use anyhow::{Context as _, Result};
 use linerate_analysis::assemble;
 use linerate_analysis::responsiveness::{Saturation, round_trips_per_minute, trimmed_mean};

@@ -4,9 +4,11 @@
 //! `gro`, the kernel may hand over runs that arrived together as one. Both are off unless asked
 //! for, because they change what is measured: the stack is then passed once per run.
 
+mod waiting;
+
 use super::{
-    Arrivals, Availability, Buffers, Calls, DatagramPath, DatapathKind, ModeDef, Nagle, ParamDef,
-    PathSetup, Span, StreamPath, refuse_unknown,
+    Arrivals, Aside, Availability, Buffers, Calls, DatagramPath, DatapathKind, ModeDef, Nagle,
+    ParamDef, PathSetup, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use crate::stamped::{StampedDatagrams, StampedStream};
@@ -14,13 +16,14 @@ use linerate_model::sample::TcpSample;
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
 use linerate_sys::memory::PageBuffer;
-use linerate_sys::udp::{Blocking, RecvBatch, SendBatch};
+use linerate_sys::udp::{RecvBatch, SendBatch};
 use linerate_sys::{sockopt, tcp, tcp_info};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
+use waiting::Waiting;
 
 /// The kernel's sockets.
 pub(super) struct Sockets;
@@ -39,15 +42,13 @@ const MAX_SEGMENTS: usize = 64;
 /// Most payload of one message: 65 535 − 8 (UDP) − 20 (IPv4).
 const MAX_MESSAGE: usize = 65_507;
 
-/// How long busy polling polls the device per call; the value of the kernel's own documentation.
-const BUSY_POLL: Duration = Duration::from_micros(50);
-
 /// The parameters, parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Params {
     gso: Option<usize>,
     gro: bool,
     batch: usize,
+    epoll: bool,
 }
 
 impl Params {
@@ -64,6 +65,13 @@ impl Params {
                 Some("true") => true,
                 Some(other) => {
                     return Err(EngineError::plan("gro", &other, "it takes true or false"));
+                }
+            },
+            epoll: match text("epoll") {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(other) => {
+                    return Err(EngineError::plan("epoll", &other, "it takes true or false"));
                 }
             },
             batch: match text("batch") {
@@ -112,6 +120,11 @@ impl DatapathKind for Sockets {
                 values: "N",
                 summary: "Most datagrams per system call (64).",
             },
+            ParamDef {
+                name: "epoll",
+                values: "true|false",
+                summary: "With wait mode busy-poll: poll the device by epoll (Linux 6.9), which takes no privileges.",
+            },
         ]
     }
 
@@ -122,6 +135,11 @@ impl DatapathKind for Sockets {
             params: &[],
             summary,
         };
+        let by_epoll = mode(
+            "epoll-busy-poll",
+            WaitMode::BusyPoll,
+            "Let epoll poll the device (Linux 6.9).",
+        );
         vec![
             mode("block", WaitMode::Block, "Sleep in the kernel."),
             mode(
@@ -134,6 +152,10 @@ impl DatapathKind for Sockets {
                 WaitMode::BusyPoll,
                 "Let the kernel poll the device.",
             ),
+            ModeDef {
+                params: &[("epoll", "true")],
+                ..by_epoll
+            },
         ]
     }
 
@@ -143,7 +165,12 @@ impl DatapathKind for Sockets {
 
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError> {
         refuse_unknown(self, spec)?;
-        Params::parse(&spec.datapath.params).map(drop)
+        let params = Params::parse(&spec.datapath.params)?;
+        if params.epoll && spec.wait != WaitMode::BusyPoll {
+            let why = "it is a way of wait mode busy-poll";
+            return Err(EngineError::plan("epoll", &"true", why));
+        }
+        Ok(())
     }
 
     fn datagrams(
@@ -155,13 +182,13 @@ impl DatapathKind for Sockets {
         let group = params.group(setup.payload).min(setup.calls.most());
         // Whole groups: a short one would cost as much as a full one.
         let batch = (params.batch.min(setup.calls.most()) / group).max(1) * group;
-        let blocking = prepare(&socket, setup.wait)?;
+        let waiting = Waiting::of(&socket, setup.wait, params.epoll)?;
         if setup.calls == Calls::Single && setup.stamps {
-            let path = StampedDatagrams::new(socket, setup.payload, blocking);
+            let path = StampedDatagrams::new(socket, setup.payload, waiting.blocking());
             return Ok(Box::new(path.map_err(host("SO_TIMESTAMPING", NO_STAMPS))?));
         }
         if setup.calls == Calls::Single {
-            return Ok(Box::new(SingleSocket::new(socket, setup.payload, blocking)));
+            return Ok(Box::new(SingleSocket::new(socket, setup.payload, waiting)));
         }
         if params.gso.is_some() {
             let segment = u16::try_from(setup.payload).unwrap_or(u16::MAX);
@@ -186,7 +213,7 @@ impl DatapathKind for Sockets {
             spans: Vec::with_capacity(messages * per_message),
             socket,
             batch,
-            blocking,
+            waiting,
             gro: params.gro,
         }))
     }
@@ -196,7 +223,8 @@ impl DatapathKind for Sockets {
         socket: TcpStream,
         setup: &PathSetup<'_>,
     ) -> Result<Box<dyn StreamPath>, EngineError> {
-        let blocking = prepare(&socket, setup.wait)?;
+        let params = Params::parse(setup.params)?;
+        let waiting = Waiting::of(&socket, setup.wait, params.epoll)?;
         match setup.nagle {
             Nagle::Off => sockopt::set_no_delay(&socket)
                 .map_err(|e| EngineError::io("set TCP_NODELAY on", &"a data socket", e))?,
@@ -205,10 +233,10 @@ impl DatapathKind for Sockets {
                 .map_err(|e| EngineError::io("set SO_RCVLOWAT on", &"a data socket", e))?,
         }
         if setup.stamps {
-            let path = StampedStream::new(socket, blocking);
+            let path = StampedStream::new(socket, waiting.blocking());
             return Ok(Box::new(path.map_err(host("SO_TIMESTAMPING", NO_STAMPS))?));
         }
-        Ok(Box::new(StreamSocket { socket, blocking }))
+        Ok(Box::new(StreamSocket { socket, waiting }))
     }
 }
 
@@ -233,21 +261,6 @@ fn room_for(payload: usize) -> usize {
     (payload + 1).next_multiple_of(SLOT_ALIGN)
 }
 
-/// Sets timeouts and waiting; returns whether calls may sleep.
-fn prepare<S: AsFd>(socket: &S, wait: WaitMode) -> Result<Blocking, EngineError> {
-    let timeouts = sockopt::set_send_timeout(socket, CALL_LIMIT)
-        .and_then(|()| sockopt::set_receive_timeout(socket, CALL_LIMIT));
-    timeouts.map_err(|e| EngineError::io("set timeouts of", &"a data socket", e))?;
-    if wait == WaitMode::BusyPoll {
-        let remedy = "run as root or give CAP_NET_ADMIN, or use wait mode spin";
-        sockopt::set_busy_poll(socket, BUSY_POLL).map_err(host("SO_BUSY_POLL", remedy))?;
-    }
-    Ok(match wait {
-        WaitMode::Block | WaitMode::BusyPoll => Blocking::Yes,
-        WaitMode::Spin => Blocking::No,
-    })
-}
-
 fn host(what: &'static str, remedy: &'static str) -> impl FnOnce(io::Error) -> EngineError {
     move |error| EngineError::Host {
         what: what.to_owned(),
@@ -267,7 +280,7 @@ struct DatagramSocket {
     incoming: RecvBatch,
     spans: Vec<Span>,
     batch: usize,
-    blocking: Blocking,
+    waiting: Waiting,
     gro: bool,
 }
 
@@ -281,15 +294,19 @@ impl DatagramPath for DatagramSocket {
     }
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
-        self.outgoing.send(&self.socket, count, self.blocking)
+        self.outgoing
+            .send(&self.socket, count, self.waiting.blocking())
     }
 
     fn send_empty(&mut self) -> Result<(), Failure> {
-        tcp::send(&self.socket, &[], self.blocking).map(drop)
+        tcp::send(&self.socket, &[], self.waiting.blocking()).map(drop)
     }
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
-        let count = self.incoming.receive(&self.socket, self.blocking)?;
+        let (incoming, socket) = (&mut self.incoming, &self.socket);
+        let count = self
+            .waiting
+            .receive(|blocking| incoming.receive(socket, blocking))?;
         self.spans.clear();
         let mut overflows = None;
         for index in 0..count {
@@ -325,6 +342,10 @@ impl DatagramPath for DatagramSocket {
     fn buffers(&self) -> Buffers {
         Buffers::of(&self.socket)
     }
+
+    fn aside(&mut self) -> Aside {
+        self.waiting.aside(&self.socket)
+    }
 }
 
 /// One datagram per call, by `send` and `recv`: some 0.3 µs less per call than a batch of one, of which a
@@ -336,18 +357,18 @@ struct SingleSocket {
     payload: usize,
     incoming: PageBuffer,
     span: Span,
-    blocking: Blocking,
+    waiting: Waiting,
 }
 
 impl SingleSocket {
-    fn new(socket: UdpSocket, payload: usize, blocking: Blocking) -> Self {
+    fn new(socket: UdpSocket, payload: usize, waiting: Waiting) -> Self {
         Self {
             socket,
             outgoing: PageBuffer::new(payload, 0),
             payload,
             incoming: PageBuffer::new(room_for(payload), 0),
             span: Span::default(),
-            blocking,
+            waiting,
         }
     }
 }
@@ -372,15 +393,18 @@ impl DatagramPath for SingleSocket {
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         let payload = &self.outgoing.bytes()[..self.payload];
-        tcp::send(&self.socket, payload, self.blocking).map(|_| count)
+        tcp::send(&self.socket, payload, self.waiting.blocking()).map(|_| count)
     }
 
     fn send_empty(&mut self) -> Result<(), Failure> {
-        tcp::send(&self.socket, &[], self.blocking).map(drop)
+        tcp::send(&self.socket, &[], self.waiting.blocking()).map(drop)
     }
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
-        let length = tcp::receive(&self.socket, self.incoming.bytes_mut(), self.blocking)?;
+        let (room, socket) = (self.incoming.bytes_mut(), &self.socket);
+        let length = self
+            .waiting
+            .receive(|blocking| tcp::receive(socket, room, blocking))?;
         self.span.length = u32::try_from(length).expect("invariant: a datagram is below 64 KiB");
         Ok(Arrivals {
             bytes: self.incoming.bytes(),
@@ -399,6 +423,10 @@ impl DatagramPath for SingleSocket {
 
     fn buffers(&self) -> Buffers {
         Buffers::of(&self.socket)
+    }
+
+    fn aside(&mut self) -> Aside {
+        self.waiting.aside(&self.socket)
     }
 }
 
@@ -421,16 +449,18 @@ fn split(offset: usize, length: usize, segment: Option<usize>, spans: &mut Vec<S
 
 struct StreamSocket {
     socket: TcpStream,
-    blocking: Blocking,
+    waiting: Waiting,
 }
 
 impl StreamPath for StreamSocket {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
-        tcp::send(&self.socket, bytes, self.blocking)
+        tcp::send(&self.socket, bytes, self.waiting.blocking())
     }
 
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure> {
-        tcp::receive(&self.socket, room, self.blocking)
+        let socket = &self.socket;
+        self.waiting
+            .receive(|blocking| tcp::receive(socket, room, blocking))
     }
 
     fn await_arrival(&mut self, limit: Duration) {
@@ -460,6 +490,10 @@ impl StreamPath for StreamSocket {
 
     fn buffers(&self) -> Buffers {
         Buffers::of(&self.socket)
+    }
+
+    fn aside(&mut self) -> Aside {
+        self.waiting.aside(&self.socket)
     }
 
     fn congestion_control(&self) -> Option<String> {
