@@ -13,6 +13,7 @@ pub mod experiment;
 pub mod histogram;
 pub mod knob;
 pub mod one_way;
+mod origin;
 pub mod profile;
 mod requests;
 pub mod responsiveness;

@@ -20,6 +20,8 @@ use std::time::Duration;
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 
+pub use crate::origin::{Config, Source, Tool};
+
 pub use crate::experiment::{
     Answer, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
     ExperimentTrial, Observed, Part, Prediction, Quantity,
@@ -144,36 +146,6 @@ pub enum RunStatus {
     Incomplete,
     /// Came to its end, but the result cannot be trusted; trials say why.
     Invalid,
-}
-
-/// A measuring program.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Tool {
-    /// `linerate`, `iperf3`, `iperf2`, `sfnt-pingpong`.
-    pub name: String,
-    /// Its version; absent when a log does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-}
-
-/// Where an imported run came from.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Source {
-    /// Id of the log format in `store`.
-    pub format: String,
-    /// The files, as given.
-    pub files: Vec<String>,
-}
-
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Config {
-    /// A command line that repeats the run; absent for imported runs whose log does not show one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    /// Everything that was set, also by default: kebab- or snake-case keys.
-    #[serde(default)]
-    pub values: BTreeMap<String, serde_json::Value>,
 }
 
 /// A host that took part.

@@ -60,14 +60,14 @@ fn ping_pong() -> TestSpec {
 }
 
 /// The overhead of the element and the hosts is what the same two hosts take through the same element beyond
-/// a delay of 1 ms. There the far end rests 20 ms before each answer, so that hosts and element wake from as long
+/// a delay of 5 ms. There the far end rests 20 ms before each answer, so that hosts and element wake from as long
 /// a sleep, and the element by the same timer, as with 10 ms. Of some hundred messages the fastest must be on
 /// time: any other may have waited for a core.
 pub(crate) fn of_10_ms() {
     let rig = Rig::over(Link::symmetric(LinkConfig::default()));
     let delay = Duration::from_millis(10);
     let measured = undisturbed(|| {
-        let short = Duration::from_millis(1);
+        let short = delay / 2;
         rig.delay(short, short);
         let rests = TestSpec {
             receiver_pause: Some(delay * 2),
@@ -80,7 +80,7 @@ pub(crate) fn of_10_ms() {
     let (overhead, found) = measured.value;
     println!("\n    overhead {overhead:?}\n    with the delay {found:?}");
     let [own_there, own_back, _] = overhead.map(|seen| seen.tenth);
-    let own = own_there.max(own_back) - MILLIS;
+    let own = own_there.max(own_back) - 5 * MILLIS;
     // The histogram of round trips has steps of 16 µs there, that of one way of less than one.
     let truths = [
         (10 * MILLIS, own, 0),
