@@ -66,10 +66,16 @@ fn receive_all(path: &mut dyn DatagramPath, want: usize) -> Vec<Vec<u8>> {
     while all.len() < want {
         match path.receive() {
             Ok(arrivals) => all.extend(arrivals.iter().map(<[u8]>::to_vec)),
-            Err(failure) => assert_eq!(failure.name(), "EAGAIN"),
+            Err(failure) => assert!(is_passing(failure), "{failure:?}"),
         }
     }
     all
+}
+
+/// Whether the same call may well succeed later. The end of a ring of `io_uring` interrupts a call that the
+/// thread it belonged to waits in.
+fn is_passing(failure: Failure) -> bool {
+    matches!(failure.name().as_str(), "EAGAIN" | "EINTR")
 }
 
 #[test]
@@ -161,7 +167,7 @@ fn nothing_to_receive_is_said_in_bounded_time() {
                 .receive()
                 .map(|arrivals| arrivals.spans.len())
                 .unwrap_err();
-            assert_eq!(failure.name(), "EAGAIN", "{}", kind.id());
+            assert!(is_passing(failure), "{}: {failure:?}", kind.id());
         }
     }
 }
@@ -208,7 +214,7 @@ fn streams_carry_bytes_and_their_end() {
             match b.read(&mut room) {
                 Ok(0) => break,
                 Ok(length) => got.extend_from_slice(&room[..length]),
-                Err(failure) => assert_eq!(failure.name(), "EAGAIN"),
+                Err(failure) => assert!(is_passing(failure), "{failure:?}"),
             }
         }
         assert_eq!(got, sent, "{}", kind.id());
@@ -226,8 +232,12 @@ fn a_full_stream_says_so_and_goes_on_when_read() {
             a.limit_write(Duration::from_millis(4));
             let block = vec![0; 1 << 20];
             let mut written = 0;
-            while let Ok(length) = a.write(&block) {
-                written += length;
+            loop {
+                match a.write(&block) {
+                    Ok(length) => written += length,
+                    Err(failure) if failure.name() == "EINTR" => {}
+                    Err(_) => break,
+                }
             }
             let (mut read, mut room) = (0, vec![0; 1 << 20]);
             while read < written {
