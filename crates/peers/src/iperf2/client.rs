@@ -22,6 +22,10 @@ const GRACE: Duration = Duration::from_secs(3);
 /// gets a new stream meanwhile may hang or crash (2.1.8, also with its own client).
 const REST: Duration = Duration::from_millis(500);
 
+/// From the opening of a datagram stream to the next test: 2.2.1 waits up to 1 s for a signal that may have been
+/// given before, and listens for no other stream meanwhile.
+const DEAF: Duration = Duration::from_millis(1100);
+
 /// How long the end of this end's streams waits for that of the far end's, where both send: the answer to it comes on
 /// the socket that a receiver still reads, and only the first answer is one. From 2.1 on iperf2 reads what follows
 /// into the memory of its answer, and sends that again.
@@ -370,7 +374,8 @@ impl Client {
         }
         let reports = self.far_reports(told);
         self.act(Action::PeerReport(reports));
-        self.rests_until = now.after(REST);
+        let deaf_until = self.opened_at.last().map(|opened| opened.after(DEAF));
+        self.rests_until = now.after(REST).max(deaf_until.unwrap_or_default());
         self.rest(State::Idle);
         self.act(Action::TestOver);
     }
