@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo test bench calibrate laboratory interop lint fmt docs clean help
+.PHONY: all build demo test bench calibrate laboratory interop fuzz lint fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -44,6 +44,12 @@ laboratory: ## build known bottlenecks, prove every verdict; prints the table of
 interop: ## measure with the real tools, in every combination; writes the tables of METHODOLOGY.md
 	@ci/need cargo packages-test
 	LINERATE_INTEROP=write $(CARGO) test --locked -p linerate-lab --test interop every_cell -- --nocapture
+
+# Seconds for each target: make fuzz FUZZ=600
+FUZZ = 60
+fuzz: ## feed every protocol and log format with what nobody should send, a minute each
+	@ci/need cargo c++
+	@ci/fuzz $(FUZZ)
 
 fmt: ## format the sources
 	@ci/need cargo

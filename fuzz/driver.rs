@@ -2,16 +2,45 @@
 
 use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
-use linerate_model::sample::{EndpointReport, Snapshot};
+use linerate_model::sample::{EndpointReport, Facts, SequenceCount, Snapshot, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
-use linerate_peers::{Action, Control, Framing, Input, RefusalCode, Session};
+use linerate_peers::sfnt::Release;
+use linerate_peers::{
+    Action, COOKIE_LEN, ClientConfig, Control, Framing, Input, Limits, RefusalCode, ServerConfig,
+    Session, TIMEOUT,
+};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
-pub const START: MonoInstant = MonoInstant::from_nanos(0);
-#[allow(dead_code, reason = "each target uses one of the two")]
-pub const CLIENT: bool = true;
-#[allow(dead_code, reason = "each target uses one of the two")]
-pub const SERVER: bool = false;
+const START: MonoInstant = MonoInstant::from_nanos(0);
+
+/// The client of the protocol `id` against a hostile server that says `data`, and its server against such a client.
+pub fn both_ends(id: &str, data: &[u8]) {
+    let kind = linerate_peers::find(id).expect("a protocol");
+    let client = ClientConfig {
+        version: "0.1.0".into(),
+        timeout: TIMEOUT,
+        credential: None,
+        local: Ipv4Addr::LOCALHOST.into(),
+        random: [7; COOKIE_LEN - 1],
+        login: None,
+        far_output: false,
+    };
+    let server = ServerConfig {
+        version: "0.1.0".into(),
+        timeout: TIMEOUT,
+        session: "s-1".into(),
+        facts: Facts::new(),
+        limits: Limits::default(),
+        local: Ipv4Addr::LOCALHOST.into(),
+        sfnt: Release::default(),
+        turn_away: None,
+        logins: None,
+        credential: None,
+    };
+    feed(true, kind.control(), kind.client(client, START), data);
+    feed(false, kind.control(), kind.server(server, START), data);
+}
 
 struct Driver {
     is_client: bool,
@@ -27,7 +56,7 @@ struct Driver {
 }
 
 /// Feeds `data` in pieces: 0xfe, an operation byte and its number stand for something the driver does.
-pub fn feed(is_client: bool, control: Control, session: Box<dyn Session>, data: &[u8]) {
+fn feed(is_client: bool, control: Control, session: Box<dyn Session>, data: &[u8]) {
     let mut driver = Driver {
         is_client,
         session,
@@ -218,9 +247,20 @@ impl Driver {
     }
 
     fn reports(&self) -> Input<'static> {
+        let stream = StreamReport {
+            packets: PacketCount::new(6),
+            duration: Duration::from_secs(1),
+            sequence: Some(SequenceCount {
+                received: PacketCount::new(6),
+                next_expected: 7,
+                ..SequenceCount::default()
+            }),
+            sent_there: Some(PacketCount::new(7)),
+            ..StreamReport::default()
+        };
         let report = |side| EndpointReport {
             side,
-            streams: Vec::new(),
+            streams: vec![stream.clone(); usize::from(self.spec.streams)],
             before: Snapshot::default(),
             after: Snapshot::default(),
             profile: None,

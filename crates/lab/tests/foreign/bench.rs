@@ -7,7 +7,7 @@ use linerate_lab::context::{Context, unattended};
 use linerate_lab::run::single;
 use linerate_model::run::{Packets, Run};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
-use linerate_model::{BitRate, ByteCount};
+use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList, TwoHosts};
 use std::io::{BufRead as _, BufReader, Lines};
 use std::net::Ipv4Addr;
@@ -20,10 +20,27 @@ pub(crate) const SENT: u64 = 500;
 pub(crate) const PAYLOAD: u64 = 1000;
 pub(crate) const RATE: u64 = 2_000_000;
 
-/// 137 of the first 500, alone and in a run, the last ten among them; and all that come after.
-fn drops() -> PacketList {
-    let alone = (0..100).map(|k| 3 + 4 * k);
-    PacketList::of(alone.chain(420..=446).chain(491..=10_000))
+/// Of the packets that [`Drops`] name, those of the first 500 or 501.
+pub(crate) const DROPPED: u64 = 137;
+
+/// Which packets the link drops: 137 of the first 500 or 501, alone and in a run, the last ten among them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Drops {
+    /// And all that come after.
+    AndAllAfter,
+    /// And nothing of what comes after this one, the last of a test: a stream's end gets through.
+    UpTo(u64),
+}
+
+impl Drops {
+    fn list(self) -> PacketList {
+        let alone = (0..100).map(|k| 3 + 4 * k);
+        let last = match self {
+            Self::AndAllAfter => 491..=10_000,
+            Self::UpTo(last) => last - 9..=last,
+        };
+        PacketList::of(alone.chain(420..=446).chain(last))
+    }
 }
 
 /// What the link did to the datagrams of one direction.
@@ -38,21 +55,23 @@ pub(crate) struct Truth {
 /// The hosts.
 pub(crate) struct Bench {
     hosts: TwoHosts,
+    drops: PacketList,
 }
 
 impl Bench {
-    /// A link that drops those of the list.
-    pub(crate) fn lossy() -> Self {
+    /// A link that drops these.
+    pub(crate) fn lossy(drops: Drops) -> Self {
         Self::over(LinkConfig {
-            drop: drops(),
+            drop: drops.list(),
             ..LinkConfig::default()
         })
     }
 
     /// Any link.
     pub(crate) fn over(config: LinkConfig) -> Self {
+        let drops = config.drop.clone();
         let hosts = TwoHosts::create(Link::symmetric(config), 1).unwrap();
-        Self { hosts }
+        Self { hosts, drops }
     }
 
     /// The address of the far host.
@@ -72,7 +91,7 @@ impl Bench {
         let mut child = child
             .join()
             .unwrap()
-            .expect("a program: install the packages in ci/packages");
+            .expect("a program: see ci/packages, and run ci/need packages-test");
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Program { child, lines }
     }
@@ -118,7 +137,7 @@ impl Bench {
         assert!(one_way.faults.is_none(), "{counters:?}");
         let (sent, dropped) = (one_way.data.arrived, one_way.data.dropped_by_list);
         assert_eq!(one_way.data.dropped(), dropped, "{counters:?}");
-        let list = drops();
+        let list = &self.drops;
         let delivered = (1..=sent.get())
             .rev()
             .find(|number| !list.contains(*number));
@@ -127,6 +146,11 @@ impl Bench {
             dropped: dropped.get(),
             shown: list.count_within(delivered.unwrap_or(0)),
         }
+    }
+
+    /// The interface of a host.
+    pub(crate) fn interface(&self, host: HostId) -> String {
+        self.hosts.host(host).interface().to_owned()
     }
 
     /// Takes everything down.
@@ -148,6 +172,12 @@ pub(crate) fn datagrams(direction: Direction) -> TestSpec {
     }
 }
 
+#[track_caller]
+pub(crate) fn assert_lost(packets: Packets, sent: u64, lost: u64) {
+    assert_eq!(packets.sent, Some(PacketCount::new(sent)), "{packets:?}");
+    assert_eq!(packets.lost, Some(PacketCount::new(lost)), "{packets:?}");
+}
+
 /// A program under way on a host; it ends with this.
 pub(crate) struct Program {
     child: Child,
@@ -155,10 +185,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Reads on until a line has this word: it is ready then.
-    pub(crate) fn wait_for(&mut self, word: &str) {
-        let found = self.lines.any(|line| line.unwrap().contains(word));
-        assert!(found, "it ended without saying \"{word}\"");
+    /// Reads on until a line has this word: it is ready then. Gives that line.
+    pub(crate) fn wait_for(&mut self, word: &str) -> String {
+        let mut lines = self.lines.by_ref().map(Result::unwrap);
+        let found = lines.find(|line| line.contains(word));
+        found.unwrap_or_else(|| panic!("it ended without saying \"{word}\""))
     }
 
     /// Waits for its end; what it printed since.

@@ -5,7 +5,11 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod bench;
+mod iperf2;
 mod iperf3;
+mod netperf;
+mod search;
+mod sockperf;
 
 use linerate_testbed::enter_user_namespace;
 use linerate_testkit::namespaces::{Case, namespace_main};
@@ -32,6 +36,38 @@ const CASES: &[Case] = &[
     Case {
         name: "a_search_against_iperf3_holds_the_link_capacity",
         run: iperf3::search,
+    },
+    Case {
+        name: "an_iperf2_server_knows_every_loss_and_says_so",
+        run: iperf2::server,
+    },
+    Case {
+        name: "of_an_iperf2_server_that_sends_linerate_knows_every_loss",
+        run: iperf2::server_that_sends,
+    },
+    Case {
+        name: "an_iperf2_client_is_told_every_loss",
+        run: iperf2::client,
+    },
+    Case {
+        name: "an_iperf2_client_that_receives_sees_every_loss",
+        run: iperf2::client_that_receives,
+    },
+    Case {
+        name: "a_search_against_iperf2_holds_the_link_capacity",
+        run: iperf2::search,
+    },
+    Case {
+        name: "of_a_netserver_linerate_knows_every_loss",
+        run: netperf::server,
+    },
+    Case {
+        name: "a_netperf_client_is_told_every_loss",
+        run: netperf::client,
+    },
+    Case {
+        name: "a_sockperf_client_under_load_misses_what_the_link_dropped",
+        run: sockperf::client,
     },
 ];
 

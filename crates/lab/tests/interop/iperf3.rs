@@ -2,13 +2,13 @@
 
 use crate::ends::{OwnServer, loopback, measure};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
-use anyhow::{Context as _, Result, bail, ensure};
+use crate::program::{Program, free_address, unpacked};
+use anyhow::{Context as _, Result, bail};
 use linerate_lab::client::Client;
 use linerate_model::spec::Transport;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
-use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::net::{IpAddr, SocketAddr};
+use std::process::Command;
 
 /// The tool as Debian installs it (ci/packages).
 pub(crate) const IPERF3: &str = "iperf3";
@@ -31,8 +31,8 @@ impl Tool for Iperf3 {
         "iperf3"
     }
 
-    fn program(&self) -> &'static str {
-        IPERF3
+    fn programs(&self) -> Vec<String> {
+        vec![IPERF3.to_owned(), unpacked("iperf3-sid")]
     }
 
     /// `3.12` of `iperf 3.12 (cJSON 1.7.15)`.
@@ -40,7 +40,7 @@ impl Tool for Iperf3 {
         let output = Command::new(program)
             .arg("--version")
             .output()
-            .context("install the packages in ci/packages")?;
+            .context("see ci/packages, and run ci/need packages-test")?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let version = text.split_whitespace().nth(1);
         Ok(version.context("it says no version")?.to_owned())
@@ -109,30 +109,21 @@ fn counts(end: &Value, cell: Cell, suffix: &str) -> Result<Vec<Count>> {
 
 /// A stock server.
 pub(crate) struct RealServer {
-    child: Child,
+    _program: Program,
     address: SocketAddr,
 }
 
 impl RealServer {
     pub(crate) fn start(iperf3: &str, ip: IpAddr, options: &[&str]) -> Result<Self> {
-        // The tool does not say which port it got, so one that was free a moment ago is asked for.
-        let address = TcpListener::bind((ip, 0))?.local_addr()?;
+        let address = free_address(ip)?;
         let (host, port) = (ip.to_string(), address.port().to_string());
-        let mut child = Command::new(iperf3)
-            .args(["-s", "--forceflush", "-B", &host, "-p", &port])
-            .args(options)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("starting {iperf3}: install the packages in ci/packages"))?;
-        let out = child.stdout.take().context("its output")?;
-        let mut lines = BufReader::new(out).lines();
-        let listens = lines.any(|line| line.is_ok_and(|line| line.contains("listening")));
-        let server = Self { child, address };
-        ensure!(listens, "{iperf3} does not listen on {address}");
-        // What it prints later must go somewhere.
-        std::thread::spawn(move || lines.count());
-        Ok(server)
+        let usual = ["-s", "--forceflush", "-B", &host, "-p", &port];
+        let program = Program::start(iperf3, usual.iter().chain(options))?;
+        program.await_line(|line| line.contains("listening"))?;
+        Ok(Self {
+            _program: program,
+            address,
+        })
     }
 
     /// Where it is.
@@ -146,14 +137,6 @@ impl RealServer {
     }
 }
 
-impl Drop for RealServer {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// What a stock client's JSON says of its test with our server.
 pub(crate) fn client(iperf3: &str, server: SocketAddr, options: &[&str]) -> Result<Value> {
     let (host, port) = (server.ip().to_string(), server.port().to_string());
@@ -161,7 +144,7 @@ pub(crate) fn client(iperf3: &str, server: SocketAddr, options: &[&str]) -> Resu
         .args(["-J", "-c", &host, "-p", &port])
         .args(options)
         .output()
-        .with_context(|| format!("starting {iperf3}: install the packages in ci/packages"))?;
+        .with_context(|| format!("starting {iperf3}: see ci/packages"))?;
     let document: Value = serde_json::from_slice(&output.stdout)?;
     if let Some(error) = document["error"].as_str() {
         bail!("iperf3 {options:?}: {error}");

@@ -9,12 +9,19 @@ mod iperf3;
 mod matrix;
 mod netperf;
 mod options;
+mod program;
 mod sfnt;
+mod sockperf;
 mod table;
 mod together;
 
 /// Every tool. A new one: its file, its `mod` line above, its entry here, its markers in METHODOLOGY.md.
-static ALL: &[&dyn matrix::Tool] = &[&iperf3::Iperf3, &netperf::Netperf];
+static ALL: &[&dyn matrix::Tool] = &[
+    &iperf3::Iperf3,
+    &iperf2::Iperf2,
+    &netperf::Netperf,
+    &sockperf::Sockperf,
+];
 
 #[test]
 fn every_tool_has_its_table_in_the_docs() {

@@ -1,7 +1,8 @@
 //! The matrix: every foreign tool in every combination that it has, measured and compared.
 //!
 //! A tool is one file with a [`Tool`], one line in [`ALL`](crate::ALL), and a test that calls [`every_cell`]. Programs are
-//! taken from the search path, or from the variable `LINERATE_<TOOL>`: paths with colons between them.
+//! taken from the search path and from where ci/need unpacks them, or from the variable `LINERATE_<TOOL>`: paths with
+//! colons between them.
 //! Rates are low, so that no buffer is ever full: a datagram or byte that is missing was miscounted.
 //! False alarms need a program that is kept from running for 150 ms at the end of a test.
 
@@ -88,8 +89,8 @@ pub(crate) trait Tool: Sync {
     /// Its name in the table, in its marker there and, in capitals, in its variable.
     fn name(&self) -> &'static str;
 
-    /// The programs of Debian 12, as in `ci/packages`; more than one if each end is another.
-    fn program(&self) -> &'static str;
+    /// The programs to measure with, as in `ci/packages`: that of Debian 12, and newer ones.
+    fn programs(&self) -> Vec<String>;
 
     /// What this program says its version is.
     fn version(&self, program: &str) -> Result<String>;
@@ -147,8 +148,10 @@ fn variable(name: &str) -> Option<String> {
 /// The programs to measure with.
 pub(crate) fn programs(tool: &dyn Tool) -> Vec<String> {
     let named = variable(&format!("LINERATE_{}", tool.name().to_uppercase()));
-    let named = named.unwrap_or_else(|| tool.program().to_owned());
-    named.split(':').map(str::to_owned).collect()
+    named.map_or_else(
+        || tool.programs(),
+        |named| named.split(':').map(str::to_owned).collect(),
+    )
 }
 
 /// Whether METHODOLOGY.md gets the table: `LINERATE_INTEROP=write`.

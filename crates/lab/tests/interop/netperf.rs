@@ -2,29 +2,24 @@
 
 use crate::ends::{OwnServer, both, connect, loopback};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
-use anyhow::{Context as _, Result, bail, ensure};
+use crate::program::{Program, free_address, unpacked};
+use anyhow::{Context as _, Result, bail};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-/// The client where ci/need unpacks it (ci/packages); the server lies beside it.
-const UNPACKED: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../target/foreign/usr/bin/netperf"
-);
-
-/// That, or an installed one.
-fn program() -> &'static str {
-    if Path::new(UNPACKED).exists() {
-        UNPACKED
+/// The client that ci/need unpacks, beside which the server lies, or an installed one.
+fn program() -> String {
+    let unpacked = unpacked("netperf");
+    if Path::new(&unpacked).exists() {
+        unpacked
     } else {
-        "netperf"
+        "netperf".to_owned()
     }
 }
 
@@ -55,8 +50,8 @@ impl Tool for Netperf {
         "netperf"
     }
 
-    fn program(&self) -> &'static str {
-        program()
+    fn programs(&self) -> Vec<String> {
+        vec![program()]
     }
 
     /// `2.7.0` of `Netperf version 2.7.0`.
@@ -64,7 +59,7 @@ impl Tool for Netperf {
         let output = Command::new(program)
             .arg("-V")
             .output()
-            .context("install the packages in ci/packages")?;
+            .context("see ci/packages, and run ci/need packages-test")?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let version = text.split_whitespace().nth(2);
         Ok(version.context("it says no version")?.to_owned())
@@ -94,7 +89,7 @@ impl Tool for Netperf {
 
 /// Requests and responses over one IP version: what each end counted, linerate as client and as server.
 fn transactions(transport: Transport, is_v6: bool) -> Result<[Count; 2]> {
-    let server = RealServer::start(program(), loopback(is_v6))?;
+    let server = RealServer::start(&program(), loopback(is_v6))?;
     let outcome = connect(&server.url())?.run(&TestSpec::ping_pong(transport), &mut |_| true)?;
     let done = outcome.directions.first().context("a direction")?;
     let count = |report: &Option<EndpointReport>| {
@@ -108,7 +103,7 @@ fn transactions(transport: Transport, is_v6: bool) -> Result<[Count; 2]> {
         Transport::Tcp => "TCP_RR",
         Transport::Udp => "UDP_RR",
     };
-    let said = client(program(), server.address, name, &["-r", "32,32"])?;
+    let said = client(&program(), server.address, name, &["-r", "32,32"])?;
     let of = |key: &str| -> Result<u64> {
         let value = said.get(key).with_context(|| format!("no {key}"))?;
         Ok(value.parse()?)
@@ -150,7 +145,7 @@ fn clients_of_every_kind_are_served_at_once() {
         } else {
             &[]
         };
-        client(program(), server.address, test, options)
+        client(&program(), server.address, test, options)
     };
     std::thread::scope(|scope| {
         let ask = &ask;
@@ -165,10 +160,10 @@ fn clients_of_every_kind_are_served_at_once() {
 #[test]
 fn a_test_that_is_not_made_is_refused_in_netperfs_own_words() {
     let server = OwnServer::start(loopback(false), "netperf").unwrap();
-    let error = client(program(), server.address, "TCP_CRR", &[]).unwrap_err();
+    let error = client(&program(), server.address, "TCP_CRR", &[]).unwrap_err();
     assert!(error.to_string().contains("not supported"), "{error}");
     // The server goes on.
-    client(program(), server.address, "TCP_RR", &[]).unwrap();
+    client(&program(), server.address, "TCP_RR", &[]).unwrap();
 }
 
 /// A second of one stream; at 4 Mbit/s where linerate sends.
@@ -245,7 +240,7 @@ fn client(
         .args(options)
         .args(["-k", "all"])
         .output()
-        .with_context(|| format!("starting {netperf}: install the packages in ci/packages"))?;
+        .with_context(|| format!("starting {netperf}: see ci/packages"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -259,7 +254,7 @@ fn client(
 
 /// A stock server.
 struct RealServer {
-    child: Child,
+    _program: Program,
     address: SocketAddr,
 }
 
@@ -270,36 +265,17 @@ impl RealServer {
             Some(folder) => format!("{folder}netserver"),
             None => bail!("{netperf} is not a path to netperf, beside which netserver lies"),
         };
-        // The tool does not say which port it got, so one that was free a moment ago is asked for.
-        let address = TcpListener::bind((ip, 0))?.local_addr()?;
+        let address = free_address(ip)?;
         let (host, port) = (ip.to_string(), address.port().to_string());
-        let mut child = Command::new(&netserver)
-            .args(["-D", "-N", "-L", &host, "-p", &port])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| {
-                format!("starting {netserver}: install the packages in ci/packages")
-            })?;
-        let out = child.stdout.take().context("its output")?;
-        let mut lines = BufReader::new(out).lines();
-        let listens = lines.any(|line| line.is_ok_and(|line| line.starts_with("Starting")));
-        let server = Self { child, address };
-        ensure!(listens, "{netserver} does not listen on {address}");
-        // What it prints later must go somewhere.
-        std::thread::spawn(move || lines.count());
-        Ok(server)
+        let program = Program::start(&netserver, ["-D", "-N", "-L", &host, "-p", &port])?;
+        program.await_line(|line| line.starts_with("Starting"))?;
+        Ok(Self {
+            _program: program,
+            address,
+        })
     }
 
     fn url(&self) -> String {
         format!("netperf://{}", self.address)
-    }
-}
-
-impl Drop for RealServer {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

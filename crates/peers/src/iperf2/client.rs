@@ -22,6 +22,15 @@ const GRACE: Duration = Duration::from_secs(3);
 /// gets a new stream meanwhile may hang or crash (2.1.8, also with its own client).
 const REST: Duration = Duration::from_millis(500);
 
+/// From the opening of a datagram stream to the next test: 2.2.1 waits up to 1 s for a signal that may have been
+/// given before, and listens for no other stream meanwhile.
+const DEAF: Duration = Duration::from_millis(1100);
+
+/// How long the end of this end's streams waits for that of the far end's, where both send: the answer to it comes on
+/// the socket that a receiver still reads, and only the first answer is one. From 2.1 on iperf2 reads what follows
+/// into the memory of its answer, and sends that again.
+const LINGER: Duration = Duration::from_millis(300);
+
 /// Most datagrams that can be numbered in a plain test.
 const MOST_NUMBERS: u128 = (1 << 31) - 2;
 
@@ -89,6 +98,9 @@ pub(super) struct Client {
     opened: u16,
     opened_at: Vec<MonoInstant>,
     began: MonoInstant,
+    /// When this end's senders were done, and how long the far end had to wait until it was told.
+    finished: MonoInstant,
+    lingered: Duration,
     /// When to say it on the next one, or again, and when it is no use any more.
     ask: Option<MonoInstant>,
     patience: Option<MonoInstant>,
@@ -115,6 +127,8 @@ impl Client {
             opened: 0,
             opened_at: Vec::new(),
             began: MonoInstant::default(),
+            finished: MonoInstant::default(),
+            lingered: Duration::ZERO,
             ask: None,
             patience: None,
             due: None,
@@ -154,8 +168,14 @@ impl Client {
             Input::Connected if self.state == State::Connecting => self.run(now),
             Input::Heard { stream } => self.heard(stream),
             Input::Finished { sent } if self.state == State::Running && self.sends() => {
+                self.finished = now;
+                let first_end = if self.receives() {
+                    now.after(LINGER)
+                } else {
+                    now
+                };
                 if let Some(closing) = &mut self.closing {
-                    closing.finish(now, sent);
+                    closing.finish(first_end, sent);
                     closing.repeat(now, &mut self.actions);
                 }
             }
@@ -322,12 +342,11 @@ impl Client {
         self.state = State::Closing;
         (self.ask, self.patience) = (None, None);
         self.due = Some(now.after(self.timeout * 2));
-        let sends = self.sends();
+        self.lingered = now.saturating_since(self.finished).min(LINGER);
         if let Some(closing) = &mut self.closing {
             closing.answer_with(&reports, true);
-            if sends && self.spec.direction == Direction::Duplex {
-                closing.answer(&mut self.actions);
-            }
+            closing.hasten(now);
+            closing.repeat(now, &mut self.actions);
         }
         self.own = Some(reports);
         self.conclude(now);
@@ -348,9 +367,15 @@ impl Client {
             return self.stop(now, RefusalCode::Timeout, reason);
         }
         self.was_answered |= !told.is_empty();
+        if self.sends()
+            && let Some(closing) = &self.closing
+        {
+            closing.answer(&mut self.actions);
+        }
         let reports = self.far_reports(told);
         self.act(Action::PeerReport(reports));
-        self.rests_until = now.after(REST);
+        let deaf_until = self.opened_at.last().map(|opened| opened.after(DEAF));
+        self.rests_until = now.after(REST).max(deaf_until.unwrap_or_default());
         self.rest(State::Idle);
         self.act(Action::TestOver);
     }
@@ -363,7 +388,8 @@ impl Client {
         for stream in &mut told {
             let opened = self.opened_at.get(usize::from(stream.index));
             let before = opened.map_or(Duration::ZERO, |at| self.began.saturating_since(*at));
-            stream.duration = stream.duration.saturating_sub(before + AFTER);
+            let beside = before + AFTER + self.lingered;
+            stream.duration = stream.duration.saturating_sub(beside);
         }
         told
     }

@@ -47,7 +47,7 @@ impl Closing {
         }
     }
 
-    /// This end's streams have ended.
+    /// This end's streams have ended; that is said from now on.
     pub(super) fn finish(&mut self, now: MonoInstant, sent: Vec<PacketCount>) {
         self.answers = vec![None; sent.len()];
         self.sent = sent;
@@ -78,6 +78,13 @@ impl Closing {
     /// When to say the next ends.
     pub(super) const fn deadline(&self) -> Option<MonoInstant> {
         self.next
+    }
+
+    /// The ends are to be said at once, if they are still to be said for the first time.
+    pub(super) fn hasten(&mut self, now: MonoInstant) {
+        if self.tries == 0 {
+            self.next = self.next.map(|next| next.min(now));
+        }
     }
 
     /// Says the ends that are due and not answered.
@@ -111,6 +118,10 @@ impl Closing {
                 actions.push_back(Action::SendDatagram { stream, bytes });
             }
             return true;
+        }
+        let is_echo = self.reports.iter().flatten().any(|own| own == bytes);
+        if is_echo {
+            return false;
         }
         if let (Some(answer), Some(report)) = (self.answers.get_mut(index), Report::read(bytes)) {
             answer.get_or_insert(report);

@@ -69,6 +69,10 @@ impl Report {
             };
             u64::from(half.unwrap_or(0)) << 32
         };
+        // No clock shows this many microseconds: what it is, it is no report.
+        if part(16)? >= 1_000_000 {
+            return None;
+        }
         let time = |seconds: u64, micros: u64| {
             Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros))
         };

@@ -2,7 +2,8 @@
 
 use super::super::{client, server, word};
 use super::{datagram, words};
-use crate::framing::{Framing, Iperf2 as Iperf2Framing};
+use crate::framing::{Framing, Iperf2 as Iperf2Framing, Width};
+use crate::iperf2::report::Report;
 use crate::session::{
     Action, ClientConfig, Input, Limits, RefusalCode, ServerConfig, Session, TIMEOUT,
 };
@@ -217,6 +218,49 @@ fn a_datagram_test_ends_with_the_far_ends_own_report() {
         actions(&mut client).0[..],
         [Action::OpenStreams { .. }]
     ));
+}
+
+/// iperf2 from 2.1 on reads what comes after its report into the report's own memory, and sends that again.
+#[test]
+fn an_echo_of_the_own_report_is_no_report_of_the_far_end() {
+    let (mut client, _) = begun(&spec(Transport::Udp, Direction::Duplex));
+    drop(actions(&mut client));
+    let sent = vec![PacketCount::new(100)];
+    client.handle(START, Input::Finished { sent }).unwrap();
+    // A receiver would take the answer for traffic.
+    assert!(actions(&mut client).1.is_empty());
+    let own = vec![
+        report(Side::Sender, vec![StreamReport::default()]),
+        report(Side::Receiver, vec![received()]),
+    ];
+    client.handle(START, Input::Reports(own)).unwrap();
+    assert_eq!(actions(&mut client).1.len(), 1);
+
+    let mut hear = |bytes: &[u8]| {
+        let heard = Input::Datagram { stream: 0, bytes };
+        client.handle(START, heard).unwrap();
+        actions(&mut client)
+    };
+    let mut end = words(&[101_u32.wrapping_neg(), 0, 0, u32::MAX]);
+    end.resize(1000, 0);
+    let (_, answers) = hear(&end);
+    assert_eq!(answers.len(), 1);
+    assert_eq!(hear(&answers[0]), (vec![], vec![]));
+    let theirs = Report {
+        bytes: 98_000,
+        duration: Duration::from_secs(1),
+        lost: 4,
+        out_of_order: 0,
+        datagrams: 102,
+        jitter: Duration::ZERO,
+        is_modern: true,
+    };
+    let (all, _) = hear(&theirs.write(Width::Wide, true, 1000).unwrap());
+    let Some(Action::PeerReport(reports)) = all.first() else {
+        panic!("{all:?}");
+    };
+    let far = &reports[0].streams[0];
+    assert_eq!((far.packets.get(), far.told.unwrap().lost), (96, 4));
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! A foreign program under way.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use linerate_model::spec::Transport;
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Where ci/need unpacks what is not installed (ci/packages).
+const FOREIGN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/foreign/usr/bin/");
+
+/// A program of another component or release of Debian, by its command in ci/packages.
+pub(crate) fn unpacked(command: &str) -> String {
+    format!("{FOREIGN}{command}")
+}
+
+/// An address for a server that does not say which port it got: one that was free a moment ago.
+pub(crate) fn free_address(ip: IpAddr) -> Result<SocketAddr> {
+    Ok(TcpListener::bind((ip, 0))?.local_addr()?)
+}
+
+/// A program, and what it prints; it ends with this.
+pub(crate) struct Program {
+    child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Program {
+    /// Starts it. Without a terminal most print nothing before they end, unless they are told to or run by `stdbuf -oL`.
+    pub(crate) fn start(
+        name: &str,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Self> {
+        let mut child = Command::new(name)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| {
+                format!("starting {name}: see ci/packages, and run ci/need packages-test")
+            })?;
+        let out = child.stdout.take().context("its output")?;
+        let (say, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(out).lines();
+            // What it prints later must go somewhere, so this goes on when nobody listens.
+            for line in lines.map_while(Result::ok) {
+                let _ = say.send(line);
+            }
+        });
+        Ok(Self { child, lines })
+    }
+
+    /// The next line that is looked for.
+    pub(crate) fn await_line(&self, is_it: impl Fn(&str) -> bool) -> Result<String> {
+        loop {
+            let line = self.lines.recv_timeout(Duration::from_secs(10));
+            let line = line.context("a line of the program's that did not come")?;
+            if is_it(&line) {
+                return Ok(line);
+            }
+        }
+    }
+
+    /// Waits until somebody listens there: not every program says so only then.
+    pub(crate) fn await_port(&self, address: SocketAddr, transport: Transport) -> Result<()> {
+        const LISTENS: &str = "0A";
+        let (name, state) = match transport {
+            Transport::Tcp => ("tcp", Some(LISTENS)),
+            Transport::Udp => ("udp", None),
+        };
+        let version = if address.is_ipv6() { "6" } else { "" };
+        let port = format!(":{:04X}", address.port());
+        for _ in 0..1000 {
+            let table = std::fs::read_to_string(format!("/proc/self/net/{name}{version}"))?;
+            let mut sockets = table
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let is_there = sockets.any(|socket| {
+                let is_it = socket.get(1).is_some_and(|own| own.ends_with(&port));
+                is_it && state.is_none_or(|state| socket.get(3) == Some(&state))
+            });
+            if is_there {
+                return Ok(());
+            }
+            // What it says meanwhile is of no use.
+            let _ = self.lines.recv_timeout(Duration::from_millis(10));
+        }
+        bail!("nobody listens on {address}")
+    }
+
+    /// Ends it as Ctrl-C does; what it printed since.
+    pub(crate) fn interrupt(mut self) -> Result<Vec<String>> {
+        let pid = self.child.id().to_string();
+        let killed = Command::new("kill").args(["-INT", &pid]).status()?;
+        ensure!(killed.success(), "it has ended before");
+        let said = self.lines.iter().collect();
+        self.child.wait()?;
+        Ok(said)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
