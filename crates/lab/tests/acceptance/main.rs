@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod bench_rig;
+mod doctor;
 mod ledger;
 mod profile;
 mod proof;
@@ -59,6 +60,22 @@ const CASES: &[Case] = &[
     Case {
         name: "without_observing_a_trial_has_its_rates_alone",
         run: profile::without_observing_a_trial_has_its_rates_alone,
+    },
+    Case {
+        name: "a_queueing_discipline_with_its_parameters_comes_back",
+        run: doctor::a_queueing_discipline_with_its_parameters_comes_back,
+    },
+    Case {
+        name: "a_sysctl_of_the_namespace_comes_back",
+        run: doctor::a_sysctl_of_the_namespace_comes_back,
+    },
+    Case {
+        name: "coalescing_comes_back",
+        run: doctor::coalescing_comes_back,
+    },
+    Case {
+        name: "chains_of_a_firewall_are_seen",
+        run: doctor::chains_of_a_firewall_are_seen,
     },
 ];
 
