@@ -75,8 +75,11 @@ fn ban(state: &IdleState) -> linerate_model::knob::Setting {
 fn quick(states: &[IdleState], limit: Option<u32>) -> String {
     let slowest = states.iter().filter(|state| state.is_allowed);
     match slowest.max_by_key(|state| state.exit_us) {
-        None => "the kernel chooses no idle states here; those of a hypervisor below are not seen"
-            .to_owned(),
+        None if states.is_empty() => {
+            "the kernel chooses no idle states here; those of a hypervisor below are not seen"
+                .to_owned()
+        }
+        None => "every idle state is forbidden".to_owned(),
         Some(state) if state.exit_us > SHORT_US => format!(
             "{} would take {} µs to leave, but a process holds /dev/cpu_dma_latency at {} µs",
             state.name,

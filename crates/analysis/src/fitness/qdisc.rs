@@ -8,10 +8,20 @@ use linerate_model::knob::{Consent, Knob, Setting};
 /// The queueing discipline.
 pub(super) struct Qdisc;
 
-/// Queues that drop only when they are full.
-const PLAIN: &[&str] = &["bfifo", "noqueue", "pfifo", "pfifo_fast"];
-/// Disciplines that manage their queue, with what that means.
+/// What is as good as nothing: queues of the interface's own length.
+const PLAIN: &[&str] = &["noqueue", "pfifo_fast"];
+/// Disciplines that bound or manage their queue, with what that means.
 const MANAGED: &[(&str, &str, &str)] = &[
+    (
+        "bfifo",
+        "a queue of a length that somebody chose: what exceeds it is lost on this host",
+        "tc-bfifo(8)",
+    ),
+    (
+        "pfifo",
+        "a queue of a length that somebody chose: what exceeds it is lost on this host",
+        "tc-pfifo(8)",
+    ),
     (
         "fq_codel",
         "drops packets that stand in it for more than 5 ms by default: loss that is this host's own, and each packet is hashed",
@@ -23,6 +33,9 @@ const MANAGED: &[(&str, &str, &str)] = &[
         "tc-fq(8)",
     ),
 ];
+
+/// Kinds whose parameters, read and written, come back the same.
+const EXACT: &[&str] = &["bfifo", "fq_codel", "pfifo"];
 
 impl FitnessCheck for Qdisc {
     fn id(&self) -> &'static str {
@@ -65,12 +78,12 @@ impl FitnessCheck for Qdisc {
 }
 
 /// Only what can be put back exactly is replaced: the kernel's own default, by taking ours away, and
-/// `fq_codel`, whose parameters it shows all.
+/// those whose parameters it shows all.
 fn plain(root: &RootQdisc, interface: &str) -> Option<Setting> {
     let knob = Knob::QueueingDiscipline {
         interface: interface.to_owned(),
     };
-    let can_return = root.is_default || root.kind == "fq_codel";
+    let can_return = root.is_default || EXACT.contains(&root.kind.as_str());
     can_return.then(|| setting(Consent::Safe, knob, "pfifo_fast"))
 }
 

@@ -377,6 +377,7 @@ fn a_discipline_is_replaced_only_if_it_can_be_put_back() {
         host
     };
     assert_eq!(settings("qdisc", &with("fq_codel", false)), plain);
+    assert_eq!(settings("qdisc", &with("pfifo", false)), plain);
     assert_eq!(settings("qdisc", &with("fq", false)), []);
     assert_eq!(settings("qdisc", &with("mq", true)), []);
     let netem = finding("qdisc", &with("netem", false));

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod bench_rig;
+mod doctor;
 mod ledger;
 mod open_loop;
 mod profile;
@@ -72,6 +73,22 @@ const CASES: &[Case] = &[
     Case {
         name: "round_trips_per_minute_are_those_of_the_path_and_its_queue",
         run: open_loop::round_trips_per_minute_are_those_of_the_path_and_its_queue,
+    },
+    Case {
+        name: "a_queueing_discipline_with_its_parameters_comes_back",
+        run: doctor::a_queueing_discipline_with_its_parameters_comes_back,
+    },
+    Case {
+        name: "a_sysctl_of_the_namespace_comes_back",
+        run: doctor::a_sysctl_of_the_namespace_comes_back,
+    },
+    Case {
+        name: "coalescing_comes_back",
+        run: doctor::coalescing_comes_back,
+    },
+    Case {
+        name: "chains_of_a_firewall_are_seen",
+        run: doctor::chains_of_a_firewall_are_seen,
     },
 ];
 

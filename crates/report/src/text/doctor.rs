@@ -10,8 +10,6 @@ use linerate_model::doctor::{
 
 /// Lines of any one paragraph.
 const LINES: usize = 6;
-/// Columns of the checks' names.
-const NAME: usize = 15;
 /// Changes and cores that are shown one by one; the document has all.
 const ROWS: usize = 40;
 
@@ -93,12 +91,12 @@ fn found(paper: &mut Paper, check: &Checked, finding: &Finding) {
 fn rest(paper: &mut Paper, checks: &[Checked]) {
     for check in checks {
         if let CheckOutcome::NotChecked { missing } = &check.outcome {
-            paper.item(&check.id, NAME, &format!("not checked: {missing}"));
+            paper.wrapped(&check.id, &format!("not checked: {missing}"), LINES);
         }
     }
     for check in checks {
         if let CheckOutcome::Fine { now } = &check.outcome {
-            paper.item(&check.id, NAME, &format!("fine: {now}"));
+            paper.wrapped(&check.id, &format!("fine: {now}"), LINES);
         }
     }
 }
@@ -206,7 +204,7 @@ fn because(paper: &mut Paper, worst: &CoreJitter) {
         said.insert(0, format!("{times} times another thread ran"));
     }
     if !said.is_empty() {
-        paper.wrapped("meanwhile there", &said.join(", "), LINES);
+        paper.wrapped("meanwhile", &said.join(", "), LINES);
     }
 }
 
