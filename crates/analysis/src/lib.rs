@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+pub mod compare;
 pub mod cost;
 pub mod experiment;
 pub mod ledger;

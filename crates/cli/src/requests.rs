@@ -118,7 +118,7 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
         transport,
         sizes: match args.sizes.as_slice() {
             [] => far.usual_sizes(transport),
-            given => sizes(given)?,
+            given => sizes(given, transport)?,
         },
         modes: args.wait.clone(),
         pinning: args.cpu.unwrap_or_default(),
@@ -126,6 +126,8 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
         warm_up: args.warm_up,
         load: args.load.as_deref().map(str::parse).transpose()?,
         observe: args.observe.choice(),
+        percentiles: args.closed_loop.percentile.clone(),
+        transactions: args.closed_loop.bounds(),
     };
     for spec in plan.specs() {
         validate(&spec).map_err(|error| match error.setting() {

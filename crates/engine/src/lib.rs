@@ -18,6 +18,7 @@ mod delay_floor;
 mod endpoint;
 mod error;
 mod jitter;
+mod moments;
 mod numbering;
 mod orders;
 mod pdv;

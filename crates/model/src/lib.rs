@@ -4,6 +4,7 @@
 //! compared and made up in a test. The run document (`linerate/run/1`) is [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod cost;
 pub mod estimate;
 pub mod exit;

@@ -9,7 +9,9 @@ use crate::sample::{EndpointReport, Facts, TcpSample};
 use crate::spec::{Direction, Side, Transport};
 use crate::tcp::{Rfc6349, TcpQueueing, TcpRetransmissions, TcpShares, TcpStretch, TcpWindows};
 use crate::time::{WallTime, as_optional_seconds, as_seconds};
-use crate::units::{BitRate, ByteCount, Layer, LossRatio, PacketCount, PacketRate, Ratio};
+use crate::units::{
+    BitRate, ByteCount, Layer, LossRatio, PacketCount, PacketRate, Quantile, Ratio,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -428,6 +430,15 @@ pub enum DelayOf {
     RoundTrip,
 }
 
+/// A quantile that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct DelayQuantile {
+    /// Which one: 0.9999.
+    pub quantile_ratio: Ratio,
+    /// Its value.
+    pub value_ns: u64,
+}
+
 /// A delay distribution.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Delay {
@@ -463,9 +474,66 @@ pub struct Delay {
     /// The whole distribution (HDR V2, base64); absent where a log gives only quantiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
+    /// The quantiles that were asked for, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<DelayQuantile>,
 }
 
 impl Delay {
+    /// Quantile `q` as the summary has it, else the list, else the whole distribution.
+    pub fn at(&self, q: Quantile) -> Option<u64> {
+        let is = |known: f64| (q.0.get() - known).abs() < 1e-9;
+        let summary = [
+            (0.5, self.p50_ns),
+            (0.9, self.p90_ns),
+            (0.99, self.p99_ns),
+            (0.999, self.p999_ns),
+        ];
+        let told = summary.into_iter().find(|(known, _)| is(*known));
+        let told = told.and_then(|(_, value)| value);
+        let listed = || {
+            let mut all = self.quantiles.iter();
+            all.find(|one| is(one.quantile_ratio.get()))
+                .map(|one| one.value_ns)
+        };
+        let whole = || {
+            let histogram = self.histogram.as_ref().filter(|h| !h.is_empty())?;
+            // A bucket reaches beyond the largest value in it.
+            let most = self.max_ns.unwrap_or(u64::MAX);
+            Some(histogram.quantile_nanos(q.0.get()).min(most))
+        };
+        told.or_else(listed).or_else(whole)
+    }
+
+    /// With these ends, which are closer than those of the histogram: a bucket reaches beyond the values in it.
+    #[must_use]
+    pub fn with_ends(mut self, min_ns: u64, max_ns: u64) -> Self {
+        (self.min_ns, self.max_ns) = (Some(min_ns), Some(max_ns));
+        let quantiles = [
+            &mut self.p50_ns,
+            &mut self.p90_ns,
+            &mut self.p99_ns,
+            &mut self.p999_ns,
+        ];
+        for quantile in quantiles.into_iter().flatten() {
+            *quantile = (*quantile).min(max_ns).max(min_ns);
+        }
+        self
+    }
+
+    /// With these quantiles listed, as far as they are known.
+    #[must_use]
+    pub fn with_quantiles(mut self, wanted: &[Quantile]) -> Self {
+        let known = wanted.iter().filter_map(|quantile| {
+            Some(DelayQuantile {
+                quantile_ratio: quantile.0,
+                value_ns: self.at(*quantile)?,
+            })
+        });
+        self.quantiles = known.collect();
+        self
+    }
+
     /// Summarises a histogram; `None` when it is empty.
     pub fn from_histogram(of: DelayOf, histogram: Histogram) -> Option<Self> {
         if histogram.is_empty() {
@@ -483,6 +551,7 @@ impl Delay {
             stdev_ns: Some(histogram.stdev_nanos()),
             count: Some(histogram.len()),
             histogram: Some(histogram),
+            quantiles: Vec::new(),
         })
     }
 }

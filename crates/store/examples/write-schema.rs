@@ -1,6 +1,9 @@
-//! Writes `schema/run-1.json` anew from the types in `linerate-model`.
+//! Writes `schema/run-1.json` and `schema/compare-1.json` anew from the types in `linerate-model`.
+
+use linerate_store::schema;
 
 fn main() -> std::io::Result<()> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/run-1.json");
-    std::fs::write(path, linerate_store::schema::run_1())
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema");
+    std::fs::write(format!("{folder}/run-1.json"), schema::run_1())?;
+    std::fs::write(format!("{folder}/compare-1.json"), schema::compare_1())
 }

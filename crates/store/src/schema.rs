@@ -1,25 +1,36 @@
-//! The JSON Schema of the run document, made from the types that read and write it.
+//! The JSON Schemas of our documents, made from the types that read and write them.
 //!
-//! The published copy is `schema/run-1.json` at the root of the repository. Regenerate it with
-//! `cargo run -p linerate-store --example write-schema`; a test fails while it is out of date.
+//! The published copies are `schema/run-1.json` and `schema/compare-1.json` at the root of the repository. Regenerate them with
+//! `cargo run -p linerate-store --example write-schema`; a test fails while one is out of date.
 
-use linerate_model::run::{Run, SCHEMA};
+use linerate_model::comparison::{self, Comparison};
+use linerate_model::run::{self, Run};
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 /// The schema of `linerate/run/1` (JSON Schema 2020-12) as it is published: indented, with a final
 /// line feed.
 pub fn run_1() -> String {
+    published::<Run>("linerate run document, version 1", run::SCHEMA)
+}
+
+/// The schema of `linerate/compare/1`, likewise.
+pub fn compare_1() -> String {
+    published::<Comparison>("linerate comparison, version 1", comparison::SCHEMA)
+}
+
+fn published<T: JsonSchema>(title: &str, id: &str) -> String {
     let mut schema: Value = SchemaSettings::draft2020_12()
         // What is printed, not what is understood: keys that are always written are required.
         .for_serialize()
         .into_generator()
-        .into_root_schema_for::<Run>()
+        .into_root_schema_for::<T>()
         .to_value();
-    schema["title"] = json!("linerate run document, version 1");
+    schema["title"] = json!(title);
     schema["properties"]["schema"] = json!({
         "description": "The version of this document.",
-        "const": SCHEMA,
+        "const": id,
     });
     let mut text =
         serde_json::to_string_pretty(&schema).expect("invariant: a schema is a JSON value");
@@ -36,6 +47,10 @@ mod tests {
         assert!(
             run_1() == linerate_schema_check::RUN_1,
             "schema/run-1.json is out of date: cargo run -p linerate-store --example write-schema"
+        );
+        assert!(
+            compare_1() == linerate_schema_check::COMPARE_1,
+            "schema/compare-1.json is out of date: cargo run -p linerate-store --example write-schema"
         );
     }
 }

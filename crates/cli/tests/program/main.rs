@@ -8,6 +8,7 @@
 
 mod bad_files;
 mod bad_places;
+mod compare;
 mod far_end;
 mod full_disk;
 mod harness;

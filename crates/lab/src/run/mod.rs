@@ -8,6 +8,7 @@ mod single;
 mod study;
 
 pub use demo::{DemoPlan, demo};
+pub(crate) use latency::usual_percentiles;
 pub use latency::{LatencyPlan, Load, Mode, NamedMode, latency, sizes};
 pub use prove::{prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};

@@ -22,7 +22,8 @@ impl ChartKind for DelayQuantiles {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        if run.kind != RunKind::Latency || run.trials.is_empty() {
+        let elsewhere = super::size_delay::is_best_for(run);
+        if run.kind != RunKind::Latency || run.trials.is_empty() || elsewhere {
             return Drawn::NotApplicable;
         }
         Drawn::or_missing(chart(run).into_iter().collect(), "delay of any trial")

@@ -4,6 +4,7 @@ use crate::chart::Chart;
 use linerate_model::run::Run;
 
 mod delay_cdf;
+mod delay_percentiles;
 mod delay_quantiles;
 mod layer_cost;
 mod load_cpu;
@@ -13,12 +14,14 @@ mod load_rate;
 mod load_zoom;
 mod loss_over_time;
 mod rate_over_time;
+mod size_delay;
 mod stream_rate;
 mod tcp_rtt;
 mod tcp_time;
 mod tcp_window;
 mod timeline;
 
+pub(crate) use load_delay::capital;
 pub(crate) use load_rate::{bounds, goal_name};
 pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;
@@ -28,7 +31,9 @@ pub static ALL: &[&dyn ChartKind] = &[
     &load_rate::LoadRate,
     &load_zoom::LoadZoom,
     &load_loss::LoadLoss,
+    &size_delay::SizeDelay,
     &delay_quantiles::DelayQuantiles,
+    &delay_percentiles::DelayPercentiles,
     &delay_cdf::DelayCdf,
     &rate_over_time::RateOverTime,
     &loss_over_time::LossOverTime,

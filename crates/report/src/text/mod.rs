@@ -1,5 +1,6 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
+mod latency;
 mod paper;
 mod parts;
 mod study;
@@ -8,8 +9,8 @@ use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, 
 use crate::headline::headlines;
 use crate::words;
 use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
-use linerate_model::run::{CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, TcpSummary, Trial};
-use paper::Paper;
+use linerate_model::run::{CpuSide, Delay, Run, RunKind, RunStatus, TcpSummary, Trial};
+pub(crate) use paper::Paper;
 
 /// Whether a terminal's colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +29,8 @@ const MAX_ROWS: usize = 4;
 /// Most lines of what a far tool printed; the run keeps all.
 const MAX_LINES: usize = 40;
 
-/// What the terminal prints after a command: the verdict and the figures behind it, at most 25 lines
-/// for a run without parts, at most `width` columns.
+/// What the terminal prints after a command: the verdict and the figures behind it, at most `width`
+/// columns; for a run without parts at most 25 lines, and a line for each trial of latency.
 pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
     head(&mut paper, run);
@@ -84,7 +85,11 @@ fn body(paper: &mut Paper, run: &Run) {
     verdict(paper, run);
     curve(paper, run);
     tcp(paper, run);
-    delays(paper, run);
+    if run.kind == RunKind::Latency {
+        latency::table(paper, run);
+    } else {
+        delays(paper, run);
+    }
     cpu(paper, run);
     costs(paper, run);
     trials(paper, run);
@@ -168,12 +173,7 @@ fn delays(paper: &mut Paper, run: &Run) {
         return;
     };
     paper.row("delay", words::delay_of(first.of));
-    // Other tools print half of it.
-    let half = match first.of {
-        DelayOf::RoundTrip => "p50 / 2",
-        DelayOf::HalfRoundTrip | DelayOf::Lateness | DelayOf::Pdv => "",
-    };
-    let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max", half].map(str::to_owned)];
+    let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)];
     for index in spread(timed.len(), MAX_ROWS) {
         let (trial, delay) = timed[index];
         rows.push(delay_row(run, trial, delay));
@@ -181,7 +181,7 @@ fn delays(paper: &mut Paper, run: &Run) {
     paper.columns(&rows);
 }
 
-fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
+fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 6] {
     let time = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), |ns| nanos(float(ns)));
     [
         crate::charts::trial_name(run, trial),
@@ -190,10 +190,6 @@ fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
         time(delay.p99_ns),
         time(delay.p999_ns),
         time(delay.max_ns),
-        match delay.of {
-            DelayOf::RoundTrip => time(delay.p50_ns.map(|ns| ns / 2)),
-            DelayOf::HalfRoundTrip | DelayOf::Lateness | DelayOf::Pdv => String::new(),
-        },
     ]
 }
 

@@ -575,6 +575,7 @@ pub(crate) fn sweep() -> Run {
             stdev_ns: Some(500.0),
             count: Some(650_000),
             histogram: None,
+            quantiles: Vec::new(),
         });
         run.trials.push(trial);
     }

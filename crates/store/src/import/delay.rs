@@ -45,6 +45,7 @@ impl DelayFigures {
             stdev_ns: mean(self.stdev),
             count: self.count,
             histogram: None,
+            quantiles: Vec::new(),
         });
         for (key, figure) in [
             ("min_ns", self.min),

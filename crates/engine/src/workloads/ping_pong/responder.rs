@@ -27,6 +27,8 @@ pub(super) struct Responder {
     allowance: Option<Allowance>,
     /// Payload of the messages now.
     length: usize,
+    /// Answers that the warm-up still takes.
+    warming: u64,
 }
 
 impl Responder {
@@ -35,6 +37,7 @@ impl Responder {
             messenger: Messenger::new(kit.path, &kit.plan),
             allowance: kit.plan.framing.is_granted().then(Allowance::default),
             length: kit.plan.payload,
+            warming: kit.plan.transactions.warm_up.unwrap_or(0),
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
@@ -61,7 +64,7 @@ impl Responder {
         }
     }
 
-    /// An answer is out. Answers in the first `warm_up` of this side's time do not count.
+    /// An answer is out. Answers of the warm-up, by this side's time and by number, do not count.
     fn answered(&mut self) {
         let now = self.clock.now();
         self.last = now;
@@ -70,7 +73,12 @@ impl Responder {
         let progress = &self.progress;
         let fresh = || Tally::new(now.after(plan.warm_up), plan.interval, Arc::clone(progress));
         let tally = self.tally.get_or_insert_with(fresh);
-        if now >= tally.start() {
+        if self.warming > 0 {
+            self.warming -= 1;
+            if self.warming == 0 && now > tally.start() {
+                *tally = Tally::new(now, plan.interval, Arc::clone(progress));
+            }
+        } else if now >= tally.start() {
             tally.count(now, self.length as u64, 1);
         }
     }
