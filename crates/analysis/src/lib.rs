@@ -3,6 +3,7 @@
 
 pub mod assemble;
 pub mod clocks;
+pub mod compare;
 pub mod cost;
 pub mod experiment;
 pub mod fitness;

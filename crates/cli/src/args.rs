@@ -1,10 +1,12 @@
 //! The command line: a contract that help texts and scripts rely on.
 
+use crate::closed_loop::ClosedLoopArgs;
+use crate::compare::CompareArgs;
 use crate::doctor::DoctorArgs;
 use crate::open_loop::OpenLoopArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use linerate_lab::archive::UnitStep;
+use linerate_lab::archive::{HgrmHint, UnitStep};
 use linerate_lab::login::Padding;
 use linerate_lab::run::{Mode, NamedMode};
 use linerate_model::spec::{DatapathChoice, Observe, Pace, Pinning, Transport, WaitMode};
@@ -45,7 +47,7 @@ pub(crate) struct OutputArgs {
     /// Keep nothing on disk.
     #[arg(long, global = true, conflicts_with = "store")]
     pub(crate) no_store: bool,
-    /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json, sfnt).
+    /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json, sfnt, hgrm).
     /// `export` writes what it exports.
     #[arg(long, short = 'o', global = true, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Saturate(SaturateArgs),
     /// Run a study: every combination of factors in a plan file, repeated, in random order.
     Run(RunArgs),
+    /// Judge run B against run A: what is faster, slower, or shows no difference.
+    Compare(CompareArgs),
     /// Say what limits a stored run, and on what evidence.
     Explain(ExplainArgs),
     /// Turn logs of other tools into stored runs.
@@ -310,8 +314,8 @@ pub(crate) struct LatencyArgs {
     /// Transport of the messages.
     #[arg(long, default_value = "udp")]
     pub(crate) transport: TransportArg,
-    /// Message sizes in bytes, each alone (`64`), with a step (`64-256+64`) or a factor (`1-1Kx2`)
-    /// [default: 32; with sfnt:// the list of sfnt-pingpong].
+    /// Message sizes in bytes, each alone (`64`), with a step (`64-256+64`) or a factor (`1-1Kx2`), or `sfnt`: the
+    /// list of sfnt-pingpong for the transport [default: 32; with sfnt:// that list].
     #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<String>,
     /// How both ends wait; several are measured in turns, in random order.
@@ -335,6 +339,8 @@ pub(crate) struct LatencyArgs {
     pub(crate) parts: PartsArgs,
     #[command(flatten)]
     pub(crate) turns: TurnArgs,
+    #[command(flatten)]
+    pub(crate) closed_loop: ClosedLoopArgs,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
 }
@@ -433,7 +439,7 @@ pub(crate) struct OneRun {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ImportArgs {
     /// Logs of iperf3 (text or JSON), iperf 2 (text or CSV), zperf, lwiperf, netperf, neper, sockperf and
-    /// sfnt-pingpong; views of both ends of one test become one trial.
+    /// sfnt-pingpong, and HdrHistogram's percentile text; views of both ends of one test become one trial.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Speed of the link that the tests crossed, at L2 (`1G`): logs do not tell, and verdicts need it.
@@ -442,6 +448,9 @@ pub(crate) struct ImportArgs {
     /// Step of K and M in zperf's figures where its log does not tell: 1024 before Zephyr 3.6.
     #[arg(long, value_name = "STEP")]
     pub(crate) zperf_units: Option<ZperfUnits>,
+    /// Transport and unit (ns, us, ms, s) of .hgrm files that do not tell them.
+    #[arg(long, value_name = "TRANSPORT:UNIT")]
+    pub(crate) hgrm: Option<HgrmHint>,
 }
 
 /// Step of the prefixes that zperf prints.
@@ -477,9 +486,12 @@ pub(crate) struct ReportArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) run: OneRun,
-    /// Format [default: csv for a file whose name ends in .csv, else json].
+    /// Format [default: what the file's name ends in, csv or hgrm, else json].
     #[arg(long)]
     pub(crate) format: Option<ExportFormat>,
+    /// With hgrm: the trial of this index only; else each trial goes to a file of its own.
+    #[arg(long, value_name = "INDEX")]
+    pub(crate) trial: Option<u32>,
 }
 
 /// Formats of `export`.
@@ -491,6 +503,8 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One row per reporting interval.
     CsvIntervals,
+    /// Whole delay distributions as HdrHistogram's percentile text.
+    Hgrm,
 }
 
 impl ExportFormat {
@@ -498,6 +512,7 @@ impl ExportFormat {
     pub(crate) fn of(file: Option<&Path>) -> Self {
         match file.and_then(Path::extension) {
             Some(ending) if ending == "csv" => Self::Csv,
+            Some(ending) if ending == "hgrm" => Self::Hgrm,
             _ => Self::Json,
         }
     }
@@ -572,7 +587,7 @@ fn size(text: &str) -> Result<ByteCount, UnitError> {
     text.parse()
 }
 
-fn share(text: &str) -> Result<Ratio, UnitError> {
+pub(crate) fn share(text: &str) -> Result<Ratio, UnitError> {
     text.parse()
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<ExitCode> {
         Command::Run(args) => study(cli, args),
         Command::Import(args) => import(cli, args),
         Command::Report(args) => report(cli, args),
+        Command::Compare(args) => crate::compare::run(cli, args),
         Command::Explain(args) => explain(cli, args),
         Command::Show(args) => show(cli, args),
         Command::Export(args) => export(cli, args),
@@ -106,6 +107,14 @@ fn in_context<T>(cli: &Cli, work: impl FnOnce(&mut Context<'_>) -> Result<T>) ->
         // Before anything is measured: nobody wants to hear of it afterwards.
         archive::check_report(path)?;
     }
+    with_store(cli, work)
+}
+
+/// The same, whatever becomes of the file that is written.
+pub(crate) fn with_store<T>(
+    cli: &Cli,
+    work: impl FnOnce(&mut Context<'_>) -> Result<T>,
+) -> Result<T> {
     let interrupt = interrupt_flag()?;
     let mut watcher = terminal::watcher(cli.output.stream, cli.output.quiet || cli.output.json);
     let store = if cli.output.no_store {
@@ -198,6 +207,7 @@ fn import(cli: &Cli, args: &ImportArgs) -> Result<ExitCode> {
         link_speed: args.link_speed,
         hints: Hints {
             zperf_units: args.zperf_units.map(Into::into),
+            hgrm: args.hgrm,
         },
     };
     let runs = in_context(cli, |context| {
@@ -250,10 +260,16 @@ fn show(cli: &Cli, args: &OneRun) -> Result<ExitCode> {
 fn export(cli: &Cli, args: &ExportArgs) -> Result<ExitCode> {
     let run = archive::load(&open_store(&cli.output)?, &args.run.run)?;
     let file = cli.output.output.as_deref();
-    let text = match args.format.unwrap_or_else(|| ExportFormat::of(file)) {
-        ExportFormat::Json => archive::to_json(&run),
-        ExportFormat::Csv => archive::to_csv(&run),
-        ExportFormat::CsvIntervals => archive::to_interval_csv(&run),
+    let format = args.format.unwrap_or_else(|| ExportFormat::of(file));
+    let text = match (format, file) {
+        (ExportFormat::Json, _) => archive::to_json(&run),
+        (ExportFormat::Csv, _) => archive::to_csv(&run),
+        (ExportFormat::CsvIntervals, _) => archive::to_interval_csv(&run),
+        (ExportFormat::Hgrm, Some(path)) if args.trial.is_none() => {
+            archive::write_hgrm(path, &run)?;
+            return Ok(ExitCode::Done);
+        }
+        (ExportFormat::Hgrm, _) => archive::to_hgrm(&run, args.trial)?,
     };
     match file {
         Some(path) => archive::write_text(path, &text)?,
@@ -292,9 +308,13 @@ fn write_report(output: &OutputArgs, runs: &[Run]) -> Result<()> {
     let Some(path) = &output.output else {
         return Ok(());
     };
-    archive::write_report(path, runs)?;
+    let written = archive::write_report(path, runs)?;
     if !(output.quiet || output.json || output.stream) {
-        terminal::note(&format!("the report is in {}", path.display()));
+        let names: Vec<_> = written
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        terminal::note(&format!("the report is in {}", names.join(", ")));
     }
     Ok(())
 }

@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod closed_loop;
 mod commands;
+mod compare;
 mod doctor;
 mod open_loop;
 mod requests;

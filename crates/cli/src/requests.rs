@@ -119,7 +119,7 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
         transport,
         sizes: match args.sizes.as_slice() {
             [] => far.usual_sizes(transport),
-            given => sizes(given)?,
+            given => sizes(given, transport)?,
         },
         modes: args.wait.clone(),
         pinning: args.cpu.unwrap_or_default(),
@@ -139,6 +139,8 @@ pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, F
             .as_deref()
             .map(|text| wrap(text, args))
             .transpose()?,
+        percentiles: args.closed_loop.percentile.clone(),
+        transactions: args.closed_loop.bounds(),
     };
     for spec in plan.specs() {
         validate(&spec).map_err(|error| match error.setting() {

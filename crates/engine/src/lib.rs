@@ -19,6 +19,7 @@ mod endpoint;
 mod error;
 mod ipdv;
 mod jitter;
+mod moments;
 mod numbering;
 mod orders;
 mod pdv;

@@ -2,7 +2,9 @@
 
 use crate::error::EngineError;
 use crate::{datapaths, workloads};
-use linerate_model::spec::{Arrival, Observe, Pace, Side, Stall, Stop, TestSpec, WaitMode};
+use linerate_model::spec::{
+    Arrival, MAX_OVERTIME, Observe, Pace, Side, Stall, Stop, TestSpec, TransactionBounds, WaitMode,
+};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use linerate_peers::Framing;
 use std::time::Duration;
@@ -66,6 +68,7 @@ impl EndpointPlan {
             arrival: spec.arrival,
             answer_timeout: spec.answer_timeout,
             responder_stall: spec.responder_stall,
+            transactions: spec.transactions,
         }
     }
 }
@@ -95,6 +98,8 @@ pub struct StreamPlan {
     pub(crate) arrival: Arrival,
     pub(crate) answer_timeout: Option<Duration>,
     pub(crate) responder_stall: Option<Stall>,
+    /// Ping-pong only.
+    pub(crate) transactions: TransactionBounds,
 }
 
 impl StreamPlan {
@@ -202,6 +207,8 @@ pub fn check(spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
 pub(crate) struct Limit {
     end: Option<MonoInstant>,
     left: u64,
+    /// Units that shall be done even if the time is over.
+    owed: u64,
 }
 
 impl Limit {
@@ -212,15 +219,27 @@ impl Limit {
             Stop::After(time) => Self {
                 end: Some(counted.after(time)),
                 left: u64::MAX,
+                owed: 0,
             },
             Stop::Bytes(bytes) => Self {
                 end: None,
                 left: bytes.get().div_ceil(unit),
+                owed: 0,
             },
             Stop::Transactions(count) => Self {
                 end: None,
                 left: count,
+                owed: 0,
             },
+        }
+    }
+
+    /// The same with bounds by number.
+    pub(crate) fn bounded(self, bounds: TransactionBounds) -> Self {
+        Self {
+            left: self.left.min(bounds.at_most.unwrap_or(u64::MAX)),
+            owed: bounds.at_least.unwrap_or(0),
+            ..self
         }
     }
 
@@ -231,7 +250,12 @@ impl Limit {
 
     /// Whether the end has come.
     pub(crate) fn is_over(&self, now: MonoInstant) -> bool {
-        self.left == 0 || self.end.is_some_and(|end| now >= end)
+        let overtime = if self.owed > 0 {
+            MAX_OVERTIME
+        } else {
+            Duration::ZERO
+        };
+        self.left == 0 || self.end.is_some_and(|end| now >= end.after(overtime))
     }
 
     /// Units left.
@@ -242,6 +266,7 @@ impl Limit {
     /// `units` were done.
     pub(crate) const fn spend(&mut self, units: u64) {
         self.left = self.left.saturating_sub(units);
+        self.owed = self.owed.saturating_sub(units);
     }
 }
 
@@ -255,6 +280,30 @@ mod tests {
             let sum: u64 = (0..3).map(|index| share(total, index, 3)).sum();
             assert_eq!(sum, total);
         }
+    }
+
+    #[test]
+    fn bounds_by_number_end_a_test_sooner_or_later_than_its_time() {
+        let at = |millis: u64| MonoInstant::from_nanos(millis * 1_000_000);
+        let of = |at_least, at_most| {
+            let bounds = TransactionBounds {
+                at_least,
+                at_most,
+                warm_up: None,
+            };
+            Limit::new(Stop::After(Duration::from_secs(1)), 1, at(0)).bounded(bounds)
+        };
+        let mut most = of(None, Some(2));
+        most.spend(1);
+        assert!(!most.is_over(at(10)));
+        most.spend(1);
+        assert!(most.is_over(at(10)));
+        let mut least = of(Some(2), None);
+        assert!(!least.is_over(at(1500)));
+        assert!(least.is_over(at(1000).after(MAX_OVERTIME)));
+        least.spend(2);
+        assert!(least.is_over(at(1500)));
+        assert!(!least.is_over(at(500)));
     }
 
     const LONG: Duration = Duration::from_secs(2);

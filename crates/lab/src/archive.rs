@@ -5,14 +5,14 @@ use anyhow::{Context as _, Result};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Experiment, RuleOutcome, Run, Verdict};
-use linerate_report::renderers::Renderer;
+use linerate_report::renderers::{Document, Renderer};
 use linerate_report::{Report, renderers};
-pub use linerate_store::import::{Hints, UnitStep};
+pub use linerate_store::import::{HgrmHint, Hints, UnitStep};
 use linerate_store::{Entry, Listed, Store, StoreError, export, import};
 use linerate_sys::clock::wall_now;
 use serde_json::json;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Largest log that is read; real ones are far below 1 MiB.
@@ -33,15 +33,24 @@ pub fn import_logs(
     files: &[PathBuf],
     known: &Known,
 ) -> Result<Vec<Run>> {
+    let (runs, warnings) = read_logs(files, known)?;
+    for warning in &warnings {
+        context.watcher.event(crate::watch::Event::Note(warning));
+    }
+    if let Some(store) = &context.store {
+        store.add_all(&runs)?;
+    }
+    Ok(runs)
+}
+
+/// The runs that logs of other tools make, and what their figures contradict; nothing is stored.
+pub(crate) fn read_logs(files: &[PathBuf], known: &Known) -> Result<(Vec<Run>, Vec<String>)> {
     let contents = files
         .iter()
         .map(|path| read_log(path))
         .collect::<Result<Vec<_>>>()?;
     let imported = import::import_with(&contents, &known.hints)
         .map_err(|error| Failure::new(ExitCode::Plan, format!("cannot import: {error}")))?;
-    for warning in &imported.warnings {
-        context.watcher.event(crate::watch::Event::Note(warning));
-    }
     let mut runs = imported.runs;
     for run in &mut runs {
         if let Some(speed) = known.link_speed {
@@ -53,10 +62,38 @@ pub fn import_logs(
         }
         conclude(run);
     }
-    if let Some(store) = &context.store {
-        store.add_all(&runs)?;
+    Ok((runs, imported.warnings))
+}
+
+/// Whether a file is a run document, of any version, whole or damaged.
+pub(crate) fn is_run_document(path: &Path) -> Result<bool, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: String,
     }
-    Ok(runs)
+    /// More than comes before the schema in a document as linerate writes it.
+    const BEGINNING: u64 = 256;
+    const OURS: &str = "linerate/";
+    let failed = |error: io::Error| unreadable(path, &error);
+    let open = || fs::File::open(path).map_err(failed);
+    let mut beginning = Vec::new();
+    let read = io::Read::take(open()?, BEGINNING).read_to_end(&mut beginning);
+    read.map_err(failed)?;
+    let beginning = String::from_utf8_lossy(&beginning);
+    if !beginning.trim_start().starts_with('{') {
+        return Ok(false);
+    }
+    let head: Result<Head, _> = serde_json::from_reader(io::BufReader::new(open()?));
+    Ok(head.map_or_else(
+        |_| beginning.contains("\"schema\"") && beginning.contains(OURS),
+        |head| head.schema.starts_with(OURS),
+    ))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let name = path.display();
+    let message = format!("cannot read {name}: {error}; give a log file that this user may read");
+    Failure::new(ExitCode::Plan, message)
 }
 
 /// Draws the verdict of a run from what it holds.
@@ -68,12 +105,7 @@ pub fn conclude(run: &mut Run) {
 
 fn read_log(path: &Path) -> Result<(String, Vec<u8>)> {
     let name = path.display().to_string();
-    let failed = |error: io::Error| {
-        Failure::new(
-            ExitCode::Plan,
-            format!("cannot read {name}: {error}; give a log file that this user may read"),
-        )
-    };
+    let failed = |error: io::Error| unreadable(path, &error);
     let size = fs::metadata(path).map_err(failed)?.len();
     if size > MAX_LOG_BYTES {
         let message =
@@ -106,25 +138,35 @@ pub fn load(store: &Store, run: &str) -> Result<Run> {
 
 /// Renders runs in the format called `id`.
 pub fn render(id: &str, runs: &[Run]) -> Result<String> {
-    let renderer = renderers::ALL
-        .iter()
-        .find(|renderer| renderer.id() == id)
-        .with_context(|| format!("there is no report format \"{id}\""))?;
+    Ok(find_renderer(id)?.render(&report(runs))?)
+}
+
+fn find_renderer(id: &str) -> Result<&'static dyn Renderer> {
+    let mut all = renderers::ALL.iter().copied();
+    all.find(|renderer| renderer.id() == id)
+        .with_context(|| format!("there is no report format \"{id}\""))
+}
+
+fn report(runs: &[Run]) -> Report<'_> {
     let title = match runs {
         [run] => run.title.clone().unwrap_or_else(|| run.id.clone()),
         _ => format!("{} runs", runs.len()),
     };
-    let report = Report {
+    Report {
         title,
         runs,
         made: wall_now(),
-    };
-    Ok(renderer.render(&report)?)
+    }
 }
 
 /// Whether a report can be written to `path`, as far as can be said before it is made.
 pub fn check_report(path: &Path) -> Result<(), Failure> {
     renderer_for(path)?;
+    check_place(path)
+}
+
+/// Whether there is a directory for `path`.
+pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -141,11 +183,32 @@ pub fn check_report(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Renders runs into a file; its ending chooses the format. The file appears whole or not at all.
-pub fn write_report(path: &Path, runs: &[Run]) -> Result<()> {
+/// Renders runs into a file; its ending chooses the format. The file appears whole or not at all. A
+/// format with a file for each trial puts the trial's name before the ending. Returns what was written.
+pub fn write_report(path: &Path, runs: &[Run]) -> Result<Vec<PathBuf>> {
     check_report(path)?;
-    let text = render(renderer_for(path)?.id(), runs)?;
-    write_text(path, &text)
+    write_documents(path, renderer_for(path)?.documents(&report(runs))?)
+}
+
+fn write_documents(path: &Path, documents: Vec<Document>) -> Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for document in documents {
+        let place = match &document.name {
+            None => path.to_owned(),
+            Some(name) => beside(path, name),
+        };
+        write_text(&place, &document.text)?;
+        written.push(place);
+    }
+    Ok(written)
+}
+
+/// `dir/x.hgrm` with a name: `dir/x-NAME.hgrm`.
+fn beside(path: &Path, name: &str) -> PathBuf {
+    let part =
+        |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, ending) = (part(path.file_stem()), part(path.extension()));
+    path.with_file_name(format!("{stem}-{name}.{ending}"))
 }
 
 /// Writes `text` as a file that appears whole or not at all.
@@ -308,6 +371,33 @@ pub fn to_json(run: &Run) -> String {
 /// One row per trial.
 pub fn to_csv(run: &Run) -> String {
     export::csv(run)
+}
+
+/// HdrHistogram's percentile text of every whole delay distribution, or of the trial of one index.
+pub fn to_hgrm(run: &Run, trial: Option<u32>) -> Result<String> {
+    let mut chosen = run.clone();
+    if let Some(index) = trial {
+        chosen.trials.retain(|trial| trial.index == index);
+        chosen.parts.clear();
+        if chosen.trials.is_empty() {
+            let message = format!(
+                "{} has no trial {index}; it has 0 to {}",
+                run.id,
+                run.trials.len().saturating_sub(1)
+            );
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
+    }
+    render(HGRM, &[chosen])
+}
+
+const HGRM: &str = "hgrm";
+
+/// The same in a file for each trial, whatever the ending of `path`.
+pub fn write_hgrm(path: &Path, run: &Run) -> Result<Vec<PathBuf>> {
+    check_place(path)?;
+    let runs = std::slice::from_ref(run);
+    write_documents(path, find_renderer(HGRM)?.documents(&report(runs))?)
 }
 
 /// One row per reporting interval.

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod archive;
 mod board;
 pub mod client;
+pub mod compare;
 pub mod context;
 mod describe;
 pub mod doctor;
@@ -22,6 +23,7 @@ mod recorder;
 pub mod run;
 pub mod watch;
 
+pub use linerate_report::Style;
 pub use linerate_store::Store;
 
 use linerate_model::exit::{ExitCode, Failure};

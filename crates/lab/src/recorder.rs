@@ -3,8 +3,8 @@
 use crate::context::Context;
 use crate::watch::Event;
 use anyhow::Result;
-use linerate_model::Clock as _;
 use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, SCHEMA, Tool, Trial};
+use linerate_model::{Clock as _, Quantile};
 use linerate_store::{RunWriter, new_id};
 use linerate_sys::clock::{MonoClock, wall_now};
 use serde_json::Value;
@@ -22,6 +22,8 @@ pub(crate) struct Header {
 pub(crate) struct Recorder {
     run: Run,
     writer: Option<RunWriter>,
+    /// Quantiles that each delay lists.
+    quantiles: Vec<Quantile>,
 }
 
 impl Recorder {
@@ -63,7 +65,11 @@ impl Recorder {
             .as_ref()
             .map(|store| store.create(&run))
             .transpose()?;
-        Ok(Self { run, writer })
+        Ok(Self {
+            run,
+            writer,
+            quantiles: Vec::new(),
+        })
     }
 
     /// The run so far.
@@ -76,8 +82,16 @@ impl Recorder {
         u32::try_from(self.run.trials.len()).unwrap_or(u32::MAX)
     }
 
+    /// Lets the delay of every trial from now on list these quantiles.
+    pub(crate) fn list_quantiles(&mut self, quantiles: &[Quantile]) {
+        self.quantiles = quantiles.to_vec();
+    }
+
     /// Adds a trial.
-    pub(crate) fn trial(&mut self, context: &mut Context<'_>, trial: Trial) -> Result<()> {
+    pub(crate) fn trial(&mut self, context: &mut Context<'_>, mut trial: Trial) -> Result<()> {
+        trial.delay = trial
+            .delay
+            .map(|delay| delay.with_quantiles(&self.quantiles));
         context.watcher.event(Event::Trial(&trial));
         if let Some(writer) = &mut self.writer {
             writer.trial(&trial)?;

@@ -4,8 +4,10 @@
 //! compared and made up in a test. The run document (`linerate/run/1`) is [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod condition;
 pub mod cost;
+mod delay;
 pub mod doctor;
 pub mod estimate;
 pub mod exit;

@@ -4,7 +4,6 @@
 
 use crate::cost::{CoreShares, CpuCost, PacketsPerInterrupt, ProfileSummary};
 use crate::estimate::{Estimate, Interval};
-use crate::histogram::Histogram;
 use crate::one_way::{Decomposition, Ipdv, OneWay};
 use crate::responsiveness::Responsiveness;
 use crate::sample::{EndpointReport, Facts, TcpSample};
@@ -17,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use crate::delay::{Delay, DelayOf, DelayQuantile};
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 
@@ -431,121 +431,6 @@ pub struct TrialInterval {
     /// Datagrams of the interval: sent if only the sender reports, else expected by the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_packets: Option<PacketCount>,
-}
-
-/// What a delay distribution timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DelayOf {
-    /// Half of a request/response round trip.
-    HalfRoundTrip,
-    /// Send time after the scheduled time.
-    Lateness,
-    /// From the sending program to the receiving one; its error is told beside it.
-    OneWay,
-    /// A part of a round trip.
-    Part,
-    /// One-way delay above the smallest of the trial (RFC 5481 PDV): needs no common clock.
-    Pdv,
-    /// From the time a request was meant to be sent to its answer: what its user would have waited,
-    /// whether the request was sent in time or not (no coordinated omission).
-    ResponseTime,
-    /// A whole request/response round trip.
-    RoundTrip,
-}
-
-/// A delay distribution.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Delay {
-    /// What was timed.
-    pub of: DelayOf,
-    /// Smallest.
-    #[serde(default)]
-    pub min_ns: Option<u64>,
-    /// Mean.
-    #[serde(default)]
-    pub mean_ns: Option<f64>,
-    /// Median.
-    #[serde(default)]
-    pub p50_ns: Option<u64>,
-    /// 90 % quantile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p90_ns: Option<u64>,
-    /// 99 % quantile.
-    #[serde(default)]
-    pub p99_ns: Option<u64>,
-    /// 99.9 % quantile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p999_ns: Option<u64>,
-    /// Largest.
-    #[serde(default)]
-    pub max_ns: Option<u64>,
-    /// Standard deviation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stdev_ns: Option<f64>,
-    /// Number of values.
-    #[serde(default)]
-    pub count: Option<u64>,
-    /// Requests without an answer in time: each counts as longer than any value, so a quantile that falls
-    /// among them, the mean and the largest are absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unanswered: Option<u64>,
-    /// The whole distribution (HDR V2, base64); absent where a log gives only quantiles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub histogram: Option<Histogram>,
-}
-
-impl Delay {
-    /// Summarises a histogram; `None` when it is empty.
-    pub fn from_histogram(of: DelayOf, histogram: Histogram) -> Option<Self> {
-        if histogram.is_empty() {
-            return None;
-        }
-        Some(Self {
-            of,
-            min_ns: Some(histogram.min_nanos()),
-            mean_ns: Some(histogram.mean_nanos()),
-            p50_ns: Some(histogram.quantile_nanos(0.5)),
-            p90_ns: Some(histogram.quantile_nanos(0.9)),
-            p99_ns: Some(histogram.quantile_nanos(0.99)),
-            p999_ns: Some(histogram.quantile_nanos(0.999)),
-            max_ns: Some(histogram.max_nanos()),
-            stdev_ns: Some(histogram.stdev_nanos()),
-            count: Some(histogram.len()),
-            unanswered: None,
-            histogram: Some(histogram),
-        })
-    }
-
-    /// Summarises the answered among requests of which `unanswered` have no answer in time; `None` when
-    /// there were no requests.
-    pub fn with_unanswered(of: DelayOf, histogram: Histogram, unanswered: u64) -> Option<Self> {
-        if unanswered == 0 {
-            return Self::from_histogram(of, histogram);
-        }
-        let at = |q: f64| crate::requests::quantile_of_all(&histogram, unanswered, q);
-        Some(Self {
-            of,
-            min_ns: (!histogram.is_empty()).then(|| histogram.min_nanos()),
-            mean_ns: None,
-            p50_ns: at(0.5),
-            p90_ns: at(0.9),
-            p99_ns: at(0.99),
-            p999_ns: at(0.999),
-            max_ns: None,
-            stdev_ns: None,
-            count: Some(histogram.len()),
-            unanswered: Some(unanswered),
-            histogram: Some(histogram),
-        })
-    }
-
-    /// The value at quantile `q` (0 to 1) of all requests in nanoseconds; `None` where the distribution is
-    /// not known, and where the quantile falls among requests without an answer.
-    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
-        let histogram = self.histogram.as_ref()?;
-        crate::requests::quantile_of_all(histogram, self.unanswered.unwrap_or(0), q)
-    }
 }
 
 /// TCP state of the sending side over a trial.

@@ -104,6 +104,31 @@ pub enum Stop {
     Transactions(u64),
 }
 
+/// Bounds of a closed loop by number of transactions, beside those by time; absent means no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TransactionBounds {
+    /// Goes on beyond the test's time until so many are counted, at most [`MAX_OVERTIME`] longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<u64>,
+    /// Ends before the test's time when so many are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u64>,
+    /// Counts only what comes after so many, and after the warm-up by time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<u64>,
+}
+
+/// Longest time beyond its own that a test goes on for [`TransactionBounds`]: with the same for the warm-up it
+/// stays within the minute that both ends allow a test to be late.
+pub const MAX_OVERTIME: Duration = Duration::from_secs(25);
+
+impl TransactionBounds {
+    /// Whether nothing is bounded.
+    fn is_unbounded(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How a thread waits for the next packet or the next send time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -337,6 +362,9 @@ pub struct TestSpec {
     /// costs time, which is then part of the round trip.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decompose: bool,
+    /// Bounds by number of transactions (ping-pong only).
+    #[serde(default, skip_serializing_if = "TransactionBounds::is_unbounded")]
+    pub transactions: TransactionBounds,
 }
 
 impl TestSpec {
@@ -365,6 +393,7 @@ impl TestSpec {
             answer_timeout: None,
             responder_stall: None,
             decompose: false,
+            transactions: TransactionBounds::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Does not know what an engine or a host can do: an unknown workload id passes here if it is a well-formed id.
 
-use crate::spec::{Pace, Stop, TestSpec, Transport};
+use crate::spec::{Pace, Stop, TestSpec, TransactionBounds, Transport};
 use crate::units::{BitRate, ByteCount};
 use std::fmt::Display;
 use std::time::Duration;
@@ -66,6 +66,7 @@ impl SpecError {
             "receiver_pause" => "receiver-pause",
             "answer_timeout_s" => "answer-timeout",
             "responder_stall" => "responder-stall",
+            "transactions" => "iterations",
             "datapath.params" => "datapath",
             "socket.send_buffer_bytes" => "send-buffer",
             "socket.receive_buffer_bytes" => "receive-buffer",
@@ -82,6 +83,7 @@ pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
     payload(spec)?;
     pace(spec)?;
     stop(spec.stop)?;
+    transactions(spec)?;
     times(spec)?;
     datapath(spec)?;
     socket(spec)?;
@@ -117,6 +119,20 @@ fn stop(stop: Stop) -> Result<(), SpecError> {
         Stop::Bytes(bytes) => within("stop", bytes.get(), 1, u64::MAX),
         Stop::Transactions(count) => within("stop", count, 1, u64::MAX),
     }
+}
+
+fn transactions(spec: &TestSpec) -> Result<(), SpecError> {
+    let bounds = spec.transactions;
+    let most = bounds.at_most.unwrap_or(u64::MAX);
+    let least = bounds.at_least.unwrap_or(1);
+    within("transactions", most, 1, u64::MAX)?;
+    within("transactions", least, 1, most)?;
+    check(
+        bounds == TransactionBounds::default() || spec.workload == "ping-pong",
+        "transactions",
+        &spec.workload,
+        || "left out, unless the workload is ping-pong".to_owned(),
+    )
 }
 
 fn times(spec: &TestSpec) -> Result<(), SpecError> {

@@ -44,7 +44,12 @@
     return ROLES[role] || { dash: DASHES[rank % 4], mark: MARKS[rank % 6], size: 7 };
   };
 
-  const isLog = (axis, log) => axis.scale === "log" ? log !== false : axis.switchable && log === true;
+  const isLog = (axis, log) => axis.scale === "nines" ||
+    (axis.scale === "log" ? log !== false : axis.switchable && log === true);
+
+  // 1 / (1 - share) as a share in percent, with all its nines.
+  const ninesOf = (x) => String(Number((100 * (1 - 1 / x)).toFixed(Math.max(0, Math.ceil(Math.log10(x)) - 1))));
+  const labelOf = (axis, value) => axis.scale === "nines" ? ninesOf(value) : String(Number(value.toPrecision(4)));
 
   const axisOption = (axis, log, color, vertical) => ({
     type: axis.scale === "category" ? "category" : isLog(axis, log) ? "log" : "value",
@@ -62,7 +67,7 @@
     axisLabel: {
       color: color("muted"), fontSize: 12, hideOverlap: true,
       overflow: "break", width: axis.scale === "category" ? 110 : undefined,
-      formatter: axis.scale === "category" ? undefined : (value) => String(Number(value.toPrecision(4))),
+      formatter: axis.scale === "category" ? undefined : (value) => labelOf(axis, value),
     },
     splitLine: { show: vertical !== "right" && axis.scale !== "category", lineStyle: { color: color("grid") } },
   });
@@ -113,7 +118,8 @@
     if (list.length === 0) return "";
     const box = element("div", "tip");
     const x = list[0].value[0];
-    const at = chart.x.scale === "category" ? chart.x.categories[x] : Number(x.toPrecision(5));
+    const plain = chart.x.scale === "nines" ? ninesOf(x) : Number(x.toPrecision(5));
+    const at = chart.x.scale === "category" ? chart.x.categories[x] : plain;
     box.append(element("div", "tip-head", `${chart.x.name}: ${at} ${chart.x.unit}`));
     for (const item of list) {
       const row = element("div", "tip-row");

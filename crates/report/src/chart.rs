@@ -64,6 +64,8 @@ pub enum Scale {
     LinearFit,
     /// Equal ratios.
     Log,
+    /// Equal ratios of `1 / (1 − share)`, labelled as shares in percent: each nine takes the same room.
+    Nines,
 }
 
 /// An axis.

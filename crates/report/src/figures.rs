@@ -33,6 +33,13 @@ fn significant(value: f64, digits: i32) -> String {
     text
 }
 
+/// The upper of the middle values, 1 without any: one that is far off does not choose a unit.
+pub(crate) fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(1.0)
+}
+
 /// A unit to show a quantity in: how much of the base unit it is, and its symbol.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {

@@ -13,6 +13,7 @@ use linerate_model::run::Run;
 
 pub mod chart;
 pub mod charts;
+mod comparison;
 mod curve;
 pub mod figures;
 mod flame;
@@ -24,6 +25,7 @@ mod table;
 mod text;
 mod words;
 
+pub use comparison::{comparison_csv, comparison_html, comparison_text};
 pub use renderers::Renderer;
 pub use table::{Cell, Table};
 pub use text::{Style, examination_text, summary_text};

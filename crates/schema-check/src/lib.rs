@@ -1,4 +1,4 @@
-//! For tests only: checks documents against `schema/run-1.json` and `schema/doctor-1.json`.
+//! For tests only: checks documents against the files in `schema/`.
 //!
 //! Apart from the other crates so that the validator (and the hundred crates below it) is never
 //! part of the binary. `linerate-store` makes the schema; this crate only reads the published file,
@@ -10,12 +10,20 @@ use serde_json::Value;
 /// The published schema of `linerate/run/1`.
 pub const RUN_1: &str = include_str!("../../../schema/run-1.json");
 
+/// The published schema of `linerate/compare/1`.
+pub const COMPARE_1: &str = include_str!("../../../schema/compare-1.json");
+
 /// The published schema of `linerate/doctor/1`.
 pub const DOCTOR_1: &str = include_str!("../../../schema/doctor-1.json");
 
 /// Checks `document` against [`RUN_1`]; each error says where in the document and why.
 pub fn validate(document: &Value) -> Result<(), Vec<String>> {
     validate_against(RUN_1, document)
+}
+
+/// Checks `document` against [`COMPARE_1`], likewise.
+pub fn validate_comparison(document: &Value) -> Result<(), Vec<String>> {
+    validate_against(COMPARE_1, document)
 }
 
 /// Checks `document` against a published schema.

@@ -1,13 +1,10 @@
-//! Writes `schema/run-1.json` and `schema/doctor-1.json` anew from the types in `linerate-model`.
+//! Writes the files in `schema/` anew from the types in `linerate-model`.
+
+use linerate_store::schema;
 
 fn main() -> std::io::Result<()> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema");
-    std::fs::write(
-        format!("{folder}/doctor-1.json"),
-        linerate_store::schema::doctor_1(),
-    )?;
-    std::fs::write(
-        format!("{folder}/run-1.json"),
-        linerate_store::schema::run_1(),
-    )
+    std::fs::write(format!("{folder}/run-1.json"), schema::run_1())?;
+    std::fs::write(format!("{folder}/doctor-1.json"), schema::doctor_1())?;
+    std::fs::write(format!("{folder}/compare-1.json"), schema::compare_1())
 }

@@ -1,7 +1,7 @@
 //! Run documents in other programs' formats.
 
 use linerate_model::run::{Run, Trial, TrialInterval};
-use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use linerate_model::{BitRate, ByteCount, PacketCount, Quantile, Ratio};
 use serde::Serialize;
 
 /// The run document, indented, with a final line feed.
@@ -111,6 +111,10 @@ static TRIAL_COLUMNS: &[TrialColumn] = &[
     ("delay_max_ns", |_, trial| {
         text(&trial.delay.as_ref()?.max_ns?)
     }),
+    ("delay_stdev_ns", |_, trial| {
+        text(&trial.delay.as_ref()?.stdev_ns?)
+    }),
+    ("delay_quantiles_ns", |_, trial| quantiles(trial)),
     ("delay_count", |_, trial| {
         text(&trial.delay.as_ref()?.count?)
     }),
@@ -160,6 +164,13 @@ static INTERVAL_COLUMNS: &[IntervalColumn] = &[
     ("lost_packets", |_, _, i| count(i.lost_packets)),
     ("total_packets", |_, _, i| count(i.total_packets)),
 ];
+
+/// Quantiles that were asked for: `p99=12345 p99.99=23456`.
+fn quantiles(trial: &Trial) -> Option<String> {
+    let listed = trial.delay.as_ref()?.quantiles.iter();
+    let each = listed.map(|one| format!("{}={}", Quantile(one.quantile_ratio), one.value_ns));
+    Some(each.collect::<Vec<_>>().join(" "))
+}
 
 /// The trials of `run` and of all its parts, each with the run it belongs to.
 fn trials(run: &Run) -> Vec<(&Run, &Trial)> {

@@ -1,9 +1,9 @@
 //! The JSON Schemas of the documents, made from the types that read and write them.
 //!
-//! The published copies are `schema/run-1.json` and `schema/doctor-1.json` at the root of the
-//! repository. Regenerate them with `cargo run -p linerate-store --example write-schema`; a test
+//! The published copies are in `schema/` at the root of the repository. Regenerate them with `cargo run -p linerate-store --example write-schema`; a test
 //! fails while one is out of date.
 
+use linerate_model::comparison::{self, Comparison};
 use linerate_model::doctor::{self, Examination};
 use linerate_model::run::{self, Run};
 use schemars::JsonSchema;
@@ -19,6 +19,11 @@ pub fn run_1() -> String {
 /// The schema of `linerate/doctor/1`, likewise.
 pub fn doctor_1() -> String {
     of::<Examination>("linerate doctor document, version 1", doctor::SCHEMA)
+}
+
+/// The schema of `linerate/compare/1`, likewise.
+pub fn compare_1() -> String {
+    of::<Comparison>("linerate comparison, version 1", comparison::SCHEMA)
 }
 
 fn of<T: JsonSchema>(title: &str, version: &str) -> String {
@@ -52,6 +57,10 @@ mod tests {
         assert!(
             run_1() == linerate_schema_check::RUN_1,
             "schema/run-1.json is out of date: cargo run -p linerate-store --example write-schema"
+        );
+        assert!(
+            compare_1() == linerate_schema_check::COMPARE_1,
+            "schema/compare-1.json is out of date: cargo run -p linerate-store --example write-schema"
         );
     }
 }

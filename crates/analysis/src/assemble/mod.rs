@@ -27,7 +27,7 @@ pub use turns::{TurnReports, trial_of_turns};
 
 use crate::ledger;
 use linerate_model::run::{Delay, DelayOf, Trial};
-use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, Moments, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
@@ -173,6 +173,7 @@ impl Ends<'_> {
         let rtt = merged(self.sender, |stream| stream.rtt.as_ref());
         let pdv = merged(self.receiver, |stream| stream.pdv.as_ref());
         rtt.and_then(|all| Delay::from_histogram(DelayOf::RoundTrip, all))
+            .map(|delay| exact(delay, self.sender))
             .or_else(|| pdv.and_then(|all| Delay::from_histogram(DelayOf::Pdv, all)))
     }
 
@@ -186,6 +187,30 @@ impl Ends<'_> {
             })
             .collect()
     }
+}
+
+/// The delay with mean, deviation and ends of every single value, if they are those of its histogram.
+fn exact(mut delay: Delay, report: Option<&EndpointReport>) -> Delay {
+    let all = streams(report).filter_map(|stream| stream.rtt_moments);
+    let Some(moments) = all.reduce(Moments::merged) else {
+        return delay;
+    };
+    // Reports may come from the far end: what its own histogram denies is not believed.
+    let near =
+        |own: u64, told: Option<u64>| told.is_some_and(|told| own.abs_diff(told) <= told / 500 + 1);
+    let end = |nanos: u64| PacketCount::new(nanos).as_f64();
+    let inside = (end(moments.min_ns)..=end(moments.max_ns)).contains(&moments.mean_ns);
+    let is_its = Some(moments.count) == delay.count
+        && near(moments.min_ns, delay.min_ns)
+        && near(moments.max_ns, delay.max_ns)
+        && inside
+        && moments.stdev_ns.is_finite();
+    if is_its {
+        delay.mean_ns = Some(moments.mean_ns);
+        delay.stdev_ns = Some(moments.stdev_ns);
+        return delay.with_ends(moments.min_ns, moments.max_ns);
+    }
+    delay
 }
 
 /// What each host-wide counter gained. One that went backwards is left out.

@@ -189,6 +189,8 @@ fn add_stream(all: &mut StreamReport, turn: StreamReport, time: Duration) {
     };
     all.intervals.extend(turn.intervals.into_iter().map(later));
     merge(&mut all.rtt, turn.rtt.as_ref());
+    let moments = all.rtt_moments.zip(turn.rtt_moments);
+    all.rtt_moments = moments.map(|(all, turn)| all.merged(turn));
     merge(&mut all.lateness, turn.lateness.as_ref());
     all.timeouts = all.timeouts.zip(turn.timeouts).map(|(a, b)| both(a, b));
     all.errors = errors(std::mem::take(&mut all.errors), turn.errors);

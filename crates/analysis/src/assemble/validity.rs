@@ -6,7 +6,7 @@ use linerate_model::PacketCount;
 use linerate_model::run::Trial;
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::signals::{self, SignalKind};
-use linerate_model::spec::{Side, Stop};
+use linerate_model::spec::{MAX_OVERTIME, Side, Stop};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -41,6 +41,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
         }
     }
     ended_early(ends, trial, &mut judgement);
+    too_few(ends, &mut judgement);
     refused(ends, &mut judgement);
     send_errors(ends, &mut judgement);
     strays(ends, &mut judgement);
@@ -184,11 +185,36 @@ fn ended_early(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
     let (Some(sender), false) = (super::duration(ends.sender), few) else {
         return;
     };
+    // As many as were asked for at most is a whole test.
+    let most = ends.spec.transactions.at_most;
+    if most
+        .zip(transactions(ends))
+        .is_some_and(|(most, done)| done >= most)
+    {
+        return;
+    }
     if sender < asked / 2 {
         judgement.spoilt.push(format!(
             "ended after {:.3} s of {:.3} s",
             sender.as_secs_f64(),
             asked.as_secs_f64()
+        ));
+    }
+}
+
+/// Transactions that were counted.
+fn transactions(ends: &Ends<'_>) -> Option<u64> {
+    let report = ends.sender?;
+    Some(total(report, |stream| stream.packets.get()))
+}
+
+/// Fewer transactions than were asked for, though the test went on for them.
+fn too_few(ends: &Ends<'_>, judgement: &mut Judgement) {
+    let least = ends.spec.transactions.at_least.zip(transactions(ends));
+    if let Some((least, done)) = least.filter(|(least, done)| done < least) {
+        judgement.careful.push(format!(
+            "{done} transactions, fewer than the {least} asked for: the test goes on for them no longer than {} s",
+            MAX_OVERTIME.as_secs()
         ));
     }
 }

@@ -13,13 +13,17 @@
 mod bootstrap;
 mod compare;
 pub mod kolmogorov;
+mod margin;
 mod mean;
 mod median;
+mod quantile;
 
 pub use bootstrap::{Resampling, bootstrap, bootstrap_mean};
 pub use compare::{Better, Comparison, Outcome, paired_ratio, welch};
+pub use margin::{AgainstMargin, against_margin, exponential, holm};
 pub use mean::mean;
 pub use median::median;
+pub use quantile::quantile_interval;
 
 use linerate_model::{Estimate, Interval};
 

@@ -211,6 +211,92 @@ fn the_same_seed_gives_the_same_bootstrap_interval() {
     assert_ne!(with(1), with(2));
 }
 
+#[test]
+fn a_difference_on_the_margin_is_called_larger_only_as_often_as_stated() {
+    let mut random = Random::new(11);
+    let alarms = (0..N).filter(|_| {
+        let first = draw(&mut random, 8, normal);
+        let second = draw(&mut random, 6, |random| normal(random) + 3.0);
+        let tested = against_margin(&first, &second, 3.0, 0.0, USUAL_CONFIDENCE).unwrap();
+        tested.p < 0.05
+    });
+    let share = f64::from(u32::try_from(alarms.count()).unwrap()) / f64::from(N);
+    // One of the two sides of the test can be reached only.
+    assert!(share < 0.025 + tolerance(0.025), "{share}");
+    assert!(share > 0.025 - tolerance(0.025), "{share}");
+}
+
+#[test]
+fn a_margin_of_nothing_is_the_test_of_welch() {
+    let (first, second) = ([1.0, 2.0, 3.0, 4.0], [3.0, 4.0, 5.5, 6.0]);
+    let welch = welch(&first, &second, Better::Higher, USUAL_CONFIDENCE).unwrap();
+    let own = against_margin(&first, &second, 0.0, 0.0, USUAL_CONFIDENCE).unwrap();
+    assert_eq!(own.difference, welch.difference);
+    let shown = welch.outcome != Outcome::NoDifferenceShown;
+    assert_eq!(own.p < 0.05, shown);
+}
+
+#[test]
+fn a_difference_inside_the_margin_is_shown_to_be_small_by_enough_observations() {
+    let first = [100.0, 100.1, 99.9, 100.0];
+    let second = [100.5, 100.6, 100.4, 100.5];
+    let tested = against_margin(&first, &second, 2.0, 0.0, USUAL_CONFIDENCE).unwrap();
+    assert!(tested.is_within);
+    assert!((tested.p - 1.0).abs() < f64::EPSILON);
+    let rounded = against_margin(&first, &second, 2.0, 4.0, USUAL_CONFIDENCE).unwrap();
+    assert!(
+        !rounded.is_within,
+        "what is not averaged out widens the interval"
+    );
+}
+
+#[test]
+fn holm_corrects_as_in_the_textbook_and_keeps_the_order() {
+    let corrected = holm(&[0.01, 0.04, 0.03, 0.005]);
+    let want = [0.03, 0.06, 0.06, 0.02];
+    for (own, want) in corrected.iter().zip(want) {
+        assert!((own - want).abs() < 1e-12, "{corrected:?}");
+    }
+    assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+    assert_eq!(holm(&[]), [0.0; 0]);
+}
+
+#[test]
+fn intervals_of_a_quantile_cover_it_as_often_as_they_claim() {
+    let exponential = |random: &mut Random| -(1.0 - random.unit()).ln() * 1e6;
+    for (n, q) in [(40, 0.5), (500, 0.9), (3000, 0.99), (3000, 0.5_f64)] {
+        let truth = -(1.0 - q).ln() * 1e6;
+        let mut random = Random::new(7);
+        let rounds = 600_u32;
+        let hits = (0..rounds).filter(|_| {
+            let mut histogram = linerate_model::Histogram::new();
+            for _ in 0..n {
+                let value = exponential(&mut random).round();
+                histogram.record(format!("{value:.0}").parse().unwrap());
+            }
+            let interval = quantile_interval(&histogram, q, USUAL_CONFIDENCE);
+            interval.is_some_and(|interval| interval.contains(truth))
+        });
+        let share = f64::from(u32::try_from(hits.count()).unwrap()) / f64::from(rounds);
+        // Four standard deviations of 600 rounds; discrete ranks cover a little more than claimed.
+        assert!(
+            share > 0.95 - 4.0 * (0.95 * 0.05 / 600.0_f64).sqrt(),
+            "n {n}, q {q}: {share}"
+        );
+    }
+}
+
+#[test]
+fn too_few_values_have_no_interval_of_their_tail() {
+    let mut histogram = linerate_model::Histogram::new();
+    histogram.record_n(1000, 100);
+    assert_eq!(quantile_interval(&histogram, 0.99, USUAL_CONFIDENCE), None);
+    assert!(quantile_interval(&histogram, 0.5, USUAL_CONFIDENCE).is_some());
+    for q in [0.0, 1.0, f64::NAN] {
+        assert_eq!(quantile_interval(&histogram, q, USUAL_CONFIDENCE), None);
+    }
+}
+
 type Estimator = fn(&[f64], Confidence) -> Result<Estimate, StatisticsError>;
 
 proptest! {

@@ -24,6 +24,13 @@ pub(crate) fn fixture(path: &str) -> PathBuf {
         .join(path)
 }
 
+/// A published table of sfnt-pingpong.
+pub(crate) fn published(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../store/tests/fixtures/published/onload-sfnt-pingpong")
+        .join(name)
+}
+
 /// A whole iperf3 log of one TCP test.
 pub(crate) fn good_log() -> PathBuf {
     fixture("tcp/board-sends.client.log")

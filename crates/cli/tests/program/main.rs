@@ -9,6 +9,7 @@
 mod bad_files;
 mod bad_places;
 mod clocks;
+mod compare;
 mod doctor;
 mod far_end;
 mod full_disk;

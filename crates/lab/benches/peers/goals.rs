@@ -35,7 +35,13 @@ const fn goal(
 
 /// Every goal that is a ratio to a peer.
 pub(crate) fn goals() -> Vec<Goal> {
-    use Activity::{Aggregated, Paced, PingPong, Tcp, TcpPingPong, Udp};
+    let mut goals = unpaced();
+    goals.extend(paced());
+    goals
+}
+
+fn unpaced() -> Vec<Goal> {
+    use Activity::{Aggregated, PingPong, Tcp, TcpPingPong, Udp};
     use Better::{Higher, Lower};
     let mut goals = vec![
         goal(Measure::TcpRate, Tcp, "iperf3", Higher, 1.0),
@@ -72,6 +78,13 @@ pub(crate) fn goals() -> Vec<Goal> {
         goals.push(goal(measure, activity, "sockperf", Lower, 0.95));
         goals.push(goal(measure, activity, FLOOR, Lower, 1.03));
     }
+    goals
+}
+
+fn paced() -> Vec<Goal> {
+    use Activity::Paced;
+    use Better::{Higher, Lower};
+    let mut goals = Vec::new();
     for pace in PACES {
         for (own, peer) in [
             (OWN, "iperf3"),

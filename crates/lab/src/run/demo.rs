@@ -5,11 +5,15 @@ use crate::agent::{Agent, AgentPlan};
 use crate::client::Target;
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::{LatencyPlan, Load, Mode, SaturatePlan, latency, saturate, single};
+use crate::run::{
+    LatencyPlan, Load, Mode, SaturatePlan, latency, saturate, single, usual_percentiles,
+};
 use crate::watch::{Event, Watcher};
 use anyhow::{Context as _, Result};
 use linerate_model::run::{Run, RunKind};
-use linerate_model::spec::{Direction, Observe, Pace, Pinning, Stop, TestSpec, Transport};
+use linerate_model::spec::{
+    Direction, Observe, Pace, Pinning, Stop, TestSpec, TransactionBounds, Transport,
+};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use serde_json::json;
@@ -189,6 +193,8 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
         rounds: Some(1),
         seed: 1,
         wrap: None,
+        percentiles: usual_percentiles(),
+        transactions: TransactionBounds::default(),
     };
     latency(context, target, &plan)
 }

@@ -9,6 +9,7 @@ mod single;
 mod study;
 
 pub use demo::{DemoPlan, demo};
+pub(crate) use latency::usual_percentiles;
 pub use latency::{
     CHILD, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Wrap, latency, parse_stall,
     serve_turns, sizes,

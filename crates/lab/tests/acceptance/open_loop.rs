@@ -3,7 +3,7 @@
 use crate::bench_rig::Rig;
 use linerate_lab::run::{LatencyPlan, Mode, OpenLoop, RequestRate, latency};
 use linerate_model::run::{Run, Trial};
-use linerate_model::spec::{Arrival, Observe, Pinning, Stall, Transport};
+use linerate_model::spec::{Arrival, Observe, Pinning, Stall, TransactionBounds, Transport};
 use linerate_model::{BitRate, ByteCount, Layer, PacketCount, PacketRate, units::FrameOverhead};
 use linerate_testbed::{Link, LinkConfig};
 use linerate_testkit::disturbance::undisturbed;
@@ -34,6 +34,8 @@ fn plan() -> LatencyPlan {
         rounds: None,
         seed: 1,
         wrap: None,
+        percentiles: Vec::new(),
+        transactions: TransactionBounds::default(),
         decompose: false,
     }
 }

@@ -19,6 +19,8 @@ const GROWTH: u32 = 16;
 #[derive(Debug)]
 pub(super) struct Batches {
     began: MonoInstant,
+    /// When messages begin to count.
+    counted: MonoInstant,
     /// When no more are announced; `None` if their number ends the test.
     ends: Option<MonoInstant>,
     /// Messages that may still be announced, the untimed ones not counted.
@@ -30,13 +32,15 @@ pub(super) struct Batches {
 
 impl Batches {
     pub(super) fn of(spec: &TestSpec, now: MonoInstant) -> Self {
+        let most = spec.transactions.at_most.unwrap_or(u64::MAX);
         let (ends, left) = match spec.stop {
-            Stop::After(time) => (Some(now.after(spec.warm_up.saturating_add(time))), u64::MAX),
+            Stop::After(time) => (Some(now.after(spec.warm_up.saturating_add(time))), most),
             Stop::Transactions(count) => (None, count),
             Stop::Bytes(_) => (None, 0),
         };
         Self {
             began: now,
+            counted: now.after(spec.warm_up),
             ends,
             left,
             last: 0,
@@ -66,8 +70,11 @@ impl Batches {
             }
             count = count.min(room.max(1));
         }
-        let count = count.min(u32::try_from(self.left).unwrap_or(u32::MAX));
-        self.left -= u64::from(count);
+        // What is announced during the warm-up may be exchanged before its end.
+        if now >= self.counted {
+            count = count.min(u32::try_from(self.left).unwrap_or(u32::MAX));
+            self.left -= u64::from(count);
+        }
         self.last = count;
         self.outstanding.push_back(count);
         Some(count)
@@ -105,7 +112,7 @@ impl Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::spec::Transport;
+    use linerate_model::spec::{TransactionBounds, Transport};
 
     /// Batches of a test over a path with this round trip, and how long it took.
     fn run(stop: Stop, rtt: Duration) -> (Vec<u32>, Duration) {
@@ -127,6 +134,34 @@ mod tests {
             now = now.after(rtt * (count + 1));
             batches.spent();
         }
+    }
+
+    #[test]
+    fn at_most_so_many_messages_are_announced_once_they_count() {
+        let spec = TestSpec {
+            warm_up: Duration::from_millis(10),
+            transactions: TransactionBounds {
+                at_most: Some(700),
+                ..TransactionBounds::default()
+            },
+            ..TestSpec::ping_pong(Transport::Udp)
+        };
+        let mut now = MonoInstant::from_nanos(1);
+        let counted = now.after(spec.warm_up);
+        let mut batches = Batches::of(&spec, now);
+        let mut made = 0;
+        loop {
+            while let Some(count) = batches.next(now) {
+                made += u64::from(count) * u64::from(now >= counted);
+            }
+            let Some(&count) = batches.outstanding.front() else {
+                break;
+            };
+            now = now.after(Duration::from_micros(20) * (count + 1));
+            batches.spent();
+        }
+        assert_eq!(made, 700);
+        assert!(now < counted.after(Duration::from_millis(500)));
     }
 
     #[test]

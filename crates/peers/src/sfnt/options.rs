@@ -199,6 +199,8 @@ pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
         "sfnt-pingpong polls the device from 1.6 on only: use --wait spin or block"
     } else if matches!(spec.stop, Stop::Bytes(_)) {
         "sfnt-pingpong counts messages: give a time"
+    } else if spec.transactions.at_least.is_some() || spec.transactions.warm_up.is_some() {
+        "sfnt-pingpong is told of its messages in batches: leave out a least number of iterations and a warm-up by number"
     } else if spec.direction != Direction::Forward {
         "sfnt-pingpong's server only answers: leave out --reverse and --duplex"
     } else {

@@ -22,11 +22,9 @@ impl ChartKind for DelayQuantiles {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        // A curve of many loads is its own chart.
-        if run.kind != RunKind::Latency
-            || run.trials.is_empty()
-            || super::request_load::applies(run)
-        {
+        // A curve of many loads, or a list of sizes, is its own chart.
+        let elsewhere = super::size_delay::is_best_for(run) || super::request_load::applies(run);
+        if run.kind != RunKind::Latency || run.trials.is_empty() || elsewhere {
             return Drawn::NotApplicable;
         }
         Drawn::or_missing(chart(run).into_iter().collect(), "delay of any trial")

@@ -86,7 +86,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
 }
 
 /// The text with its first letter in upper case.
-pub(super) fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     let first: String = chars
         .next()

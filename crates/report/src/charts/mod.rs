@@ -5,6 +5,7 @@ use linerate_model::run::Run;
 
 mod delay_cdf;
 mod delay_parts;
+mod delay_percentiles;
 mod delay_quantiles;
 mod layer_cost;
 mod load_cpu;
@@ -15,6 +16,7 @@ mod load_zoom;
 mod loss_over_time;
 mod rate_over_time;
 mod request_load;
+mod size_delay;
 mod stream_rate;
 mod tcp_rtt;
 mod tcp_time;
@@ -22,6 +24,7 @@ mod tcp_window;
 mod timeline;
 
 pub(crate) use delay_parts::finding as parts_finding;
+pub(crate) use load_delay::capital;
 pub(crate) use load_rate::{bounds, goal_name};
 pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;
@@ -32,7 +35,9 @@ pub static ALL: &[&dyn ChartKind] = &[
     &load_zoom::LoadZoom,
     &load_loss::LoadLoss,
     &request_load::RequestLoad,
+    &size_delay::SizeDelay,
     &delay_quantiles::DelayQuantiles,
+    &delay_percentiles::DelayPercentiles,
     &delay_cdf::DelayCdf,
     &delay_parts::DelayParts,
     &rate_over_time::RateOverTime,

@@ -23,18 +23,30 @@ pub(super) fn charts(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings
             Drawn::NotApplicable => {}
         }
     }
-    let markup = html! {
-        @if !drawn.is_empty() {
-            (heading(level, None, "Charts"))
-            div.charts {
-                @for chart in &drawn { (figure(chart, &format!("{anchor}-{}", chart.id), level + 1)) }
-            }
-        }
+    html! {
+        (drawn_charts(drawn, anchor, level, drawings))
         @if !missing.is_empty() {
             p.muted { "Not drawn, because it was not recorded: " (missing.join("; ")) "." }
         }
+    }
+}
+
+/// The figures of `charts` below a heading; nothing without any.
+pub(crate) fn drawn_charts(
+    charts: Vec<Chart>,
+    anchor: &str,
+    level: u8,
+    drawings: &mut Drawings,
+) -> Markup {
+    let markup = html! {
+        @if !charts.is_empty() {
+            (heading(level, None, "Charts"))
+            div.charts {
+                @for chart in &charts { (figure(chart, &format!("{anchor}-{}", chart.id), level + 1)) }
+            }
+        }
     };
-    for chart in drawn {
+    for chart in charts {
         drawings.insert(format!("{anchor}-{}", chart.id), chart);
     }
     markup
@@ -85,7 +97,7 @@ fn button(does: &str, text: &str, title: &str) -> Markup {
 }
 
 /// A table as data, as a table on the page.
-pub(super) fn table(table: &Table, title: &str) -> Markup {
+pub(crate) fn table(table: &Table, title: &str) -> Markup {
     html! {
         table {
             caption.sr-only { (title) }

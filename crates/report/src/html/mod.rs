@@ -1,6 +1,6 @@
 //! The HTML report: one file, no request, readable without its script.
 
-mod figure;
+pub(crate) mod figure;
 mod hosts;
 mod one_way;
 mod overview;
@@ -32,8 +32,14 @@ pub(crate) type Drawings = BTreeMap<String, Chart>;
 /// The whole page.
 pub(crate) fn page(report: &Report<'_>) -> Result<String, ReportError> {
     let mut drawings = Drawings::new();
-    let body = plain(body(report, &mut drawings));
-    let data = script_json(&drawings)?;
+    let body = body(report, &mut drawings);
+    sheet(&report.title, body, &drawings)
+}
+
+/// A page around `body`, with style, script and the data of its charts.
+pub(crate) fn sheet(title: &str, body: Markup, drawings: &Drawings) -> Result<String, ReportError> {
+    let body = plain(body);
+    let data = script_json(drawings)?;
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -44,7 +50,7 @@ pub(crate) fn page(report: &Report<'_>) -> Result<String, ReportError> {
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content="linerate";
                 link rel="icon" href="data:,";
-                title { (crate::figures::clean(&report.title)) }
+                title { (crate::figures::clean(title)) }
                 style { (PreEscaped(STYLE)) }
             }
             body {

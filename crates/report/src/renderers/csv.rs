@@ -2,8 +2,8 @@
 
 use super::Renderer;
 use crate::{Report, ReportError, words};
-use linerate_model::run::{CpuSide, Delay, Packets, Run, Trial};
-use linerate_model::{ByteCount, PacketCount, Ratio};
+use linerate_model::run::{CpuSide, Delay, DelayOf, Packets, Run, Trial};
+use linerate_model::{ByteCount, PacketCount, Quantile, Ratio};
 
 pub(super) struct Csv;
 
@@ -91,12 +91,20 @@ const COLUMNS: &[Column] = &[
     ("duplicated_packets", |_, t| packets(t, |p| p.duplicated)),
     ("reordered_packets", |_, t| packets(t, |p| p.reordered)),
     ("loss_ratio", |_, t| text(t.loss_ratio().map(Ratio::get))),
+    ("delay_of", |_, t| {
+        Some(words::delay_of(t.delay.as_ref()?.of).to_owned())
+    }),
+    ("delay_mean_ns", |_, t| text(t.delay.as_ref()?.mean_ns)),
     ("delay_min_ns", |_, t| delay(t, |d| d.min_ns)),
     ("delay_p50_ns", |_, t| delay(t, |d| d.p50_ns)),
     ("delay_p90_ns", |_, t| delay(t, |d| d.p90_ns)),
     ("delay_p99_ns", |_, t| delay(t, |d| d.p99_ns)),
     ("delay_p999_ns", |_, t| delay(t, |d| d.p999_ns)),
     ("delay_max_ns", |_, t| delay(t, |d| d.max_ns)),
+    ("delay_stdev_ns", |_, t| text(t.delay.as_ref()?.stdev_ns)),
+    ("delay_count", |_, t| delay(t, |d| d.count)),
+    ("half_round_trip_p50_ns", |_, t| half_round_trip(t)),
+    ("delay_quantiles_ns", |_, t| quantiles(t)),
     ("retransmitted_segments", |_, t| {
         text(t.tcp.as_ref()?.retransmitted_segments)
     }),
@@ -132,12 +140,31 @@ fn delay(trial: &Trial, get: fn(&Delay) -> Option<u64>) -> Option<String> {
     text(get(trial.delay.as_ref()?))
 }
 
+/// What sfnt-pingpong calls the median.
+fn half_round_trip(trial: &Trial) -> Option<String> {
+    let delay = trial.delay.as_ref()?;
+    let median = crate::figures::float(delay.p50_ns?);
+    match delay.of {
+        DelayOf::RoundTrip => text(Some(median / 2.0)),
+        DelayOf::HalfRoundTrip => text(Some(median)),
+        _ => None,
+    }
+}
+
+/// Those that were asked for: `p99=12345 p99.99=23456`.
+fn quantiles(trial: &Trial) -> Option<String> {
+    let listed = trial.delay.as_ref()?.quantiles.iter();
+    let each = listed.map(|one| format!("{}={}", Quantile(one.quantile_ratio), one.value_ns));
+    let each: Vec<_> = each.collect();
+    (!each.is_empty()).then(|| each.join(" "))
+}
+
 fn share(side: Option<&CpuSide>, get: fn(&CpuSide) -> Option<Ratio>) -> Option<String> {
     text(get(side?).map(Ratio::get))
 }
 
 /// RFC 4180 quoting; a leading character that makes spreadsheets compute is defused.
-fn quoted(cell: &str) -> String {
+pub(crate) fn quoted(cell: &str) -> String {
     let risky = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
     let cell = if risky {
         format!("'{cell}")

@@ -3,10 +3,13 @@
 use crate::{Report, ReportError};
 
 mod csv;
+mod hgrm;
 mod html;
 mod json;
 mod sfnt;
 mod text;
+
+pub(crate) use csv::quoted;
 
 /// Every format. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&dyn Renderer] = &[
@@ -15,6 +18,7 @@ pub static ALL: &[&dyn Renderer] = &[
     &csv::Csv,
     &json::Json,
     &sfnt::Sfnt,
+    &hgrm::Hgrm,
 ];
 
 /// One way to write a report down.
@@ -27,4 +31,18 @@ pub trait Renderer: Sync {
     fn extension(&self) -> &'static str;
     /// The whole document.
     fn render(&self, report: &Report<'_>) -> Result<String, ReportError>;
+    /// The files that it is written to; most formats have one.
+    fn documents(&self, report: &Report<'_>) -> Result<Vec<Document>, ReportError> {
+        let text = self.render(report)?;
+        Ok(vec![Document { name: None, text }])
+    }
+}
+
+/// A file of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// What tells it from the others; `None` if it is the only one. Letters, digits and `-`.
+    pub name: Option<String>,
+    /// Its content.
+    pub text: String,
 }

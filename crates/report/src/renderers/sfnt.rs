@@ -1,12 +1,13 @@
 //! The table that sfnt-pingpong prints, for scripts and people that know it.
 //!
 //! Only round trips have a place in it. A percentile is that of the histogram, so it is within 0.1 % of the
-//! one that sorting all values would give.
+//! one that sorting all values would give; mean, deviation and ends are exact.
 
 use super::Renderer;
 use crate::figures::clean;
 use crate::{Report, ReportError};
 use linerate_model::run::{Delay, DelayOf, Run, Trial};
+use linerate_model::{Quantile, Ratio};
 use std::fmt::Write as _;
 
 pub(super) struct Sfnt;
@@ -38,12 +39,15 @@ impl Renderer for Sfnt {
 
 /// The table of one run, and those of its parts; nothing for one without round trips.
 fn table(text: &mut String, run: &Run) {
+    let quantile = percentile(run);
+    let row = |trial: &Trial| row(trial, quantile);
     let rows: Vec<String> = run.trials.iter().filter_map(row).collect();
     if !rows.is_empty() {
         let title = run.title.as_deref().unwrap_or_default();
+        let percent = crate::figures::digits(quantile.0.get() * 100.0);
         let written = write!(
             text,
-            "# linerate run {}: {}\n# percentile=99\n# reporting: 1/2 RTT\n#\n#\tsize\tmean\tmin\tmedian\tmax\t%ile\tstddev\titer\n{}",
+            "# linerate run {}: {}\n# percentile={percent}\n# reporting: 1/2 RTT\n#\n#\tsize\tmean\tmin\tmedian\tmax\t%ile\tstddev\titer\n{}",
             run.id,
             clean(title),
             rows.concat()
@@ -55,8 +59,15 @@ fn table(text: &mut String, run: &Run) {
     }
 }
 
+/// The quantile of the column `%ile`: the first one that the run lists.
+fn percentile(run: &Run) -> Quantile {
+    let delays = run.trials.iter().filter_map(|trial| trial.delay.as_ref());
+    let listed = delays.flat_map(|delay| &delay.quantiles).next();
+    Quantile(listed.map_or_else(|| Ratio::clamped(0.99), |quantile| quantile.quantile_ratio))
+}
+
 /// One line; `None` if the trial lacks any of its values.
-fn row(trial: &Trial) -> Option<String> {
+fn row(trial: &Trial, quantile: Quantile) -> Option<String> {
     let delay = trial.delay.as_ref().filter(|_| trial.valid)?;
     let share = match delay.of {
         DelayOf::RoundTrip => 0.5,
@@ -71,7 +82,6 @@ fn row(trial: &Trial) -> Option<String> {
         min_ns: Some(min),
         mean_ns: Some(mean),
         p50_ns: Some(median),
-        p99_ns: Some(percentile),
         max_ns: Some(max),
         stdev_ns: Some(deviation),
         count: Some(count),
@@ -80,6 +90,7 @@ fn row(trial: &Trial) -> Option<String> {
     else {
         return None;
     };
+    let percentile = &delay.at(quantile)?;
     let whole = |ns: f64| format!("{:.0}", (ns * share).floor());
     let of = |ns: &u64| whole(crate::figures::float(*ns));
     Some(format!(
@@ -109,10 +120,10 @@ mod tests {
         trial.valid = true;
         trial.delay = Delay::from_histogram(DelayOf::RoundTrip, histogram);
         assert_eq!(
-            row(&trial).unwrap(),
+            row(&trial, Quantile(Ratio::clamped(0.99))).unwrap(),
             "\t64\t500\t500\t500\t500\t500\t0\t3\n"
         );
         trial.delay.as_mut().unwrap().of = DelayOf::Pdv;
-        assert_eq!(row(&trial), None);
+        assert_eq!(row(&trial, Quantile(Ratio::clamped(0.99))), None);
     }
 }

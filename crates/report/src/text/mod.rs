@@ -2,6 +2,7 @@
 
 mod cost;
 mod doctor;
+mod latency;
 mod one_way;
 mod paper;
 mod parts;
@@ -14,7 +15,7 @@ use crate::headline::headlines;
 use crate::words;
 use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
 use linerate_model::run::{CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, TcpSummary, Trial};
-use paper::Paper;
+pub(crate) use paper::Paper;
 
 /// Whether a terminal's colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +36,8 @@ const MAX_LOADS: usize = 10;
 /// Most lines of what a far tool printed; the run keeps all.
 const MAX_LINES: usize = 40;
 
-/// What the terminal prints after a command: the verdict and the figures behind it, at most 25 lines
-/// for a run without parts, at most `width` columns.
+/// What the terminal prints after a command: the verdict and the figures behind it, at most `width`
+/// columns; for a run without parts at most 25 lines, and a line for each trial of latency.
 pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
     head(&mut paper, run);
@@ -91,7 +92,11 @@ fn body(paper: &mut Paper, run: &Run) {
     verdict(paper, run);
     curve(paper, run);
     tcp(paper, run);
-    delays(paper, run);
+    if latency::is_of(run) {
+        latency::table(paper, run);
+    } else {
+        delays(paper, run);
+    }
     loops(paper, run);
     one_way::one_way(paper, run);
     one_way::parts(paper, run);
@@ -184,9 +189,8 @@ fn delays(paper: &mut Paper, run: &Run) {
         return;
     };
     paper.row("delay", words::delay_of(first.of));
-    // Other tools print half of a round trip. What a sender was late for is not in its service time.
-    let half = match first.of {
-        DelayOf::RoundTrip => "p50 / 2",
+    // What a sender was late for is not in its service time.
+    let beside = match first.of {
         DelayOf::ResponseTime => "service p99",
         _ => "",
     };
@@ -194,7 +198,7 @@ fn delays(paper: &mut Paper, run: &Run) {
         Some(_) => MAX_LOADS,
         None => MAX_ROWS,
     };
-    let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max", half].map(str::to_owned)];
+    let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max", beside].map(str::to_owned)];
     for index in spread(timed.len(), most) {
         let (trial, delay) = timed[index];
         rows.push(delay_row(run, trial, delay));
@@ -212,7 +216,6 @@ fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
         time(delay.p999_ns),
         time(delay.max_ns),
         match delay.of {
-            DelayOf::RoundTrip => time(delay.p50_ns.map(|ns| ns / 2)),
             DelayOf::ResponseTime => time(trial.service.as_ref().and_then(|d| d.p99_ns)),
             _ => String::new(),
         },

@@ -9,14 +9,14 @@ const LABEL: usize = 17;
 const MIN_WIDTH: usize = 40;
 
 /// Text that is being written.
-pub(super) struct Paper {
+pub(crate) struct Paper {
     width: usize,
     style: Style,
     text: String,
 }
 
 impl Paper {
-    pub(super) fn new(width: usize, style: Style) -> Self {
+    pub(crate) fn new(width: usize, style: Style) -> Self {
         Self {
             width: width.max(MIN_WIDTH),
             style,
@@ -24,19 +24,19 @@ impl Paper {
         }
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 
     /// A heading.
-    pub(super) fn title(&mut self, text: &str) {
+    pub(crate) fn title(&mut self, text: &str) {
         let cut = cut(&clean(text), self.width);
         let shown = self.paint("1", &cut);
         self.push(&shown);
     }
 
     /// A label and what belongs to it, wrapped under itself.
-    pub(super) fn row(&mut self, label: &str, text: &str) {
+    pub(crate) fn row(&mut self, label: &str, text: &str) {
         self.lines(label, text, 2, None);
     }
 
@@ -51,7 +51,7 @@ impl Paper {
     }
 
     /// A row of at most `most` lines.
-    pub(super) fn wrapped(&mut self, label: &str, text: &str, most: usize) {
+    pub(crate) fn wrapped(&mut self, label: &str, text: &str, most: usize) {
         self.lines(label, text, most, None);
     }
 
@@ -70,6 +70,43 @@ impl Paper {
         for row in &cleaned {
             self.line("", aligned(row, &widths).trim_end(), None);
         }
+    }
+
+    /// The same over the whole width: tables of many columns. The first row is a heading.
+    pub(crate) fn wide_columns(&mut self, rows: &[Vec<String>]) {
+        let cleaned: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.iter().map(|cell| clean(cell)).collect())
+            .collect();
+        let columns = cleaned.iter().map(Vec::len).max().unwrap_or(0);
+        let mut widths: Vec<usize> = (0..columns).map(|at| widest(&cleaned, at)).collect();
+        let others: usize = widths.iter().skip(1).map(|width| width + 2).sum();
+        let room = self.width.saturating_sub(2 + others).max(12);
+        if let Some(first) = widths.first_mut() {
+            *first = (*first).min(room);
+        }
+        for (index, row) in cleaned.iter().enumerate() {
+            let line = aligned(row, &widths);
+            let line = cut(line.trim_end(), self.width.saturating_sub(2));
+            let shown = if index == 0 {
+                self.paint("1", &line)
+            } else {
+                line
+            };
+            self.push(&format!("  {shown}"));
+        }
+    }
+
+    /// Text over the whole width.
+    pub(crate) fn wide(&mut self, text: &str) {
+        for part in wrap(&clean(text), self.width.saturating_sub(2).max(20), 6) {
+            self.push(&format!("  {part}"));
+        }
+    }
+
+    /// An empty line.
+    pub(crate) fn gap(&mut self) {
+        self.push("");
     }
 
     /// A line with a name column of `indent` characters in place of the label.
@@ -116,8 +153,10 @@ impl Paper {
     }
 }
 
-fn widest<const N: usize>(rows: &[[String; N]], column: usize) -> usize {
-    let lengths = rows.iter().map(|row| row[column].chars().count());
+fn widest(rows: &[impl AsRef<[String]>], column: usize) -> usize {
+    let lengths = rows
+        .iter()
+        .filter_map(|row| Some(row.as_ref().get(column)?.chars().count()));
     lengths.max().unwrap_or(0)
 }
 

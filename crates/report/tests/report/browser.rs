@@ -1,10 +1,11 @@
 //! The report in a real browser: every chart is drawn, nothing is logged, nothing is requested.
 
-use crate::poison;
-use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, report, sweep};
+use crate::comparison::comparison;
+use crate::poison::{self, HOSTILE};
+use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, made, report, sweep};
 use crate::sampled::sampled;
 use linerate_model::run::Run;
-use linerate_report::renderers;
+use linerate_report::{comparison_html, renderers};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -35,9 +36,13 @@ struct Page {
 impl Page {
     fn new(runs: &[Run]) -> Self {
         let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+        Self::of(&html.render(&report(runs)).unwrap())
+    }
+
+    fn of(html: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("report.html");
-        std::fs::write(&file, html.render(&report(runs)).unwrap()).unwrap();
+        std::fs::write(&file, html).unwrap();
         Self { home, file }
     }
 
@@ -131,6 +136,17 @@ fn hostile_text_stays_text_in_the_browser() {
         !dom.contains("data-owned"),
         "a script from a run was executed"
     );
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_charts_of_a_comparison_are_drawn_and_its_text_stays_text() {
+    for text in ["block, idle", HOSTILE] {
+        let page = Page::of(&comparison_html(&comparison(text), &made()).unwrap());
+        let dom = dom(&page, &["--window-size=1280,900"]);
+        assert_all_drawn(&dom, 2);
+        assert!(!dom.contains("data-owned"), "a script was executed");
+    }
 }
 
 #[test]

@@ -193,7 +193,8 @@ fn renderers_have_unique_ids_and_summaries() {
             ("text", "txt"),
             ("csv", "csv"),
             ("json", "json"),
-            ("sfnt", "sfnt")
+            ("sfnt", "sfnt"),
+            ("hgrm", "hgrm")
         ]
     );
     assert!(renderers::ALL.iter().all(|r| r.summary().ends_with('.')));

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
+mod comparison;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod hostile;

@@ -578,6 +578,7 @@ pub(crate) fn sweep() -> Run {
             count: Some(650_000),
             unanswered: None,
             histogram: None,
+            quantiles: Vec::new(),
         });
         run.trials.push(trial);
     }

@@ -46,6 +46,7 @@ impl DelayFigures {
             count: self.count,
             unanswered: None,
             histogram: None,
+            quantiles: Vec::new(),
         });
         for (key, figure) in [
             ("min_ns", self.min),

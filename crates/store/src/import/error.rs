@@ -70,6 +70,20 @@ pub enum ImportError {
         /// Id of the format that recognised it.
         format: &'static str,
     },
+    /// Something that only the user knows.
+    #[error(
+        "{file}: line {line}: the file does not tell {what}; nothing was imported: give {hint}"
+    )]
+    Untold {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is not told.
+        what: &'static str,
+        /// How to tell it.
+        hint: &'static str,
+    },
     /// A kind of test that is not imported.
     #[error(
         "{file}: line {line} belongs to {what}, which cannot be imported; nothing was imported: remove that test from the log"

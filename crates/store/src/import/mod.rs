@@ -14,6 +14,8 @@ mod command;
 mod delay;
 mod error;
 mod flow;
+mod hgrm;
+mod hint;
 mod iperf2_csv;
 mod iperf2_text;
 mod iperf3;
@@ -38,6 +40,7 @@ pub use flow::{
     Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Row, Skipped, Totals,
     TrafficTest, View,
 };
+pub use hint::{HgrmHint, TimeUnit};
 pub use rounded::Rounded;
 
 use linerate_model::run::Run;
@@ -75,6 +78,8 @@ pub trait LogFormat: Sync {
 pub struct Hints {
     /// The step of `K` and `M` in what zperf prints.
     pub zperf_units: Option<UnitStep>,
+    /// Transport and unit of `.hgrm` files.
+    pub hgrm: Option<HgrmHint>,
 }
 
 /// The step from one unit to its next larger one.
@@ -88,6 +93,7 @@ pub enum UnitStep {
 
 /// Every format that can be imported, by id.
 pub static ALL: &[&dyn LogFormat] = &[
+    &hgrm::Hgrm,
     &iperf2_csv::Iperf2Csv,
     &iperf2_text::Iperf2Text,
     &iperf3_json::Iperf3Json,

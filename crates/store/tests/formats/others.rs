@@ -79,6 +79,7 @@ fn colours_of_a_shell_and_the_version_of_a_board_are_understood() {
     assert!(interval.contains(9.96e6) && interval.contains(9.96 * 1_048_576.0));
     let hints = Hints {
         zperf_units: Some(UnitStep::Binary),
+        ..Hints::default()
     };
     let said = |log: &str| import_with(&[("a".to_owned(), log.into())], &hints).unwrap();
     let unknown = log.replace("v3.7.0", "x");

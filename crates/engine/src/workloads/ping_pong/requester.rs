@@ -3,6 +3,7 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Messenger, Number};
 use super::stages::{Stages, Times};
+use crate::moments::Sums;
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::{Limit, StreamPlan};
@@ -11,6 +12,7 @@ use crate::transit::Transit;
 use crate::wire::Stamp;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::StreamReport;
+use linerate_model::spec::MAX_OVERTIME;
 use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
@@ -38,6 +40,10 @@ pub(super) struct Requester {
     tally: Tally,
     troubles: Troubles,
     rtt: Histogram,
+    /// The same values, each as it is.
+    exact: Sums,
+    /// Transactions that the warm-up still takes.
+    warming: u64,
     longest: Option<Duration>,
     timeouts: u64,
     next: u64,
@@ -81,6 +87,8 @@ impl Requester {
             clock: kit.clock,
             troubles: Troubles::default(),
             rtt: Histogram::new(),
+            exact: Sums::default(),
+            warming: 0,
             longest: None,
             timeouts: 0,
             next: 0,
@@ -168,14 +176,16 @@ impl Requester {
         let rtt = at.saturating_since(sent);
         self.troubles.success();
         self.longest = Some(self.longest.map_or(rtt, |longest| longest.max(rtt)));
+        let warming = self.is_warming(at);
         let counts = self.allowance.as_mut().is_none_or(|allowance| {
             let timed = allowance.is_timed();
             allowance.spend(orders);
             timed && !self.limit.is_over(sent)
         });
-        let counts = counts && sent >= self.tally.start();
+        let counts = counts && !warming && sent >= self.tally.start();
         if counts {
             self.rtt.record_duration(rtt);
+            self.exact.add(rtt);
             self.limit.spend(1);
             self.tally.count(at, self.plan.payload as u64, 1);
         }
@@ -202,6 +212,29 @@ impl Requester {
         }
     }
 
+    /// Whether the transaction that ended at `at` is one of the warm-up. After its last one counting begins.
+    fn is_warming(&mut self, at: MonoInstant) -> bool {
+        if self.warming == 0 {
+            return false;
+        }
+        let counted = self.tally.start();
+        self.warming = if at < counted.after(MAX_OVERTIME) {
+            self.warming - 1
+        } else {
+            0
+        };
+        if self.warming == 0 && at > counted {
+            self.count_from(at);
+        }
+        true
+    }
+
+    fn count_from(&mut self, counted: MonoInstant) {
+        let plan = &self.plan;
+        self.limit = Limit::new(plan.stop, plan.payload, counted).bounded(plan.transactions);
+        self.tally = Tally::new(counted, plan.interval, Arc::clone(&self.progress));
+    }
+
     fn timed_out(&mut self, sent: MonoInstant) -> Step {
         if !self.messenger.is_lossy() {
             self.troubles.count(Failure::timed_out("recv"), sent);
@@ -209,7 +242,8 @@ impl Requester {
         }
         // Its stamps must not fill the socket's buffer.
         self.take_apart(sent, sent, false);
-        if sent >= self.tally.start() {
+        let now = self.clock.now();
+        if !self.is_warming(now) && sent >= self.tally.start() {
             self.timeouts += 1;
             self.limit.spend(1);
         }
@@ -218,7 +252,7 @@ impl Requester {
             return Step::Done;
         }
         if self.messenger.is_ambiguous() {
-            self.silent_until = self.clock.now().after(FIRST_TIMEOUT);
+            self.silent_until = now.after(FIRST_TIMEOUT);
         }
         Step::Again
     }
@@ -236,14 +270,13 @@ impl Requester {
 
 impl Work for Requester {
     fn begin(&mut self, start: MonoInstant) {
-        let counted = start.after(self.plan.warm_up);
-        self.limit = Limit::new(self.plan.stop, self.plan.payload, counted);
-        self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
+        self.warming = self.plan.transactions.warm_up.unwrap_or(0);
+        self.count_from(start.after(self.plan.warm_up));
     }
 
     fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
         match &mut self.allowance {
-            None if self.limit.is_over(now) => return Step::Done,
+            None if self.warming == 0 && self.limit.is_over(now) => return Step::Done,
             // A new grant has been waited for: the time is another.
             Some(allowance) if !allowance.is_used() => {
                 allowance.is_open(orders, |_| true);
@@ -294,6 +327,7 @@ impl Work for Requester {
             transits,
             pdv,
             stages: self.stages.map(Stages::finish_asking),
+            rtt_moments: self.exact.moments(),
             timeouts: Some(PacketCount::new(self.timeouts)),
             tcp: self.messenger.info(at).into_iter().collect(),
             errors: self.troubles.into_counts(),

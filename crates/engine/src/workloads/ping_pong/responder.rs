@@ -39,6 +39,8 @@ pub(super) struct Responder {
     stages: Option<Stages>,
     /// The message that is being answered.
     current: Option<Current>,
+    /// Answers that the warm-up still takes.
+    warming: u64,
 }
 
 /// A message, from its arrival to its answer.
@@ -65,6 +67,7 @@ impl Responder {
             messenger,
             allowance: kit.plan.framing.is_granted().then(Allowance::default),
             length: kit.plan.payload,
+            warming: kit.plan.transactions.warm_up.unwrap_or(0),
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
@@ -112,7 +115,7 @@ impl Responder {
         }
     }
 
-    /// An answer is out. Answers in the first `warm_up` of this side's time do not count.
+    /// An answer is out. Answers of the warm-up, by this side's time and by number, do not count.
     fn answered(&mut self) {
         let now = self.clock.now();
         self.last = now;
@@ -121,8 +124,13 @@ impl Responder {
         let progress = &self.progress;
         let fresh = || Tally::new(now.after(plan.warm_up), plan.interval, Arc::clone(progress));
         let tally = self.tally.get_or_insert_with(fresh);
-        let counts = now >= tally.start();
-        if counts {
+        let counts = self.warming == 0 && now >= tally.start();
+        if self.warming > 0 {
+            self.warming -= 1;
+            if self.warming == 0 && now > tally.start() {
+                *tally = Tally::new(now, plan.interval, Arc::clone(progress));
+            }
+        } else if counts {
             tally.count(now, self.length as u64, 1);
         }
         if let Some(message) = self.current.take() {

@@ -18,10 +18,10 @@ use crate::client::{Client, Target};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use anyhow::Result;
-use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
-use linerate_model::spec::{Observe, Pinning, Stall, Stop, TestSpec, Transport};
+use linerate_model::spec::{Observe, Pinning, Stall, Stop, TestSpec, TransactionBounds, Transport};
+use linerate_model::{ByteCount, Quantile, Ratio};
 use linerate_peers::Tests;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -63,6 +63,10 @@ pub struct LatencyPlan {
     pub seed: u64,
     /// A program under which every mode is measured again.
     pub wrap: Option<Wrap>,
+    /// Quantiles of delay to list.
+    pub percentiles: Vec<Quantile>,
+    /// Bounds by number of messages, per size and mode.
+    pub transactions: TransactionBounds,
 }
 
 /// One of the ways that each size is measured in.
@@ -80,16 +84,34 @@ impl fmt::Display for Way {
     }
 }
 
+/// The quantiles that are listed unless others are asked for.
+const USUAL_PERCENTILES: [f64; 2] = [0.99, 0.999];
+
+/// Them as values.
+pub(crate) fn usual_percentiles() -> Vec<Quantile> {
+    USUAL_PERCENTILES
+        .map(|q| Quantile(Ratio::clamped(q)))
+        .to_vec()
+}
+
 /// Most sizes of one list.
 const MAX_SIZES: usize = 1000;
 
-/// Message sizes: `64`, all from `1-8`, in steps `64-256+64`, or by a factor `1-1Kx2`.
-pub fn sizes(texts: &[String]) -> Result<Vec<ByteCount>, Failure> {
+/// The list of sizes that sfnt-pingpong measures unless it is told otherwise.
+const SFNT: &str = "sfnt";
+
+/// Message sizes: `sfnt`, `64`, all from `1-8`, in steps `64-256+64`, or by a factor `1-1Kx2`.
+pub fn sizes(texts: &[String], transport: Transport) -> Result<Vec<ByteCount>, Failure> {
     let mut all = Vec::new();
     for text in texts {
+        if text == SFNT {
+            let list = linerate_peers::find(SFNT).map(|sfnt| sfnt.usual_sizes(transport));
+            all.extend(list.unwrap_or_default());
+            continue;
+        }
         let list = range(text).ok_or_else(|| {
             let message = format!(
-                "--sizes {text}: give a size such as 64 or 1K, or sizes such as 1-8, 64-256+64 or 1-1Kx2, at most {MAX_SIZES}"
+                "--sizes {text}: give a size such as 64 or 1K, sizes such as 1-8, 64-256+64 or 1-1Kx2 (at most {MAX_SIZES}), or sfnt"
             );
             Failure::new(ExitCode::Usage, message)
         })?;
@@ -142,6 +164,8 @@ impl LatencyPlan {
             rounds: Some(1),
             seed: spec.seed,
             wrap: None,
+            percentiles: usual_percentiles(),
+            transactions: spec.transactions,
         }
     }
 
@@ -155,6 +179,7 @@ impl LatencyPlan {
         values.extend([
             ("modes".to_owned(), json!(modes)),
             ("rounds".to_owned(), json!(self.rounds_with(tests))),
+            (PERCENTILES.to_owned(), json!(self.percentiles)),
         ]);
         let wrap = self.wrap.as_ref().map(|wrap| json!(wrap.text()));
         values.extend(wrap.map(|text| ("wrap".to_owned(), text)));
@@ -194,6 +219,9 @@ impl LatencyPlan {
     }
 }
 
+/// Where a run says which quantiles it lists, the first of which is the one of sfnt-pingpong's table.
+const PERCENTILES: &str = "percentiles_ratio";
+
 /// Measures latency against `target`.
 pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -> Result<Run> {
     check(target, plan)?;
@@ -212,6 +240,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
         hosts: bench.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;
+    recorder.list_quantiles(&plan.percentiles);
     recorder.run_mut().notes.extend(bench.notes(plan));
     if plan.rpm {
         responsive::responsiveness(context, &mut recorder, bench.client, (target, plan))?;
@@ -289,6 +318,7 @@ fn spec(plan: &LatencyPlan, size: ByteCount, way: &Way) -> TestSpec {
         pinning: plan.pinning,
         observe: plan.observe,
         seed: plan.seed,
+        transactions: plan.transactions,
         ..TestSpec::ping_pong(plan.transport)
     };
     match plan.open {
@@ -305,17 +335,22 @@ mod tests {
     fn sizes_are_read_alone_in_steps_and_by_a_factor() {
         let of = |text: &str| -> Vec<u64> {
             let texts: Vec<String> = text.split(',').map(str::to_owned).collect();
-            let all = sizes(&texts).unwrap();
+            let all = sizes(&texts, Transport::Udp).unwrap();
             all.into_iter().map(ByteCount::get).collect()
         };
         assert_eq!(of("0,64"), [0, 64]);
         assert_eq!(of("1-4"), [1, 2, 3, 4]);
         assert_eq!(of("64-256+96"), [64, 160, 256]);
         assert_eq!(of("1-1Kx4"), [1, 4, 16, 64, 256, 1024]);
+        assert_eq!(of("sfnt,7")[..3], [0, 1, 2]);
+        assert_eq!(
+            of("sfnt,7")[12..],
+            [1472, 1473, 2048, 4096, 8192, 16384, 32768, 7]
+        );
         for wrong in [
             "", "x", "4-1", "1-9+0", "1-9x1", "0-9x2", "1-1M", "1-2-3", "1-8+1x2",
         ] {
-            let error = sizes(&[wrong.to_owned()]).unwrap_err();
+            let error = sizes(&[wrong.to_owned()], Transport::Udp).unwrap_err();
             assert!(error.message.contains("1-1Kx2"), "{wrong}: {error}");
         }
     }

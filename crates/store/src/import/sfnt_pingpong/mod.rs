@@ -9,9 +9,9 @@ mod header;
 use super::{ImportError, LatencyTest, LogFormat, Origin, ParsedTest, at_least_one};
 use crate::import::line::fingerprint;
 use header::Header;
-use linerate_model::ByteCount;
-use linerate_model::run::{Delay, DelayOf, Tool, Trial};
+use linerate_model::run::{Delay, DelayOf, DelayQuantile, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
+use linerate_model::{ByteCount, Ratio};
 
 /// sfnt-pingpong's table.
 #[derive(Debug)]
@@ -139,15 +139,19 @@ fn test(
     ))?;
     let mut notes = Vec::new();
     let quantile = header.value("percentile").unwrap_or("99").to_owned();
-    if !matches!(quantile.as_str(), "50" | "90" | "99" | "99.9") {
+    let chosen = quantile
+        .parse()
+        .ok()
+        .and_then(|percent: f64| Ratio::new((percent * 1e10).round() / 1e12));
+    if chosen.is_none() {
         notes.push(format!(
-            "the column %ile is the {quantile} % quantile, which has no key of its own and is left out"
+            "the column %ile is called {quantile}, which is no percentage, and is left out"
         ));
     }
     let of = header.delay_of();
     let trials = (0..)
         .zip(table)
-        .map(|(index, row)| trial(index, transport, of, &quantile, row))
+        .map(|(index, row)| trial(index, transport, of, chosen, row))
         .collect();
     Ok(LatencyTest {
         origin: Origin {
@@ -177,10 +181,18 @@ fn test(
     })
 }
 
-fn trial(index: u32, transport: Transport, of: DelayOf, quantile: &str, row: &Sizes) -> Trial {
+fn trial(
+    index: u32,
+    transport: Transport,
+    of: DelayOf,
+    chosen: Option<Ratio>,
+    row: &Sizes,
+) -> Trial {
     let [size, mean, min, median, max, percentile, stdev, count] = *row;
     let mut trial = Trial::new(index, transport, Direction::Forward);
-    let at = |wanted: &str| (quantile == wanted).then_some(percentile);
+    let is = |wanted: f64| chosen.is_some_and(|q| (q.get() - wanted).abs() < 1e-9);
+    let at = |wanted: f64| is(wanted).then_some(percentile);
+    let listed = chosen.filter(|_| ![0.5, 0.9, 0.99, 0.999].into_iter().any(is));
     trial.label = Some(format!("{size} B"));
     trial.streams = Some(1);
     trial.payload_bytes = Some(ByteCount::new(size));
@@ -189,14 +201,21 @@ fn trial(index: u32, transport: Transport, of: DelayOf, quantile: &str, row: &Si
         min_ns: Some(min),
         mean_ns: Some(super::exact(mean)),
         p50_ns: Some(median),
-        p90_ns: at("90"),
-        p99_ns: at("99"),
-        p999_ns: at("99.9"),
+        p90_ns: at(0.9),
+        p99_ns: at(0.99),
+        p999_ns: at(0.999),
         max_ns: Some(max),
         stdev_ns: Some(super::exact(stdev)),
         count: Some(count),
         unanswered: None,
         histogram: None,
+        quantiles: listed
+            .map(|quantile_ratio| DelayQuantile {
+                quantile_ratio,
+                value_ns: percentile,
+            })
+            .into_iter()
+            .collect(),
     });
     trial
 }

@@ -1,0 +1,206 @@
+//! One run against another: what can be compared, what is different, and what that shows.
+//!
+//! Cells (one setting each) are paired by what was measured; each metric of a pair is tested over the
+//! trials of both sides, all tests of a comparison are corrected together (Holm), and a verdict needs
+//! a difference that is larger than the threshold. A single trial on a side is never a verdict.
+//! Does not render (see `report`).
+//!
+//! Invariants: every cell of both runs is in a pair or has a reason why not; B against A says the
+//! opposite of A against B; the order of trials does not matter.
+
+mod cells;
+mod judge;
+mod machines;
+mod metrics;
+mod pairing;
+
+use cells::Cell;
+use judge::{Rules, Untested};
+use linerate_model::comparison::{
+    CompareVerdict, Compared, ComparedSide, Comparison, Difference, Pair, SCHEMA, SameMachines,
+    Unpaired,
+};
+use linerate_model::run::Run;
+use linerate_model::{Quantile, Ratio};
+
+pub use metrics::known as known_metrics;
+
+/// How to compare.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Smallest relative difference that matters.
+    pub threshold: Ratio,
+    /// Smallest difference of two loss ratios that matters.
+    pub loss_threshold: Ratio,
+    /// Quantiles of delay to compare.
+    pub quantiles: Vec<Quantile>,
+    /// Only metrics whose id begins with one of these; all if empty.
+    pub only: Vec<String>,
+}
+
+impl Default for Options {
+    /// What matters rarely is smaller than what two runs of one setup differ by.
+    fn default() -> Self {
+        let quantile = |q| Quantile(Ratio::clamped(q));
+        Self {
+            threshold: Ratio::clamped(0.02),
+            loss_threshold: Ratio::clamped(0.001),
+            quantiles: [0.5, 0.99, 0.999].map(quantile).to_vec(),
+            only: Vec::new(),
+        }
+    }
+}
+
+/// A run and what the user called it.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    /// An id, a path, a log.
+    pub name: &'a str,
+    /// The run.
+    pub run: &'a Run,
+}
+
+/// Judges `b` against `a`.
+pub fn compare(a: Named<'_>, b: Named<'_>, options: &Options) -> Comparison {
+    let (cells_a, cells_b) = (cells::of(a.run), cells::of(b.run));
+    let paired = pairing::pair(&cells_a, &cells_b);
+    let rules = Rules::new(options);
+    let untested: Vec<Vec<Untested>> = paired
+        .pairs
+        .iter()
+        .map(|pair| {
+            let observed = |cell: &Cell<'_>| metrics::observed(cell, options);
+            let both = metrics::both(observed(&cells_a[pair.a]), &observed(&cells_b[pair.b]));
+            both.into_iter()
+                .filter_map(|both| rules.test(both))
+                .collect()
+        })
+        .collect();
+    let corrected = judge::correct(&untested);
+    let pairs = paired
+        .pairs
+        .into_iter()
+        .zip(untested.into_iter().zip(corrected))
+        .map(|(pair, (metrics, corrected))| Pair {
+            cell: cells_a[pair.a].described_with(&cells_b[pair.b]),
+            assumed: pair.assumed,
+            metrics: metrics
+                .into_iter()
+                .zip(corrected)
+                .map(|(metric, p)| judge::conclude(metric, p))
+                .collect(),
+        })
+        .collect();
+    let unpaired = [
+        (ComparedSide::A, &cells_a, paired.left_a),
+        (ComparedSide::B, &cells_b, paired.left_b),
+    ];
+    let unpaired = unpaired.into_iter().flat_map(|(side, cells, left)| {
+        left.into_iter().map(move |left| Unpaired {
+            side,
+            cell: cells[left.cell].described(),
+            why: left.why,
+        })
+    });
+    assembled(a, b, options, pairs, unpaired.collect())
+}
+
+fn assembled(
+    a: Named<'_>,
+    b: Named<'_>,
+    options: &Options,
+    pairs: Vec<Pair>,
+    unpaired: Vec<Unpaired>,
+) -> Comparison {
+    let metrics = || pairs.iter().flat_map(|pair| &pair.metrics);
+    let count = |wanted: CompareVerdict| number(metrics().filter(|m| m.verdict == wanted).count());
+    let slower = count(CompareVerdict::Slower);
+    let mut comparison = Comparison {
+        schema: SCHEMA.to_owned(),
+        a: side(a),
+        b: side(b),
+        threshold_ratio: options.threshold,
+        loss_threshold_ratio: options.loss_threshold,
+        confidence_ratio: crate::statistics::USUAL_CONFIDENCE.get(),
+        tested: number(metrics().filter(|m| m.p.is_some()).count()),
+        faster: count(CompareVerdict::Faster),
+        slower,
+        not_shown: count(CompareVerdict::NoDifferenceShown),
+        regression: slower > 0,
+        machines: machines::compared(a.run, b.run),
+        settings: settings(a.run, b.run),
+        pairs,
+        unpaired,
+        notes: Vec::new(),
+    };
+    comparison.notes = notes(&comparison);
+    comparison
+}
+
+fn side(named: Named<'_>) -> Compared {
+    let run = named.run;
+    Compared {
+        name: named.name.to_owned(),
+        id: run.id.clone(),
+        kind: run.kind,
+        title: run.title.clone(),
+        started: run.started.clone(),
+        tool: run.tool.clone(),
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Settings that both tell and that differ.
+fn settings(a: &Run, b: &Run) -> Vec<Difference> {
+    let values = &b.config.values;
+    let differ = a.config.values.iter().filter_map(|(key, first)| {
+        let second = values.get(key).filter(|second| *second != first)?;
+        Some(Difference {
+            role: None,
+            what: key.clone(),
+            a: Some(machines::shown(first)),
+            b: Some(machines::shown(second)),
+        })
+    });
+    differ.collect()
+}
+
+/// What to be careful about.
+fn notes(comparison: &Comparison) -> Vec<String> {
+    let mut notes = Vec::new();
+    match comparison.machines.same {
+        SameMachines::Same => {}
+        SameMachines::Different => notes.push(
+            "measured on different machines: their numbers are not comparable in absolute terms, \
+             only what each of them shows by itself"
+                .to_owned(),
+        ),
+        SameMachines::Unknown => notes.push(
+            "it is not told whether both were measured on the same machines; numbers of different \
+             machines are not comparable in absolute terms"
+                .to_owned(),
+        ),
+    }
+    let metrics = || comparison.pairs.iter().flat_map(|pair| &pair.metrics);
+    if metrics().any(|metric| metric.p.is_none()) {
+        notes.push(
+            "a single trial on a side shows no difference: what differs from trial to trial is not \
+             known (n = 1). Measure again with repetitions: `linerate run` with `repetitions`"
+                .to_owned(),
+        );
+    }
+    if comparison.a.id != comparison.b.id && metrics().any(|metric| metric.p.is_some()) {
+        notes.push(
+            "A and B were measured one after the other: what changed between them (temperature, other \
+             load) is in the difference. A study (`linerate run`) measures its cells in turns"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

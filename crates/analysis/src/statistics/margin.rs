@@ -1,0 +1,101 @@
+//! Two sets of observations against a margin: is the difference larger than one that matters?
+//!
+//! # References
+//! - Welch, "The generalization of 'Student's' problem…", 1947
+//! - Tests against a margin, and equivalence by an interval inside it: Schuirmann, 1987
+//! - Correction for many tests: Holm, "A simple sequentially rejective multiple test procedure", 1979
+
+use super::mean::{Moments, around};
+use super::{Confidence, StatisticsError, check};
+use linerate_model::{Estimate, Interval};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The second set against the first, and against a margin on both sides of no difference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AgainstMargin {
+    /// Mean of the second minus mean of the first, in the unit of the quantity.
+    pub difference: Estimate,
+    /// Two-sided probability of at least such a difference if the true one lay on the margin.
+    pub p: f64,
+    /// Whether the interval lies inside the margin: the difference is shown to be smaller.
+    pub is_within: bool,
+}
+
+/// Welch's test of two means against `margin` (not negative, in the unit of the quantity).
+///
+/// `known_variance` is added to the squared error of the difference: what no repetition averages
+/// out, such as the rounding of printed figures.
+pub fn against_margin(
+    first: &[f64],
+    second: &[f64],
+    margin: f64,
+    known_variance: f64,
+    confidence: Confidence,
+) -> Result<AgainstMargin, StatisticsError> {
+    check(first)?;
+    check(second)?;
+    let (a, b) = (Moments::of(first), Moments::of(second));
+    let (Some(spread_a), Some(spread_b)) = (a.variance, b.variance) else {
+        let found = first.len().min(second.len());
+        return Err(StatisticsError::TooFew { found });
+    };
+    let (part_a, part_b) = (spread_a / a.count, spread_b / b.count);
+    let error = (part_a + part_b + known_variance).sqrt();
+    let weight = part_a.powi(2) / (a.count - 1.0) + part_b.powi(2) / (b.count - 1.0);
+    let freedom = if weight > 0.0 {
+        (part_a + part_b).powi(2) / weight
+    } else {
+        a.count + b.count - 2.0
+    };
+    let point = b.mean - a.mean;
+    let interval = around(point, error, freedom, confidence);
+    let n = first.len() + second.len();
+    Ok(AgainstMargin {
+        difference: confidence.estimate(point, Some(interval), n),
+        p: beyond(point.abs() - margin, error, freedom),
+        is_within: -margin < interval.low && interval.high < margin,
+    })
+}
+
+/// Two-sided probability of a mean that lies `excess` or more beyond the margin.
+fn beyond(excess: f64, error: f64, freedom: f64) -> f64 {
+    if excess <= 0.0 {
+        return 1.0;
+    }
+    if error <= 0.0 {
+        return 0.0;
+    }
+    let t = StudentsT::new(0.0, 1.0, freedom)
+        .expect("invariant: at least two observations, so freedom is positive");
+    (2.0 * t.sf(excess / error)).min(1.0)
+}
+
+/// Holm's correction: each p as if it had been the only test, in the given order.
+///
+/// If no difference is there at all, the probability that any of the corrected values is below
+/// α is at most α, however the tests depend on each other.
+pub fn holm(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut corrected = vec![1.0; values.len()];
+    let mut largest = 0.0_f64;
+    for (rank, index) in order.into_iter().enumerate() {
+        let left = u32::try_from(values.len() - rank).unwrap_or(u32::MAX);
+        largest = largest.max(values[index] * f64::from(left)).min(1.0);
+        corrected[index] = largest;
+    }
+    corrected
+}
+
+/// `exp` of an estimate of logarithms.
+#[must_use]
+pub fn exponential(log: Estimate) -> Estimate {
+    Estimate {
+        point: log.point.exp(),
+        interval: log.interval.map(|interval| Interval {
+            low: interval.low.exp(),
+            high: interval.high.exp(),
+        }),
+        ..log
+    }
+}

@@ -1,0 +1,86 @@
+//! `linerate compare`: its arguments, and what it shows.
+
+use crate::args::{Cli, ZperfUnits, share};
+use crate::closed_loop::percentile;
+use crate::commands::with_store;
+use crate::terminal;
+use anyhow::Result;
+use clap::Args;
+use linerate_lab::Style;
+use linerate_lab::archive::{HgrmHint, Hints, Known};
+use linerate_lab::compare::{self, Options};
+use linerate_model::exit::ExitCode;
+use linerate_model::{Quantile, Ratio};
+
+/// Arguments of `compare`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CompareArgs {
+    /// The base: id or unique start of an id of a stored run, `last`, a path to one, or a log or published
+    /// table of another tool, which is read as by `import`.
+    #[arg(value_name = "A")]
+    pub(crate) a: String,
+    /// What is judged against it, likewise.
+    #[arg(value_name = "B")]
+    pub(crate) b: String,
+    /// Smallest relative difference that matters.
+    #[arg(long, default_value = "2%", value_name = "SHARE", value_parser = share)]
+    pub(crate) threshold: Ratio,
+    /// Smallest difference of two loss ratios that matters (`0.1%` is 0.1 percentage points).
+    #[arg(long, default_value = "0.1%", value_name = "SHARE", value_parser = share)]
+    pub(crate) loss_threshold: Ratio,
+    /// Quantiles of delay to compare, in percent.
+    #[arg(long, default_value = "50,99,99.9", value_delimiter = ',', value_name = "PERCENT", value_parser = percentile)]
+    pub(crate) percentile: Vec<Quantile>,
+    /// Compare only the metrics whose id begins so: `half_round_trip_p50`, `received_bps`, `loss_ratio`, `sender_cpu` …
+    /// Fewer tests need less correction.
+    #[arg(long, value_delimiter = ',', value_name = "ID")]
+    pub(crate) metric: Vec<String>,
+    /// Step of K and M in zperf's figures where its log does not tell: 1024 before Zephyr 3.6.
+    #[arg(long, value_name = "STEP")]
+    pub(crate) zperf_units: Option<ZperfUnits>,
+    /// Transport and unit (ns, us, ms, s) of .hgrm files that do not tell them.
+    #[arg(long, value_name = "TRANSPORT:UNIT")]
+    pub(crate) hgrm: Option<HgrmHint>,
+}
+
+/// Compares, shows the comparison, and says by the exit code whether B is worse.
+pub(crate) fn run(cli: &Cli, args: &CompareArgs) -> Result<ExitCode> {
+    let output = &cli.output;
+    if let Some(path) = &output.output {
+        compare::check_output(path)?;
+    }
+    let options = Options {
+        threshold: args.threshold,
+        loss_threshold: args.loss_threshold,
+        quantiles: args.percentile.clone(),
+        only: args.metric.clone(),
+    };
+    let known = Known {
+        link_speed: None,
+        hints: Hints {
+            zperf_units: args.zperf_units.map(Into::into),
+            hgrm: args.hgrm,
+        },
+    };
+    let comparison = with_store(cli, |context| {
+        compare::compare_named(context, (&args.a, &args.b), &known, &options)
+    })?;
+    if output.stream {
+        terminal::print_line(&serde_json::to_string(&comparison)?)?;
+    } else if output.json {
+        terminal::print_line(&compare::document(&comparison)?)?;
+    } else {
+        terminal::print_line(compare::text(&comparison, Style::Plain).trim_end())?;
+    }
+    if let Some(path) = &output.output {
+        compare::write(path, &comparison)?;
+        if !(output.quiet || output.json || output.stream) {
+            terminal::note(&format!("the comparison is in {}", path.display()));
+        }
+    }
+    Ok(if comparison.regression {
+        ExitCode::GoalMissed
+    } else {
+        ExitCode::Done
+    })
+}

@@ -1,0 +1,142 @@
+//! `linerate compare A B`: finds both, judges B against A, writes the answer down.
+
+use crate::archive;
+use crate::context::Context;
+use crate::watch::Event;
+use anyhow::{Context as _, Result};
+use linerate_analysis::compare::{Named, compare, known_metrics};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::Run;
+use linerate_report::{Style, comparison_csv, comparison_html, comparison_text};
+use linerate_store::Store;
+use linerate_sys::clock::wall_now;
+use std::path::Path;
+
+pub use linerate_analysis::compare::Options;
+pub use linerate_model::comparison::Comparison;
+
+/// Columns of a comparison: wider than a report's, as its tables are.
+const WIDTH: usize = 110;
+
+/// Endings of files that a comparison is written to.
+const ENDINGS: [&str; 4] = ["html", "txt", "csv", "json"];
+
+/// Judges `b` against `a`: each an id of a stored run, a path to one, or a log that can be imported.
+/// Nothing is stored.
+pub fn compare_named(
+    context: &mut Context<'_>,
+    (a, b): (&str, &str),
+    known: &archive::Known,
+    options: &Options,
+) -> Result<Comparison> {
+    for start in &options.only {
+        let is_known = |id: &&&str| id.starts_with(start.as_str()) || start.starts_with(**id);
+        if !known_metrics().iter().any(|id| is_known(&id)) {
+            let message = format!(
+                "--metric {start}: no metric begins so; known are {}",
+                known_metrics().join(", ")
+            );
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
+    }
+    let first = find(context, a, known)?;
+    let second = find(context, b, known)?;
+    let comparison = compare(
+        Named {
+            name: a,
+            run: &first,
+        },
+        Named {
+            name: b,
+            run: &second,
+        },
+        options,
+    );
+    if comparison.pairs.iter().all(|pair| pair.metrics.is_empty()) {
+        let message = format!(
+            "{a} and {b} have nothing in common that can be compared{}; compare runs of the same kind, \
+             transport, size and load",
+            reason(&comparison)
+        );
+        return Err(Failure::new(ExitCode::Usage, message).into());
+    }
+    Ok(comparison)
+}
+
+fn reason(comparison: &Comparison) -> String {
+    let first = comparison.unpaired.first();
+    first.map_or_else(
+        || ": they know no metric that the other knows too".to_owned(),
+        |one| format!(": of {}, {}", one.cell.name, one.why),
+    )
+}
+
+/// A run by its name: a file that is no run document is a log of another tool.
+fn find(context: &mut Context<'_>, name: &str, known: &archive::Known) -> Result<Run> {
+    let path = Path::new(name);
+    if path.is_file() && !archive::is_run_document(path)? {
+        return imported(context, path, known);
+    }
+    let elsewhere = Store::open(Path::new("."))?;
+    let store = context.store.as_ref().unwrap_or(&elsewhere);
+    archive::load(store, name)
+}
+
+fn imported(context: &mut Context<'_>, path: &Path, known: &archive::Known) -> Result<Run> {
+    let (mut runs, warnings) = archive::read_logs(&[path.to_owned()], known)?;
+    for warning in &warnings {
+        context.watcher.event(Event::Note(warning));
+    }
+    match (runs.pop(), runs.len()) {
+        (Some(run), 0) => Ok(run),
+        (_, others) => {
+            let message = format!(
+                "{} holds {} runs; `linerate import` it, and compare one of them by its id",
+                path.display(),
+                others + 1
+            );
+            Err(Failure::new(ExitCode::Usage, message).into())
+        }
+    }
+}
+
+/// What the terminal shows.
+pub fn text(comparison: &Comparison, style: Style) -> String {
+    comparison_text(comparison, WIDTH, style)
+}
+
+/// The comparison document.
+pub fn document(comparison: &Comparison) -> Result<String> {
+    serde_json::to_string_pretty(comparison).context("writing the comparison as JSON")
+}
+
+/// Whether a comparison can be written to `path`, as far as can be said before it is made.
+pub fn check_output(path: &Path) -> Result<(), Failure> {
+    if ENDINGS.contains(&ending(path)) {
+        return archive::check_place(path);
+    }
+    let message = format!(
+        "cannot tell the format of {}; let its name end in .{}",
+        path.display(),
+        ENDINGS.join(", .")
+    );
+    Err(Failure::new(ExitCode::Usage, message))
+}
+
+fn ending(path: &Path) -> &str {
+    path.extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default()
+}
+
+/// Writes the comparison; the ending of the file chooses the format.
+pub fn write(path: &Path, comparison: &Comparison) -> Result<()> {
+    check_output(path)?;
+    let text = match ending(path) {
+        "html" => comparison_html(comparison, &wall_now())?,
+        "csv" => comparison_csv(comparison),
+        "json" => document(comparison)? + "\n",
+        _ => text(comparison, Style::Plain),
+    };
+    archive::write_text(path, &text)
+}

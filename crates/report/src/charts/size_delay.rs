@@ -1,0 +1,215 @@
+//! Half round trip by message size, a line for each wait mode and condition.
+
+use super::load_delay::capital;
+use super::{ChartKind, Drawn};
+use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::figures::{Unit, float, nanos};
+use crate::table::{Cell, Table};
+use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
+use std::collections::BTreeSet;
+
+pub(super) struct SizeDelay;
+
+/// Fewer sizes make no curve.
+const MIN_SIZES: usize = 3;
+
+/// More lines than this cannot be told apart.
+const MAX_LINES: usize = 8;
+
+impl ChartKind for SizeDelay {
+    fn id(&self) -> &'static str {
+        "size-delay"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Half round trip by message size, a line for each wait mode and condition."
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        let timed = timed(run);
+        if sizes(&timed).len() < MIN_SIZES {
+            return Drawn::NotApplicable;
+        }
+        Drawn::Charts(vec![chart(&timed)])
+    }
+}
+
+/// A trial of one size that timed round trips.
+struct Timed<'a> {
+    size: u64,
+    mode: String,
+    delay: &'a Delay,
+}
+
+impl Timed<'_> {
+    /// Half a round trip from a value that was timed.
+    fn half(&self, nanos: Option<u64>) -> Option<f64> {
+        let share = if self.delay.of == DelayOf::RoundTrip {
+            0.5
+        } else {
+            1.0
+        };
+        nanos.map(|nanos| float(nanos) * share)
+    }
+}
+
+/// Whether a run has so many sizes and conditions that only this chart shows them well.
+pub(super) fn is_best_for(run: &Run) -> bool {
+    let timed = timed(run);
+    sizes(&timed).len() >= MIN_SIZES && modes(&timed).len() > 1
+}
+
+fn timed(run: &Run) -> Vec<Timed<'_>> {
+    let valid = run.trials.iter().filter(|trial| trial.valid);
+    let round_trips = valid.filter_map(|trial| {
+        let delay = trial.delay.as_ref()?;
+        let fits = matches!(delay.of, DelayOf::RoundTrip | DelayOf::HalfRoundTrip);
+        (run.kind == RunKind::Latency && fits).then_some(())?;
+        Some(Timed {
+            size: trial.payload_bytes?.get(),
+            mode: mode(trial),
+            delay,
+        })
+    });
+    let mut timed: Vec<_> = round_trips.collect();
+    timed.sort_by_key(|one| one.size);
+    timed
+}
+
+/// The trial's label without its size.
+fn mode(trial: &Trial) -> String {
+    let label = trial.label.as_deref().unwrap_or_default();
+    let size = trial.payload_bytes.map(|size| format!("{} B", size.get()));
+    let rest = size.as_deref().and_then(|size| label.strip_prefix(size));
+    let rest = rest.map_or("", |rest| rest.trim_start_matches(", ").trim());
+    if rest.is_empty() {
+        "half round trip"
+    } else {
+        rest
+    }
+    .to_owned()
+}
+
+fn sizes(timed: &[Timed<'_>]) -> Vec<u64> {
+    let all: BTreeSet<u64> = timed.iter().map(|one| one.size).collect();
+    all.into_iter().collect()
+}
+
+/// In the order of measuring the smallest size.
+fn modes<'a>(timed: &'a [Timed<'_>]) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    for one in timed {
+        if !all.contains(&one.mode.as_str()) {
+            all.push(&one.mode);
+        }
+    }
+    all
+}
+
+fn chart(timed: &[Timed<'_>]) -> Chart {
+    let (sizes, modes) = (sizes(timed), modes(timed));
+    let medians = timed.iter().filter_map(|one| one.half(one.delay.p50_ns));
+    let unit = Unit::for_nanos(crate::figures::middle(medians));
+    // An empty message has no place on a logarithmic axis.
+    let spaced = sizes.first() > Some(&0);
+    let x = if spaced {
+        Axis::new("Message size", "B", Scale::Log).switchable()
+    } else {
+        let names = sizes.iter().map(ToString::to_string).collect();
+        Axis::categories("Message size", "B", names)
+    };
+    let place = |size: u64| {
+        let index = sizes.iter().position(|one| *one == size).unwrap_or(0);
+        float(if spaced { size } else { index as u64 })
+    };
+    let few = modes.len() * 2 <= MAX_LINES;
+    let mut series = Vec::new();
+    for mode in modes.iter().take(MAX_LINES) {
+        let line = |name: &str, get: fn(&Delay) -> Option<u64>, role| {
+            let of_mode = timed.iter().filter(|one| one.mode == *mode);
+            let points = of_mode.filter_map(|one| {
+                let value = one.half(get(one.delay))?;
+                Some(Point::new(place(one.size), unit.of(value))?.note(nanos(value)))
+            });
+            Series::new(format!("{mode}: {name}"), role, Shape::Line, points)
+        };
+        series.push(line("median", |delay| delay.p50_ns, rank(series.len())));
+        if few {
+            series.push(line("p99", |delay| delay.p99_ns, rank(series.len())));
+        }
+    }
+    series.retain(|one| !one.points.is_empty());
+    Chart {
+        id: "size-delay".to_owned(),
+        title: "Half round trip by message size".to_owned(),
+        caption: caption(timed, &sizes, &modes),
+        x,
+        y: Axis::new(capital("half round trip"), unit.symbol(), Scale::Log).switchable(),
+        y2: None,
+        series,
+        bands: Vec::new(),
+        table: table(timed, unit),
+    }
+}
+
+/// The median of each mode at the smallest and at the largest size.
+fn caption(timed: &[Timed<'_>], sizes: &[u64], modes: &[&str]) -> String {
+    let at = |mode: &str, size: u64| {
+        let found = timed
+            .iter()
+            .find(|one| one.mode == mode && one.size == size);
+        let median = found.and_then(|one| one.half(one.delay.p50_ns));
+        median.map(|median| format!("{} at {size} B", nanos(median)))
+    };
+    let ends: Vec<u64> = sizes
+        .first()
+        .into_iter()
+        .chain(sizes.last())
+        .copied()
+        .collect();
+    let each = modes.iter().take(MAX_LINES).map(|mode| {
+        let said: Vec<String> = ends.iter().filter_map(|size| at(mode, *size)).collect();
+        format!("{mode}: median {}", said.join(", "))
+    });
+    let mut text = each.collect::<Vec<_>>().join("; ") + ".";
+    if modes.len() > MAX_LINES {
+        text.push_str(" The other conditions are in the table.");
+    }
+    text
+}
+
+fn table(timed: &[Timed<'_>], unit: Unit) -> Table {
+    let symbol = unit.symbol();
+    let columns = ["mean", "min", "median", "p99", "max", "deviation"];
+    let columns = columns
+        .iter()
+        .map(|name| format!("{name}, half round trip ({symbol})"));
+    let head = ["Size (B)".to_owned(), "Condition".to_owned()];
+    let tail = [format!("median, round trip ({symbol})"), "n".to_owned()];
+    let columns: Vec<String> = head.into_iter().chain(columns).chain(tail).collect();
+    let mut table = Table::new(columns);
+    for one in timed {
+        let delay = one.delay;
+        let share = if delay.of == DelayOf::RoundTrip {
+            0.5
+        } else {
+            1.0
+        };
+        let cell = |nanos: Option<u64>| Cell::number(one.half(nanos), unit);
+        let exact = |nanos: Option<f64>| Cell::number(nanos.map(|nanos| nanos * share), unit);
+        let whole = one.half(delay.p50_ns).map(|half| half * 2.0);
+        table.push(vec![
+            Cell::count(Some(one.size)),
+            Cell::text(&one.mode),
+            exact(delay.mean_ns),
+            cell(delay.min_ns),
+            cell(delay.p50_ns),
+            cell(delay.p99_ns),
+            cell(delay.max_ns),
+            exact(delay.stdev_ns),
+            Cell::number(whole, unit),
+            Cell::count(delay.count),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,223 @@
+//! What a comparison draws: the ratio of each pair with its interval, and delay by size on both sides.
+
+use super::{by_metric, unit};
+use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
+use crate::figures::{Unit, digits, float};
+use crate::table::{Cell, Table};
+use linerate_model::Estimate;
+use linerate_model::comparison::{Comparison, MetricComparison, Pair};
+
+type Rows<'a> = Vec<(&'a Pair, &'a MetricComparison)>;
+
+/// All charts of a comparison.
+pub(super) fn all(comparison: &Comparison) -> Vec<Chart> {
+    let groups = by_metric(comparison);
+    let sizes = groups
+        .iter()
+        .filter_map(|(metric, rows)| by_size(metric, rows));
+    let ratios = groups
+        .iter()
+        .filter_map(|(metric, rows)| ratios(comparison, metric, rows));
+    sizes.chain(ratios).collect()
+}
+
+/// A pair with its ratio.
+type Known<'a> = (&'a Pair, &'a MetricComparison, Estimate);
+
+/// B / A of each pair, with the ends of its interval.
+fn ratios(comparison: &Comparison, metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
+    let known: Vec<Known<'_>> = rows
+        .iter()
+        .filter_map(|(pair, metric)| Some((*pair, *metric, metric.ratio?)))
+        .collect();
+    if known.is_empty() {
+        return None;
+    }
+    let names = known
+        .iter()
+        .map(|(pair, ..)| pair.cell.name.clone())
+        .collect();
+    Some(Chart {
+        id: format!("ratio-{}", metric.metric.replace('_', "-")),
+        title: format!("B / A: {}", metric.words),
+        caption: ratio_caption(comparison, metric, &known),
+        x: Axis::categories("Pair", "", names),
+        y: Axis::new("B / A", "", ratio_scale(&known)).switchable(),
+        y2: None,
+        series: ratio_series(&known),
+        bands: Vec::new(),
+        table: ratio_table(&known),
+    })
+}
+
+/// Ratios that lie far apart cannot be told apart on equal steps.
+fn ratio_scale(known: &[Known<'_>]) -> Scale {
+    const FAR: f64 = 5.0;
+    let ratios = || known.iter().map(|(_, _, ratio)| ratio.point);
+    let most = ratios().fold(1.0, f64::max);
+    let least = ratios().fold(1.0, f64::min);
+    if most > least * FAR {
+        Scale::Log
+    } else {
+        Scale::LinearFit
+    }
+}
+
+/// The line of no difference, the ratios, and the ends of their intervals.
+fn ratio_series(known: &[Known<'_>]) -> Vec<Series> {
+    let points = |get: &dyn Fn(&Estimate) -> Option<f64>| -> Vec<Point> {
+        let each = known.iter().enumerate();
+        each.filter_map(|(at, (_, _, ratio))| Point::new(float(at as u64), get(ratio)?))
+            .collect()
+    };
+    let scatter =
+        |name: &str, of: usize, points| Series::new(name, rank(of), Shape::Scatter, points);
+    let low = |ratio: &Estimate| ratio.interval.map(|interval| interval.low);
+    let high = |ratio: &Estimate| ratio.interval.map(|interval| interval.high);
+    let all = vec![
+        Series::new(
+            "no difference",
+            Role::Ideal,
+            Shape::Plain,
+            points(&|_| Some(1.0)),
+        ),
+        scatter("B / A", 0, points(&|ratio| Some(ratio.point))),
+        scatter("95 %: low end", 2, points(&low)),
+        scatter("95 %: high end", 3, points(&high)),
+    ];
+    let drawn = all.into_iter().filter(|one| !one.points.is_empty());
+    drawn.collect()
+}
+
+fn ratio_table(known: &[Known<'_>]) -> Table {
+    let mut table = Table::new(["Pair", "B / A", "Low (95 %)", "High (95 %)", "Verdict"]);
+    for (pair, metric, ratio) in known {
+        let end = |end: Option<f64>| Cell::number(end, Unit::PLAIN);
+        table.push(vec![
+            Cell::text(&pair.cell.name),
+            end(Some(ratio.point)),
+            end(ratio.interval.map(|interval| interval.low)),
+            end(ratio.interval.map(|interval| interval.high)),
+            Cell::text(super::verdict(metric)),
+        ]);
+    }
+    table
+}
+
+fn ratio_caption(
+    comparison: &Comparison,
+    metric: &MetricComparison,
+    known: &[Known<'_>],
+) -> String {
+    let ratios = || known.iter().map(|(_, _, ratio)| ratio.point);
+    let least = ratios().min_by(f64::total_cmp).unwrap_or(1.0);
+    let most = ratios().max_by(f64::total_cmp).unwrap_or(1.0);
+    let good = super::better(metric.better);
+    let range = if known.len() == 1 {
+        format!("B is {} times A", digits(least))
+    } else {
+        format!("B is {} to {} times A", digits(least), digits(most))
+    };
+    let shown = known
+        .iter()
+        .filter(|(_, m, _)| m.p_adjusted.is_some_and(|p| p < 0.05));
+    let threshold = crate::figures::percent(comparison.threshold_ratio);
+    format!(
+        "{range}; {good} is better. {} of {} pairs show a difference beyond {threshold}.",
+        shown.count(),
+        known.len()
+    )
+}
+
+/// A pair with its message size.
+type Sized<'a> = (u64, &'a Pair, &'a MetricComparison);
+
+/// A metric in nanoseconds by message size: a line for each side and mode.
+fn by_size(metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
+    if !metric.metric.starts_with("half_round_trip") {
+        return None;
+    }
+    let placed: Vec<Sized<'_>> = rows
+        .iter()
+        .filter_map(|(pair, metric)| Some((pair.cell.payload_bytes?.get(), *pair, *metric)))
+        .collect();
+    let mut sizes: Vec<u64> = placed.iter().map(|(size, ..)| *size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.len() < 3 {
+        return None;
+    }
+    let typical = placed.iter().map(|(_, _, metric)| metric.a.point);
+    let unit = unit(&metric.metric, crate::figures::middle(typical));
+    // An empty message has no place on a logarithmic axis.
+    let spaced = sizes[0] > 0;
+    let x = if spaced {
+        Axis::new("Message size", "B", Scale::Log).switchable()
+    } else {
+        let names = sizes.iter().map(ToString::to_string).collect();
+        Axis::categories("Message size", "B", names)
+    };
+    let place = |size: u64| {
+        let index = sizes.iter().position(|one| *one == size).unwrap_or(0);
+        float(if spaced { size } else { index as u64 })
+    };
+    Some(Chart {
+        id: format!("by-size-{}", metric.metric.replace('_', "-")),
+        title: format!("By message size: {}", metric.words),
+        caption: "Each side by message size; the ratio with its interval is in the chart of B / A."
+            .to_owned(),
+        x,
+        y: Axis::new(
+            crate::charts::capital(&metric.words),
+            unit.symbol(),
+            Scale::Log,
+        )
+        .switchable(),
+        y2: None,
+        series: size_series(&placed, unit, &place),
+        bands: Vec::new(),
+        table: size_table(&placed, unit),
+    })
+}
+
+fn size_series(sized: &[Sized<'_>], unit: Unit, place: &dyn Fn(u64) -> f64) -> Vec<Series> {
+    let mut series: Vec<Series> = Vec::new();
+    for (size, pair, metric) in sized {
+        let cell = &pair.cell;
+        let mode = cell.mode.as_deref().unwrap_or("every mode");
+        let transport = cell
+            .transport
+            .map_or_else(String::new, |t| format!("{t}, "));
+        for (side, value) in [("A", &metric.a), ("B", &metric.b)] {
+            let name = format!("{side}: {transport}{mode}");
+            let point = Point::new(place(*size), unit.of(value.point));
+            let point = point.map(|point| point.note(unit.show(value.point)));
+            if let Some(known) = series.iter_mut().find(|one| one.name == name) {
+                known.points.extend(point);
+            } else {
+                let role = rank(series.len());
+                series.push(Series::new(name, role, Shape::Line, point));
+            }
+        }
+    }
+    series
+}
+
+fn size_table(sized: &[Sized<'_>], unit: Unit) -> Table {
+    let symbol = unit.symbol();
+    let columns = [
+        "Pair".to_owned(),
+        format!("A ({symbol})"),
+        format!("B ({symbol})"),
+    ];
+    let mut table = Table::new(columns.into_iter().chain(["B / A".to_owned()]));
+    for (_, pair, metric) in sized {
+        table.push(vec![
+            Cell::text(&pair.cell.name),
+            Cell::number(Some(metric.a.point), unit),
+            Cell::number(Some(metric.b.point), unit),
+            Cell::number(metric.ratio.map(|ratio| ratio.point), Unit::PLAIN),
+        ]);
+    }
+    table
+}

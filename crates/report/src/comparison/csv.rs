@@ -1,0 +1,87 @@
+//! One row for each metric of each pair.
+
+use crate::figures::clean;
+use crate::renderers::quoted;
+use linerate_model::comparison::{Comparison, MetricComparison, Pair};
+use linerate_model::{BitRate, ByteCount, Estimate};
+use serde::Serialize;
+
+type Column = (&'static str, fn(&Pair, &MetricComparison) -> Option<String>);
+
+const COLUMNS: &[Column] = &[
+    ("cell", |pair, _| Some(clean(&pair.cell.name))),
+    ("kind", |pair, _| Some(pair.cell.kind.as_str().to_owned())),
+    ("transport", |pair, _| kebab(&pair.cell.transport?)),
+    ("direction", |pair, _| kebab(&pair.cell.direction?)),
+    ("payload_bytes", |pair, _| {
+        text(pair.cell.payload_bytes.map(ByteCount::get))
+    }),
+    ("streams", |pair, _| text(pair.cell.streams)),
+    ("mode", |pair, _| pair.cell.mode.as_deref().map(clean)),
+    ("intended_bps", |pair, _| {
+        text(pair.cell.intended_load.map(BitRate::bps))
+    }),
+    ("goal", |pair, _| pair.cell.goal.as_deref().map(clean)),
+    ("metric", |_, metric| Some(metric.metric.clone())),
+    ("better", |_, metric| kebab(&metric.better)),
+    ("a", |_, metric| point(Some(&metric.a))),
+    ("a_low", |_, metric| low(Some(&metric.a))),
+    ("a_high", |_, metric| high(Some(&metric.a))),
+    ("a_n", |_, metric| text(Some(metric.a.n))),
+    ("b", |_, metric| point(Some(&metric.b))),
+    ("b_low", |_, metric| low(Some(&metric.b))),
+    ("b_high", |_, metric| high(Some(&metric.b))),
+    ("b_n", |_, metric| text(Some(metric.b.n))),
+    ("ratio", |_, metric| point(metric.ratio.as_ref())),
+    ("ratio_low", |_, metric| low(metric.ratio.as_ref())),
+    ("ratio_high", |_, metric| high(metric.ratio.as_ref())),
+    ("difference", |_, metric| point(metric.difference.as_ref())),
+    ("difference_low", |_, metric| {
+        low(metric.difference.as_ref())
+    }),
+    ("difference_high", |_, metric| {
+        high(metric.difference.as_ref())
+    }),
+    ("basis", |_, metric| kebab(&metric.basis)),
+    ("p", |_, metric| text(metric.p)),
+    ("p_adjusted", |_, metric| text(metric.p_adjusted)),
+    ("verdict", |_, metric| kebab(&metric.verdict)),
+    ("why", |_, metric| metric.why.clone()),
+];
+
+/// The comparison for spreadsheets and scripts; empty where a value is not known.
+pub fn comparison_csv(comparison: &Comparison) -> String {
+    let names: Vec<_> = COLUMNS.iter().map(|column| column.0).collect();
+    let mut text = names.join(",") + "\n";
+    for pair in &comparison.pairs {
+        for metric in &pair.metrics {
+            let cells = COLUMNS
+                .iter()
+                .map(|(_, get)| quoted(&get(pair, metric).unwrap_or_default()));
+            text.push_str(&cells.collect::<Vec<_>>().join(","));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn text(value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+fn kebab(value: &impl Serialize) -> Option<String> {
+    let name = serde_json::to_value(value).ok()?;
+    name.as_str().map(str::to_owned)
+}
+
+fn point(estimate: Option<&Estimate>) -> Option<String> {
+    text(estimate.map(|estimate| estimate.point))
+}
+
+fn low(estimate: Option<&Estimate>) -> Option<String> {
+    text(estimate?.interval.map(|interval| interval.low))
+}
+
+fn high(estimate: Option<&Estimate>) -> Option<String> {
+    text(estimate?.interval.map(|interval| interval.high))
+}

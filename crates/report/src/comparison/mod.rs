@@ -1,0 +1,165 @@
+//! A comparison of two runs as text, HTML, CSV and JSON.
+//!
+//! Draws no conclusion: verdicts and intervals come with the comparison.
+
+mod charts;
+mod csv;
+mod html;
+mod text;
+
+pub use csv::comparison_csv;
+pub use html::comparison_html;
+pub use text::comparison_text;
+
+use crate::figures::{Unit, digits};
+use linerate_model::Estimate;
+use linerate_model::comparison::{
+    Basis, BetterWhen, CompareVerdict, Compared, Comparison, MetricComparison, Pair,
+};
+
+/// The verdict on one metric, in words that fit it.
+fn verdict(metric: &MetricComparison) -> &'static str {
+    let is_speed = metric.metric.ends_with("_bps") || metric.metric.contains("trip");
+    let is_delay = metric.metric.starts_with("delay");
+    match (metric.verdict, is_speed || is_delay) {
+        (CompareVerdict::Faster, true) => "faster",
+        (CompareVerdict::Slower, true) => "slower",
+        (CompareVerdict::Faster, false) => "better",
+        (CompareVerdict::Slower, false) => "worse",
+        (CompareVerdict::NoDifferenceShown, _) => "no difference shown",
+    }
+}
+
+/// What the intervals cover, in words.
+const fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::BetweenTrials => "scatter between trials",
+        Basis::BetweenTurns => "scatter between the turns of one run",
+        Basis::None => "none",
+        Basis::Rounding => "rounding of the log only",
+        Basis::SearchBounds => "bounds of the search",
+        Basis::WithinTrial => "values of one trial only",
+    }
+}
+
+const fn better(better: BetterWhen) -> &'static str {
+    match better {
+        BetterWhen::Higher => "higher",
+        BetterWhen::Lower => "lower",
+    }
+}
+
+/// The unit that suits the values of a metric.
+fn unit(metric: &str, typical: f64) -> Unit {
+    if metric.ends_with("_bps") {
+        Unit::for_rate(typical)
+    } else if metric.ends_with("_ratio") {
+        Unit::PERCENT
+    } else if metric.contains("_ns") {
+        Unit::for_nanos(typical)
+    } else {
+        Unit::PLAIN
+    }
+}
+
+/// A value in its unit, and what is known of its precision.
+fn value(metric: &str, estimate: &Estimate) -> String {
+    unit(metric, estimate.point).show(estimate.point)
+}
+
+/// `1.05`, or a difference in its unit.
+fn effect(metric: &MetricComparison) -> String {
+    match (&metric.ratio, &metric.difference) {
+        (Some(ratio), _) => ratio_digits(ratio.point),
+        (None, Some(difference)) => signed(&metric.metric, difference.point),
+        (None, None) => "–".to_owned(),
+    }
+}
+
+/// The ends of the interval of [`effect`].
+fn effect_interval(metric: &MetricComparison) -> String {
+    let of_ratio = metric.ratio.and_then(|ratio| ratio.interval);
+    let of_difference = metric.difference.and_then(|difference| difference.interval);
+    match (of_ratio, of_difference) {
+        (Some(interval), _) => {
+            format!(
+                "{}–{}",
+                ratio_digits(interval.low),
+                ratio_digits(interval.high)
+            )
+        }
+        (None, Some(interval)) => {
+            let end = |value| signed(&metric.metric, value);
+            format!("{} to {}", end(interval.low), end(interval.high))
+        }
+        (None, None) => "–".to_owned(),
+    }
+}
+
+fn ratio_digits(ratio: f64) -> String {
+    if (0.1..10.0).contains(&ratio) {
+        format!("{ratio:.3}")
+    } else {
+        digits(ratio)
+    }
+}
+
+/// A difference with its sign; of ratios in percentage points.
+fn signed(metric: &str, difference: f64) -> String {
+    let unit = unit(metric, difference.abs());
+    let symbol = if metric.ends_with("_ratio") {
+        "pp"
+    } else {
+        unit.symbol()
+    };
+    let sign = if difference > 0.0 { "+" } else { "" };
+    format!("{sign}{} {symbol}", unit.number(difference))
+}
+
+/// The metrics of a comparison in the order in which they first appear, each with its pairs.
+fn by_metric(comparison: &Comparison) -> Vec<(&MetricComparison, Vec<(&Pair, &MetricComparison)>)> {
+    let mut groups: Vec<(&MetricComparison, Vec<(&Pair, &MetricComparison)>)> = Vec::new();
+    for pair in &comparison.pairs {
+        for metric in &pair.metrics {
+            let known = groups
+                .iter_mut()
+                .find(|(first, _)| first.metric == metric.metric);
+            match known {
+                Some((_, rows)) => rows.push((pair, metric)),
+                None => groups.push((metric, vec![(pair, metric)])),
+            }
+        }
+    }
+    groups
+}
+
+/// `UDP latency to board (linerate 0.1.0, 20261121-…)`.
+fn side(side: &Compared) -> String {
+    let version = side.tool.version.as_deref().unwrap_or_default();
+    let tool = format!("{} {version}", side.tool.name);
+    let title = side.title.as_deref().unwrap_or(side.kind.as_str());
+    format!("{title} ({}, {})", tool.trim(), side.name)
+}
+
+/// `3 faster, 1 slower, 12 no difference shown`.
+fn tally(comparison: &Comparison) -> String {
+    format!(
+        "B against A: {} faster or better, {} slower or worse, {} with no difference shown",
+        comparison.faster, comparison.slower, comparison.not_shown
+    )
+}
+
+/// What counts as a difference.
+fn rule(comparison: &Comparison) -> String {
+    let confidence = digits(comparison.confidence_ratio * 100.0);
+    let tests = match comparison.tested {
+        0 => "no test could be made".to_owned(),
+        1 => "1 test".to_owned(),
+        n => format!("{n} tests, corrected together (Holm)"),
+    };
+    format!(
+        "a difference of {} or more ({} points of loss) at {confidence} %; {tests}",
+        crate::figures::percent(comparison.threshold_ratio),
+        crate::figures::percent(comparison.loss_threshold_ratio).replace(" %", " percentage"),
+    )
+}

@@ -1,0 +1,120 @@
+//! The table of a latency run: a line for each size and condition, in the columns of sfnt-pingpong.
+
+use super::paper::Paper;
+use crate::figures::{Unit, float};
+use crate::words;
+use linerate_model::Quantile;
+use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
+
+/// Lines of the table; the report has all.
+const MAX_ROWS: usize = 64;
+
+/// Quantiles beside the median; the report and its CSV have all.
+const MAX_QUANTILES: usize = 3;
+
+/// A valid trial with its delay.
+type Timed<'a> = (&'a Trial, &'a Delay);
+
+/// Whether `run` has such a table: what was asked at a rate is shown by load, with its service time.
+pub(super) fn is_of(run: &Run) -> bool {
+    let at_a_rate = |trial: &Trial| trial.requests.is_some();
+    run.kind == RunKind::Latency && !run.trials.iter().any(at_a_rate)
+}
+
+/// The half round trip of each trial, and the median of the whole; what is no round trip is shown as it is.
+pub(super) fn table(paper: &mut Paper, run: &Run) {
+    let valid = run.trials.iter().filter(|trial| trial.valid);
+    let timed: Vec<Timed<'_>> = valid
+        .filter_map(|trial| Some((trial, trial.delay.as_ref()?)))
+        .collect();
+    let Some((_, first)) = timed.first() else {
+        return;
+    };
+    let share = half_of(first.of);
+    let medians = timed
+        .iter()
+        .filter_map(|(_, delay)| delay.p50_ns.map(float).or(delay.mean_ns));
+    let unit = Unit::for_nanos(crate::figures::middle(medians) * share);
+    let what = match first.of {
+        DelayOf::RoundTrip => "half of each round trip; last column: the whole",
+        other => words::delay_of(other),
+    };
+    paper.row("delay", &format!("{what}, in {}", unit.symbol()));
+    let quantiles = quantiles(&timed);
+    let mut rows = vec![heading(&quantiles, first.of)];
+    for (trial, delay) in timed.iter().take(MAX_ROWS) {
+        rows.push(row(run, trial, delay, (&quantiles, unit)));
+    }
+    paper.wide_columns(&rows);
+    if timed.len() > MAX_ROWS {
+        let more = timed.len() - MAX_ROWS;
+        paper.row("", &format!("and {more} more, in the report"));
+    }
+}
+
+/// The part of what was timed that other tools print.
+fn half_of(of: DelayOf) -> f64 {
+    if of == DelayOf::RoundTrip { 0.5 } else { 1.0 }
+}
+
+/// Those that were asked for, without the median; else the usual ones that any trial has.
+fn quantiles(timed: &[Timed<'_>]) -> Vec<Quantile> {
+    let mut found: Vec<Quantile> = Vec::new();
+    let asked = timed.iter().flat_map(|(_, delay)| &delay.quantiles);
+    let asked = asked.map(|quantile| Quantile(quantile.quantile_ratio));
+    let usual = [0.99, 0.999].map(|q| Quantile(linerate_model::Ratio::clamped(q)));
+    let usual = usual.into_iter().filter(|quantile| {
+        let asked = timed.iter().any(|(_, delay)| !delay.quantiles.is_empty());
+        !asked && timed.iter().any(|(_, delay)| delay.at(*quantile).is_some())
+    });
+    for quantile in asked.chain(usual) {
+        let is_median = (quantile.0.get() - 0.5).abs() < 1e-9;
+        if !is_median && !found.contains(&quantile) {
+            found.push(quantile);
+        }
+    }
+    found.truncate(MAX_QUANTILES);
+    found
+}
+
+fn heading(quantiles: &[Quantile], of: DelayOf) -> Vec<String> {
+    let mut cells: Vec<String> = ["", "mean", "min", "median"].map(str::to_owned).to_vec();
+    cells.extend(quantiles.iter().map(ToString::to_string));
+    cells.extend(["max", "stddev", "n"].map(str::to_owned));
+    if of == DelayOf::RoundTrip {
+        cells.push("RTT p50".to_owned());
+    }
+    cells
+}
+
+fn row(
+    run: &Run,
+    trial: &Trial,
+    delay: &Delay,
+    (quantiles, unit): (&[Quantile], Unit),
+) -> Vec<String> {
+    let share = half_of(delay.of);
+    let shown = |nanos: Option<f64>| {
+        nanos.map_or_else(|| "–".to_owned(), |nanos| unit.number(nanos * share))
+    };
+    let whole = |nanos: Option<u64>| shown(nanos.map(float));
+    let mut cells = vec![
+        crate::charts::trial_name(run, trial),
+        shown(delay.mean_ns),
+        whole(delay.min_ns),
+        whole(delay.p50_ns),
+    ];
+    cells.extend(quantiles.iter().map(|quantile| whole(delay.at(*quantile))));
+    cells.extend([
+        whole(delay.max_ns),
+        shown(delay.stdev_ns),
+        delay
+            .count
+            .map_or_else(|| "–".to_owned(), |count| count.to_string()),
+    ]);
+    if delay.of == DelayOf::RoundTrip {
+        let median = delay.p50_ns.map(|nanos| unit.number(float(nanos)));
+        cells.push(median.unwrap_or_else(|| "–".to_owned()));
+    }
+    cells
+}
