@@ -54,7 +54,7 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
             .zip(moved.transactions())
             .map(|(time, count)| time.as_secs_f64() * 1e9 / count),
         thread_cores: threads
-            .zip(used_in(ends, duration(Some(report))))
+            .zip(lived(report).or_else(|| used_in(ends, duration(Some(report)))))
             .map(|(time, whole)| time.as_secs_f64() / whole),
         cores,
         core_shares: per_core.iter().map(|(core, t)| t.shares(*core)).collect(),
@@ -69,6 +69,13 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
         context_switches_per_s: per_second(report, signals::CPU_CONTEXT_SWITCHES),
         packets_per_interrupt: packets_per_interrupt(report),
     }
+}
+
+/// Seconds between the readings around the traffic: its threads run no longer than that, while an answering
+/// end that polls runs before the first message and after the last.
+fn lived(report: &EndpointReport) -> Option<f64> {
+    let nanos = report.after.at_ns.checked_sub(report.before.at_ns)?;
+    (nanos > 0).then(|| Duration::from_nanos(nanos).as_secs_f64())
 }
 
 /// CPU time of all traffic threads and of kernel threads that worked for them alone.

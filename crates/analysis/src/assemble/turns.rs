@@ -283,6 +283,7 @@ mod tests {
             before: snapshot(start, count),
             after: snapshot(start + 1_200_000_000, count + 7),
             profile: None,
+            clock: None,
         };
         let mut spec = TestSpec::ping_pong(Transport::Udp);
         spec.warm_up = Duration::from_millis(100);

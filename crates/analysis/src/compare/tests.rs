@@ -32,6 +32,7 @@ fn run(kind: RunKind) -> Run {
         notes: Vec::new(),
         estimates: Vec::new(),
         parts: Vec::new(),
+        responsiveness: Vec::new(),
     }
 }
 
