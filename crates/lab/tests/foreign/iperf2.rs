@@ -1,7 +1,6 @@
 //! iperf2: the number of a stream's end shows its receiver what was lost at the end too.
 
 use crate::bench::{Bench, DROPPED, Drops, PAYLOAD, RATE, SENT, assert_lost, datagrams};
-use crate::search;
 use linerate_model::spec::Direction;
 use linerate_testbed::HostId;
 
@@ -59,15 +58,6 @@ pub(crate) fn client_that_receives() {
     let line = said.iter().find(|line| line.contains(" ms ")).unwrap();
     let (lost, _) = share(line);
     assert_eq!(lost, DROPPED, "{said:?}");
-    bench.close();
-}
-
-pub(crate) fn search() {
-    let bench = search::narrow();
-    let mut theirs = bench.program(HostId::B, "stdbuf", &["-oL", IPERF, "-s", "-u"]);
-    theirs.wait_for("buffer size");
-    search::capacity(&bench, "iperf2");
-    drop(theirs);
     bench.close();
 }
 

@@ -54,10 +54,6 @@ const CASES: &[Case] = &[
         run: iperf2::client_that_receives,
     },
     Case {
-        name: "a_search_against_iperf2_holds_the_link_capacity",
-        run: iperf2::search,
-    },
-    Case {
         name: "of_a_netserver_linerate_knows_every_loss",
         run: netperf::server,
     },

@@ -38,7 +38,9 @@ pub(crate) fn client() {
     };
     let (sent, received) = (of("SentMessages="), of("ReceivedMessages="));
     assert_eq!(sent, forth.sent, "{line}");
-    assert_eq!(received, back.sent - back.dropped, "{line}");
+    // It may end before the answer to its last message is there.
+    let came = back.sent - back.dropped;
+    assert!(received == came || received + 1 == came, "{line} of {came}");
     assert_eq!(back.sent, forth.sent - forth.dropped);
     bench.close();
 }

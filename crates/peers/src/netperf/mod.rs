@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Nobody says over the control connection that the traffic is over: the data stream says it. Only a `UDP_RR`
-//! ends by the server's clock, [`PAD`] after the time that was asked for.
+//! ends by the server's clock, some seconds after the time that was asked for.
 
 mod block;
 mod classic;
