@@ -10,6 +10,7 @@
 
 mod error;
 mod framing;
+mod inbox;
 pub mod iperf2;
 pub mod iperf3;
 pub mod key;
@@ -18,6 +19,7 @@ pub mod netperf;
 mod session;
 pub mod sfnt;
 pub mod sockperf;
+mod steps;
 pub mod zperf;
 
 pub use error::{Excerpt, ProtocolError};

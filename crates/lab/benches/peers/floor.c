@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { WIDTH_NS = 10, BUCKETS = 100000, MOST = 65536 };
 
@@ -32,7 +33,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Spins until `size` bytes are here; gives up after `patience_ns` (0: never). */
+/* Spins until `size` bytes are here; gives up after `patience_ns` (0: never), or when the far end has closed. */
 static int receive(int fd, char *buffer, size_t size, uint64_t patience_ns)
 {
     uint64_t start = patience_ns ? now() : 0;
@@ -40,7 +41,7 @@ static int receive(int fd, char *buffer, size_t size, uint64_t patience_ns)
     for (uint64_t spins = 1;; spins++) {
         ssize_t got = recv(fd, buffer + have, size - have, MSG_DONTWAIT);
         if (got == 0)
-            exit(0); /* the far end has closed */
+            return 0;
         if (got > 0 && (have += (size_t)got) == size)
             return 1;
         if (got < 0 && errno != EAGAIN)
@@ -68,7 +69,7 @@ static void pong(int fd, const struct sockaddr_in *own, char *buffer, size_t byt
     }
 }
 
-/* One connection. */
+/* One connection; then waits to be killed. */
 static void tcp_pong(int fd, const struct sockaddr_in *own, char *buffer, size_t bytes)
 {
     int on = 1;
@@ -77,11 +78,10 @@ static void tcp_pong(int fd, const struct sockaddr_in *own, char *buffer, size_t
     if ((fd = accept(fd, NULL, NULL)) < 0)
         fail("accept");
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    for (;;) {
-        receive(fd, buffer, bytes, 0);
+    while (receive(fd, buffer, bytes, 0))
         if (send(fd, buffer, bytes, 0) < 0)
             fail("send");
-    }
+    pause();
 }
 
 /* The bucket below which a share of all values lies, in the middle. */

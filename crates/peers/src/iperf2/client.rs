@@ -5,11 +5,11 @@ use super::header::{self, Amount, Request, Way};
 use super::{AFTER, SETTLE};
 use crate::error::{ProtocolError, clean};
 use crate::framing::{Counters, Framing, Iperf2, Opening, Width};
-use crate::session::{Action, ClientConfig, Input, RefusalCode, Session, StopCause};
+use crate::session::{Action, ClientConfig, Input, RefusalCode, StopCause};
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Gap between requests to a server that is to send datagrams and has sent none.
@@ -45,7 +45,7 @@ const REQUEST: usize = 160;
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Idle,
     /// The server of the last datagram test still closes.
     Resting,
@@ -61,8 +61,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
             Self::Resting => "resting",
@@ -74,7 +77,9 @@ impl State {
             Self::Closed => "closed",
         }
     }
+}
 
+impl State {
     const fn has_test(self) -> bool {
         matches!(
             self,
@@ -86,9 +91,7 @@ impl State {
 /// A client session.
 #[derive(Debug)]
 pub(super) struct Client {
-    state: State,
-    actions: VecDeque<Action>,
-    timeout: Duration,
+    steps: Steps<State>,
     has_key: bool,
     spec: TestSpec,
     closing: Option<Closing>,
@@ -104,8 +107,6 @@ pub(super) struct Client {
     /// When to say it on the next one, or again, and when it is no use any more.
     ask: Option<MonoInstant>,
     patience: Option<MonoInstant>,
-    /// When far senders must have stopped, or a step of this end's driver be over.
-    due: Option<MonoInstant>,
     own: Option<Vec<EndpointReport>>,
     /// A far end has answered once.
     was_answered: bool,
@@ -115,11 +116,10 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(config: &ClientConfig) -> Self {
-        let hello = Action::PeerHello(Box::default());
+        let mut steps = Steps::resting(State::Idle, config.timeout);
+        steps.act(Action::PeerHello(Box::default()));
         Self {
-            state: State::Idle,
-            actions: VecDeque::from([hello]),
-            timeout: config.timeout,
+            steps,
             has_key: config.credential.is_some(),
             spec: TestSpec::tcp_bulk(),
             closing: None,
@@ -131,15 +131,10 @@ impl Client {
             lingered: Duration::ZERO,
             ask: None,
             patience: None,
-            due: None,
             own: None,
             was_answered: false,
             rests_until: MonoInstant::default(),
         }
-    }
-
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
     }
 
     const fn sends(&self) -> bool {
@@ -156,63 +151,10 @@ impl Client {
 
     /// Back to where the next test may begin.
     fn rest(&mut self, state: State) {
-        self.state = state;
+        self.steps.rest(state);
         self.closing = None;
         self.own = None;
-        (self.ask, self.patience, self.due) = (None, None, None);
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Begin(spec) if self.state == State::Idle => self.begin(now, *spec),
-            Input::Connected if self.state == State::Connecting => self.run(now),
-            Input::Heard { stream } => self.heard(stream),
-            Input::Finished { sent } if self.state == State::Running && self.sends() => {
-                self.finished = now;
-                let first_end = if self.receives() {
-                    now.after(LINGER)
-                } else {
-                    now
-                };
-                if let Some(closing) = &mut self.closing {
-                    closing.finish(first_end, sent);
-                    closing.repeat(now, &mut self.actions);
-                }
-            }
-            Input::Reports(reports) if self.state == State::Running => self.reported(now, reports),
-            Input::Datagram { stream, bytes } if self.state == State::Closing => {
-                if let Some(closing) = &mut self.closing {
-                    closing.hear(stream, bytes, &mut self.actions);
-                }
-                self.conclude(now);
-            }
-            Input::Timeout => self.timeout(now),
-            Input::EndTraffic => self.end_traffic(now),
-            Input::Abort { code, reason } if self.state.has_test() => {
-                self.stop(now, code, &reason);
-            }
-            Input::Stopped if self.state == State::Stopping => {
-                self.rest(State::Idle);
-                self.act(Action::TestAborted);
-            }
-            Input::Bye | Input::Eof => {
-                self.rest(State::Closed);
-                self.act(Action::Closed);
-            }
-            // The driver may not have seen yet that the test is over.
-            Input::Abort { .. } | Input::Bytes(_) | Input::Datagram { .. } | Input::Progress(_) => {
-            }
-            Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if self.state == State::Stopping => {}
-            other => {
-                return Err(ProtocolError::OutOfTurn {
-                    state: self.state.name(),
-                    input: other.name(),
-                    detail: String::new(),
-                });
-            }
-        }
-        Ok(())
+        (self.ask, self.patience) = (None, None);
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
@@ -227,12 +169,12 @@ impl Client {
             Some((RefusalCode::Unsupported, why?))
         });
         if let Some((code, message)) = refused {
-            return self.act(Action::Refused { code, message });
+            return self.steps.act(Action::Refused { code, message });
         }
         self.spec = spec;
         if self.is_udp() && now < self.rests_until {
-            self.state = State::Resting;
-            self.due = Some(self.rests_until);
+            let rest = self.rests_until.saturating_since(now);
+            self.steps.enter(now, State::Resting, rest);
         } else {
             self.open(now);
         }
@@ -242,9 +184,9 @@ impl Client {
         let framing = framing(&self.spec);
         let payload = self.spec.payload_bytes.as_usize();
         self.closing = self.is_udp().then(|| Closing::new(framing, payload));
-        self.state = State::Connecting;
-        self.due = Some(now.after(self.timeout * 2));
-        self.act(Action::OpenStreams {
+        self.steps
+            .enter(now, State::Connecting, self.steps.timeout * 2);
+        self.steps.act(Action::OpenStreams {
             ports: Vec::new(),
             framing: Framing::Iperf2(framing),
         });
@@ -252,17 +194,16 @@ impl Client {
 
     /// The streams are open. Datagrams begin with one that makes the server ready for them.
     fn run(&mut self, now: MonoInstant) {
-        self.state = State::Running;
+        self.steps.rest(State::Running);
         self.silent = vec![self.receives(); usize::from(self.spec.streams)];
-        self.due = None;
         if self.receives() {
-            self.act(Action::StartReceivers);
-            self.patience = Some(now.after(self.timeout));
+            self.steps.act(Action::StartReceivers);
+            self.patience = Some(now.after(self.steps.timeout));
         }
         self.opened = 0;
         self.opened_at.clear();
         if self.is_udp() && self.sends() {
-            self.state = State::Settling;
+            self.steps.state = State::Settling;
             self.open_next(now);
         } else {
             self.start(now);
@@ -274,19 +215,19 @@ impl Client {
 
     /// Traffic flows.
     fn start(&mut self, now: MonoInstant) {
-        self.state = State::Running;
+        self.steps.rest(State::Running);
         self.began = now;
-        self.due = None;
         if self.receives() {
             let time = match self.spec.stop {
                 Stop::After(time) => time,
                 Stop::Bytes(_) | Stop::Transactions(_) => Duration::ZERO,
             };
             let whole = time.saturating_add(self.spec.warm_up);
-            self.due = Some(now.after(whole.saturating_add(GRACE)));
+            let limit = whole.saturating_add(GRACE);
+            self.steps.enter(now, State::Running, limit);
         }
         if self.sends() {
-            self.act(Action::StartSenders);
+            self.steps.act(Action::StartSenders);
         }
     }
 
@@ -310,7 +251,7 @@ impl Client {
         for (stream, silent) in (0..=self.opened).zip(self.silent.clone()) {
             if stream == self.opened || (silent && !self.sends()) {
                 let bytes = bytes.clone();
-                self.act(Action::SendDatagram { stream, bytes });
+                self.steps.act(Action::SendDatagram { stream, bytes });
             }
         }
         if self.opened < self.spec.streams {
@@ -320,8 +261,8 @@ impl Client {
         let more = self.opened < self.spec.streams;
         let gap = if self.sends() { SETTLE / 2 } else { ASK };
         self.ask = (more || !self.sends()).then(|| now.after(gap));
-        if self.state == State::Settling && !more {
-            self.due = Some(now.after(SETTLE));
+        if self.steps.state == State::Settling && !more {
+            self.steps.enter(now, State::Settling, SETTLE);
         }
     }
 
@@ -331,7 +272,7 @@ impl Client {
         }
         if !self.silent.contains(&true) {
             self.patience = None;
-            if self.state == State::Running {
+            if self.steps.state == State::Running {
                 self.ask = None;
             }
         }
@@ -339,14 +280,14 @@ impl Client {
 
     /// All of this end's streams are over.
     fn reported(&mut self, now: MonoInstant, reports: Vec<EndpointReport>) {
-        self.state = State::Closing;
         (self.ask, self.patience) = (None, None);
-        self.due = Some(now.after(self.timeout * 2));
+        self.steps
+            .enter(now, State::Closing, self.steps.timeout * 2);
         self.lingered = now.saturating_since(self.finished).min(LINGER);
         if let Some(closing) = &mut self.closing {
             closing.answer_with(&reports, true);
             closing.hasten(now);
-            closing.repeat(now, &mut self.actions);
+            closing.repeat(now, &mut self.steps.actions);
         }
         self.own = Some(reports);
         self.conclude(now);
@@ -358,7 +299,7 @@ impl Client {
             .closing
             .as_ref()
             .is_some_and(|closing| self.sends() && !closing.is_over());
-        if self.state != State::Closing || waits {
+        if self.steps.state != State::Closing || waits {
             return;
         }
         let told = self.told();
@@ -370,14 +311,14 @@ impl Client {
         if self.sends()
             && let Some(closing) = &self.closing
         {
-            closing.answer(&mut self.actions);
+            closing.answer(&mut self.steps.actions);
         }
         let reports = self.far_reports(told);
-        self.act(Action::PeerReport(reports));
+        self.steps.act(Action::PeerReport(reports));
         let deaf_until = self.opened_at.last().map(|opened| opened.after(DEAF));
         self.rests_until = now.after(REST).max(deaf_until.unwrap_or_default());
         self.rest(State::Idle);
-        self.act(Action::TestOver);
+        self.steps.act(Action::TestOver);
     }
 
     /// What far receivers of datagrams said. Their time is that from the opening to the end; what it has
@@ -435,8 +376,8 @@ impl Client {
     }
 
     fn end_traffic(&mut self, now: MonoInstant) {
-        match self.state {
-            State::Running if !self.receives() => self.act(Action::StopSenders),
+        match self.steps.state {
+            State::Running if !self.receives() => self.steps.act(Action::StopSenders),
             // Nothing stops a far sender before its time but the end of its streams.
             State::Resting | State::Connecting | State::Settling | State::Running => {
                 self.stop(now, RefusalCode::Interrupted, "ended by the user");
@@ -446,19 +387,15 @@ impl Client {
     }
 
     fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
-        self.act(Action::Stop {
-            cause: StopCause::Local,
-            code,
-            reason: clean(reason, 1000),
-        });
         self.rest(State::Stopping);
-        self.due = Some(now.after(self.timeout * 2));
+        self.steps
+            .stop(now, StopCause::Local, code, clean(reason, 1000));
     }
 
     fn timeout(&mut self, now: MonoInstant) {
         let passed = |at: Option<MonoInstant>| at.is_some_and(|at| now >= at);
         if let Some(closing) = &mut self.closing {
-            closing.repeat(now, &mut self.actions);
+            closing.repeat(now, &mut self.steps.actions);
             if closing.is_over() {
                 self.conclude(now);
             }
@@ -469,14 +406,14 @@ impl Client {
         if passed(self.ask) {
             self.open_next(now);
         }
-        if !passed(self.due) {
+        if self.steps.overdue(now).is_none() {
             return;
         }
-        self.due = None;
-        match self.state {
+        self.steps.rest(self.steps.state);
+        match self.steps.state {
             State::Resting => self.open(now),
             State::Settling => self.start(now),
-            State::Running => self.act(Action::PeerFinished { sent: Vec::new() }),
+            State::Running => self.steps.act(Action::PeerFinished { sent: Vec::new() }),
             State::Connecting => {
                 self.stop(
                     now,
@@ -497,7 +434,7 @@ impl Client {
         };
         format!(
             "nothing came from it within {} s: only iperf2 from 2.1 on knows {option}; see that its `{server}` runs there, or measure towards it",
-            self.timeout.as_secs_f64()
+            self.steps.timeout.as_secs_f64()
         )
     }
 }
@@ -589,32 +526,77 @@ fn framing(spec: &TestSpec) -> Iperf2 {
     }
 }
 
-impl Session for Client {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
-        }
-        let outcome = self.take(now, input);
-        if outcome.is_err() {
-            self.rest(State::Closed);
-            self.act(Action::Closed);
-        }
-        outcome
+impl Stepping for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
     }
 
-    fn deadline(&self) -> Option<MonoInstant> {
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
+            Input::Connected if self.steps.state == State::Connecting => self.run(now),
+            Input::Heard { stream } => self.heard(stream),
+            Input::Finished { sent } if self.steps.state == State::Running && self.sends() => {
+                self.finished = now;
+                let first_end = if self.receives() {
+                    now.after(LINGER)
+                } else {
+                    now
+                };
+                if let Some(closing) = &mut self.closing {
+                    closing.finish(first_end, sent);
+                    closing.repeat(now, &mut self.steps.actions);
+                }
+            }
+            Input::Reports(reports) if self.steps.state == State::Running => {
+                self.reported(now, reports);
+            }
+            Input::Datagram { stream, bytes } if self.steps.state == State::Closing => {
+                if let Some(closing) = &mut self.closing {
+                    closing.hear(stream, bytes, &mut self.steps.actions);
+                }
+                self.conclude(now);
+            }
+            Input::Timeout => self.timeout(now),
+            Input::EndTraffic => self.end_traffic(now),
+            Input::Abort { code, reason } if self.steps.state.has_test() => {
+                self.stop(now, code, &reason);
+            }
+            Input::Stopped if self.steps.state == State::Stopping => {
+                self.rest(State::Idle);
+                self.steps.act(Action::TestAborted);
+            }
+            Input::Bye | Input::Eof => {
+                self.close();
+            }
+            // The driver may not have seen yet that the test is over.
+            Input::Abort { .. } | Input::Bytes(_) | Input::Datagram { .. } | Input::Progress(_) => {
+            }
+            Input::Connected | Input::Finished { .. } | Input::Reports(_)
+                if self.steps.state == State::Stopping => {}
+            other => {
+                return Err(self.steps.out_of_turn(&other, ""));
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.rest(State::Closed);
+        self.steps.close();
+    }
+
+    fn next(&self) -> Option<MonoInstant> {
         let ends = self.closing.as_ref().and_then(Closing::deadline);
-        [ends, self.ask, self.patience, self.due]
+        [ends, self.ask, self.patience, self.steps.due()]
             .into_iter()
             .flatten()
             .min()
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
     }
 }

@@ -4,16 +4,14 @@ use super::closing::Closing;
 use super::header::{Amount, Back, Header, Way};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::{Framing, Iperf2, Opening};
-use crate::session::{
-    Action, Input, Limits, PeerHello, RefusalCode, ServerConfig, Session, StopCause,
-};
+use crate::session::{Action, Input, Limits, PeerHello, RefusalCode, ServerConfig, StopCause};
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{
     Direction, MAX_DURATION, MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Pace, Stop, TestSpec, Transport,
     validate,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How long the end of a stream is answered after it was last repeated: clients repeat it for 2 s or more, some
@@ -31,7 +29,7 @@ const WRITE: u64 = 128 << 10;
 
 /// Where a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// No stream yet.
     Waiting,
     Preparing,
@@ -42,8 +40,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
             Self::Preparing => "preparing",
@@ -59,32 +60,24 @@ impl State {
 #[derive(Debug)]
 pub(super) struct Server {
     config: ServerConfig,
-    state: State,
-    actions: VecDeque<Action>,
+    steps: Steps<State>,
     spec: TestSpec,
     is_extended: bool,
     closing: Option<Closing>,
     /// What the client wants made towards it, and when.
     back: Option<(Back, Action)>,
-    due: Option<MonoInstant>,
 }
 
 impl Server {
     pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
         Self {
-            due: Some(now.after(config.timeout)),
+            steps: Steps::waiting(State::Waiting, config.timeout, now),
             config,
-            state: State::Waiting,
-            actions: VecDeque::new(),
             spec: TestSpec::tcp_bulk(),
             is_extended: false,
             closing: None,
             back: None,
         }
-    }
-
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
     }
 
     const fn sends(&self) -> bool {
@@ -95,72 +88,6 @@ impl Server {
         !matches!(self.spec.direction, Direction::Reverse)
     }
 
-    fn close(&mut self) {
-        self.state = State::Closed;
-        self.due = None;
-        self.closing = None;
-        self.act(Action::Closed);
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Guest { transport, bytes } if self.state == State::Waiting => {
-                self.welcome(now, transport, bytes)?;
-            }
-            Input::Prepared { .. } if self.state == State::Preparing => {}
-            Input::Refused { code, message } if self.state == State::Preparing => {
-                let message = clean(&message, 1000);
-                self.act(Action::Refused { code, message });
-                self.close();
-            }
-            Input::Connected if self.state == State::Preparing => self.run(now),
-            Input::Finished { sent } if self.state == State::Running && self.sends() => {
-                if let Some(closing) = &mut self.closing {
-                    closing.finish(now, sent);
-                    closing.repeat(now, &mut self.actions);
-                }
-            }
-            Input::Reports(reports) if self.state == State::Running => self.reported(now, &reports),
-            Input::Datagram { stream, bytes } if self.state == State::Closing => {
-                if let Some(closing) = &mut self.closing
-                    && closing.hear(stream, bytes, &mut self.actions)
-                {
-                    self.due = Some(now.after(PARTING));
-                }
-            }
-            Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } if self.state != State::Stopping => {
-                self.stop(now, code, &reason);
-            }
-            Input::Stopped if self.state == State::Stopping => {
-                self.act(Action::TestAborted);
-                self.close();
-            }
-            Input::Bye | Input::Eof => self.close(),
-            Input::Bytes(_)
-            | Input::Datagram { .. }
-            | Input::EndTraffic
-            | Input::Heard { .. }
-            | Input::Progress(_) => {}
-            // The driver may not have seen yet that the test is over.
-            Input::Abort { .. }
-            | Input::Prepared { .. }
-            | Input::Refused { .. }
-            | Input::Connected
-            | Input::Finished { .. }
-            | Input::Reports(_)
-                if self.state == State::Stopping => {}
-            other => {
-                return Err(ProtocolError::OutOfTurn {
-                    state: self.state.name(),
-                    input: other.name(),
-                    detail: String::new(),
-                });
-            }
-        }
-        Ok(())
-    }
-
     fn welcome(
         &mut self,
         now: MonoInstant,
@@ -168,7 +95,7 @@ impl Server {
         bytes: &[u8],
     ) -> Result<(), ProtocolError> {
         if let Some((code, message)) = self.config.turn_away.clone() {
-            self.act(Action::Refused { code, message });
+            self.steps.act(Action::Refused { code, message });
             self.close();
             return Ok(());
         }
@@ -183,11 +110,11 @@ impl Server {
         validate(&spec).map_err(|error| self.wrong(bytes, error.to_string()))?;
         if let Some(message) = self.config.limits.exceeded_by(&spec) {
             let code = RefusalCode::Limit;
-            self.act(Action::Refused { code, message });
+            self.steps.act(Action::Refused { code, message });
             self.close();
             return Ok(());
         }
-        self.act(Action::PeerHello(Box::new(PeerHello {
+        self.steps.act(Action::PeerHello(Box::new(PeerHello {
             session: self.config.session.clone(),
             limits: self.config.limits,
             ..PeerHello::default()
@@ -207,7 +134,7 @@ impl Server {
             let spec = Box::new(spec_back(&spec, &header));
             if let Some(message) = self.config.limits.exceeded_by(&spec) {
                 let code = RefusalCode::Limit;
-                self.act(Action::Refused { code, message });
+                self.steps.act(Action::Refused { code, message });
                 self.close();
                 return Ok(());
             }
@@ -217,9 +144,9 @@ impl Server {
         self.closing = (transport == Transport::Udp).then(|| Closing::new(framing, payload));
         self.is_extended = header.is_extended;
         self.spec = spec.clone();
-        self.state = State::Preparing;
-        self.due = Some(now.after(self.config.timeout * 2));
-        self.act(Action::Prepare {
+        self.steps
+            .enter(now, State::Preparing, self.steps.timeout * 2);
+        self.steps.act(Action::Prepare {
             spec: Box::new(spec),
             framing: Some(Framing::Iperf2(framing)),
         });
@@ -228,7 +155,7 @@ impl Server {
 
     fn wrong(&self, bytes: &[u8], cause: String) -> ProtocolError {
         ProtocolError::Body {
-            state: self.state.name(),
+            state: self.steps.state.name(),
             message: "header",
             offset: 0,
             bytes: Excerpt::of(bytes),
@@ -237,19 +164,19 @@ impl Server {
     }
 
     fn run(&mut self, now: MonoInstant) {
-        self.state = State::Running;
         if self.receives() {
-            self.act(Action::StartReceivers);
+            self.steps.act(Action::StartReceivers);
         }
         if self.sends() {
-            self.act(Action::StartSenders);
+            self.steps.act(Action::StartSenders);
         }
         self.call_back(Back::AtOnce);
         let time = match self.spec.stop {
             Stop::After(time) if self.sends() => time,
             _ => self.config.limits.max_duration,
         };
-        self.due = Some(now.after(time.saturating_add(GRACE)));
+        let limit = time.saturating_add(GRACE);
+        self.steps.enter(now, State::Running, limit);
     }
 
     /// The traffic is over at this end.
@@ -259,49 +186,43 @@ impl Server {
             return self.part();
         };
         closing.answer_with(reports, self.is_extended);
-        closing.answer(&mut self.actions);
-        self.state = State::Closing;
-        self.due = Some(now.after(PARTING));
+        closing.answer(&mut self.steps.actions);
+        self.steps.enter(now, State::Closing, PARTING);
     }
 
     /// What is to be made towards the client, if it is to be made now.
     fn call_back(&mut self, now: Back) {
         if let Some((_, action)) = self.back.take_if(|(when, _)| *when == now) {
-            self.act(action);
+            self.steps.act(action);
         }
     }
 
     fn part(&mut self) {
-        self.act(Action::TestOver);
+        self.steps.act(Action::TestOver);
         self.close();
     }
 
     fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
-        self.act(Action::Stop {
-            cause: StopCause::Local,
-            code,
-            reason: clean(reason, 1000),
-        });
-        self.state = State::Stopping;
         self.closing = None;
-        self.due = Some(now.after(self.config.timeout * 2));
+        let reason = clean(reason, 1000);
+        self.steps.stop(now, StopCause::Local, code, reason);
     }
 
     fn timeout(&mut self, now: MonoInstant) {
         let is_reverse = !self.receives();
         if let Some(closing) = &mut self.closing {
-            closing.repeat(now, &mut self.actions);
+            closing.repeat(now, &mut self.steps.actions);
             if is_reverse {
                 closing.hurry();
             }
-            if is_reverse && closing.is_over() && self.state == State::Closing {
+            if is_reverse && closing.is_over() && self.steps.state == State::Closing {
                 return self.part();
             }
         }
-        if self.due.is_none_or(|due| now < due) {
+        if self.steps.overdue(now).is_none() {
             return;
         }
-        match self.state {
+        match self.steps.state {
             State::Closing => self.part(),
             State::Running => {
                 let reason = "it did not end within its time";
@@ -368,28 +289,81 @@ fn fit(rate: BitRate) -> BitRate {
     rate.min(linerate_model::spec::MAX_RATE)
 }
 
-impl Session for Server {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
-        }
-        let outcome = self.take(now, input);
-        if outcome.is_err() {
-            self.close();
-        }
-        outcome
+impl Stepping for Server {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
     }
 
-    fn deadline(&self) -> Option<MonoInstant> {
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Guest { transport, bytes } if self.steps.state == State::Waiting => {
+                self.welcome(now, transport, bytes)?;
+            }
+            Input::Prepared { .. } if self.steps.state == State::Preparing => {}
+            Input::Refused { code, message } if self.steps.state == State::Preparing => {
+                let message = clean(&message, 1000);
+                self.steps.act(Action::Refused { code, message });
+                self.close();
+            }
+            Input::Connected if self.steps.state == State::Preparing => self.run(now),
+            Input::Finished { sent } if self.steps.state == State::Running && self.sends() => {
+                if let Some(closing) = &mut self.closing {
+                    closing.finish(now, sent);
+                    closing.repeat(now, &mut self.steps.actions);
+                }
+            }
+            Input::Reports(reports) if self.steps.state == State::Running => {
+                self.reported(now, &reports);
+            }
+            Input::Datagram { stream, bytes } if self.steps.state == State::Closing => {
+                if let Some(closing) = &mut self.closing
+                    && closing.hear(stream, bytes, &mut self.steps.actions)
+                {
+                    self.steps.enter(now, State::Closing, PARTING);
+                }
+            }
+            Input::Timeout => self.timeout(now),
+            Input::Abort { code, reason } if self.steps.state != State::Stopping => {
+                self.stop(now, code, &reason);
+            }
+            Input::Stopped if self.steps.state == State::Stopping => {
+                self.steps.act(Action::TestAborted);
+                self.close();
+            }
+            Input::Bye | Input::Eof => self.close(),
+            Input::Bytes(_)
+            | Input::Datagram { .. }
+            | Input::EndTraffic
+            | Input::Heard { .. }
+            | Input::Progress(_) => {}
+            // The driver may not have seen yet that the test is over.
+            Input::Abort { .. }
+            | Input::Prepared { .. }
+            | Input::Refused { .. }
+            | Input::Connected
+            | Input::Finished { .. }
+            | Input::Reports(_)
+                if self.steps.state == State::Stopping => {}
+            other => {
+                return Err(self.steps.out_of_turn(&other, ""));
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.closing = None;
+        self.steps.close();
+    }
+
+    fn next(&self) -> Option<MonoInstant> {
         let ends = self.closing.as_ref().and_then(Closing::deadline);
-        ends.into_iter().chain(self.due).min()
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
+        ends.into_iter().chain(self.steps.due()).min()
     }
 }

@@ -1,18 +1,17 @@
 //! The end that asks for a test. The drawing in [`super`] shows both ends.
 
-use super::inbox::{Inbox, framed, name};
+use super::inbox::{framed, name};
 use super::login::Shown;
 use super::results::{self, End, Heard};
 use super::{DRAIN, MAX_TEXT, byte, code, params};
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::{ProtocolError, clean};
 use crate::framing::{Cookie, Counters, Framing};
-use crate::session::{
-    Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session, StopCause,
-};
+use crate::inbox::Inbox;
+use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, validate};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// From the last byte sent to the word that ends the test: what is under way then is not counted by the server.
@@ -23,7 +22,7 @@ const PARTING: Duration = Duration::from_secs(2);
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// The cookie is sent; the server has not asked for parameters.
     Greeting,
     /// Asked for parameters.
@@ -54,8 +53,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Greeting => "greeting",
             Self::Idle => "idle",
@@ -74,7 +76,9 @@ impl State {
             Self::Closed => "closed",
         }
     }
+}
 
+impl State {
     /// Whether there is a test that has not come to its end.
     const fn has_test(self) -> bool {
         matches!(
@@ -111,12 +115,10 @@ impl State {
 /// A client session.
 #[derive(Debug)]
 pub(super) struct Client {
-    state: State,
+    steps: Steps<State>,
     /// The state in which the server's error came.
     failed_in: State,
     inbox: Inbox,
-    actions: VecDeque<Action>,
-    timeout: Duration,
     cookie: Cookie,
     /// A key was given, which this protocol does not have.
     has_key: bool,
@@ -124,8 +126,6 @@ pub(super) struct Client {
     login: Option<Shown>,
     wants_output: bool,
     began: MonoInstant,
-    /// When the present step must be over, and how long it had.
-    due: Option<(MonoInstant, Duration)>,
     /// When to tell the server that the test is over.
     ends: Option<MonoInstant>,
     /// When this end's senders had stopped, and how long after that the server was told.
@@ -138,18 +138,17 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: ClientConfig, now: MonoInstant) -> Self {
         let cookie = Cookie::from_random(&config.random);
+        let mut steps = Steps::waiting(State::Greeting, config.timeout, now);
+        steps.act(Action::Send(cookie.as_bytes().to_vec()));
         Self {
-            state: State::Greeting,
+            steps,
             failed_in: State::Greeting,
             inbox: Inbox::default(),
-            actions: VecDeque::from([Action::Send(cookie.as_bytes().to_vec())]),
-            timeout: config.timeout,
             cookie,
             has_key: config.credential.is_some(),
             login: config.login,
             wants_output: config.far_output,
             began: now,
-            due: Some((now.after(config.timeout), config.timeout)),
             ends: None,
             finished: None,
             settled: Duration::ZERO,
@@ -158,94 +157,13 @@ impl Client {
         }
     }
 
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
-    }
-
     fn say(&mut self, state: u8) {
-        self.act(Action::Send(vec![state]));
-    }
-
-    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
-        self.state = state;
-        self.due = Some((now.after(limit), limit));
+        self.steps.act(Action::Send(vec![state]));
     }
 
     /// A step of which the server owes the end.
     fn step(&mut self, now: MonoInstant, state: State) {
-        self.enter(now, state, self.timeout * 2);
-    }
-
-    fn close(&mut self) {
-        self.state = State::Closed;
-        self.due = None;
-        self.ends = None;
-        self.inbox.clear();
-        self.act(Action::Closed);
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes);
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Begin(spec) if self.state == State::Idle => {
-                self.begin(now, *spec);
-                Ok(())
-            }
-            Input::EndTraffic => {
-                self.end_traffic(now);
-                Ok(())
-            }
-            Input::Abort { code, reason } => {
-                if self.state.has_test() {
-                    self.abort(now, code, &reason);
-                }
-                Ok(())
-            }
-            Input::Stopped if self.state == State::Stopping => {
-                self.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                if self.state.has_test() {
-                    self.say(byte::CLIENT_TERMINATE);
-                }
-                self.close();
-                Ok(())
-            }
-            Input::Progress(_) => Ok(()),
-            // The driver may not have seen yet that the test is over.
-            Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if matches!(self.state, State::Stopping | State::Failing) =>
-            {
-                Ok(())
-            }
-            Input::Connected if self.state == State::Connecting => {
-                self.step(now, State::Starting);
-                self.advance(now)
-            }
-            Input::Finished { .. } if self.sends() && self.is_moving() => {
-                let after = now.after(SETTLE);
-                self.finished = Some(now);
-                self.ends = Some(self.ends.map_or(after, |ends| ends.min(after)));
-                Ok(())
-            }
-            Input::Reports(reports) if self.own.is_none() && self.takes_reports() => {
-                self.own = Some(reports);
-                self.exchange(now);
-                Ok(())
-            }
-            other => Err(ProtocolError::OutOfTurn {
-                state: self.state.name(),
-                input: other.name(),
-                detail: String::new(),
-            }),
-        }
+        self.steps.enter(now, state, self.steps.timeout * 2);
     }
 
     const fn sends(&self) -> bool {
@@ -258,20 +176,20 @@ impl Client {
 
     const fn is_moving(&self) -> bool {
         matches!(
-            self.state,
+            self.steps.state,
             State::Running | State::Ending | State::Exchanging
         )
     }
 
     /// Receivers report once the server has ended the traffic, senders before.
     const fn takes_reports(&self) -> bool {
-        matches!(self.state, State::Exchanging) || (self.is_moving() && !self.receives())
+        matches!(self.steps.state, State::Exchanging) || (self.is_moving() && !self.receives())
     }
 
     /// Takes what has come as far as it goes.
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
-            let more = match self.state {
+            let more = match self.steps.state {
                 State::Awaiting => self.take_results(now)?,
                 State::Failing => self.take_error(now, false)?,
                 state if state.reads_states() => match self.inbox.take_byte() {
@@ -296,14 +214,14 @@ impl Client {
 
     /// One state of the server.
     fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
-        match (self.state, state) {
+        match (self.steps.state, state) {
             (State::Greeting, byte::PARAM_EXCHANGE) => self.welcome(),
             (State::Greeting, byte::ACCESS_DENIED) => {
                 return Err(self.turned_away(121, 0));
             }
             (State::Preparing, byte::CREATE_STREAMS) => {
                 self.step(now, State::Connecting);
-                self.act(Action::OpenStreams {
+                self.steps.act(Action::OpenStreams {
                     ports: Vec::new(),
                     framing: Framing::Iperf3 {
                         cookie: self.cookie,
@@ -313,7 +231,7 @@ impl Client {
             }
             (State::Starting, byte::TEST_START) => {
                 if self.receives() {
-                    self.act(Action::StartReceivers);
+                    self.steps.act(Action::StartReceivers);
                 }
                 self.step(now, State::Started);
             }
@@ -321,11 +239,11 @@ impl Client {
             (State::Running | State::Ending, byte::EXCHANGE_RESULTS) => self.ended_there(now),
             (State::Showing, byte::DISPLAY_RESULTS) => {
                 self.say(byte::IPERF_DONE);
-                self.act(Action::HalfClose);
-                self.enter(now, State::Parting, PARTING);
+                self.steps.act(Action::HalfClose);
+                self.steps.enter(now, State::Parting, PARTING);
             }
             (_, byte::SERVER_ERROR) => {
-                self.failed_in = self.state;
+                self.failed_in = self.steps.state;
                 self.step(now, State::Failing);
             }
             (at, byte::SERVER_TERMINATE) => {
@@ -347,14 +265,14 @@ impl Client {
     }
 
     fn unexpected(&self, state: u8) -> ProtocolError {
-        let cause = match self.state {
+        let cause = match self.steps.state {
             State::Greeting => format!(
                 "the byte {state:#04x} is not how an iperf3 server begins: check host and port, and that `iperf3 -s` runs there"
             ),
             _ => format!("the byte {state:#04x} has no place there"),
         };
         ProtocolError::Unexpected {
-            state: self.state.name(),
+            state: self.steps.state.name(),
             message: name(state),
             offset: self.inbox.offset().saturating_sub(1),
             cause,
@@ -364,16 +282,15 @@ impl Client {
     fn turned_away(&self, code: i32, errno: i32) -> ProtocolError {
         let (code, message) = code::explain(code, errno);
         ProtocolError::TurnedAway {
-            state: self.state.name(),
+            state: self.steps.state.name(),
             code,
             message,
         }
     }
 
     fn welcome(&mut self) {
-        self.state = State::Idle;
-        self.due = None;
-        self.act(Action::PeerHello(Box::new(PeerHello {
+        self.steps.rest(State::Idle);
+        self.steps.act(Action::PeerHello(Box::new(PeerHello {
             limits: Limits {
                 max_streams: super::MAX_STREAMS,
                 ..Limits::default()
@@ -404,7 +321,7 @@ impl Client {
             }
         };
         if let Some((code, message)) = refused {
-            return self.act(Action::Refused { code, message });
+            return self.steps.act(Action::Refused { code, message });
         }
         let mut wanted = params::to_json(&spec);
         if let Some(token) = token {
@@ -413,7 +330,7 @@ impl Client {
         if self.wants_output {
             wanted["get_server_output"] = 1.into();
         }
-        self.act(Action::Send(framed(&wanted)));
+        self.steps.act(Action::Send(framed(&wanted)));
         self.spec = spec;
         self.step(now, State::Preparing);
     }
@@ -426,11 +343,12 @@ impl Client {
         };
         let whole = time.saturating_add(self.spec.warm_up);
         if self.sends() {
-            self.act(Action::StartSenders);
+            self.steps.act(Action::StartSenders);
         } else {
             self.ends = Some(now.after(whole));
         }
-        self.enter(now, State::Running, whole.saturating_add(DRAIN));
+        self.steps
+            .enter(now, State::Running, whole.saturating_add(DRAIN));
     }
 
     /// The time is over: says so.
@@ -440,35 +358,40 @@ impl Client {
             .finished
             .map_or(Duration::ZERO, |finished| now.saturating_since(finished));
         self.say(byte::TEST_END);
-        self.enter(now, State::Ending, self.timeout.saturating_add(DRAIN));
+        self.steps
+            .enter(now, State::Ending, self.steps.timeout.saturating_add(DRAIN));
     }
 
     /// The server has stopped its side and wants results.
     fn ended_there(&mut self, now: MonoInstant) {
-        if self.state == State::Running && self.sends() && self.own.is_none() {
-            self.act(Action::StopSenders);
+        if self.steps.state == State::Running && self.sends() && self.own.is_none() {
+            self.steps.act(Action::StopSenders);
         }
         self.ends = None;
         if self.receives() {
-            self.act(Action::PeerFinished { sent: Vec::new() });
+            self.steps.act(Action::PeerFinished { sent: Vec::new() });
         }
-        self.enter(now, State::Exchanging, self.timeout.saturating_add(DRAIN));
+        self.steps.enter(
+            now,
+            State::Exchanging,
+            self.steps.timeout.saturating_add(DRAIN),
+        );
         self.exchange(now);
     }
 
     /// Sends this end's results, once there are some and they are wanted.
     fn exchange(&mut self, now: MonoInstant) {
-        if self.state != State::Exchanging {
+        if self.steps.state != State::Exchanging {
             return;
         }
         let Some(own) = &self.own else { return };
         let value = results::to_json(End::Client, &self.spec, own, Duration::ZERO);
-        self.act(Action::Send(framed(&value)));
+        self.steps.act(Action::Send(framed(&value)));
         self.step(now, State::Awaiting);
     }
 
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
-        let state = self.state.name();
+        let state = self.steps.state.name();
         let taken = results::take(&mut self.inbox, End::Server, &self.spec, state)?;
         let Some(Heard {
             mut reports,
@@ -487,8 +410,8 @@ impl Client {
             }
         })?;
         results::leave_out(&mut reports, self.settled);
-        self.act(Action::PeerReport(reports));
-        self.actions.extend(output.map(Action::PeerOutput));
+        self.steps.act(Action::PeerReport(reports));
+        self.steps.actions.extend(output.map(Action::PeerOutput));
         self.step(now, State::Showing);
         Ok(true)
     }
@@ -512,7 +435,7 @@ impl Client {
             State::Preparing => {
                 let message = reason;
                 let code = refusal;
-                self.act(Action::Refused { code, message });
+                self.steps.act(Action::Refused { code, message });
                 self.close();
             }
             _ => self.stop(now, StopCause::Peer, refusal, reason),
@@ -522,8 +445,8 @@ impl Client {
 
     /// The user has seen enough. Without traffic there is nothing to keep.
     fn end_traffic(&mut self, now: MonoInstant) {
-        match self.state {
-            State::Running if self.sends() => self.act(Action::StopSenders),
+        match self.steps.state {
+            State::Running if self.sends() => self.steps.act(Action::StopSenders),
             State::Running => self.end(now),
             State::Preparing | State::Connecting | State::Starting | State::Started => {
                 self.abort(now, RefusalCode::Interrupted, "stopped by its user");
@@ -539,30 +462,25 @@ impl Client {
 
     fn stop(&mut self, now: MonoInstant, cause: StopCause, code: RefusalCode, reason: String) {
         self.ends = None;
-        self.act(Action::Stop {
-            cause,
-            code,
-            reason,
-        });
-        self.step(now, State::Stopping);
+        self.steps.stop(now, cause, code, reason);
     }
 
     fn eof(&mut self) -> Result<(), ProtocolError> {
-        match self.state {
+        match self.steps.state {
             State::Parting => {
-                self.act(Action::TestOver);
+                self.steps.act(Action::TestOver);
                 self.close();
                 return Ok(());
             }
             State::Stopping => {
-                self.act(Action::TestAborted);
+                self.steps.act(Action::TestAborted);
                 self.close();
                 return Ok(());
             }
             // 3.22 says nothing to a user that it does not let in, and before 3.21 no reason was ever told.
             State::Preparing if self.inbox.pending().is_empty() => {
                 return Err(ProtocolError::TurnedAway {
-                    state: self.state.name(),
+                    state: self.steps.state.name(),
                     code: RefusalCode::Denied,
                     message: "it closed the connection when it had seen the parameters: it does not make such a test, or asks for a user and password that it knows (see --login); its own messages say which".to_owned(),
                 });
@@ -570,8 +488,8 @@ impl Client {
             State::Failing => {
                 // The time does not matter any more: nothing more can come.
                 let told = self.take_error(MonoInstant::default(), true)?;
-                if told && self.state == State::Stopping {
-                    self.act(Action::TestAborted);
+                if told && self.steps.state == State::Stopping {
+                    self.steps.act(Action::TestAborted);
                     self.close();
                 }
                 if told {
@@ -580,33 +498,26 @@ impl Client {
             }
             _ => {}
         }
-        Err(ProtocolError::Eof {
-            state: self.state.name(),
-            offset: self.inbox.offset() + self.inbox.pending().len() as u64,
-            pending: Excerpt::of(self.inbox.pending()),
-        })
+        Err(self.inbox.eof(self.steps.state.name()))
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        if self.ends.is_some_and(|ends| now >= ends) && self.state == State::Running {
+        if self.ends.is_some_and(|ends| now >= ends) && self.steps.state == State::Running {
             self.end(now);
             return Ok(());
         }
-        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+        let Some(limit) = self.steps.overdue(now) else {
             return Ok(());
         };
-        match self.state {
+        match self.steps.state {
             State::Parting => {
-                self.act(Action::TestOver);
+                self.steps.act(Action::TestOver);
                 self.close();
                 Ok(())
             }
-            State::Greeting => Err(ProtocolError::Silent {
-                state: self.state.name(),
-                silence: limit,
-            }),
+            State::Greeting => Err(self.steps.silent(limit)),
             State::Stopping | State::Failing => Err(ProtocolError::Overdue {
-                state: self.state.name(),
+                state: self.steps.state.name(),
                 limit,
                 hint: "its error message never ended, or a traffic thread here hangs",
             }),
@@ -623,32 +534,91 @@ impl Client {
     }
 }
 
-impl Session for Client {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
-        }
-        let outcome = self.take(now, input);
-        if outcome.is_err() {
-            if self.state.has_test() {
-                self.say(byte::CLIENT_TERMINATE);
+impl Stepping for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed(bytes);
+                self.advance(now)
             }
-            self.close();
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Begin(spec) if self.steps.state == State::Idle => {
+                self.begin(now, *spec);
+                Ok(())
+            }
+            Input::EndTraffic => {
+                self.end_traffic(now);
+                Ok(())
+            }
+            Input::Abort { code, reason } => {
+                if self.steps.state.has_test() {
+                    self.abort(now, code, &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped if self.steps.state == State::Stopping => {
+                self.steps.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                if self.steps.state.has_test() {
+                    self.say(byte::CLIENT_TERMINATE);
+                }
+                self.close();
+                Ok(())
+            }
+            Input::Progress(_) => Ok(()),
+            // The driver may not have seen yet that the test is over.
+            Input::Connected | Input::Finished { .. } | Input::Reports(_)
+                if matches!(self.steps.state, State::Stopping | State::Failing) =>
+            {
+                Ok(())
+            }
+            Input::Connected if self.steps.state == State::Connecting => {
+                self.step(now, State::Starting);
+                self.advance(now)
+            }
+            Input::Finished { .. } if self.sends() && self.is_moving() => {
+                let after = now.after(SETTLE);
+                self.finished = Some(now);
+                self.ends = Some(self.ends.map_or(after, |ends| ends.min(after)));
+                Ok(())
+            }
+            Input::Reports(reports) if self.own.is_none() && self.takes_reports() => {
+                self.own = Some(reports);
+                self.exchange(now);
+                Ok(())
+            }
+            other => Err(self.steps.out_of_turn(&other, "")),
         }
-        outcome
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+    fn close(&mut self) {
+        self.ends = None;
+        self.inbox.clear();
+        self.steps.close();
     }
 
-    fn deadline(&self) -> Option<MonoInstant> {
-        let due = self.due.map(|(due, _)| due);
-        let ends = self.ends.filter(|_| self.state == State::Running);
-        due.into_iter().chain(ends).min()
+    fn complain(&mut self, _error: &ProtocolError) {
+        if self.steps.state.has_test() {
+            self.say(byte::CLIENT_TERMINATE);
+        }
     }
 
-    fn state(&self) -> &'static str {
-        self.state.name()
+    fn next(&self) -> Option<MonoInstant> {
+        let ends = self.ends.filter(|_| self.steps.state == State::Running);
+        self.steps.due().into_iter().chain(ends).min()
     }
 }

@@ -1,53 +1,14 @@
-//! Cuts the far end's bytes into cookies, states and framed JSON, keeping at most one message.
+//! Cuts the far end's bytes into states and framed JSON.
 
 use super::byte;
 use crate::error::{Excerpt, ProtocolError};
+use crate::inbox::Inbox;
 use serde_json::Value;
 
-/// Bytes of the far end that have not been understood yet.
-#[derive(Debug, Default)]
-pub(super) struct Inbox {
-    bytes: Vec<u8>,
-    /// Offset of `bytes[0]` in what the far end has sent.
-    offset: u64,
-}
-
 impl Inbox {
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    pub(super) const fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    pub(super) fn pending(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Forgets all that has come: the session is over.
-    pub(super) fn clear(&mut self) {
-        self.offset += self.bytes.len() as u64;
-        self.bytes = Vec::new();
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.bytes.drain(..count);
-        self.offset += count as u64;
-    }
-
     /// One state.
     pub(super) fn take_byte(&mut self) -> Option<u8> {
-        let byte = *self.bytes.first()?;
-        self.consume(1);
-        Some(byte)
-    }
-
-    /// Exactly `N` bytes, once they are there.
-    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let bytes = *self.bytes.first_chunk::<N>()?;
-        self.consume(N);
-        Some(bytes)
+        self.take().map(|[byte]| byte)
     }
 
     /// A JSON object with its length before it, once it is there.
@@ -57,7 +18,7 @@ impl Inbox {
         message: &'static str,
         most: u32,
     ) -> Result<Option<Value>, ProtocolError> {
-        let Some(head) = self.bytes.first_chunk::<4>() else {
+        let Some(head) = self.pending().first_chunk::<4>() else {
             return Ok(None);
         };
         let length = u32::from_be_bytes(*head);
@@ -67,18 +28,18 @@ impl Inbox {
                 message,
                 length,
                 most,
-                offset: self.offset,
-                bytes: Excerpt::of(&self.bytes),
+                offset: self.offset(),
+                bytes: Excerpt::of(self.pending()),
             });
         }
         let end = 4 + usize::try_from(length).unwrap_or(usize::MAX);
-        let Some(body) = self.bytes.get(4..end) else {
+        let Some(body) = self.pending().get(4..end) else {
             return Ok(None);
         };
         let value = read(body).map_err(|cause| ProtocolError::Body {
             state,
             message,
-            offset: self.offset,
+            offset: self.offset(),
             bytes: Excerpt::of(body),
             cause,
         })?;

@@ -10,10 +10,10 @@
 //! Streams are numbered 1, 3, 4, 5, … in the order of their creation: all that the client sends, then
 //! all that the server sends.
 
-use super::inbox::Inbox;
 use super::params::as_count;
 use super::{MAX_RESULTS, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError};
+use crate::inbox::Inbox;
 use linerate_model::sample::{
     EndpointReport, Omitted, SequenceCount, Snapshot, StreamReport, TcpSample,
 };

@@ -1,19 +1,20 @@
 //! The end that is asked. The drawing in [`super`] shows both ends.
 
-use super::inbox::{Inbox, framed, name};
+use super::inbox::{framed, name};
 use super::params::{self, GUARD, Params};
 use super::results::{self, End, Heard};
 use super::{DRAIN, MAX_PARAMS, MAX_TEXT, byte, code, log};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::{COOKIE_LEN, Cookie, Counters, Framing};
+use crate::inbox::Inbox;
 use crate::session::{
-    Action, Input, Limits, PeerHello, Progress, RefusalCode, ServerConfig, Session, StopCause,
+    Action, Input, Limits, PeerHello, Progress, RefusalCode, ServerConfig, StopCause,
 };
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How long a client may take for its parameters, and for its results: iperf3's own limit.
@@ -24,7 +25,7 @@ const NO_DATA: Duration = Duration::from_mins(2);
 
 /// Where a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// Waits for the cookie.
     Greeting,
     /// Waits for the parameters.
@@ -45,8 +46,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Greeting => "greeting",
             Self::Asking => "asking",
@@ -60,7 +64,9 @@ impl State {
             Self::Closed => "closed",
         }
     }
+}
 
+impl State {
     const fn has_test(self) -> bool {
         matches!(
             self,
@@ -72,11 +78,9 @@ impl State {
 /// A server session.
 #[derive(Debug)]
 pub(super) struct Server {
-    state: State,
+    steps: Steps<State>,
     inbox: Inbox,
-    actions: VecDeque<Action>,
     config: ServerConfig,
-    due: Option<(MonoInstant, Duration)>,
     cookie: Cookie,
     test: Params,
     own: Option<Vec<EndpointReport>>,
@@ -91,13 +95,10 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
-        let timeout = config.timeout;
         Self {
-            state: State::Greeting,
+            steps: Steps::waiting(State::Greeting, config.timeout, now),
             inbox: Inbox::default(),
-            actions: VecDeque::new(),
             config,
-            due: Some((now.after(timeout), timeout)),
             cookie: Cookie::from_wire([0; COOKIE_LEN]),
             test: Params {
                 spec: TestSpec::tcp_bulk(),
@@ -113,18 +114,15 @@ impl Server {
         }
     }
 
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
-    }
-
     fn say(&mut self, state: u8) {
-        self.act(Action::Send(vec![state]));
+        self.steps.act(Action::Send(vec![state]));
     }
 
     /// Says what is wrong: a code, and no errno.
     fn say_error(&mut self, code: i32) {
         let words = [code.to_be_bytes(), 0_i32.to_be_bytes()].concat();
-        self.act(Action::Send([&[byte::SERVER_ERROR][..], &words].concat()));
+        self.steps
+            .act(Action::Send([&[byte::SERVER_ERROR][..], &words].concat()));
     }
 
     /// The code for our reason. Of a test with a congestion control it is that which a host may not have.
@@ -136,58 +134,12 @@ impl Server {
         }
     }
 
-    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
-        self.state = state;
-        self.due = Some((now.after(limit), limit));
-    }
-
-    fn close(&mut self) {
-        self.state = State::Closed;
-        self.due = None;
-        self.inbox.clear();
-        self.act(Action::Closed);
-    }
-
     const fn sends(&self) -> bool {
         !matches!(self.test.spec.direction, Direction::Forward)
     }
 
     const fn receives(&self) -> bool {
         !matches!(self.test.spec.direction, Direction::Reverse)
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes);
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } => {
-                if self.state.has_test() {
-                    self.abort(now, code, self.code_of(code), &reason);
-                }
-                Ok(())
-            }
-            Input::Stopped if self.state == State::Stopping => {
-                self.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                if self.state.has_test() {
-                    self.say(byte::SERVER_TERMINATE);
-                }
-                self.close();
-                Ok(())
-            }
-            Input::Progress(progress) => {
-                self.progress(now, progress);
-                Ok(())
-            }
-            other => self.answered(now, other),
-        }
     }
 
     /// What the driver says of the test it was asked to make.
@@ -199,23 +151,23 @@ impl Server {
             | Input::Connected
             | Input::Finished { .. }
             | Input::Reports(_)
-                if self.state == State::Stopping =>
+                if self.steps.state == State::Stopping =>
             {
                 Ok(())
             }
-            Input::Prepared { .. } if self.state == State::Preparing => {
+            Input::Prepared { .. } if self.steps.state == State::Preparing => {
                 self.say(byte::CREATE_STREAMS);
-                self.enter(now, State::Connecting, PATIENCE);
+                self.steps.enter(now, State::Connecting, PATIENCE);
                 Ok(())
             }
-            Input::Refused { code, message } if self.state == State::Preparing => {
+            Input::Refused { code, message } if self.steps.state == State::Preparing => {
                 self.say_error(self.code_of(code));
                 let message = clean(&message, MAX_TEXT);
-                self.act(Action::Refused { code, message });
+                self.steps.act(Action::Refused { code, message });
                 self.close();
                 Ok(())
             }
-            Input::Connected if self.state == State::Connecting => {
+            Input::Connected if self.steps.state == State::Connecting => {
                 self.start(now);
                 Ok(())
             }
@@ -226,21 +178,17 @@ impl Server {
                 self.exchange(now);
                 Ok(())
             }
-            other => Err(ProtocolError::OutOfTurn {
-                state: self.state.name(),
-                input: other.name(),
-                detail: String::new(),
-            }),
+            other => Err(self.steps.out_of_turn(&other, "")),
         }
     }
 
     const fn is_moving(&self) -> bool {
-        matches!(self.state, State::Running | State::Ending)
+        matches!(self.steps.state, State::Running | State::Ending)
     }
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
-            let more = match self.state {
+            let more = match self.steps.state {
                 State::Greeting => self.take_cookie(now),
                 State::Asking => self.take_params(now)?,
                 State::Exchanging => self.take_results(now)?,
@@ -278,25 +226,25 @@ impl Server {
             self.close();
             return false;
         }
-        self.act(Action::PeerHello(Box::new(PeerHello {
+        self.steps.act(Action::PeerHello(Box::new(PeerHello {
             session: self.config.session.clone(),
             limits: self.config.limits,
             ..PeerHello::default()
         })));
         self.say(byte::PARAM_EXCHANGE);
-        self.enter(now, State::Asking, PATIENCE);
+        self.steps.enter(now, State::Asking, PATIENCE);
         true
     }
 
     fn take_params(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
-        let (state, offset) = (self.state.name(), self.inbox.offset());
+        let (state, offset) = (self.steps.state.name(), self.inbox.offset());
         let Some(value) = self.inbox.take_json(state, "parameters", MAX_PARAMS)? else {
             return Ok(false);
         };
         if let Some(reason) = self.turns_away(now, &value) {
             self.say_error(code::AUTHENTICATION);
             let (code, message) = (RefusalCode::Denied, reason);
-            self.act(Action::Refused { code, message });
+            self.steps.act(Action::Refused { code, message });
             self.close();
             return Ok(false);
         }
@@ -313,7 +261,7 @@ impl Server {
         if let Some((code, reason)) = exceeds(&self.config.limits, &test.spec) {
             self.say_error(code);
             let code = RefusalCode::Limit;
-            self.act(Action::Refused {
+            self.steps.act(Action::Refused {
                 code,
                 message: reason,
             });
@@ -326,8 +274,8 @@ impl Server {
             counters: test.counters,
         });
         self.test = test;
-        self.enter(now, State::Preparing, PATIENCE);
-        self.act(Action::Prepare { spec, framing });
+        self.steps.enter(now, State::Preparing, PATIENCE);
+        self.steps.act(Action::Prepare { spec, framing });
         Ok(true)
     }
 
@@ -341,21 +289,21 @@ impl Server {
 
     /// One state of the client.
     fn hear(&mut self, now: MonoInstant, state: u8) -> Result<(), ProtocolError> {
-        match (self.state, state) {
+        match (self.steps.state, state) {
             (State::Running, byte::TEST_END) => {
                 let warm_up = self.test.spec.warm_up;
                 self.elapsed = now.saturating_since(self.began).saturating_sub(warm_up);
                 if self.sends() {
-                    self.act(Action::StopSenders);
+                    self.steps.act(Action::StopSenders);
                 }
                 if self.receives() {
-                    self.act(Action::PeerFinished { sent: Vec::new() });
+                    self.steps.act(Action::PeerFinished { sent: Vec::new() });
                 }
-                self.enter(now, State::Ending, DRAIN);
+                self.steps.enter(now, State::Ending, DRAIN);
                 self.exchange(now);
             }
             (State::Parting, byte::IPERF_DONE) => {
-                self.act(Action::TestOver);
+                self.steps.act(Action::TestOver);
                 self.close();
             }
             // A client that cannot open its streams says that it is done.
@@ -364,11 +312,12 @@ impl Server {
                     byte::CLIENT_TERMINATE => "the client was stopped by its user".to_owned(),
                     _ => "the client gave the test up; see its own messages".to_owned(),
                 };
-                self.stop(now, StopCause::Peer, RefusalCode::Interrupted, reason);
+                self.steps
+                    .stop(now, StopCause::Peer, RefusalCode::Interrupted, reason);
             }
             _ => {
                 return Err(ProtocolError::Unexpected {
-                    state: self.state.name(),
+                    state: self.steps.state.name(),
                     message: name(state),
                     offset: self.inbox.offset().saturating_sub(1),
                     cause: format!("the byte {state:#04x} has no place there"),
@@ -381,11 +330,11 @@ impl Server {
     fn start(&mut self, now: MonoInstant) {
         self.say(byte::TEST_START);
         if self.receives() {
-            self.act(Action::StartReceivers);
+            self.steps.act(Action::StartReceivers);
         }
         self.say(byte::TEST_RUNNING);
         if self.sends() {
-            self.act(Action::StartSenders);
+            self.steps.act(Action::StartSenders);
         }
         self.moved = (0, now);
         self.began = now;
@@ -394,12 +343,13 @@ impl Server {
             Stop::After(time) => time.saturating_add(self.test.spec.warm_up),
             Stop::Bytes(_) | Stop::Transactions(_) => limits.max_duration,
         };
-        self.enter(now, State::Running, whole.saturating_add(GUARD));
+        self.steps
+            .enter(now, State::Running, whole.saturating_add(GUARD));
     }
 
     /// Sees that data moves while this end receives.
     fn progress(&mut self, now: MonoInstant, progress: Progress) {
-        if self.state != State::Running || !self.receives() {
+        if self.steps.state != State::Running || !self.receives() {
             return;
         }
         let bytes = progress.bytes.get();
@@ -413,14 +363,14 @@ impl Server {
 
     /// Asks for the client's results, once this end has its own and the client has ended the test.
     fn exchange(&mut self, now: MonoInstant) {
-        if self.state == State::Ending && self.own.is_some() {
+        if self.steps.state == State::Ending && self.own.is_some() {
             self.say(byte::EXCHANGE_RESULTS);
-            self.enter(now, State::Exchanging, PATIENCE);
+            self.steps.enter(now, State::Exchanging, PATIENCE);
         }
     }
 
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
-        let state = self.state.name();
+        let state = self.steps.state.name();
         // A client that is stopped says so instead; no length of results begins like that.
         if self.inbox.pending().first() == Some(&byte::CLIENT_TERMINATE) {
             self.inbox.take_byte();
@@ -434,11 +384,11 @@ impl Server {
         let mut own = self.own.take().unwrap_or_default();
         results::add_tail(&mut own, &reports);
         let value = self.results(&own);
-        self.act(Action::Send(framed(&value)));
-        self.act(Action::PeerReport(reports));
+        self.steps.act(Action::Send(framed(&value)));
+        self.steps.act(Action::PeerReport(reports));
         self.say(byte::DISPLAY_RESULTS);
-        let timeout = self.config.timeout;
-        self.enter(now, State::Parting, timeout);
+        let timeout = self.steps.timeout;
+        self.steps.enter(now, State::Parting, timeout);
         Ok(true)
     }
 
@@ -456,59 +406,39 @@ impl Server {
             RefusalCode::Interrupted => self.say(byte::SERVER_TERMINATE),
             _ => self.say_error(code),
         }
-        self.stop(now, StopCause::Local, refusal, clean(reason, MAX_TEXT));
-    }
-
-    fn stop(&mut self, now: MonoInstant, cause: StopCause, code: RefusalCode, reason: String) {
-        self.act(Action::Stop {
-            cause,
-            code,
-            reason,
-        });
-        let limit = self.config.timeout * 2;
-        self.enter(now, State::Stopping, limit);
+        self.steps
+            .stop(now, StopCause::Local, refusal, clean(reason, MAX_TEXT));
     }
 
     fn eof(&mut self) -> Result<(), ProtocolError> {
-        match self.state {
+        match self.steps.state {
             State::Parting => {
-                self.act(Action::TestOver);
+                self.steps.act(Action::TestOver);
                 self.close();
                 Ok(())
             }
             State::Stopping => {
-                self.act(Action::TestAborted);
+                self.steps.act(Action::TestAborted);
                 self.close();
                 Ok(())
             }
-            state => Err(ProtocolError::Eof {
-                state: state.name(),
-                offset: self.inbox.offset() + self.inbox.pending().len() as u64,
-                pending: Excerpt::of(self.inbox.pending()),
-            }),
+            state => Err(self.inbox.eof(state.name())),
         }
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+        let Some(limit) = self.steps.overdue(now) else {
             return Ok(());
         };
         let seconds = limit.as_secs_f64();
-        match self.state {
-            State::Greeting | State::Asking => Err(ProtocolError::Silent {
-                state: self.state.name(),
-                silence: limit,
-            }),
+        match self.steps.state {
+            State::Greeting | State::Asking => Err(self.steps.silent(limit)),
             State::Parting => {
-                self.act(Action::TestOver);
+                self.steps.act(Action::TestOver);
                 self.close();
                 Ok(())
             }
-            State::Stopping => Err(ProtocolError::Overdue {
-                state: self.state.name(),
-                limit,
-                hint: "a traffic thread here hangs",
-            }),
+            State::Stopping => Err(self.steps.hangs(limit)),
             State::Connecting => {
                 let reason = format!("the data streams did not come within {seconds} s");
                 self.abort(now, RefusalCode::Timeout, code::STREAM, &reason);
@@ -558,39 +488,68 @@ fn as_sent(spec: &TestSpec, limits: &Limits) -> TestSpec {
     }
 }
 
-impl Session for Server {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
-        }
-        let outcome = self.take(now, input);
-        if let Err(error) = &outcome {
-            let said = self.actions.iter().any(
-                |action| matches!(action, Action::Send(bytes) if bytes.first() == Some(&byte::SERVER_ERROR)),
-            );
-            let broken = matches!(
-                error,
-                ProtocolError::Body { .. }
-                    | ProtocolError::Length { .. }
-                    | ProtocolError::Unexpected { .. }
-            );
-            if broken && !said {
-                self.say_error(code::MESSAGE);
+impl Stepping for Server {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed(bytes);
+                self.advance(now)
             }
-            self.close();
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Abort { code, reason } => {
+                if self.steps.state.has_test() {
+                    self.abort(now, code, self.code_of(code), &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped if self.steps.state == State::Stopping => {
+                self.steps.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                if self.steps.state.has_test() {
+                    self.say(byte::SERVER_TERMINATE);
+                }
+                self.close();
+                Ok(())
+            }
+            Input::Progress(progress) => {
+                self.progress(now, progress);
+                Ok(())
+            }
+            other => self.answered(now, other),
         }
-        outcome
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+    fn close(&mut self) {
+        self.inbox.clear();
+        self.steps.close();
     }
 
-    fn deadline(&self) -> Option<MonoInstant> {
-        self.due.map(|(due, _)| due)
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
+    fn complain(&mut self, error: &ProtocolError) {
+        let said = self.steps.actions.iter().any(
+            |action| matches!(action, Action::Send(bytes) if bytes.first() == Some(&byte::SERVER_ERROR)),
+        );
+        let broken = matches!(
+            error,
+            ProtocolError::Body { .. }
+                | ProtocolError::Length { .. }
+                | ProtocolError::Unexpected { .. }
+        );
+        if broken && !said {
+            self.say_error(code::MESSAGE);
+        }
     }
 }

@@ -2,23 +2,20 @@
 
 use super::block::{self, Block, Size, kind};
 use super::classic::{self, Seen, Test};
-use super::inbox::Inbox;
 use super::{DRAIN, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::Framing;
-use crate::session::{
-    Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session, StopCause,
-};
+use crate::inbox::Inbox;
+use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{MonoInstant, PacketCount};
-use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::time::Duration;
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// The first request is sent; its answer will show the size of blocks.
     Greeting,
     Idle,
@@ -35,8 +32,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Greeting => "greeting",
             Self::Idle => "idle",
@@ -48,7 +48,9 @@ impl State {
             Self::Closed => "closed",
         }
     }
+}
 
+impl State {
     /// Whether there is a test that has not come to its end.
     const fn has_test(self) -> bool {
         matches!(
@@ -61,18 +63,14 @@ impl State {
 /// A client session.
 #[derive(Debug)]
 pub(super) struct Client {
-    state: State,
+    steps: Steps<State>,
     inbox: Inbox,
-    actions: VecDeque<Action>,
-    timeout: Duration,
     local: IpAddr,
     /// A key was given, which this protocol does not have.
     has_key: bool,
     size: Size,
     /// Answers to the greeting that are still to come.
     greetings: usize,
-    /// When the present step must be over, and how long it had.
-    due: Option<(MonoInstant, Duration)>,
     spec: TestSpec,
     /// By when the server has ended the test by itself.
     guard: MonoInstant,
@@ -86,104 +84,21 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
+        let mut steps = Steps::waiting(State::Greeting, config.timeout, now);
+        steps.act(Action::Send(block::greeting()));
         Self {
-            state: State::Greeting,
+            steps,
             inbox: Inbox::default(),
-            actions: VecDeque::from([Action::Send(block::greeting())]),
-            timeout: config.timeout,
             local: config.local,
             has_key: config.credential.is_some(),
             size: Size::Long,
             greetings: 0,
-            due: Some((now.after(config.timeout), config.timeout)),
             spec: TestSpec::tcp_bulk(),
             guard: now,
             is_sent: false,
             seen: Seen::default(),
             has_reported: false,
             results: None,
-        }
-    }
-
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
-    }
-
-    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
-        self.state = state;
-        self.due = Some((now.after(limit), limit));
-    }
-
-    fn rest(&mut self) {
-        self.state = State::Idle;
-        self.due = None;
-    }
-
-    fn close(&mut self) {
-        self.state = State::Closed;
-        self.due = None;
-        self.inbox.clear();
-        self.act(Action::Closed);
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes);
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Begin(spec) if self.state == State::Idle => {
-                self.begin(now, *spec);
-                Ok(())
-            }
-            Input::EndTraffic => {
-                self.end_traffic(now);
-                Ok(())
-            }
-            Input::Abort { code, reason } => {
-                if self.state.has_test() {
-                    self.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
-                }
-                Ok(())
-            }
-            // The server is in a test of which it can hear no end but that of the connection.
-            Input::Stopped if self.state == State::Stopping => {
-                self.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                self.close();
-                Ok(())
-            }
-            Input::Progress(_) => Ok(()),
-            // The driver may not have seen yet that the test is over.
-            Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if self.state == State::Stopping =>
-            {
-                Ok(())
-            }
-            Input::Connected if self.state == State::Connecting => {
-                self.run(now);
-                self.advance(now)
-            }
-            Input::Finished { sent } if self.state == State::Running && !self.is_sent => {
-                self.is_sent = true;
-                self.seen.sent = sent.iter().map(|count| PacketCount::get(*count)).sum();
-                Ok(())
-            }
-            Input::Reports(reports) if self.state == State::Running && !self.has_reported => {
-                self.has_reported = true;
-                self.seen.taken = taken(&reports);
-                self.await_results(now)
-            }
-            other => Err(ProtocolError::OutOfTurn {
-                state: self.state.name(),
-                input: other.name(),
-                detail: String::new(),
-            }),
         }
     }
 
@@ -194,7 +109,7 @@ impl Client {
     /// Takes what has come as far as it goes.
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
-            match self.state {
+            match self.steps.state {
                 State::Greeting if self.greetings == 0 => {
                     self.see_beginning()?;
                     if !self.meet() {
@@ -212,7 +127,7 @@ impl Client {
                 _ => {}
             }
             self.see_beginning()?;
-            let Some(block) = self.inbox.take(self.size) else {
+            let Some(block) = self.inbox.take_block(self.size) else {
                 return Ok(());
             };
             self.hear(now, block)?;
@@ -237,7 +152,7 @@ impl Client {
         self.greetings = 1;
         if size == Size::Short {
             self.greetings = block::SHORT_ANSWERS;
-            self.act(Action::Send(block::rest_of_greeting()));
+            self.steps.act(Action::Send(block::rest_of_greeting()));
         }
         true
     }
@@ -246,7 +161,7 @@ impl Client {
     fn hear(&mut self, now: MonoInstant, block: Block) -> Result<(), ProtocolError> {
         let test = Test::of(&self.spec);
         let response = test.kind() + 1;
-        match (self.state, block.kind) {
+        match (self.steps.state, block.kind) {
             (State::Greeting, kind::DEBUG_OK) => {
                 self.greetings -= 1;
                 if self.greetings == 0 {
@@ -255,20 +170,21 @@ impl Client {
             }
             (State::Preparing, _) if block.status != 0 => {
                 let (code, message) = refusal(test, block.status);
-                self.act(Action::Refused { code, message });
+                self.steps.act(Action::Refused { code, message });
                 self.close();
             }
             (State::Preparing, kind) if kind == response => self.open(now, &block)?,
             (State::Connecting | State::Running | State::Awaiting, _) if block.status != 0 => {
                 let reason = format!("the server gave the test up: {}", error_words(block.status));
-                self.stop(now, StopCause::Peer, RefusalCode::Internal, reason);
+                self.steps
+                    .stop(now, StopCause::Peer, RefusalCode::Internal, reason);
             }
             (State::Running | State::Awaiting, kind)
                 if test.is_results(kind) && self.results.is_none() =>
             {
                 // It has heard the end of the stream, so no more of it need be said.
-                if self.state == State::Running && self.sends() && !self.is_sent {
-                    self.act(Action::StopSenders);
+                if self.steps.state == State::Running && self.sends() && !self.is_sent {
+                    self.steps.act(Action::StopSenders);
                 }
                 self.results = Some(block);
                 self.finish()?;
@@ -279,14 +195,14 @@ impl Client {
     }
 
     fn unexpected(&self, kind: u32, status: u32) -> ProtocolError {
-        let cause = match self.state {
+        let cause = match self.steps.state {
             State::Greeting => format!(
                 "a block of type {kind} is not how a netserver answers: check host and port, and that `netserver` runs there"
             ),
             _ => format!("a block of type {kind} and status {status} has no place there"),
         };
         ProtocolError::Unexpected {
-            state: self.state.name(),
+            state: self.steps.state.name(),
             message: "a block",
             offset: self.inbox.offset(),
             cause,
@@ -294,8 +210,8 @@ impl Client {
     }
 
     fn welcome(&mut self) {
-        self.rest();
-        self.act(Action::PeerHello(Box::new(PeerHello {
+        self.steps.rest(State::Idle);
+        self.steps.act(Action::PeerHello(Box::new(PeerHello {
             limits: Limits {
                 max_streams: 1,
                 ..Limits::default()
@@ -315,14 +231,15 @@ impl Client {
             Some((RefusalCode::Unsupported, why))
         });
         if let Some((code, message)) = refused {
-            return self.act(Action::Refused { code, message });
+            return self.steps.act(Action::Refused { code, message });
         }
         let request = classic::request(&spec, self.local).write(self.size);
-        self.act(Action::Send(request));
+        self.steps.act(Action::Send(request));
         self.spec = spec;
         (self.is_sent, self.has_reported) = (false, false);
         (self.seen, self.results) = (Seen::default(), None);
-        self.enter(now, State::Preparing, self.timeout * 2);
+        self.steps
+            .enter(now, State::Preparing, self.steps.timeout * 2);
     }
 
     /// The server waits at its data port.
@@ -331,18 +248,19 @@ impl Client {
         let named = response.word(test.port_at());
         let port = u16::try_from(named).ok().filter(|port| *port > 0);
         let port = port.ok_or_else(|| ProtocolError::Unexpected {
-            state: self.state.name(),
+            state: self.steps.state.name(),
             message: "a response",
             offset: self.inbox.offset(),
             cause: format!("{named} is no data port"),
         })?;
         self.guard = now.after(classic::guard(&self.spec));
-        self.enter(now, State::Connecting, self.timeout * 2);
+        self.steps
+            .enter(now, State::Connecting, self.steps.timeout * 2);
         let least = match self.spec.transport {
             Transport::Tcp => 1,
             Transport::Udp => u16::try_from(self.spec.payload_bytes.get()).unwrap_or(u16::MAX),
         };
-        self.act(Action::OpenStreams {
+        self.steps.act(Action::OpenStreams {
             ports: vec![(test.server_side(), vec![port])],
             framing: Framing::Netperf { least },
         });
@@ -351,7 +269,7 @@ impl Client {
 
     /// Traffic begins: the server's end has begun with its response.
     fn run(&mut self, now: MonoInstant) {
-        self.act(match Test::of(&self.spec).server_side() {
+        self.steps.act(match Test::of(&self.spec).server_side() {
             Side::Receiver => Action::StartSenders,
             Side::Sender => Action::StartReceivers,
         });
@@ -360,7 +278,8 @@ impl Client {
             Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
         };
         let whole = time.saturating_add(self.spec.warm_up);
-        self.enter(now, State::Running, whole.saturating_add(DRAIN));
+        self.steps
+            .enter(now, State::Running, whole.saturating_add(DRAIN));
     }
 
     /// This end is done. A server that has not heard it ends the test by its own clock.
@@ -369,7 +288,11 @@ impl Client {
             Transport::Tcp => DRAIN,
             Transport::Udp => self.guard.saturating_since(now),
         };
-        self.enter(now, State::Awaiting, self.timeout.saturating_add(drain));
+        self.steps.enter(
+            now,
+            State::Awaiting,
+            self.steps.timeout.saturating_add(drain),
+        );
         self.finish()
     }
 
@@ -379,8 +302,8 @@ impl Client {
             return Ok(());
         };
         let report = self.report(&results)?;
-        self.act(Action::PeerReport(report));
-        self.act(Action::TestOver);
+        self.steps.act(Action::PeerReport(report));
+        self.steps.act(Action::TestOver);
         self.close();
         Ok(())
     }
@@ -388,7 +311,7 @@ impl Client {
     fn report(&self, results: &Block) -> Result<Vec<EndpointReport>, ProtocolError> {
         let report = classic::report(&self.spec, results, self.seen);
         report.map_err(|cause| ProtocolError::Body {
-            state: self.state.name(),
+            state: self.steps.state.name(),
             message: "results",
             offset: self.inbox.offset(),
             bytes: Excerpt::of(&results.write(self.size)),
@@ -398,57 +321,38 @@ impl Client {
 
     /// The user has seen enough. A server that sends cannot be ended without losing its results.
     fn end_traffic(&mut self, now: MonoInstant) {
-        if self.state == State::Running && self.sends() {
-            self.act(Action::StopSenders);
-        } else if self.state.has_test() && self.state != State::Awaiting {
+        if self.steps.state == State::Running && self.sends() {
+            self.steps.act(Action::StopSenders);
+        } else if self.steps.state.has_test() && self.steps.state != State::Awaiting {
             let (code, reason) = (RefusalCode::Interrupted, "stopped by its user".to_owned());
-            self.stop(now, StopCause::Local, code, reason);
+            self.steps.stop(now, StopCause::Local, code, reason);
         }
-    }
-
-    fn stop(&mut self, now: MonoInstant, cause: StopCause, code: RefusalCode, reason: String) {
-        self.act(Action::Stop {
-            cause,
-            code,
-            reason,
-        });
-        self.enter(now, State::Stopping, self.timeout * 2);
     }
 
     fn eof(&mut self) -> Result<(), ProtocolError> {
-        if self.state == State::Stopping {
-            self.act(Action::TestAborted);
+        if self.steps.state == State::Stopping {
+            self.steps.act(Action::TestAborted);
             self.close();
             return Ok(());
         }
-        Err(ProtocolError::Eof {
-            state: self.state.name(),
-            offset: self.inbox.offset() + self.inbox.pending().len() as u64,
-            pending: Excerpt::of(self.inbox.pending()),
-        })
+        Err(self.inbox.eof(self.steps.state.name()))
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+        let Some(limit) = self.steps.overdue(now) else {
             return Ok(());
         };
-        match self.state {
-            State::Greeting => Err(ProtocolError::Silent {
-                state: self.state.name(),
-                silence: limit,
-            }),
-            State::Stopping => Err(ProtocolError::Overdue {
-                state: self.state.name(),
-                limit,
-                hint: "a traffic thread here hangs",
-            }),
+        match self.steps.state {
+            State::Greeting => Err(self.steps.silent(limit)),
+            State::Stopping => Err(self.steps.hangs(limit)),
             state => {
                 let reason = format!(
                     "nothing came from the server for {} s in state {}",
                     limit.as_secs_f64(),
                     state.name()
                 );
-                self.stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+                self.steps
+                    .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
                 Ok(())
             }
         }
@@ -485,27 +389,77 @@ fn error_words(status: u32) -> String {
     format!("it says error {}, see errno there", status.cast_signed())
 }
 
-impl Session for Client {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
+impl Stepping for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed(bytes);
+                self.advance(now)
+            }
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Begin(spec) if self.steps.state == State::Idle => {
+                self.begin(now, *spec);
+                Ok(())
+            }
+            Input::EndTraffic => {
+                self.end_traffic(now);
+                Ok(())
+            }
+            Input::Abort { code, reason } => {
+                if self.steps.state.has_test() {
+                    self.steps
+                        .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+                }
+                Ok(())
+            }
+            // The server is in a test of which it can hear no end but that of the connection.
+            Input::Stopped if self.steps.state == State::Stopping => {
+                self.steps.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                self.close();
+                Ok(())
+            }
+            Input::Progress(_) => Ok(()),
+            // The driver may not have seen yet that the test is over.
+            Input::Connected | Input::Finished { .. } | Input::Reports(_)
+                if self.steps.state == State::Stopping =>
+            {
+                Ok(())
+            }
+            Input::Connected if self.steps.state == State::Connecting => {
+                self.run(now);
+                self.advance(now)
+            }
+            Input::Finished { sent } if self.steps.state == State::Running && !self.is_sent => {
+                self.is_sent = true;
+                self.seen.sent = sent.iter().map(|count| PacketCount::get(*count)).sum();
+                Ok(())
+            }
+            Input::Reports(reports) if self.steps.state == State::Running && !self.has_reported => {
+                self.has_reported = true;
+                self.seen.taken = taken(&reports);
+                self.await_results(now)
+            }
+            other => Err(self.steps.out_of_turn(&other, "")),
         }
-        let outcome = self.take(now, input);
-        if outcome.is_err() {
-            self.close();
-        }
-        outcome
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-
-    fn deadline(&self) -> Option<MonoInstant> {
-        self.due.map(|(due, _)| due)
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
+    fn close(&mut self) {
+        self.inbox.clear();
+        self.steps.close();
     }
 }

@@ -2,18 +2,16 @@
 
 use super::block::{Block, Size, kind};
 use super::classic::{self, Test};
-use super::inbox::Inbox;
 use super::order::{self, Order, errno, status_for};
 use super::{DRAIN, MAX_TEXT, PAD, omni};
-use crate::error::{Excerpt, ProtocolError, clean};
+use crate::error::{ProtocolError, clean};
 use crate::framing::Framing;
-use crate::session::{
-    Action, Input, PeerHello, RefusalCode, ServerConfig, Session, StopCause, StreamPorts,
-};
+use crate::inbox::Inbox;
+use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, StopCause, StreamPorts};
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, Stop};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How long a client may ask for nothing between two tests.
@@ -21,7 +19,7 @@ const IDLE: Duration = Duration::from_mins(5);
 
 /// Where a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// Waits for the first request.
     Greeting,
     /// Waits for a request.
@@ -38,8 +36,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Greeting => "greeting",
             Self::Idle => "idle",
@@ -51,7 +52,9 @@ impl State {
             Self::Closed => "closed",
         }
     }
+}
 
+impl State {
     const fn has_test(self) -> bool {
         matches!(
             self,
@@ -63,83 +66,31 @@ impl State {
 /// A server session.
 #[derive(Debug)]
 pub(super) struct Server {
-    state: State,
+    steps: Steps<State>,
     inbox: Inbox,
-    actions: VecDeque<Action>,
     config: ServerConfig,
-    due: Option<(MonoInstant, Duration)>,
     order: Option<Box<Order>>,
     began: MonoInstant,
 }
 
 impl Server {
     pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
-        let timeout = config.timeout;
         Self {
-            state: State::Greeting,
+            steps: Steps::waiting(State::Greeting, config.timeout, now),
             inbox: Inbox::default(),
-            actions: VecDeque::new(),
             config,
-            due: Some((now.after(timeout), timeout)),
             order: None,
             began: now,
         }
     }
 
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
-    }
-
     fn say(&mut self, block: &Block) {
-        self.act(Action::Send(block.write(Size::Long)));
+        self.steps.act(Action::Send(block.write(Size::Long)));
     }
 
     /// Says why a request is not met; `kind` is that of the answer.
     fn say_error(&mut self, kind: u32, status: u32) {
         self.say(&Block::new(kind, status, &[]));
-    }
-
-    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
-        self.state = state;
-        self.due = Some((now.after(limit), limit));
-    }
-
-    fn close(&mut self) {
-        self.state = State::Closed;
-        self.due = None;
-        self.inbox.clear();
-        self.act(Action::Closed);
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes);
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } => {
-                if self.state.has_test() {
-                    self.abort(now, code, &reason);
-                }
-                Ok(())
-            }
-            Input::Stopped if self.state == State::Stopping => {
-                self.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                if self.state.has_test() {
-                    self.say_error(self.answer_kind(), errno::INTERRUPTED);
-                }
-                self.close();
-                Ok(())
-            }
-            Input::Progress(_) => Ok(()),
-            other => self.answered(now, other),
-        }
     }
 
     /// What the driver says of the test it was asked to make.
@@ -151,19 +102,19 @@ impl Server {
             | Input::Connected
             | Input::Finished { .. }
             | Input::Reports(_)
-                if self.state == State::Stopping =>
+                if self.steps.state == State::Stopping =>
             {
                 Ok(())
             }
-            Input::Prepared { ports, .. } if self.state == State::Preparing => {
+            Input::Prepared { ports, .. } if self.steps.state == State::Preparing => {
                 self.respond(now, &ports)
             }
-            Input::Refused { code, message } if self.state == State::Preparing => {
+            Input::Refused { code, message } if self.steps.state == State::Preparing => {
                 let kind = self.answer_kind();
                 self.refuse(now, kind, status_for(code), (code, &message));
                 Ok(())
             }
-            Input::Connected if self.state == State::Connecting => {
+            Input::Connected if self.steps.state == State::Connecting => {
                 self.start(now);
                 Ok(())
             }
@@ -172,22 +123,18 @@ impl Server {
                 self.report(now, &reports);
                 self.advance(now)
             }
-            other => Err(ProtocolError::OutOfTurn {
-                state: self.state.name(),
-                input: other.name(),
-                detail: String::new(),
-            }),
+            other => Err(self.steps.out_of_turn(&other, "")),
         }
     }
 
     const fn is_moving(&self) -> bool {
-        matches!(self.state, State::Running | State::Ending)
+        matches!(self.steps.state, State::Running | State::Ending)
     }
 
     /// The type of the next block of a test: the response, then the results.
     fn answer_kind(&self) -> u32 {
         let asked = self.order.as_ref().map_or(0, |order| order.request.kind);
-        match self.state {
+        match self.steps.state {
             State::Running | State::Ending | State::Stopping => asked + 2,
             _ => asked + 1,
         }
@@ -196,7 +143,7 @@ impl Server {
     /// Takes what has come as far as it goes.
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         loop {
-            match self.state {
+            match self.steps.state {
                 State::Greeting | State::Idle => {}
                 State::Stopping | State::Closed => {
                     self.inbox.clear();
@@ -212,7 +159,7 @@ impl Server {
                 let cause = format!("type {kind} is none of netperf's");
                 return Err(self.unexpected(cause));
             }
-            let Some(request) = self.inbox.take(Size::Long) else {
+            let Some(request) = self.inbox.take_block(Size::Long) else {
                 return Ok(());
             };
             self.hear(now, &request);
@@ -221,7 +168,7 @@ impl Server {
 
     fn unexpected(&self, cause: String) -> ProtocolError {
         ProtocolError::Unexpected {
-            state: self.state.name(),
+            state: self.steps.state.name(),
             message: "a request",
             offset: self.inbox.offset(),
             cause,
@@ -235,14 +182,14 @@ impl Server {
             self.say_error(request.kind + 1, status);
             return self.close();
         }
-        if self.state == State::Greeting {
-            self.act(Action::PeerHello(Box::new(PeerHello {
+        if self.steps.state == State::Greeting {
+            self.steps.act(Action::PeerHello(Box::new(PeerHello {
                 session: self.config.session.clone(),
                 limits: self.config.limits,
                 ..PeerHello::default()
             })));
         }
-        self.enter(now, State::Idle, IDLE);
+        self.steps.enter(now, State::Idle, IDLE);
         match request.kind {
             kind::DEBUG_ON | kind::DEBUG_OFF => self.say(&Block::new(kind::DEBUG_OK, 0, &[])),
             // CPU use is not measured here: a rate of zero.
@@ -283,18 +230,18 @@ impl Server {
         }
         let framing = Some(Framing::Netperf { least: order.least });
         self.order = Some(Box::new(order));
-        let timeout = self.config.timeout * 2;
-        self.enter(now, State::Preparing, timeout);
-        self.act(Action::Prepare { spec, framing });
+        self.steps
+            .enter(now, State::Preparing, self.steps.timeout * 2);
+        self.steps.act(Action::Prepare { spec, framing });
     }
 
     /// Does not make a test; the next one may be made.
     fn refuse(&mut self, now: MonoInstant, kind: u32, status: u32, why: (RefusalCode, &str)) {
         self.say_error(kind, status);
         let (code, message) = (why.0, clean(why.1, MAX_TEXT));
-        self.act(Action::Refused { code, message });
+        self.steps.act(Action::Refused { code, message });
         self.order = None;
-        self.enter(now, State::Idle, IDLE);
+        self.steps.enter(now, State::Idle, IDLE);
     }
 
     /// Tells the client where this end waits.
@@ -302,7 +249,7 @@ impl Server {
         let port = ports.iter().find_map(|(_, ports)| ports.first()).copied();
         let (Some(order), Some(port)) = (&self.order, port) else {
             return Err(ProtocolError::OutOfTurn {
-                state: self.state.name(),
+                state: self.steps.state.name(),
                 input: "Prepared",
                 detail: ", with no port".to_owned(),
             });
@@ -312,8 +259,8 @@ impl Server {
             _ => classic::response(order.test, &order.request, port),
         };
         self.say(&response);
-        let timeout = self.config.timeout * 2;
-        self.enter(now, State::Connecting, timeout);
+        self.steps
+            .enter(now, State::Connecting, self.steps.timeout * 2);
         Ok(())
     }
 
@@ -325,12 +272,12 @@ impl Server {
             Some(time) => time.saturating_add(PAD),
             None => self.config.limits.max_duration,
         };
-        self.act(match side {
+        self.steps.act(match side {
             Side::Receiver => Action::StartReceivers,
             Side::Sender => Action::StartSenders,
         });
         self.began = now;
-        self.enter(now, State::Running, limit);
+        self.steps.enter(now, State::Running, limit);
     }
 
     /// The stream is over: says what this end saw.
@@ -339,7 +286,7 @@ impl Server {
             return;
         };
         let mut elapsed = now.saturating_since(self.began);
-        if self.state == State::Ending {
+        if self.steps.state == State::Ending {
             elapsed = elapsed.min(order.length.unwrap_or(elapsed));
         }
         let empty = EndpointReport {
@@ -356,63 +303,47 @@ impl Server {
             _ => classic::results(order.test, own, elapsed),
         };
         self.say(&results);
-        self.act(Action::TestOver);
-        self.enter(now, State::Idle, IDLE);
+        self.steps.act(Action::TestOver);
+        self.steps.enter(now, State::Idle, IDLE);
     }
 
     fn abort(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
         self.say_error(self.answer_kind(), status_for(code));
-        self.act(Action::Stop {
-            cause: StopCause::Local,
-            code,
-            reason: clean(reason, MAX_TEXT),
-        });
-        let limit = self.config.timeout * 2;
-        self.enter(now, State::Stopping, limit);
+        let reason = clean(reason, MAX_TEXT);
+        self.steps.stop(now, StopCause::Local, code, reason);
     }
 
     fn eof(&mut self) -> Result<(), ProtocolError> {
         let is_cut = !self.inbox.pending().is_empty();
-        match self.state {
+        match self.steps.state {
             State::Greeting | State::Idle if !is_cut => {
                 self.close();
                 Ok(())
             }
             State::Stopping => {
-                self.act(Action::TestAborted);
+                self.steps.act(Action::TestAborted);
                 self.close();
                 Ok(())
             }
-            state => Err(ProtocolError::Eof {
-                state: state.name(),
-                offset: self.inbox.offset() + self.inbox.pending().len() as u64,
-                pending: Excerpt::of(self.inbox.pending()),
-            }),
+            state => Err(self.inbox.eof(state.name())),
         }
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+        let Some(limit) = self.steps.overdue(now) else {
             return Ok(());
         };
         let seconds = limit.as_secs_f64();
-        match self.state {
+        match self.steps.state {
             State::Greeting | State::Idle if self.inbox.pending().len() == Size::Short.bytes() => {
                 let cause = "a block of 256 bytes is one of netperf up to 2.5: use netperf 2.6 or later as the client";
                 Err(self.unexpected(cause.to_owned()))
             }
-            State::Greeting | State::Idle => Err(ProtocolError::Silent {
-                state: self.state.name(),
-                silence: limit,
-            }),
-            State::Stopping => Err(ProtocolError::Overdue {
-                state: self.state.name(),
-                limit,
-                hint: "a traffic thread here hangs",
-            }),
+            State::Greeting | State::Idle => Err(self.steps.silent(limit)),
+            State::Stopping => Err(self.steps.hangs(limit)),
             State::Running if self.receives() => {
-                self.act(Action::PeerFinished { sent: Vec::new() });
-                self.enter(now, State::Ending, DRAIN);
+                self.steps.act(Action::PeerFinished { sent: Vec::new() });
+                self.steps.enter(now, State::Ending, DRAIN);
                 Ok(())
             }
             State::Connecting => {
@@ -434,27 +365,50 @@ impl Server {
     }
 }
 
-impl Session for Server {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
+impl Stepping for Server {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed(bytes);
+                self.advance(now)
+            }
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Abort { code, reason } => {
+                if self.steps.state.has_test() {
+                    self.abort(now, code, &reason);
+                }
+                Ok(())
+            }
+            Input::Stopped if self.steps.state == State::Stopping => {
+                self.steps.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                if self.steps.state.has_test() {
+                    self.say_error(self.answer_kind(), errno::INTERRUPTED);
+                }
+                self.close();
+                Ok(())
+            }
+            Input::Progress(_) => Ok(()),
+            other => self.answered(now, other),
         }
-        let outcome = self.take(now, input);
-        if outcome.is_err() {
-            self.close();
-        }
-        outcome
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-
-    fn deadline(&self) -> Option<MonoInstant> {
-        self.due.map(|(due, _)| due)
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
+    fn close(&mut self) {
+        self.inbox.clear();
+        self.steps.close();
     }
 }

@@ -2,18 +2,18 @@
 
 use super::batches::Batches;
 use super::options::{Options, refusal};
-use super::wire::{Inbox, Layout, put_address, put_int};
+use super::wire::{Layout, put_address, put_int};
 use super::{MAX_TEXT, Release};
-use crate::error::{ProtocolError, clean};
+use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::Framing;
+use crate::inbox::Inbox;
 use crate::session::{
-    Action, ClientConfig, Grant, Input, Limits, PeerHello, RefusalCode, Session, StopCause,
-    StreamPorts,
+    Action, ClientConfig, Grant, Input, Limits, PeerHello, RefusalCode, StopCause, StreamPorts,
 };
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::Facts;
 use linerate_model::spec::{MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
-use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const DRAIN: Duration = Duration::from_mins(1);
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// The server has not said what it is.
     Greeting,
     Idle,
@@ -40,8 +40,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Greeting => "greeting",
             Self::Idle => "idle",
@@ -54,7 +57,9 @@ impl State {
             Self::Closed => "closed",
         }
     }
+}
 
+impl State {
     const fn has_test(self) -> bool {
         matches!(
             self,
@@ -66,15 +71,11 @@ impl State {
 /// A client session.
 #[derive(Debug)]
 pub(super) struct Client {
-    state: State,
+    steps: Steps<State>,
     inbox: Inbox,
-    actions: VecDeque<Action>,
-    timeout: Duration,
     local: IpAddr,
     /// A key was given, which this protocol does not have.
     has_key: bool,
-    /// When the present step must be over, and how long it had.
-    due: Option<(MonoInstant, Duration)>,
     layout: Layout,
     spec: TestSpec,
     /// The test that the data stream was opened for, if it is open.
@@ -86,13 +87,10 @@ impl Client {
     pub(super) fn new(config: &ClientConfig, now: MonoInstant) -> Self {
         let spec = TestSpec::ping_pong(Transport::Udp);
         Self {
-            state: State::Greeting,
             inbox: Inbox::default(),
-            actions: VecDeque::new(),
-            timeout: config.timeout,
+            steps: Steps::waiting(State::Greeting, config.timeout, now),
             local: config.local.to_canonical(),
             has_key: config.credential.is_some(),
-            due: Some((now.after(config.timeout), config.timeout)),
             layout: Layout::V1_6,
             batches: Batches::of(&spec, now),
             spec,
@@ -100,67 +98,9 @@ impl Client {
         }
     }
 
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
-    }
-
-    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
-        self.state = state;
-        self.due = Some((now.after(limit), limit));
-    }
-
-    fn rest(&mut self) {
-        self.state = State::Idle;
-        self.due = None;
-    }
-
-    fn close(&mut self) {
-        self.state = State::Closed;
-        self.due = None;
-        self.inbox.clear();
-        self.act(Action::Closed);
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes, self.state.name())?;
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Begin(spec) if self.state == State::Idle => {
-                self.begin(now, *spec);
-                Ok(())
-            }
-            Input::EndTraffic => {
-                self.end_traffic(now);
-                Ok(())
-            }
-            Input::Abort { code, reason } => {
-                if self.state.has_test() {
-                    self.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
-                }
-                Ok(())
-            }
-            Input::Stopped if self.state == State::Stopping => {
-                self.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                self.say_goodbye();
-                self.close();
-                Ok(())
-            }
-            Input::Progress(_) => Ok(()),
-            other => self.answered(now, other),
-        }
-    }
-
     /// What the driver says of the test that it makes.
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match (self.state, input) {
+        match (self.steps.state, input) {
             // The driver may not have seen yet that the test is over.
             (
                 State::Stopping,
@@ -175,7 +115,7 @@ impl Client {
             (State::Preparing, Input::Prepared { ports, .. }) => self.prepared(now, &ports),
             (State::Preparing, Input::Refused { code, message }) => {
                 let message = clean(&message, MAX_TEXT);
-                self.act(Action::Refused { code, message });
+                self.steps.act(Action::Refused { code, message });
                 self.close();
                 Ok(())
             }
@@ -193,22 +133,18 @@ impl Client {
                 Ok(())
             }
             (State::Ending, Input::Reports(_)) => {
-                self.act(Action::PeerReport(Vec::new()));
-                self.act(Action::TestOver);
-                self.rest();
+                self.steps.act(Action::PeerReport(Vec::new()));
+                self.steps.act(Action::TestOver);
+                self.steps.rest(State::Idle);
                 Ok(())
             }
-            (state, other) => Err(ProtocolError::OutOfTurn {
-                state: state.name(),
-                input: other.name(),
-                detail: String::new(),
-            }),
+            (_, other) => Err(self.steps.out_of_turn(&other, "")),
         }
     }
 
     /// Takes what has come as far as it goes.
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        match self.state {
+        match self.steps.state {
             State::Greeting => self.take_release(),
             State::Opening => self.take_place(now),
             // The server may answer the options before this end has bound its socket.
@@ -222,12 +158,12 @@ impl Client {
     }
 
     fn unexpected(&self) -> Result<(), ProtocolError> {
-        let pending = self.inbox.pending();
+        let pending = Excerpt::of(self.inbox.pending());
         if pending.is_empty() {
             return Ok(());
         }
         Err(ProtocolError::Unexpected {
-            state: self.state.name(),
+            state: self.steps.state.name(),
             message: "bytes",
             offset: self.inbox.end(),
             cause: format!("{pending}: a server has nothing to say there"),
@@ -236,10 +172,10 @@ impl Client {
 
     /// What the server is: it says so first.
     fn take_release(&mut self) -> Result<(), ProtocolError> {
-        let state = self.state.name();
+        let state = self.steps.state.name();
         let said = self
             .inbox
-            .take(state, "version", |c| Ok((c.text()?, c.text()?)));
+            .take_message(state, "version", |c| Ok((c.text()?, c.text()?)));
         let said = said.map_err(|error| match error {
             ProtocolError::Body { offset, bytes, .. } => ProtocolError::Unexpected {
                 state,
@@ -263,8 +199,8 @@ impl Client {
             ("sfnt-version".to_owned(), release.version.into()),
             ("sfnt-checksum".to_owned(), release.checksum.into()),
         ]);
-        self.rest();
-        self.act(Action::PeerHello(Box::new(PeerHello {
+        self.steps.rest(State::Idle);
+        self.steps.act(Action::PeerHello(Box::new(PeerHello {
             facts,
             limits: Limits {
                 max_streams: 1,
@@ -286,25 +222,25 @@ impl Client {
             Some((RefusalCode::Unsupported, why))
         });
         if let Some((code, message)) = refused {
-            return self.act(Action::Refused { code, message });
+            return self.steps.act(Action::Refused { code, message });
         }
         let opened = self.opened_for.is_some();
         self.spec = spec;
         if opened {
-            self.act(Action::ReuseStreams {
+            self.steps.act(Action::ReuseStreams {
                 framing: Framing::Sfnt,
             });
-            return self.enter(now, State::Connecting, self.timeout);
+            return self.steps.enter(now, State::Connecting, self.steps.timeout);
         }
         let options = Options::of(&self.spec).encode(self.layout);
-        self.act(Action::Send(options));
+        self.steps.act(Action::Send(options));
         match self.spec.transport {
-            Transport::Tcp => self.enter(now, State::Opening, self.timeout),
+            Transport::Tcp => self.steps.enter(now, State::Opening, self.steps.timeout),
             Transport::Udp => {
                 let spec = Box::new(self.spec.clone());
                 let framing = Some(Framing::Sfnt);
-                self.act(Action::Prepare { spec, framing });
-                self.enter(now, State::Preparing, self.timeout);
+                self.steps.act(Action::Prepare { spec, framing });
+                self.steps.enter(now, State::Preparing, self.steps.timeout);
             }
         }
     }
@@ -334,28 +270,30 @@ impl Client {
             _ => None,
         };
         let Some(port) = port else {
-            return Err(ProtocolError::OutOfTurn {
-                state: self.state.name(),
-                input: "Prepared",
-                detail: " without the port of its datagram socket".to_owned(),
-            });
+            let input = Input::Prepared {
+                ports: Vec::new(),
+                token: 0,
+            };
+            return Err(self
+                .steps
+                .out_of_turn(&input, " without the port of its datagram socket"));
         };
         let mut bytes = Vec::new();
         put_address(&mut bytes, SocketAddr::new(self.local, port), self.layout);
-        self.act(Action::Send(bytes));
-        self.enter(now, State::Opening, self.timeout);
+        self.steps.act(Action::Send(bytes));
+        self.steps.enter(now, State::Opening, self.steps.timeout);
         self.advance(now)
     }
 
     /// Where the server's data socket is.
     fn take_place(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let (state, layout) = (self.state.name(), self.layout);
+        let (state, layout) = (self.steps.state.name(), self.layout);
         let place = match self.spec.transport {
-            Transport::Tcp => self.inbox.take(state, "data port", |c| {
+            Transport::Tcp => self.inbox.take_message(state, "data port", |c| {
                 let _preloaded = c.text()?;
                 c.int().map(i64::from)
             })?,
-            Transport::Udp => self.inbox.take(state, "UDP address", |c| {
+            Transport::Udp => self.inbox.take_message(state, "UDP address", |c| {
                 let _preloaded = c.text()?;
                 c.address(layout).map(|address| address.port().into())
             })?,
@@ -369,11 +307,12 @@ impl Client {
             cause: format!("{place} is no port"),
         })?;
         self.opened_for = Some(self.spec.clone());
-        self.act(Action::OpenStreams {
+        self.steps.act(Action::OpenStreams {
             ports: vec![(Side::Receiver, vec![port])],
             framing: Framing::Sfnt,
         });
-        self.enter(now, State::Connecting, self.timeout * 2);
+        self.steps
+            .enter(now, State::Connecting, self.steps.timeout * 2);
         self.unexpected()
     }
 
@@ -383,9 +322,9 @@ impl Client {
             Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
         };
         let limit = time.saturating_add(self.spec.warm_up).saturating_add(DRAIN);
-        self.act(Action::StartSenders);
+        self.steps.act(Action::StartSenders);
         self.batches = Batches::of(&self.spec, now);
-        self.enter(now, State::Running, limit);
+        self.steps.enter(now, State::Running, limit);
         self.go_on(now);
     }
 
@@ -395,8 +334,8 @@ impl Client {
             self.announce(timed.saturating_add(1));
         }
         if self.batches.is_even() {
-            self.act(Action::StopSenders);
-            self.enter(now, State::Ending, self.timeout);
+            self.steps.act(Action::StopSenders);
+            self.steps.enter(now, State::Ending, self.steps.timeout);
         }
     }
 
@@ -405,8 +344,8 @@ impl Client {
         let mut bytes = Vec::new();
         put_int(&mut bytes, i32::try_from(messages).unwrap_or(i32::MAX));
         put_int(&mut bytes, i32::try_from(size.get()).unwrap_or(i32::MAX));
-        self.act(Action::Send(bytes));
-        self.act(Action::Grant(Grant { messages, size }));
+        self.steps.act(Action::Send(bytes));
+        self.steps.act(Action::Grant(Grant { messages, size }));
     }
 
     /// The exchange came to its end before all that was announced was exchanged.
@@ -420,71 +359,54 @@ impl Client {
                 "after {done} messages or a few more, the data connection broke or an answer did not come: see the messages of sfnt-pingpong there, and start it again"
             ),
         };
-        self.stop(now, StopCause::Peer, RefusalCode::Timeout, reason);
+        self.steps
+            .stop(now, StopCause::Peer, RefusalCode::Timeout, reason);
     }
 
     /// The user has seen enough. What is announced goes to its end first.
     fn end_traffic(&mut self, now: MonoInstant) {
-        match self.state {
+        match self.steps.state {
             State::Running => self.batches.end(),
             State::Preparing | State::Opening | State::Connecting => {
                 let reason = "stopped by its user".to_owned();
-                self.stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
+                self.steps
+                    .stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
             }
             _ => {}
         }
     }
 
-    fn stop(&mut self, now: MonoInstant, cause: StopCause, code: RefusalCode, reason: String) {
-        self.act(Action::Stop {
-            cause,
-            code,
-            reason,
-        });
-        self.enter(now, State::Stopping, self.timeout * 2);
-    }
-
     /// A server that is waiting for the next announcement is told that there is none.
     fn say_goodbye(&mut self) {
-        if self.state == State::Idle && self.opened_for.is_some() {
-            self.act(Action::Send(0_i32.to_le_bytes().to_vec()));
+        if self.steps.state == State::Idle && self.opened_for.is_some() {
+            self.steps.act(Action::Send(0_i32.to_le_bytes().to_vec()));
         }
     }
 
     fn eof(&mut self) -> Result<(), ProtocolError> {
-        if self.state == State::Stopping {
-            self.act(Action::TestAborted);
+        if self.steps.state == State::Stopping {
+            self.steps.act(Action::TestAborted);
             self.close();
             return Ok(());
         }
-        Err(ProtocolError::Eof {
-            state: self.state.name(),
-            offset: self.inbox.end(),
-            pending: self.inbox.pending(),
-        })
+        Err(self.inbox.eof(self.steps.state.name()))
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+        let Some(limit) = self.steps.overdue(now) else {
             return Ok(());
         };
-        let state = self.state.name();
-        match self.state {
-            State::Greeting => Err(ProtocolError::Silent {
-                state,
-                silence: limit,
-            }),
-            State::Stopping | State::Ending => Err(ProtocolError::Overdue {
-                state,
-                limit,
-                hint: "a traffic thread here hangs",
-            }),
+        let state = self.steps.state.name();
+        match self.steps.state {
+            State::Greeting => Err(self.steps.silent(limit)),
+            State::Stopping | State::Ending => Err(self.steps.hangs(limit)),
             _ => {
                 let reason = format!(
                     "nothing came of it within {} s in state {state}",
                     limit.as_secs_f64()
                 );
-                self.stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+                self.steps
+                    .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
                 Ok(())
             }
         }
@@ -497,27 +419,57 @@ fn is_alike(first: &TestSpec, next: &TestSpec) -> bool {
     common(first) == common(next) && first.socket == next.socket
 }
 
-impl Session for Client {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
+impl Stepping for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed_bounded(bytes, self.steps.state.name())?;
+                self.advance(now)
+            }
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Begin(spec) if self.steps.state == State::Idle => {
+                self.begin(now, *spec);
+                Ok(())
+            }
+            Input::EndTraffic => {
+                self.end_traffic(now);
+                Ok(())
+            }
+            Input::Abort { code, reason } => {
+                if self.steps.state.has_test() {
+                    self.steps
+                        .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+                }
+                Ok(())
+            }
+            Input::Stopped if self.steps.state == State::Stopping => {
+                self.steps.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                self.say_goodbye();
+                self.close();
+                Ok(())
+            }
+            Input::Progress(_) => Ok(()),
+            other => self.answered(now, other),
         }
-        let outcome = self.take(now, input);
-        if outcome.is_err() {
-            self.close();
-        }
-        outcome
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-
-    fn deadline(&self) -> Option<MonoInstant> {
-        self.due.map(|(due, _)| due)
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
+    fn close(&mut self) {
+        self.inbox.clear();
+        self.steps.close();
     }
 }

@@ -212,15 +212,15 @@ pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sfnt::wire::Inbox;
+    use crate::inbox::Inbox;
 
     const TIME: Duration = Duration::from_mins(1);
 
     fn decoded(bytes: &[u8], layout: Layout) -> Option<Options> {
         let mut inbox = Inbox::default();
-        inbox.feed(bytes, "test").unwrap();
+        inbox.feed_bounded(bytes, "test").unwrap();
         let read = |cursor: &mut Cursor<'_>| Options::decode(cursor, layout);
-        let options = inbox.take("test", "options", read).unwrap();
+        let options = inbox.take_message("test", "options", read).unwrap();
         assert!(options.is_none() || inbox.pending().is_empty());
         options
     }

@@ -2,16 +2,16 @@
 
 use super::MAX_TEXT;
 use super::options::Options;
-use super::wire::{Inbox, Layout, put_address, put_int, put_text};
+use super::wire::{Layout, put_address, put_int, put_text};
 use crate::error::{ProtocolError, clean};
 use crate::framing::Framing;
+use crate::inbox::Inbox;
 use crate::session::{
-    Action, Grant, Input, PeerHello, Progress, RefusalCode, ServerConfig, Session, StopCause,
-    StreamPorts,
+    Action, Grant, Input, PeerHello, Progress, RefusalCode, ServerConfig, StopCause, StreamPorts,
 };
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::spec::{MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 
 /// Where a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// Waits for the options.
     Asking,
     /// The driver makes ready.
@@ -40,8 +40,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Asking => "asking",
             Self::Preparing => "preparing",
@@ -53,7 +56,9 @@ impl State {
             Self::Closed => "closed",
         }
     }
+}
 
+impl State {
     const fn has_test(self) -> bool {
         matches!(
             self,
@@ -65,12 +70,10 @@ impl State {
 /// A server session.
 #[derive(Debug)]
 pub(super) struct Server {
-    state: State,
+    steps: Steps<State>,
     inbox: Inbox,
-    actions: VecDeque<Action>,
     config: ServerConfig,
     layout: Layout,
-    due: Option<(MonoInstant, Duration)>,
     transport: Transport,
     /// Messages that had been answered when they last grew, and when that was seen.
     moved: (u64, MonoInstant),
@@ -78,13 +81,10 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
-        let timeout = config.timeout;
         let mut server = Self {
-            state: State::Asking,
             inbox: Inbox::default(),
-            actions: VecDeque::new(),
+            steps: Steps::waiting(State::Asking, config.timeout, now),
             layout: Layout::of(&config.sfnt),
-            due: Some((now.after(timeout), timeout)),
             transport: Transport::Tcp,
             moved: (0, now),
             config,
@@ -97,60 +97,13 @@ impl Server {
         let mut bytes = Vec::new();
         put_text(&mut bytes, Some(&server.config.sfnt.version));
         put_text(&mut bytes, Some(&server.config.sfnt.checksum));
-        server.act(Action::Send(bytes));
+        server.steps.act(Action::Send(bytes));
         server
-    }
-
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
-    }
-
-    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
-        self.state = state;
-        self.due = Some((now.after(limit), limit));
-    }
-
-    fn close(&mut self) {
-        self.state = State::Closed;
-        self.due = None;
-        self.inbox.clear();
-        self.act(Action::Closed);
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes, self.state.name())?;
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } => {
-                if self.state.has_test() {
-                    self.stop(now, code, clean(&reason, MAX_TEXT));
-                }
-                Ok(())
-            }
-            Input::Stopped if self.state == State::Stopping => {
-                self.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                self.close();
-                Ok(())
-            }
-            Input::Progress(progress) => {
-                self.progress(now, progress);
-                Ok(())
-            }
-            other => self.answered(now, other),
-        }
     }
 
     /// What the driver says of the test it was asked to make.
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match (self.state, input) {
+        match (self.steps.state, input) {
             // The driver may not have seen yet that the test is over.
             (
                 State::Stopping,
@@ -164,32 +117,28 @@ impl Server {
             (State::Preparing, Input::Prepared { ports, .. }) => self.prepared(now, &ports),
             (State::Preparing, Input::Refused { code, message }) => {
                 let message = clean(&message, MAX_TEXT);
-                self.act(Action::Refused { code, message });
+                self.steps.act(Action::Refused { code, message });
                 self.close();
                 Ok(())
             }
             (State::Connecting, Input::Connected) => {
-                self.act(Action::StartReceivers);
+                self.steps.act(Action::StartReceivers);
                 self.moved = (0, now);
                 let limit = self.config.limits.max_duration;
-                self.enter(now, State::Running, limit);
+                self.steps.enter(now, State::Running, limit);
                 self.advance(now)
             }
             (State::Ending, Input::Reports(_)) => {
-                self.act(Action::TestOver);
+                self.steps.act(Action::TestOver);
                 self.close();
                 Ok(())
             }
-            (state, other) => Err(ProtocolError::OutOfTurn {
-                state: state.name(),
-                input: other.name(),
-                detail: String::new(),
-            }),
+            (_, other) => Err(self.steps.out_of_turn(&other, "")),
         }
     }
 
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        match self.state {
+        match self.steps.state {
             State::Asking => self.take_options(now),
             State::Addressing => self.take_address(now),
             State::Running => self.take_announcements(now),
@@ -203,9 +152,9 @@ impl Server {
     }
 
     fn take_options(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let (state, layout, offset) = (self.state.name(), self.layout, self.inbox.end());
+        let (state, layout, offset) = (self.steps.state.name(), self.layout, self.inbox.end());
         let read = |c: &mut super::wire::Cursor<'_>| Options::decode(c, layout);
-        let Some(options) = self.inbox.take(state, "options", read)? else {
+        let Some(options) = self.inbox.take_message(state, "options", read)? else {
             return Ok(());
         };
         let limits = self.config.limits;
@@ -219,7 +168,7 @@ impl Server {
         if let Some(why) = limits.exceeded_by(&spec) {
             return Err(cannot(why));
         }
-        self.act(Action::PeerHello(Box::new(PeerHello {
+        self.steps.act(Action::PeerHello(Box::new(PeerHello {
             session: self.config.session.clone(),
             limits,
             ..PeerHello::default()
@@ -230,9 +179,8 @@ impl Server {
     }
 
     fn prepare(&mut self, now: MonoInstant, spec: TestSpec) {
-        let timeout = self.config.timeout;
-        self.enter(now, State::Preparing, timeout);
-        self.act(Action::Prepare {
+        self.steps.enter(now, State::Preparing, self.steps.timeout);
+        self.steps.act(Action::Prepare {
             spec: Box::new(spec),
             framing: Some(Framing::Sfnt),
         });
@@ -245,43 +193,45 @@ impl Server {
             _ => None,
         };
         let Some(port) = port else {
-            return Err(ProtocolError::OutOfTurn {
-                state: self.state.name(),
-                input: "Prepared",
-                detail: " without the port of its data socket".to_owned(),
-            });
+            let input = Input::Prepared {
+                ports: Vec::new(),
+                token: 0,
+            };
+            return Err(self
+                .steps
+                .out_of_turn(&input, " without the port of its data socket"));
         };
         let mut bytes = Vec::new();
         put_text(&mut bytes, None);
-        let timeout = self.config.timeout;
+        let timeout = self.steps.timeout;
         match self.transport {
             Transport::Tcp => {
                 put_int(&mut bytes, port.into());
-                self.enter(now, State::Connecting, timeout);
+                self.steps.enter(now, State::Connecting, timeout);
             }
             Transport::Udp => {
                 let local = self.config.local.to_canonical();
                 if local.is_ipv6() && self.layout < Layout::V1_6 {
                     return Err(ProtocolError::Unexpected {
-                        state: self.state.name(),
+                        state: self.steps.state.name(),
                         message: "options",
                         offset: self.inbox.end(),
                         cause: "sfnt-pingpong up to 1.5 has UDP over IPv4 only".to_owned(),
                     });
                 }
                 put_address(&mut bytes, SocketAddr::new(local, port), self.layout);
-                self.enter(now, State::Addressing, timeout);
+                self.steps.enter(now, State::Addressing, timeout);
             }
         }
-        self.act(Action::Send(bytes));
+        self.steps.act(Action::Send(bytes));
         self.advance(now)
     }
 
     /// The client's datagram socket. Only its port counts: nothing is sent to an address that has not asked.
     fn take_address(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let (state, layout) = (self.state.name(), self.layout);
+        let (state, layout) = (self.steps.state.name(), self.layout);
         let read = |c: &mut super::wire::Cursor<'_>| c.address(layout);
-        let Some(address) = self.inbox.take(state, "UDP address", read)? else {
+        let Some(address) = self.inbox.take_message(state, "UDP address", read)? else {
             return Ok(());
         };
         if address.port() == 0 {
@@ -292,9 +242,8 @@ impl Server {
                 cause: "its port is 0".to_owned(),
             });
         }
-        let timeout = self.config.timeout;
-        self.enter(now, State::Connecting, timeout);
-        self.act(Action::OpenStreams {
+        self.steps.enter(now, State::Connecting, self.steps.timeout);
+        self.steps.act(Action::OpenStreams {
             ports: vec![(Side::Sender, vec![address.port()])],
             framing: Framing::Sfnt,
         });
@@ -307,18 +256,20 @@ impl Server {
             Transport::Udp => MAX_UDP_PAYLOAD,
         };
         let least = u64::from(self.transport == Transport::Tcp);
-        while self.state == State::Running {
-            let (state, offset) = (self.state.name(), self.inbox.end());
-            let said = self.inbox.take(state, "announcement", |c| match c.int()? {
-                0 => Ok((0, 0)),
-                count => Ok((count, c.int()?)),
-            })?;
+        while self.steps.state == State::Running {
+            let (state, offset) = (self.steps.state.name(), self.inbox.end());
+            let said = self
+                .inbox
+                .take_message(state, "announcement", |c| match c.int()? {
+                    0 => Ok((0, 0)),
+                    count => Ok((count, c.int()?)),
+                })?;
             let Some((count, size)) = said else {
                 return Ok(());
             };
             if (count, size) == (0, 0) {
-                self.act(Action::PeerFinished { sent: Vec::new() });
-                self.enter(now, State::Ending, DRAIN);
+                self.steps.act(Action::PeerFinished { sent: Vec::new() });
+                self.steps.enter(now, State::Ending, DRAIN);
                 self.inbox.clear();
                 return Ok(());
             }
@@ -335,7 +286,7 @@ impl Server {
                     "{count} messages of {size} bytes; {least} to {most} bytes are valid"
                 ),
             })?;
-            self.act(Action::Grant(Grant {
+            self.steps.act(Action::Grant(Grant {
                 messages,
                 size: ByteCount::new(size),
             }));
@@ -345,7 +296,7 @@ impl Server {
 
     /// Sees that messages move.
     fn progress(&mut self, now: MonoInstant, progress: Progress) {
-        if self.state != State::Running {
+        if self.steps.state != State::Running {
             return;
         }
         let answered = progress.packets.get();
@@ -353,91 +304,95 @@ impl Server {
             self.moved = (answered, now);
         } else if now.saturating_since(self.moved.1) >= NO_DATA {
             let reason = "no message came for a minute".to_owned();
-            self.stop(now, RefusalCode::Timeout, reason);
+            self.steps
+                .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
         }
     }
 
-    fn stop(&mut self, now: MonoInstant, code: RefusalCode, reason: String) {
-        self.act(Action::Stop {
-            cause: StopCause::Local,
-            code,
-            reason,
-        });
-        let limit = self.config.timeout * 2;
-        self.enter(now, State::Stopping, limit);
-    }
-
     fn eof(&mut self) -> Result<(), ProtocolError> {
-        match self.state {
+        match self.steps.state {
             // It has said all that it has to say.
             State::Ending => Ok(()),
             State::Stopping => {
-                self.act(Action::TestAborted);
+                self.steps.act(Action::TestAborted);
                 self.close();
                 Ok(())
             }
             // An original client that is told of another version than its own leaves without a word.
             State::Asking if self.inbox.end() == 0 => Err(ProtocolError::TurnedAway {
-                state: self.state.name(),
+                state: self.steps.state.name(),
                 code: RefusalCode::Unsupported,
                 message: format!(
                     "it left when it was told version {} and checksum {}: it wants its own, which it prints; give them with --sfnt-version and --sfnt-checksum",
                     self.config.sfnt.version, self.config.sfnt.checksum
                 ),
             }),
-            state => Err(ProtocolError::Eof {
-                state: state.name(),
-                offset: self.inbox.end(),
-                pending: self.inbox.pending(),
-            }),
+            state => Err(self.inbox.eof(state.name())),
         }
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some((_, limit)) = self.due.filter(|(due, _)| now >= *due) else {
+        let Some(limit) = self.steps.overdue(now) else {
             return Ok(());
         };
-        let state = self.state.name();
-        match self.state {
-            State::Asking | State::Addressing => Err(ProtocolError::Silent {
-                state,
-                silence: limit,
-            }),
-            State::Stopping | State::Ending => Err(ProtocolError::Overdue {
-                state,
-                limit,
-                hint: "a traffic thread here hangs",
-            }),
+        match self.steps.state {
+            State::Asking | State::Addressing => Err(self.steps.silent(limit)),
+            State::Stopping | State::Ending => Err(self.steps.hangs(limit)),
             _ => {
                 let reason = format!("it did not end within {} s", limit.as_secs_f64());
-                self.stop(now, RefusalCode::Timeout, reason);
+                self.steps
+                    .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
                 Ok(())
             }
         }
     }
 }
 
-impl Session for Server {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
+impl Stepping for Server {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
+            Input::Bytes(bytes) => {
+                self.inbox.feed_bounded(bytes, self.steps.state.name())?;
+                self.advance(now)
+            }
+            Input::Eof => self.eof(),
+            Input::Timeout => self.timeout(now),
+            Input::Abort { code, reason } => {
+                if self.steps.state.has_test() {
+                    self.steps
+                        .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+                }
+                Ok(())
+            }
+            Input::Stopped if self.steps.state == State::Stopping => {
+                self.steps.act(Action::TestAborted);
+                self.close();
+                Ok(())
+            }
+            Input::Bye => {
+                self.close();
+                Ok(())
+            }
+            Input::Progress(progress) => {
+                self.progress(now, progress);
+                Ok(())
+            }
+            other => self.answered(now, other),
         }
-        let outcome = self.take(now, input);
-        if outcome.is_err() {
-            self.close();
-        }
-        outcome
     }
 
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-
-    fn deadline(&self) -> Option<MonoInstant> {
-        self.due.map(|(due, _)| due)
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
+    fn close(&mut self) {
+        self.inbox.clear();
+        self.steps.close();
     }
 }

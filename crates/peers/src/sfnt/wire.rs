@@ -5,6 +5,7 @@
 
 use super::Release;
 use crate::error::{Excerpt, ProtocolError, clean};
+use crate::inbox::Inbox;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Longest text with its zero: names of versions, files and interfaces.
@@ -120,69 +121,50 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes of the far end that have not been understood yet.
-#[derive(Debug, Default)]
-pub(super) struct Inbox {
-    bytes: Vec<u8>,
-    /// Offset of `bytes[0]` in what the far end has sent.
-    offset: u64,
-}
-
 impl Inbox {
     /// Keeps what came; refuses what no state of the protocol leaves unread for long.
-    pub(super) fn feed(&mut self, bytes: &[u8], state: &'static str) -> Result<(), ProtocolError> {
-        self.bytes.extend_from_slice(bytes);
+    pub(super) fn feed_bounded(
+        &mut self,
+        bytes: &[u8],
+        state: &'static str,
+    ) -> Result<(), ProtocolError> {
         // What is complete is taken at once, so only one message is ever kept by the next call.
-        if self.bytes.len() - bytes.len() <= MAX_PENDING {
+        let kept = self.pending().len();
+        self.feed(bytes);
+        if kept <= MAX_PENDING {
             return Ok(());
         }
         Err(ProtocolError::Unexpected {
             state,
             message: "more than any message has",
-            offset: self.offset,
-            cause: format!("{} bytes wait to be understood", self.bytes.len()),
+            offset: self.offset(),
+            cause: format!("{} bytes wait to be understood", self.pending().len()),
         })
     }
 
-    /// The offset of the next byte that will come.
-    pub(super) const fn end(&self) -> u64 {
-        self.offset + self.bytes.len() as u64
-    }
-
-    pub(super) fn pending(&self) -> Excerpt {
-        Excerpt::of(&self.bytes)
-    }
-
-    /// Forgets all that has come: the session is over.
-    pub(super) fn clear(&mut self) {
-        self.offset += self.bytes.len() as u64;
-        self.bytes = Vec::new();
-    }
-
     /// One message, once all of it is there.
-    pub(super) fn take<T>(
+    pub(super) fn take_message<T>(
         &mut self,
         state: &'static str,
         message: &'static str,
         read: impl FnOnce(&mut Cursor<'_>) -> Result<T, Trouble>,
     ) -> Result<Option<T>, ProtocolError> {
         let mut cursor = Cursor {
-            bytes: &self.bytes,
+            bytes: self.pending(),
             at: 0,
         };
         match read(&mut cursor) {
             Ok(value) => {
                 let end = cursor.at;
-                self.bytes.drain(..end);
-                self.offset += end as u64;
+                self.consume(end);
                 Ok(Some(value))
             }
             Err(Trouble::Short) => Ok(None),
             Err(Trouble::Wrong(cause)) => Err(ProtocolError::Body {
                 state,
                 message,
-                offset: self.offset,
-                bytes: Excerpt::of(&self.bytes),
+                offset: self.offset(),
+                bytes: Excerpt::of(self.pending()),
                 cause,
             }),
         }

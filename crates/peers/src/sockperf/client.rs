@@ -4,12 +4,10 @@ use super::MAX_TEXT;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::Framing;
-use crate::session::{
-    Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session, StopCause,
-};
+use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
+use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, Transport, validate};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How much longer than its time a test may take: the last answer is waited for.
@@ -17,7 +15,7 @@ const DRAIN: Duration = Duration::from_mins(1);
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Idle,
     Connecting,
     Running,
@@ -27,8 +25,11 @@ enum State {
     Closed,
 }
 
-impl State {
-    const fn name(self) -> &'static str {
+impl Phase for State {
+    const STOPPING: Self = Self::Stopping;
+    const CLOSED: Self = Self::Closed;
+
+    fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
             Self::Connecting => "connecting",
@@ -38,7 +39,9 @@ impl State {
             Self::Closed => "closed",
         }
     }
+}
 
+impl State {
     const fn has_test(self) -> bool {
         matches!(self, Self::Connecting | Self::Running | Self::Ending)
     }
@@ -47,12 +50,9 @@ impl State {
 /// A client session.
 #[derive(Debug)]
 pub(super) struct Client {
-    state: State,
-    actions: VecDeque<Action>,
-    timeout: Duration,
+    steps: Steps<State>,
     /// A key was given, which this protocol does not have.
     has_key: bool,
-    due: Option<MonoInstant>,
     transport: Transport,
     whole: Duration,
 }
@@ -66,98 +66,14 @@ impl Client {
             },
             ..PeerHello::default()
         };
+        let mut steps = Steps::resting(State::Idle, config.timeout);
+        steps.act(Action::PeerHello(Box::new(hello)));
         Self {
-            state: State::Idle,
-            actions: VecDeque::from([Action::PeerHello(Box::new(hello))]),
-            timeout: config.timeout,
+            steps,
             has_key: config.credential.is_some(),
-            due: None,
             transport: Transport::Udp,
             whole: Duration::ZERO,
         }
-    }
-
-    fn act(&mut self, action: Action) {
-        self.actions.push_back(action);
-    }
-
-    fn enter(&mut self, now: MonoInstant, state: State, limit: Duration) {
-        self.state = state;
-        self.due = Some(now.after(limit));
-    }
-
-    fn rest(&mut self) {
-        self.state = State::Idle;
-        self.due = None;
-    }
-
-    fn close(&mut self) {
-        self.state = State::Closed;
-        self.due = None;
-        self.act(Action::Closed);
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match (self.state, input) {
-            (State::Idle, Input::Begin(spec)) => self.begin(now, &spec),
-            (State::Connecting, Input::Connected) => {
-                self.act(Action::StartSenders);
-                let limit = self.whole.saturating_add(DRAIN);
-                self.enter(now, State::Running, limit);
-            }
-            (State::Running, Input::Finished { sent }) => {
-                if sent.iter().all(|sent| sent.get() == 0) {
-                    self.unanswered(now);
-                } else {
-                    self.enter(now, State::Ending, self.timeout);
-                }
-            }
-            (State::Ending, Input::Reports(_)) => {
-                self.act(Action::PeerReport(Vec::new()));
-                self.act(Action::TestOver);
-                self.rest();
-            }
-            (State::Running, Input::EndTraffic) => self.act(Action::StopSenders),
-            (State::Connecting, Input::EndTraffic) => {
-                let reason = "stopped by its user".to_owned();
-                self.stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
-            }
-            (state, Input::Abort { code, reason }) if state.has_test() => {
-                self.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
-            }
-            (State::Stopping, Input::Stopped) => {
-                self.act(Action::TestAborted);
-                self.rest();
-            }
-            (_, Input::Timeout) => self.timeout(now)?,
-            (_, Input::Bye) => self.close(),
-            (_, Input::Eof) => {
-                return Err(ProtocolError::Eof {
-                    state: self.state.name(),
-                    offset: 0,
-                    pending: Excerpt::default(),
-                });
-            }
-            (
-                _,
-                Input::Abort { .. }
-                | Input::Bytes(_)
-                | Input::Datagram { .. }
-                | Input::EndTraffic
-                | Input::Heard { .. }
-                | Input::Progress(_),
-            )
-            // The driver may not have seen yet that the test is over.
-            | (State::Stopping, Input::Connected | Input::Finished { .. } | Input::Reports(_)) => {}
-            (state, other) => {
-                return Err(ProtocolError::OutOfTurn {
-                    state: state.name(),
-                    input: other.name(),
-                    detail: String::new(),
-                });
-            }
-        }
-        Ok(())
     }
 
     fn begin(&mut self, now: MonoInstant, spec: &TestSpec) {
@@ -169,7 +85,7 @@ impl Client {
         let refused =
             refused.or_else(|| Some((RefusalCode::Unsupported, cannot(spec)?.to_owned())));
         if let Some((code, message)) = refused {
-            return self.act(Action::Refused { code, message });
+            return self.steps.act(Action::Refused { code, message });
         }
         let time = match spec.stop {
             Stop::After(time) => time,
@@ -177,11 +93,11 @@ impl Client {
         };
         self.whole = time.saturating_add(spec.warm_up);
         self.transport = spec.transport;
-        self.act(Action::OpenStreams {
+        self.steps.act(Action::OpenStreams {
             ports: Vec::new(),
             framing: Framing::Sockperf,
         });
-        self.enter(now, State::Connecting, self.timeout);
+        self.steps.enter(now, State::Connecting, self.steps.timeout);
     }
 
     /// Nobody is there, or nobody who speaks this.
@@ -193,31 +109,20 @@ impl Client {
         let reason = format!(
             "no message was answered: see that {server} (2.7 or later) runs there and that no firewall drops its port"
         );
-        self.stop(now, StopCause::Peer, RefusalCode::Timeout, reason);
-    }
-
-    fn stop(&mut self, now: MonoInstant, cause: StopCause, code: RefusalCode, reason: String) {
-        self.act(Action::Stop {
-            cause,
-            code,
-            reason,
-        });
-        self.enter(now, State::Stopping, self.timeout * 2);
+        self.steps
+            .stop(now, StopCause::Peer, RefusalCode::Timeout, reason);
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        if self.due.is_none_or(|due| now < due) {
+        let Some(limit) = self.steps.overdue(now) else {
             return Ok(());
-        }
-        if self.state == State::Stopping {
-            return Err(ProtocolError::Overdue {
-                state: self.state.name(),
-                limit: self.timeout * 2,
-                hint: "a traffic thread here hangs",
-            });
+        };
+        if self.steps.state == State::Stopping {
+            return Err(self.steps.hangs(limit));
         }
         let reason = "the test did not come to its end in time".to_owned();
-        self.stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+        self.steps
+            .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
         Ok(())
     }
 }
@@ -236,27 +141,71 @@ pub(super) fn cannot(spec: &TestSpec) -> Option<&'static str> {
     }
 }
 
-impl Session for Client {
-    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.state == State::Closed {
-            return Ok(());
+impl Stepping for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<State> {
+        &mut self.steps
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match (self.steps.state, input) {
+            (State::Idle, Input::Begin(spec)) => self.begin(now, &spec),
+            (State::Connecting, Input::Connected) => {
+                self.steps.act(Action::StartSenders);
+                let limit = self.whole.saturating_add(DRAIN);
+                self.steps.enter(now, State::Running, limit);
+            }
+            (State::Running, Input::Finished { sent }) => {
+                if sent.iter().all(|sent| sent.get() == 0) {
+                    self.unanswered(now);
+                } else {
+                    self.steps.enter(now, State::Ending, self.steps.timeout);
+                }
+            }
+            (State::Ending, Input::Reports(_)) => {
+                self.steps.act(Action::PeerReport(Vec::new()));
+                self.steps.act(Action::TestOver);
+                self.steps.rest(State::Idle);
+            }
+            (State::Running, Input::EndTraffic) => self.steps.act(Action::StopSenders),
+            (State::Connecting, Input::EndTraffic) => {
+                let reason = "stopped by its user".to_owned();
+                self.steps.stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
+            }
+            (state, Input::Abort { code, reason }) if state.has_test() => {
+                self.steps.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+            }
+            (State::Stopping, Input::Stopped) => {
+                self.steps.act(Action::TestAborted);
+                self.steps.rest(State::Idle);
+            }
+            (_, Input::Timeout) => self.timeout(now)?,
+            (_, Input::Bye) => self.close(),
+            (_, Input::Eof) => {
+                return Err(ProtocolError::Eof {
+                    state: self.steps.state.name(),
+                    offset: 0,
+                    pending: Excerpt::default(),
+                });
+            }
+            (
+                _,
+                Input::Abort { .. }
+                | Input::Bytes(_)
+                | Input::Datagram { .. }
+                | Input::EndTraffic
+                | Input::Heard { .. }
+                | Input::Progress(_),
+            )
+            // The driver may not have seen yet that the test is over.
+            | (State::Stopping, Input::Connected | Input::Finished { .. } | Input::Reports(_)) => {}
+            (_, other) => return Err(self.steps.out_of_turn(&other, "")),
         }
-        let outcome = self.take(now, input);
-        if outcome.is_err() {
-            self.close();
-        }
-        outcome
-    }
-
-    fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
-    }
-
-    fn deadline(&self) -> Option<MonoInstant> {
-        self.due
-    }
-
-    fn state(&self) -> &'static str {
-        self.state.name()
+        Ok(())
     }
 }

@@ -1,0 +1,174 @@
+//! What the sessions of other tools' protocols have in common: where they are, what they want done, by when.
+
+use crate::error::ProtocolError;
+use crate::session::{Action, Input, RefusalCode, Session, StopCause};
+use linerate_model::MonoInstant;
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+/// A state of a session.
+pub(crate) trait Phase: fmt::Debug + Copy + PartialEq + Send {
+    /// The test ends early: the driver stops what it has started.
+    const STOPPING: Self;
+    /// The session is over.
+    const CLOSED: Self;
+    /// Its kebab-case name, for messages and logs.
+    fn name(self) -> &'static str;
+}
+
+/// Where a session is, what it wants done, and when its present step must be over.
+#[derive(Debug)]
+pub(crate) struct Steps<P> {
+    pub(crate) state: P,
+    pub(crate) actions: VecDeque<Action>,
+    /// Silence of the far end after which it counts as gone.
+    pub(crate) timeout: Duration,
+    /// When the present step must be over, and how long it had.
+    due: Option<(MonoInstant, Duration)>,
+}
+
+impl<P: Phase> Steps<P> {
+    /// A session that begins in this state and may stay there.
+    pub(crate) const fn resting(state: P, timeout: Duration) -> Self {
+        Self {
+            state,
+            actions: VecDeque::new(),
+            timeout,
+            due: None,
+        }
+    }
+
+    /// A session that begins in this state, and in which the far end has to be heard in time.
+    pub(crate) fn waiting(state: P, timeout: Duration, now: MonoInstant) -> Self {
+        let mut steps = Self::resting(state, timeout);
+        steps.enter(now, state, timeout);
+        steps
+    }
+
+    pub(crate) fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    /// Goes on to a step that may take `limit`.
+    pub(crate) fn enter(&mut self, now: MonoInstant, state: P, limit: Duration) {
+        self.state = state;
+        self.due = Some((now.after(limit), limit));
+    }
+
+    /// Goes on to a state that may last.
+    pub(crate) const fn rest(&mut self, state: P) {
+        self.state = state;
+        self.due = None;
+    }
+
+    /// Ends the session.
+    pub(crate) fn close(&mut self) {
+        self.rest(P::CLOSED);
+        self.act(Action::Closed);
+    }
+
+    /// Ends the test early.
+    pub(crate) fn stop(
+        &mut self,
+        now: MonoInstant,
+        cause: StopCause,
+        code: RefusalCode,
+        reason: String,
+    ) {
+        self.act(Action::Stop {
+            cause,
+            code,
+            reason,
+        });
+        self.enter(now, P::STOPPING, self.timeout * 2);
+    }
+
+    /// When the present step must be over.
+    pub(crate) fn due(&self) -> Option<MonoInstant> {
+        self.due.map(|(due, _)| due)
+    }
+
+    /// How long the present step had, if that is over.
+    pub(crate) fn overdue(&self, now: MonoInstant) -> Option<Duration> {
+        let (due, limit) = self.due?;
+        (now >= due).then_some(limit)
+    }
+
+    /// The driver said what has no place in this state; `detail` begins with a space or a comma.
+    pub(crate) fn out_of_turn(&self, input: &Input<'_>, detail: &str) -> ProtocolError {
+        ProtocolError::OutOfTurn {
+            state: self.state.name(),
+            input: input.name(),
+            detail: detail.to_owned(),
+        }
+    }
+
+    /// The far end has said nothing for all of this time.
+    pub(crate) fn silent(&self, silence: Duration) -> ProtocolError {
+        ProtocolError::Silent {
+            state: self.state.name(),
+            silence,
+        }
+    }
+
+    /// The driver did not come to an end in this time.
+    pub(crate) fn hangs(&self, limit: Duration) -> ProtocolError {
+        ProtocolError::Overdue {
+            state: self.state.name(),
+            limit,
+            hint: "a traffic thread here hangs",
+        }
+    }
+}
+
+/// A session that goes by steps: what is its own.
+pub(crate) trait Stepping: fmt::Debug + Send {
+    type State: Phase;
+
+    fn steps(&self) -> &Steps<Self::State>;
+
+    fn steps_mut(&mut self) -> &mut Steps<Self::State>;
+
+    /// Takes one input, in any state but the last.
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
+
+    /// What the far end is told before the session ends by an error.
+    fn complain(&mut self, _error: &ProtocolError) {}
+
+    /// Ends the session.
+    fn close(&mut self) {
+        self.steps_mut().close();
+    }
+
+    /// When something is to be done if nothing else happens before.
+    fn next(&self) -> Option<MonoInstant> {
+        self.steps().due()
+    }
+}
+
+impl<T: Stepping> Session for T {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.steps().state == T::State::CLOSED {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        if let Err(error) = &outcome {
+            self.complain(error);
+            self.close();
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.steps_mut().actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        self.next()
+    }
+
+    fn state(&self) -> &'static str {
+        self.steps().state.name()
+    }
+}
