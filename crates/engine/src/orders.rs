@@ -2,7 +2,9 @@
 
 use linerate_model::{MonoInstant, PacketCount};
 use linerate_peers::Grant;
+use linerate_sys::wake::Waker;
 use std::collections::VecDeque;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -17,6 +19,8 @@ pub struct Orders {
     grants: Mutex<VecDeque<Grant>>,
     granted: Condvar,
     spent: AtomicU64,
+    /// Rung when the owner should look; none where nobody waits.
+    bell: Option<Waker>,
 }
 
 /// Most grants that wait to be used: both ends of a session announce one or two ahead.
@@ -34,6 +38,25 @@ pub(crate) struct Ending {
 }
 
 impl Orders {
+    /// Orders of an owner who waits to hear of the threads.
+    pub(crate) fn with_bell() -> io::Result<Self> {
+        Ok(Self {
+            bell: Some(Waker::new()?),
+            ..Self::default()
+        })
+    }
+
+    /// What [`ring`](Self::ring) makes readable.
+    pub(crate) const fn bell(&self) -> Option<&Waker> {
+        self.bell.as_ref()
+    }
+
+    /// Tells the owner that there is something to see.
+    pub(crate) fn ring(&self) {
+        // No failure exists for a descriptor of our own.
+        let _ = self.bell.as_ref().map(Waker::wake);
+    }
+
     /// Whether all should end now.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -100,6 +123,7 @@ impl Orders {
     /// A grant is used up.
     pub(crate) fn spend(&self) {
         self.spent.fetch_add(1, Ordering::Release);
+        self.ring();
     }
 
     /// Grants used up so far.

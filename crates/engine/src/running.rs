@@ -10,7 +10,9 @@ use linerate_model::spec::WaitMode;
 use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::Grant;
 use linerate_sys::clock::{MonoClock, thread_cpu_time};
+use linerate_sys::wake::Waker;
 use linerate_sys::{affinity, thread};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -50,7 +52,9 @@ impl Opened {
         let core = self.plan().core();
         let warm_up = self.plan().spec.warm_up;
         let lanes = self.into_lanes()?;
-        let orders = Arc::new(Orders::default());
+        let orders = Orders::with_bell();
+        let orders = orders.map_err(|error| EngineError::io("open", &"an eventfd", error))?;
+        let orders = Arc::new(orders);
         let (ready, readies) = mpsc::channel();
         let progress = lanes
             .iter()
@@ -91,6 +95,18 @@ impl Running {
             progress.packets += stream.packets.load(Ordering::Relaxed);
         }
         progress
+    }
+
+    /// Readable once a stream has come to its end or used up a grant since [`hush`](Self::hush).
+    pub fn bell(&self) -> Option<BorrowedFd<'_>> {
+        self.orders.bell().map(Waker::as_fd)
+    }
+
+    /// Forgets what the bell rang for. To be called before looking, so that nothing is missed.
+    pub fn hush(&self) {
+        if let Some(bell) = self.orders.bell() {
+            bell.clear();
+        }
     }
 
     /// Whether all streams came to their end.
@@ -171,7 +187,7 @@ fn spawn(
     let name = format!("stream-{}", lane.index);
     let thread = std::thread::Builder::new().name(name.clone());
     let body = move || {
-        let _finished = FinishedAtEnd(lane.progress);
+        let _finished = FinishedAtEnd(lane.progress, Arc::clone(&orders));
         let prepared = prepare_thread(core);
         let is_prepared = prepared.is_ok();
         drop(ready.send(prepared));
@@ -188,11 +204,12 @@ fn spawn(
 }
 
 /// Says that a stream is finished, also if its thread panics.
-struct FinishedAtEnd(Arc<StreamProgress>);
+struct FinishedAtEnd(Arc<StreamProgress>, Arc<Orders>);
 
 impl Drop for FinishedAtEnd {
     fn drop(&mut self) {
         self.0.finished.store(true, Ordering::Release);
+        self.1.ring();
     }
 }
 

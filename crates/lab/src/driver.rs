@@ -15,9 +15,12 @@ use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_u32;
 use std::time::Duration;
 
-/// How long a read waits while traffic runs: bounds how late the end of the sender is noticed.
+/// How long a read waits while there is something to be seen that rings no bell: the first bytes of a stream
+/// without control connection, samples of a profile.
 const BUSY_WAIT: Duration = Duration::from_millis(5);
-/// How long a read waits otherwise: bounds how late an interrupt is noticed.
+
+/// How long a read waits otherwise: bounds how late an interrupt is noticed. A wake-up takes some 50 µs of a core
+/// that may be the traffic's.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
 
 /// How long the streams of a test at a shared port may take: a client with many of them over a long path
@@ -34,8 +37,6 @@ pub(crate) struct Driver {
     endpoints: Option<Endpoints>,
     reported: bool,
     next_progress: Option<MonoInstant>,
-    /// How long one read waits.
-    wait: Duration,
     arrivals: Arrivals,
     /// Client: the streams of the last test, for the next one.
     kept: Option<Guests>,
@@ -93,7 +94,6 @@ impl Driver {
             endpoints: None,
             reported: false,
             next_progress: None,
-            wait: IDLE_WAIT,
             arrivals: Arrivals::None,
             kept: None,
         }
@@ -396,7 +396,6 @@ impl Driver {
             .spec
             .as_ref()
             .map(|spec| MonoClock.now().after(spec.interval));
-        self.wait = BUSY_WAIT;
         Ok(None)
     }
 
@@ -484,16 +483,17 @@ impl Driver {
     /// Reads what has come, waiting a moment if nothing has; then lets the session see its deadline.
     fn read(&mut self) -> Result<()> {
         let mut buffer = [0; 16 * 1024];
-        let beside = self
-            .endpoints
-            .as_ref()
-            .map_or_else(Vec::new, Endpoints::quiet_sockets);
+        let endpoints = self.endpoints.as_ref();
+        let mut beside = endpoints.map_or_else(Vec::new, Endpoints::quiet_sockets);
+        beside.extend(endpoints.iter().flat_map(|endpoints| endpoints.bells()));
         let left = |due: MonoInstant| due.saturating_since(MonoClock.now());
-        let wait = match self.session.deadline() {
-            // A read of a connection cannot wait for no time at all.
-            Some(due) => self.wait.min(left(due).max(Duration::from_millis(1))),
-            None => self.wait,
-        };
+        let progress = self.next_progress.filter(|_| !self.reported);
+        let dues = [self.session.deadline(), progress].into_iter().flatten();
+        // Whatever is due is done by the next turn: one that is not must not spin.
+        let wait = dues
+            .map(|due| left(due).max(Duration::from_millis(1)))
+            .min();
+        let wait = self.patience().min(wait.unwrap_or(IDLE_WAIT));
         match self.line.read(&mut buffer, wait, &beside)? {
             Heard::Bytes(length) => self.tell(Input::Bytes(&buffer[..length])),
             Heard::End => self.tell(Input::Eof),
@@ -507,6 +507,15 @@ impl Driver {
         }
     }
 
+    /// How long a read may wait if nothing is due before.
+    fn patience(&self) -> Duration {
+        let busy = |endpoints: &Endpoints| self.line.is_absent() || endpoints.is_sampling();
+        match &self.endpoints {
+            Some(endpoints) if self.next_progress.is_some() && busy(endpoints) => BUSY_WAIT,
+            _ => IDLE_WAIT,
+        }
+    }
+
     fn clear(&mut self) {
         if let Some(mut endpoints) = self.endpoints.take() {
             endpoints.stop();
@@ -514,7 +523,6 @@ impl Driver {
         self.spec = None;
         self.reported = false;
         self.next_progress = None;
-        self.wait = IDLE_WAIT;
     }
 }
 

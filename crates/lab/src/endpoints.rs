@@ -304,8 +304,10 @@ impl Endpoints {
         snapshot
     }
 
-    /// Takes what was sampled. To be called many times a second.
+    /// Takes what was sampled, to be called many times a second while something is, and silences the bells:
+    /// what they rang for is looked at after this.
     pub(crate) fn tend(&mut self) {
+        self.running().for_each(Running::hush);
         if let Some(Ok(profiler)) = &mut self.profiler {
             profiler.drain();
         }
@@ -352,6 +354,16 @@ impl Endpoints {
         let (stream, (told, _)) = (0..).zip(told).find(fresh)?;
         *told = true;
         Some(stream)
+    }
+
+    /// What can be read when streams have come to their end or used up what they were granted.
+    pub(crate) fn bells(&self) -> Vec<BorrowedFd<'_>> {
+        self.running().filter_map(Running::bell).collect()
+    }
+
+    /// Whether what is sampled must be taken away often.
+    pub(crate) const fn is_sampling(&self) -> bool {
+        matches!(self.profiler, Some(Ok(_)))
     }
 
     /// The sockets of a test whose traffic has come to its end at this end: what comes on them now is no traffic.

@@ -2,12 +2,10 @@
 //! data streams of the test under way.
 
 use anyhow::{Context as _, Result, bail};
-use linerate_model::Clock as _;
-use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::tcp::wait_readable;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// The way to the far end.
@@ -17,8 +15,8 @@ pub(crate) enum Line {
         local: SocketAddr,
         remote: SocketAddr,
     },
-    /// A control connection, and how long one read of it waits at most.
-    Connection(TcpStream, Duration),
+    /// A control connection.
+    Connection(TcpStream),
 }
 
 /// What came in one wait.
@@ -37,7 +35,7 @@ impl Line {
         stream.set_nodelay(true)?;
         linerate_sys::sockopt::set_network_control(&stream)?;
         stream.set_write_timeout(Some(timeout))?;
-        Ok(Self::Connection(stream, Duration::ZERO))
+        Ok(Self::Connection(stream))
     }
 
     /// To `remote`, if there is a route to it. Sends nothing.
@@ -61,7 +59,7 @@ impl Line {
     pub(crate) fn local(&self) -> Result<SocketAddr> {
         Ok(match self {
             Self::Absent { local, .. } => *local,
-            Self::Connection(stream, _) => stream.local_addr()?,
+            Self::Connection(stream) => stream.local_addr()?,
         })
     }
 
@@ -69,7 +67,7 @@ impl Line {
     pub(crate) fn remote(&self) -> Result<SocketAddr> {
         Ok(match self {
             Self::Absent { remote, .. } => *remote,
-            Self::Connection(stream, _) => stream.peer_addr()?,
+            Self::Connection(stream) => stream.peer_addr()?,
         })
     }
 
@@ -79,7 +77,7 @@ impl Line {
             Self::Absent { .. } => {
                 bail!("bug in linerate: this protocol has no control connection")
             }
-            Self::Connection(stream, _) => Ok(stream),
+            Self::Connection(stream) => Ok(stream),
         }
     }
 
@@ -93,31 +91,31 @@ impl Line {
 
     /// This end has nothing more to write.
     pub(crate) fn half_close(&self) {
-        if let Self::Connection(stream, _) = self {
+        if let Self::Connection(stream) = self {
             // A connection that is gone has no half left to close.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }
 
-    /// Takes what has come, waiting at most `wait`. Without a connection nothing comes, and the wait ends when
-    /// one of the sockets `beside` can be read.
+    /// Takes what has come, waiting at most `wait` for it, and no longer than until one of the descriptors
+    /// `beside` can be read. Without a connection nothing comes.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
         wait: Duration,
         beside: &[BorrowedFd<'_>],
     ) -> Result<Heard> {
-        let Self::Connection(stream, waits) = self else {
-            if beside.is_empty() {
-                sleep_until(MonoClock.now().after(wait));
-            } else {
-                wait_readable(beside, wait).context("waiting for datagrams")?;
-            }
+        let own = match &*self {
+            Self::Absent { .. } => None,
+            Self::Connection(stream) => Some(stream.as_fd()),
+        };
+        let watched: Vec<_> = own.into_iter().chain(beside.iter().copied()).collect();
+        let readable = wait_readable(&watched, wait).context("waiting for the far end")?;
+        let Self::Connection(stream) = self else {
             return Ok(Heard::Nothing);
         };
-        if *waits != wait {
-            stream.set_read_timeout(Some(wait))?;
-            *waits = wait;
+        if !readable[0] {
+            return Ok(Heard::Nothing);
         }
         match stream.read(buffer) {
             Ok(0) => Ok(Heard::End),

@@ -19,14 +19,19 @@ use linerate_observe::{Observer, Scope};
 use linerate_peers::{Limits, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::tcp::wait_readable;
+use linerate_sys::wake::Waker;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How often the listener looks whether it should end.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often the listener looks whether it should end. It is woken when there is something to tell.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How long it waits when no connection can be taken.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Most connections to shared ports that have not shown yet what they are.
 const MAX_STRANGERS: u32 = 512;
@@ -42,6 +47,8 @@ struct Hall<'a> {
     /// Clients that have left.
     left: AtomicU64,
     lines: mpsc::Sender<String>,
+    /// Wakes the listener.
+    bell: Waker,
 }
 
 /// Counts something as long as it lives.
@@ -77,11 +84,14 @@ pub(super) fn accept_loop(
         sessions: AtomicU64::new(0),
         left: AtomicU64::new(0),
         lines,
+        bell: Waker::new().context("an eventfd")?,
     };
-    let fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
+    let mut fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
+    fds.push(hall.bell.as_fd());
     thread::scope(|scope| {
         let mut connections = 0;
         loop {
+            hall.bell.clear();
             while let Ok(line) = inbox.try_recv() {
                 tell(&line);
             }
@@ -124,7 +134,7 @@ fn next(port: &Port) -> Option<TcpStream> {
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
         // A client that is gone before it was accepted, or a moment without descriptors.
         Err(_) => {
-            sleep_until(MonoClock.now().after(LOOK));
+            sleep_until(MonoClock.now().after(PAUSE));
             None
         }
     }
@@ -174,6 +184,7 @@ impl Hall<'_> {
     /// Nobody listens any more when the agent ends.
     fn say(&self, line: String) {
         drop(self.lines.send(line));
+        drop(self.bell.wake());
     }
 
     /// Serves a TCP stream that is a test.
