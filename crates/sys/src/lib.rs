@@ -10,6 +10,7 @@
 pub mod affinity;
 pub mod bpf;
 pub mod clock;
+mod control;
 pub mod epoll;
 pub mod ethtool;
 pub mod failure;

@@ -8,12 +8,13 @@
 //! - Linux `Documentation/networking/timestamping.rst` §1.3, §2.1
 
 use crate::clock::MonotonicOffset;
+use crate::control::{Control, messages};
 use crate::failure::Failure;
 use crate::sockopt;
 use crate::udp::{Blocking, fit};
 use linerate_model::MonoInstant;
 use std::io;
-use std::mem::{size_of, zeroed};
+use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
@@ -102,10 +103,6 @@ const RECVMSG: &str = "recvmsg";
 /// Room for the stamps (64 bytes with their header) and the extended error (at most 64).
 const CONTROL_LEN: usize = 256;
 
-/// A control buffer, aligned as `cmsghdr` must be.
-#[repr(align(8))]
-struct Control([u8; CONTROL_LEN]);
-
 fn call<Fd: AsFd>(socket: Fd, room: &mut [u8], flags: i32) -> Result<(usize, Facts), Failure> {
     let mut control = Control([0; CONTROL_LEN]);
     let mut iovec = libc::iovec {
@@ -133,15 +130,10 @@ struct Facts {
     passed: Option<(Passed, u32)>,
 }
 
-/// Reads control messages from plain bytes: header (length, level, type), data, padding to a word.
-fn parse(mut bytes: &[u8]) -> Facts {
-    const WORD: usize = size_of::<usize>();
-    const HEADER: usize = size_of::<libc::cmsghdr>();
+/// What the control messages in `bytes` say.
+fn parse(bytes: &[u8]) -> Facts {
     let mut facts = Facts::default();
-    while let Some((length, level, kind)) = control_header(bytes) {
-        let Some(data) = bytes.get(HEADER..length) else {
-            break;
-        };
+    for (level, kind, data) in messages(bytes) {
         match (level, kind) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => facts.stamp = software(data),
             (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
@@ -149,18 +141,8 @@ fn parse(mut bytes: &[u8]) -> Facts {
             }
             _ => {}
         }
-        bytes = bytes.get(length.next_multiple_of(WORD)..).unwrap_or(&[]);
     }
     facts
-}
-
-/// The length, level and type of the control message that `bytes` start with.
-fn control_header(bytes: &[u8]) -> Option<(usize, i32, i32)> {
-    const WORD: usize = size_of::<usize>();
-    let length = usize::from_ne_bytes(*bytes.first_chunk()?);
-    let level = i32::from_ne_bytes(*bytes.get(WORD..)?.first_chunk()?);
-    let kind = i32::from_ne_bytes(*bytes.get(WORD + 4..)?.first_chunk()?);
-    Some((length, level, kind))
 }
 
 /// The first of three times, seconds and nanoseconds in words of the length that the system's C library has;

@@ -7,9 +7,10 @@
     reason = "sendmmsg, recvmmsg and their control messages are not in rustix"
 )]
 
+use crate::control::{Control, messages};
 use crate::failure::Failure;
 use crate::memory::PageBuffer;
-use std::mem::{size_of, zeroed};
+use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
@@ -115,7 +116,7 @@ pub struct RecvBatch {
     slot: usize,
     iovecs: Box<[libc::iovec]>,
     headers: Box<[libc::mmsghdr]>,
-    controls: Box<[Control]>,
+    controls: Box<[Control<CONTROL_LEN>]>,
     received: usize,
     overflow: Option<u32>,
 }
@@ -201,47 +202,26 @@ impl RecvBatch {
 /// Bytes for two control messages of one word each, with their headers and padding, on any target.
 const CONTROL_LEN: usize = 64;
 
-/// A control buffer, aligned as `cmsghdr` must be.
-#[derive(Clone, Copy)]
-#[repr(align(8))]
-struct Control([u8; CONTROL_LEN]);
-
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ControlFacts {
     segment: Option<usize>,
     overflow: Option<u32>,
 }
 
-/// Reads control messages from plain bytes: header (length, level, type), data, padding to a word.
-fn parse_control(mut bytes: &[u8]) -> ControlFacts {
-    const WORD: usize = size_of::<usize>();
-    const HEADER: usize = size_of::<libc::cmsghdr>();
+/// What the control messages in `bytes` say.
+fn parse_control(bytes: &[u8]) -> ControlFacts {
     let mut facts = ControlFacts::default();
-    while let Some((length, level, kind)) = control_header(bytes) {
-        let Some(data) = bytes
-            .get(HEADER..length)
-            .and_then(|data| data.first_chunk())
-        else {
+    for (level, kind, data) in messages(bytes) {
+        let Some(value) = data.first_chunk().map(|word| u32::from_ne_bytes(*word)) else {
             break;
         };
-        let value = u32::from_ne_bytes(*data);
         match (level, kind) {
             (libc::SOL_UDP, libc::UDP_GRO) => facts.segment = usize::try_from(value).ok(),
             (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => facts.overflow = Some(value),
             _ => {}
         }
-        bytes = bytes.get(length.next_multiple_of(WORD)..).unwrap_or(&[]);
     }
     facts
-}
-
-/// The length, level and type of the control message that `bytes` start with.
-fn control_header(bytes: &[u8]) -> Option<(usize, i32, i32)> {
-    const WORD: usize = size_of::<usize>();
-    let length = usize::from_ne_bytes(*bytes.first_chunk()?);
-    let level = i32::from_ne_bytes(*bytes.get(WORD..)?.first_chunk()?);
-    let kind = i32::from_ne_bytes(*bytes.get(WORD + 4..)?.first_chunk()?);
-    Some((length, level, kind))
 }
 
 const EMPTY_IOVEC: libc::iovec = libc::iovec {
