@@ -3,13 +3,12 @@
 
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Departed, KernelStamps, Span, StreamPath};
 use linerate_model::MonoInstant;
-use linerate_model::sample::TcpSample;
 use linerate_sys::failure::Failure;
 use linerate_sys::timestamps::{self, Conversion, Departure, Passed, Wall, WallStamp};
 use linerate_sys::udp::Blocking;
-use linerate_sys::{sockopt, tcp, tcp_info};
+use linerate_sys::{sockopt, tcp};
 use std::io;
-use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::net::{TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -72,28 +71,70 @@ impl Stamps {
     }
 }
 
+/// A connected socket whose messages the kernel stamps.
+struct Stamped<S> {
+    socket: S,
+    blocking: Blocking,
+    stamps: Stamps,
+}
+
+impl<S: AsFd> Stamped<S> {
+    fn new(socket: S, blocking: Blocking) -> io::Result<Self> {
+        timestamps::enable(&socket)?;
+        Ok(Self {
+            socket,
+            blocking,
+            stamps: Stamps::new(),
+        })
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        self.stamps.forget_sent();
+        tcp::send(&self.socket, bytes, self.blocking)
+    }
+
+    fn receive(&mut self, room: &mut [u8]) -> Result<usize, Failure> {
+        let got = timestamps::receive(&self.socket, room, self.blocking)?;
+        self.stamps.arrived = got.stamp;
+        Ok(got.length)
+    }
+}
+
+impl<S: AsFd> KernelStamps for Stamped<S> {
+    fn arrived(&self) -> Option<MonoInstant> {
+        self.stamps.arrived()
+    }
+
+    fn departed(&mut self) -> Departed {
+        self.stamps.departed(self.socket.as_fd())
+    }
+
+    fn check(&mut self) -> Wall {
+        self.stamps.conversion.check()
+    }
+
+    fn error(&self) -> Duration {
+        self.stamps.conversion.error()
+    }
+}
+
 /// Datagrams, one per call.
 pub(crate) struct StampedDatagrams {
-    socket: UdpSocket,
-    blocking: Blocking,
+    socket: Stamped<UdpSocket>,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
     span: Span,
-    stamps: Stamps,
 }
 
 impl StampedDatagrams {
     /// Asks the kernel for stamps on `socket`.
     pub(crate) fn new(socket: UdpSocket, payload: usize, blocking: Blocking) -> io::Result<Self> {
-        timestamps::enable(&socket)?;
         Ok(Self {
-            socket,
-            blocking,
+            socket: Stamped::new(socket, blocking)?,
             outgoing: vec![0; payload],
             // Longer by one, so that a longer datagram is told from one of the right length.
             incoming: vec![0; payload + 1],
             span: Span::default(),
-            stamps: Stamps::new(),
         })
     }
 }
@@ -114,18 +155,16 @@ impl DatagramPath for StampedDatagrams {
     }
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
-        self.stamps.forget_sent();
-        tcp::send(&self.socket, &self.outgoing, self.blocking).map(|_| count)
+        self.socket.send(&self.outgoing).map(|_| count)
     }
 
     fn send_empty(&mut self) -> Result<(), Failure> {
-        tcp::send(&self.socket, &[], self.blocking).map(drop)
+        tcp::send(&self.socket.socket, &[], self.socket.blocking).map(drop)
     }
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
-        let got = timestamps::receive(&self.socket, &mut self.incoming, self.blocking)?;
-        self.stamps.arrived = got.stamp;
-        self.span.length = u32::try_from(got.length).unwrap_or(u32::MAX);
+        let length = self.socket.receive(&mut self.incoming)?;
+        self.span.length = u32::try_from(length).unwrap_or(u32::MAX);
         Ok(Arrivals {
             bytes: &self.incoming,
             spans: std::slice::from_ref(&self.span),
@@ -134,112 +173,43 @@ impl DatagramPath for StampedDatagrams {
     }
 
     fn overflows(&mut self) -> Option<u64> {
-        sockopt::socket_drops(&self.socket).ok().map(u64::from)
+        let drops = sockopt::socket_drops(&self.socket.socket);
+        drops.ok().map(u64::from)
     }
 
     fn buffers(&self) -> Buffers {
-        Buffers::of(&self.socket)
+        Buffers::of(&self.socket.socket)
     }
 
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
-        Some(self)
-    }
-}
-
-impl KernelStamps for StampedDatagrams {
-    fn arrived(&self) -> Option<MonoInstant> {
-        self.stamps.arrived()
-    }
-
-    fn departed(&mut self) -> Departed {
-        self.stamps.departed(self.socket.as_fd())
-    }
-
-    fn check(&mut self) -> Wall {
-        self.stamps.conversion.check()
-    }
-
-    fn error(&self) -> Duration {
-        self.stamps.conversion.error()
+        Some(&mut self.socket)
     }
 }
 
 /// A byte stream.
-pub(crate) struct StampedStream {
-    socket: TcpStream,
-    blocking: Blocking,
-    stamps: Stamps,
-}
+pub(crate) struct StampedStream(Stamped<TcpStream>);
 
 impl StampedStream {
     /// Asks the kernel for stamps on `socket`.
     pub(crate) fn new(socket: TcpStream, blocking: Blocking) -> io::Result<Self> {
-        timestamps::enable(&socket)?;
-        Ok(Self {
-            socket,
-            blocking,
-            stamps: Stamps::new(),
-        })
+        Stamped::new(socket, blocking).map(Self)
     }
 }
 
 impl StreamPath for StampedStream {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
-        self.stamps.forget_sent();
-        tcp::send(&self.socket, bytes, self.blocking)
+        self.0.send(bytes)
     }
 
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure> {
-        let got = timestamps::receive(&self.socket, room, self.blocking)?;
-        self.stamps.arrived = got.stamp;
-        Ok(got.length)
+        self.0.receive(room)
     }
 
-    fn limit_write(&mut self, limit: Duration) {
-        // A refusal leaves the longer limit in place, which is safe.
-        drop(sockopt::set_send_timeout(&self.socket, limit));
-    }
-
-    fn shutdown(&mut self) -> Result<(), Failure> {
-        let closed = self.socket.shutdown(Shutdown::Write);
-        closed.map_err(|error| Failure::from_io("shutdown", &error))
-    }
-
-    fn unacknowledged(&self) -> Option<u64> {
-        sockopt::unacknowledged(&self.socket).ok()
-    }
-
-    fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
-        tcp_info::read(&self.socket, at_ns).ok()
-    }
-
-    fn buffers(&self) -> Buffers {
-        Buffers::of(&self.socket)
-    }
-
-    fn congestion_control(&self) -> Option<String> {
-        sockopt::congestion_control(&self.socket).ok()
+    fn connection(&self) -> Option<&TcpStream> {
+        Some(&self.0.socket)
     }
 
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
-        Some(self)
-    }
-}
-
-impl KernelStamps for StampedStream {
-    fn arrived(&self) -> Option<MonoInstant> {
-        self.stamps.arrived()
-    }
-
-    fn departed(&mut self) -> Departed {
-        self.stamps.departed(self.socket.as_fd())
-    }
-
-    fn check(&mut self) -> Wall {
-        self.stamps.conversion.check()
-    }
-
-    fn error(&self) -> Duration {
-        self.stamps.conversion.error()
+        Some(&mut self.0)
     }
 }

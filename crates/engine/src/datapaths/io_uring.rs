@@ -7,21 +7,19 @@
 //! One datagram per call: made for ping-pong. Other traffic runs on it, at its price.
 
 use super::{
-    Arrivals, Aside, Availability, Buffers, DatagramPath, DatapathKind, ModeDef, Nagle, ParamDef,
-    PathSetup, Span, StreamPath, refuse_unknown,
+    Arrivals, Aside, Availability, Buffers, CALL_LIMIT, DatagramPath, DatapathKind, ModeDef, Nagle,
+    ParamDef, PathSetup, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
-use linerate_model::sample::TcpSample;
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::udp::Blocking;
 use linerate_sys::uring::{self, ROOM, Submission, UringSocket};
-use linerate_sys::{sockopt, tcp, tcp_info};
+use linerate_sys::{sockopt, tcp};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::net::{TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 
 /// The kernel's sockets by `io_uring`.
 pub(super) struct IoUring;
@@ -128,9 +126,6 @@ impl DatapathKind for IoUring {
     }
 }
 
-/// How long a write may wait for room, as for sockets.
-const CALL_LIMIT: Duration = Duration::from_millis(20);
-
 const fn blocking(wait: WaitMode) -> Blocking {
     match wait {
         WaitMode::Block | WaitMode::BusyPoll => Blocking::Yes,
@@ -194,14 +189,6 @@ fn aside(socket: &UringSocket, has_thread: bool) -> Aside {
     Aside { helper_cpu, notes }
 }
 
-fn buffers_of<S: AsFd>(socket: S) -> Buffers {
-    let size = |bytes: io::Result<usize>| bytes.ok().and_then(|n| u64::try_from(n).ok());
-    Buffers {
-        send: size(sockopt::send_buffer(&socket)),
-        receive: size(sockopt::receive_buffer(&socket)),
-    }
-}
-
 struct Datagrams {
     socket: UringSocket,
     payload: usize,
@@ -247,7 +234,7 @@ impl DatagramPath for Datagrams {
     }
 
     fn buffers(&self) -> Buffers {
-        buffers_of(self.socket.socket())
+        Buffers::of(self.socket.socket())
     }
 
     fn aside(&mut self) -> Aside {
@@ -303,33 +290,8 @@ impl StreamPath for Stream {
         Ok(taken)
     }
 
-    fn limit_write(&mut self, limit: Duration) {
-        // A refusal leaves the longer limit in place, which is safe.
-        drop(sockopt::set_send_timeout(
-            &self.control,
-            limit.min(CALL_LIMIT),
-        ));
-    }
-
-    fn shutdown(&mut self) -> Result<(), Failure> {
-        let closed = self.control.shutdown(Shutdown::Write);
-        closed.map_err(|error| Failure::from_io("shutdown", &error))
-    }
-
-    fn unacknowledged(&self) -> Option<u64> {
-        sockopt::unacknowledged(&self.control).ok()
-    }
-
-    fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
-        tcp_info::read(&self.control, at_ns).ok()
-    }
-
-    fn buffers(&self) -> Buffers {
-        buffers_of(&self.control)
-    }
-
-    fn congestion_control(&self) -> Option<String> {
-        sockopt::congestion_control(&self.control).ok()
+    fn connection(&self) -> Option<&TcpStream> {
+        Some(&self.control)
     }
 
     fn aside(&mut self) -> Aside {

@@ -5,11 +5,10 @@
 //! every other datapath; only the data takes a shorter way. Calibration uses it for the engine's own ceiling.
 
 use super::{
-    Arrivals, Availability, Buffers, DatagramPath, DatapathKind, ModeDef, ParamDef, PathSetup,
-    Span, StreamPath, refuse_unknown,
+    Arrivals, Availability, Buffers, CALL_LIMIT, DatagramPath, DatapathKind, ModeDef, ParamDef,
+    PathSetup, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
-use linerate_model::sample::TcpSample;
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,9 +19,6 @@ use std::time::Duration;
 
 /// A path through this process's memory.
 pub(super) struct Loopback;
-
-/// How long one call may sleep, as for sockets.
-const CALL_LIMIT: Duration = Duration::from_millis(20);
 
 /// Room of one direction in bytes; about a large socket buffer.
 const ROOM: usize = 4 << 20;
@@ -327,20 +323,12 @@ impl StreamPath for MemoryStream {
         Ok(())
     }
 
-    fn unacknowledged(&self) -> Option<u64> {
-        None
-    }
-
-    fn info(&mut self, _at_ns: u64) -> Option<TcpSample> {
+    fn connection(&self) -> Option<&TcpStream> {
         None
     }
 
     fn buffers(&self) -> Buffers {
         memory_buffers()
-    }
-
-    fn congestion_control(&self) -> Option<String> {
-        None
     }
 }
 

@@ -10,11 +10,11 @@ use linerate_model::MonoInstant;
 use linerate_model::sample::{TcpSample, XdpReport};
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
-use linerate_sys::sockopt;
 use linerate_sys::timestamps::Wall;
+use linerate_sys::{sockopt, tcp_info};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{TcpStream, UdpSocket};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -283,6 +283,10 @@ pub struct Departed {
     pub driver: Option<MonoInstant>,
 }
 
+/// How long one call may sleep: bounds how late a thread sees that it should stop. 50 wake-ups per
+/// second of an idle receiver cost nothing that can be measured.
+const CALL_LIMIT: Duration = Duration::from_millis(20);
+
 /// A byte stream to and from one peer.
 pub trait StreamPath: Send {
     /// Gives bytes to the system. Returns how many it accepted. Waits at most some 20 ms.
@@ -291,18 +295,38 @@ pub trait StreamPath: Send {
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure>;
     /// Waits until something can be read, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}
-    /// Waits no longer than `limit` in one write from now on.
-    fn limit_write(&mut self, limit: Duration);
+    /// The kernel's connection under it, if there is one: what follows is asked of it.
+    fn connection(&self) -> Option<&TcpStream>;
+    /// Waits no longer than `limit`, or than it would anyway, in one write from now on.
+    fn limit_write(&mut self, limit: Duration) {
+        if let Some(connection) = self.connection() {
+            // A refusal leaves the longer limit in place, which is safe.
+            drop(sockopt::set_send_timeout(connection, limit.min(CALL_LIMIT)));
+        }
+    }
     /// Says that no more will be written.
-    fn shutdown(&mut self) -> Result<(), Failure>;
+    fn shutdown(&mut self) -> Result<(), Failure> {
+        let closed = self
+            .connection()
+            .map_or(Ok(()), |connection| connection.shutdown(Shutdown::Write));
+        closed.map_err(|error| Failure::from_io("shutdown", &error))
+    }
     /// Bytes that were written and not acknowledged; `None` if the transport does not say.
-    fn unacknowledged(&self) -> Option<u64>;
+    fn unacknowledged(&self) -> Option<u64> {
+        sockopt::unacknowledged(self.connection()?).ok()
+    }
     /// What the transport knows about the connection; `None` if it knows nothing.
-    fn info(&mut self, at_ns: u64) -> Option<TcpSample>;
+    fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
+        tcp_info::read(self.connection()?, at_ns).ok()
+    }
     /// Sizes of the buffers.
-    fn buffers(&self) -> Buffers;
+    fn buffers(&self) -> Buffers {
+        self.connection().map_or_else(Buffers::default, Buffers::of)
+    }
     /// The congestion control in use; `None` if there is none.
-    fn congestion_control(&self) -> Option<String>;
+    fn congestion_control(&self) -> Option<String> {
+        sockopt::congestion_control(self.connection()?).ok()
+    }
     /// When the kernel saw messages pass, if that was asked for and can be told.
     fn stamps(&mut self) -> Option<&mut dyn KernelStamps> {
         None

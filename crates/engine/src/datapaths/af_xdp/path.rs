@@ -2,7 +2,7 @@
 
 use super::frame::{self, Refusal, Template};
 use super::open::Open;
-use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathSetup, Span};
+use crate::datapaths::{Arrivals, Buffers, CALL_LIMIT, DatagramPath, PathSetup, Span};
 use linerate_model::sample::XdpReport;
 use linerate_model::spec::WaitMode;
 use linerate_model::{Clock as _, PacketCount};
@@ -13,10 +13,6 @@ use linerate_sys::memory::PageBuffer;
 use linerate_sys::tcp;
 use linerate_sys::udp::Blocking;
 use linerate_sys::xsk::{Xsk, XskStatistics, wait_for_frame};
-use std::time::Duration;
-
-/// How long one call may wait, as for sockets.
-const CALL_LIMIT: Duration = Duration::from_millis(20);
 
 /// Looks at the rings per call that spins: some 0.2 µs, so that the caller's look at clock and orders costs little.
 const LOOKS: u32 = 64;

@@ -7,30 +7,25 @@
 mod waiting;
 
 use super::{
-    Arrivals, Aside, Availability, Buffers, Calls, DatagramPath, DatapathKind, ModeDef, Nagle,
-    ParamDef, PathSetup, Span, StreamPath, refuse_unknown,
+    Arrivals, Aside, Availability, Buffers, CALL_LIMIT, Calls, DatagramPath, DatapathKind, ModeDef,
+    Nagle, ParamDef, PathSetup, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use crate::stamped::{StampedDatagrams, StampedStream};
-use linerate_model::sample::TcpSample;
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
 use linerate_sys::memory::PageBuffer;
 use linerate_sys::udp::{RecvBatch, SendBatch};
-use linerate_sys::{sockopt, tcp, tcp_info};
+use linerate_sys::{sockopt, tcp};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 use waiting::Waiting;
 
 /// The kernel's sockets.
 pub(super) struct Sockets;
-
-/// How long one call may sleep: bounds how late a thread sees that it should stop. 50 wake-ups per
-/// second of an idle receiver cost nothing that can be measured.
-const CALL_LIMIT: Duration = Duration::from_millis(20);
 
 /// Datagrams per call unless asked otherwise. Above some 16 the cost of the call itself is below
 /// 3 % of the cost of the datagrams; 64 bounds the burst.
@@ -467,37 +462,12 @@ impl StreamPath for StreamSocket {
         await_socket(&self.socket, limit);
     }
 
-    fn limit_write(&mut self, limit: Duration) {
-        // A refusal leaves the longer limit in place, which is safe.
-        drop(sockopt::set_send_timeout(
-            &self.socket,
-            limit.min(CALL_LIMIT),
-        ));
-    }
-
-    fn shutdown(&mut self) -> Result<(), Failure> {
-        let closed = self.socket.shutdown(Shutdown::Write);
-        closed.map_err(|error| Failure::from_io("shutdown", &error))
-    }
-
-    fn unacknowledged(&self) -> Option<u64> {
-        sockopt::unacknowledged(&self.socket).ok()
-    }
-
-    fn info(&mut self, at_ns: u64) -> Option<TcpSample> {
-        tcp_info::read(&self.socket, at_ns).ok()
-    }
-
-    fn buffers(&self) -> Buffers {
-        Buffers::of(&self.socket)
+    fn connection(&self) -> Option<&TcpStream> {
+        Some(&self.socket)
     }
 
     fn aside(&mut self) -> Aside {
         self.waiting.aside(&self.socket)
-    }
-
-    fn congestion_control(&self) -> Option<String> {
-        sockopt::congestion_control(&self.socket).ok()
     }
 }
 

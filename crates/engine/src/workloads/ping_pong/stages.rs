@@ -45,6 +45,9 @@ pub(super) struct Times {
     pub(super) last: MonoInstant,
 }
 
+/// The stamps of a message, or which is not known.
+type Stamped = Result<[MonoInstant; 3], &'static str>;
+
 /// Collects the parts of one end's messages.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
@@ -64,7 +67,7 @@ impl Stages {
         }
     }
 
-    /// A message came back, at the asking end. One that is not `counted` is only taken out of the kernel.
+    /// A message came back, at the asking end.
     pub(super) fn asked(
         &mut self,
         stamps: &mut dyn KernelStamps,
@@ -72,16 +75,9 @@ impl Stages {
         times: Times,
         counted: bool,
     ) {
-        let (departed, wall) = (stamps.departed(), stamps.check());
-        if !counted {
+        let Some((row, wall)) = self.take(stamps, counted) else {
             return;
-        }
-        self.error_ns = self.error_ns.max(nanos(stamps.error()));
-        let row = known([
-            ("scheduler", departed.scheduled),
-            ("driver", departed.driver),
-            ("arrival", stamps.arrived()),
-        ]);
+        };
         let row = row.and_then(|[scheduled, driver, arrived]| {
             let points = [
                 times.first,
@@ -104,16 +100,9 @@ impl Stages {
         times: Times,
         counted: bool,
     ) {
-        let (departed, wall) = (stamps.departed(), stamps.check());
-        if !counted {
+        let Some((row, wall)) = self.take(stamps, counted) else {
             return;
-        }
-        self.error_ns = self.error_ns.max(nanos(stamps.error()));
-        let row = known([
-            ("scheduler", departed.scheduled),
-            ("driver", departed.driver),
-            ("arrival", stamps.arrived()),
-        ]);
+        };
         let row = row.and_then(|[scheduled, driver, arrived]| {
             let points = [arrived, times.first, times.called, scheduled, driver];
             let [receive, application, send, queue] = self.between(points)?;
@@ -121,6 +110,22 @@ impl Stages {
             steady(wall).map(|()| [receive, application, send, queue, all])
         });
         self.keep(number, row);
+    }
+
+    /// The kernel's stamps of the last message (scheduler, driver, arrival) and whether the wall time that they
+    /// are in was set meanwhile; nothing of one that is not `counted`, which is only taken out of the kernel.
+    fn take(&mut self, stamps: &mut dyn KernelStamps, counted: bool) -> Option<(Stamped, Wall)> {
+        let (departed, wall) = (stamps.departed(), stamps.check());
+        if !counted {
+            return None;
+        }
+        self.error_ns = self.error_ns.max(nanos(stamps.error()));
+        let row = known([
+            ("scheduler", departed.scheduled),
+            ("driver", departed.driver),
+            ("arrival", stamps.arrived()),
+        ]);
+        Some((row, wall))
     }
 
     /// The steps from one point of time to the next. One that goes back by more than the error of the stamps
