@@ -42,31 +42,60 @@ pub fn welch(
     better: Better,
     confidence: Confidence,
 ) -> Result<Comparison, StatisticsError> {
-    check(first)?;
-    check(second)?;
-    let (a, b) = (Moments::of(first), Moments::of(second));
-    let (Some(spread_a), Some(spread_b)) = (a.variance, b.variance) else {
-        let found = first.len().min(second.len());
-        return Err(StatisticsError::TooFew { found });
-    };
-    let (part_a, part_b) = (spread_a / a.count, spread_b / b.count);
-    let error = (part_a + part_b).sqrt();
-    // Welch–Satterthwaite; at most n₁ + n₂ − 2, and that where no spread is left to weigh.
-    let weight = part_a.powi(2) / (a.count - 1.0) + part_b.powi(2) / (b.count - 1.0);
-    let freedom = if weight > 0.0 {
-        (part_a + part_b).powi(2) / weight
-    } else {
-        a.count + b.count - 2.0
-    };
-    let point = b.mean - a.mean;
+    let Difference {
+        base,
+        point,
+        error,
+        freedom,
+    } = Difference::of(first, second, 0.0)?;
     let interval = around(point, error, freedom, confidence);
     let n = first.len() + second.len();
     Ok(Comparison {
         difference: confidence.estimate(point, Some(interval), n),
-        relative: relative(point, interval, a.mean)
+        relative: relative(point, interval, base)
             .map(|(point, interval)| confidence.estimate(point, Some(interval), n)),
         outcome: judge(interval, better),
     })
+}
+
+/// The difference of two means, second minus first.
+pub(super) struct Difference {
+    /// The first mean.
+    pub(super) base: f64,
+    pub(super) point: f64,
+    /// Standard error.
+    pub(super) error: f64,
+    /// Degrees of freedom: Welch–Satterthwaite, at most n₁ + n₂ − 2, and that where no spread is left to weigh.
+    pub(super) freedom: f64,
+}
+
+impl Difference {
+    /// Of independent observations with unequal spread. `known_variance` is added to the squared error.
+    pub(super) fn of(
+        first: &[f64],
+        second: &[f64],
+        known_variance: f64,
+    ) -> Result<Self, StatisticsError> {
+        check(first)?;
+        check(second)?;
+        let (a, b) = (Moments::of(first), Moments::of(second));
+        let (Some(spread_a), Some(spread_b)) = (a.variance, b.variance) else {
+            let found = first.len().min(second.len());
+            return Err(StatisticsError::TooFew { found });
+        };
+        let (part_a, part_b) = (spread_a / a.count, spread_b / b.count);
+        let weight = part_a.powi(2) / (a.count - 1.0) + part_b.powi(2) / (b.count - 1.0);
+        Ok(Self {
+            base: a.mean,
+            point: b.mean - a.mean,
+            error: (part_a + part_b + known_variance).sqrt(),
+            freedom: if weight > 0.0 {
+                (part_a + part_b).powi(2) / weight
+            } else {
+                a.count + b.count - 2.0
+            },
+        })
+    }
 }
 
 /// The difference as a share of `base`. The uncertainty of `base` itself is left out: it matters
