@@ -16,6 +16,7 @@ mod load_zoom;
 mod loss_over_time;
 mod rate_over_time;
 mod request_load;
+mod size_axis;
 mod size_delay;
 mod stream_rate;
 mod tcp_rtt;
@@ -26,6 +27,7 @@ mod timeline;
 pub(crate) use delay_parts::finding as parts_finding;
 pub(crate) use load_delay::capital;
 pub(crate) use load_rate::{bounds, goal_name};
+pub(crate) use size_axis::SizeAxis;
 pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;
 

@@ -1,17 +1,14 @@
 //! Half round trip by message size, a line for each wait mode and condition.
 
 use super::load_delay::capital;
+use super::size_axis::SizeAxis;
 use super::{ChartKind, Drawn};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, float, nanos};
 use crate::table::{Cell, Table};
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
-use std::collections::BTreeSet;
 
 pub(super) struct SizeDelay;
-
-/// Fewer sizes make no curve.
-const MIN_SIZES: usize = 3;
 
 /// More lines than this cannot be told apart.
 const MAX_LINES: usize = 8;
@@ -27,10 +24,10 @@ impl ChartKind for SizeDelay {
 
     fn draw(&self, run: &Run) -> Drawn {
         let timed = timed(run);
-        if sizes(&timed).len() < MIN_SIZES {
+        let Some(sizes) = sizes(&timed) else {
             return Drawn::NotApplicable;
-        }
-        Drawn::Charts(vec![chart(&timed)])
+        };
+        Drawn::Charts(vec![chart(&timed, &sizes)])
     }
 }
 
@@ -56,7 +53,7 @@ impl Timed<'_> {
 /// Whether a run has so many sizes and conditions that only this chart shows them well.
 pub(super) fn is_best_for(run: &Run) -> bool {
     let timed = timed(run);
-    sizes(&timed).len() >= MIN_SIZES && modes(&timed).len() > 1
+    sizes(&timed).is_some() && modes(&timed).len() > 1
 }
 
 fn timed(run: &Run) -> Vec<Timed<'_>> {
@@ -90,9 +87,8 @@ fn mode(trial: &Trial) -> String {
     .to_owned()
 }
 
-fn sizes(timed: &[Timed<'_>]) -> Vec<u64> {
-    let all: BTreeSet<u64> = timed.iter().map(|one| one.size).collect();
-    all.into_iter().collect()
+fn sizes(timed: &[Timed<'_>]) -> Option<SizeAxis> {
+    SizeAxis::of(timed.iter().map(|one| one.size))
 }
 
 /// In the order of measuring the smallest size.
@@ -106,22 +102,10 @@ fn modes<'a>(timed: &'a [Timed<'_>]) -> Vec<&'a str> {
     all
 }
 
-fn chart(timed: &[Timed<'_>]) -> Chart {
-    let (sizes, modes) = (sizes(timed), modes(timed));
+fn chart(timed: &[Timed<'_>], sizes: &SizeAxis) -> Chart {
+    let modes = modes(timed);
     let medians = timed.iter().filter_map(|one| one.half(one.delay.p50_ns));
     let unit = Unit::for_nanos(crate::figures::middle(medians));
-    // An empty message has no place on a logarithmic axis.
-    let spaced = sizes.first() > Some(&0);
-    let x = if spaced {
-        Axis::new("Message size", "B", Scale::Log).switchable()
-    } else {
-        let names = sizes.iter().map(ToString::to_string).collect();
-        Axis::categories("Message size", "B", names)
-    };
-    let place = |size: u64| {
-        let index = sizes.iter().position(|one| *one == size).unwrap_or(0);
-        float(if spaced { size } else { index as u64 })
-    };
     let few = modes.len() * 2 <= MAX_LINES;
     let mut series = Vec::new();
     for mode in modes.iter().take(MAX_LINES) {
@@ -129,7 +113,7 @@ fn chart(timed: &[Timed<'_>]) -> Chart {
             let of_mode = timed.iter().filter(|one| one.mode == *mode);
             let points = of_mode.filter_map(|one| {
                 let value = one.half(get(one.delay))?;
-                Some(Point::new(place(one.size), unit.of(value))?.note(nanos(value)))
+                Some(Point::new(sizes.place(one.size), unit.of(value))?.note(nanos(value)))
             });
             Series::new(format!("{mode}: {name}"), role, Shape::Line, points)
         };
@@ -142,8 +126,8 @@ fn chart(timed: &[Timed<'_>]) -> Chart {
     Chart {
         id: "size-delay".to_owned(),
         title: "Half round trip by message size".to_owned(),
-        caption: caption(timed, &sizes, &modes),
-        x,
+        caption: caption(timed, sizes.sizes(), &modes),
+        x: sizes.axis(),
         y: Axis::new(capital("half round trip"), unit.symbol(), Scale::Log).switchable(),
         y2: None,
         series,

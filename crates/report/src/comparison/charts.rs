@@ -2,6 +2,7 @@
 
 use super::{by_metric, unit};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
+use crate::charts::SizeAxis;
 use crate::figures::{Unit, digits, float};
 use crate::table::{Cell, Table};
 use linerate_model::Estimate;
@@ -141,32 +142,15 @@ fn by_size(metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
         .iter()
         .filter_map(|(pair, metric)| Some((pair.cell.payload_bytes?.get(), *pair, *metric)))
         .collect();
-    let mut sizes: Vec<u64> = placed.iter().map(|(size, ..)| *size).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    if sizes.len() < 3 {
-        return None;
-    }
+    let sizes = SizeAxis::of(placed.iter().map(|(size, ..)| *size))?;
     let typical = placed.iter().map(|(_, _, metric)| metric.a.point);
     let unit = unit(&metric.metric, crate::figures::middle(typical));
-    // An empty message has no place on a logarithmic axis.
-    let spaced = sizes[0] > 0;
-    let x = if spaced {
-        Axis::new("Message size", "B", Scale::Log).switchable()
-    } else {
-        let names = sizes.iter().map(ToString::to_string).collect();
-        Axis::categories("Message size", "B", names)
-    };
-    let place = |size: u64| {
-        let index = sizes.iter().position(|one| *one == size).unwrap_or(0);
-        float(if spaced { size } else { index as u64 })
-    };
     Some(Chart {
         id: format!("by-size-{}", metric.metric.replace('_', "-")),
         title: format!("By message size: {}", metric.words),
         caption: "Each side by message size; the ratio with its interval is in the chart of B / A."
             .to_owned(),
-        x,
+        x: sizes.axis(),
         y: Axis::new(
             crate::charts::capital(&metric.words),
             unit.symbol(),
@@ -174,13 +158,13 @@ fn by_size(metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
         )
         .switchable(),
         y2: None,
-        series: size_series(&placed, unit, &place),
+        series: size_series(&placed, unit, &sizes),
         bands: Vec::new(),
         table: size_table(&placed, unit),
     })
 }
 
-fn size_series(sized: &[Sized<'_>], unit: Unit, place: &dyn Fn(u64) -> f64) -> Vec<Series> {
+fn size_series(sized: &[Sized<'_>], unit: Unit, axis: &SizeAxis) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for (size, pair, metric) in sized {
         let cell = &pair.cell;
@@ -190,7 +174,7 @@ fn size_series(sized: &[Sized<'_>], unit: Unit, place: &dyn Fn(u64) -> f64) -> V
             .map_or_else(String::new, |t| format!("{t}, "));
         for (side, value) in [("A", &metric.a), ("B", &metric.b)] {
             let name = format!("{side}: {transport}{mode}");
-            let point = Point::new(place(*size), unit.of(value.point));
+            let point = Point::new(axis.place(*size), unit.of(value.point));
             let point = point.map(|point| point.note(unit.show(value.point)));
             if let Some(known) = series.iter_mut().find(|one| one.name == name) {
                 known.points.extend(point);
