@@ -9,7 +9,6 @@ pub mod experiment;
 pub mod fitness;
 pub mod ledger;
 pub mod load_delay;
-pub mod random;
 pub mod responsiveness;
 mod rise;
 pub mod rules;

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::watch::Event;
 use anyhow::Result;
-use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, SCHEMA, Tool, Trial};
+use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, Tool, Trial};
 use linerate_model::{Clock as _, Quantile};
 use linerate_store::{RunWriter, new_id};
 use linerate_sys::clock::{MonoClock, wall_now};
@@ -36,29 +36,15 @@ impl Recorder {
             title: &header.title,
         });
         let run = Run {
-            schema: SCHEMA.to_owned(),
-            id,
-            kind: header.kind,
             title: Some(header.title),
             started: Some(started),
             status: RunStatus::Incomplete,
-            tool: this_tool(),
-            source: None,
             config: Config {
                 command: Some(context.command.clone()),
                 values: header.values,
             },
             hosts: header.hosts,
-            trials: Vec::new(),
-            goals: Vec::new(),
-            curve: None,
-            verdict: None,
-            findings: Vec::new(),
-            notes: Vec::new(),
-            estimates: Vec::new(),
-            experiments: Vec::new(),
-            parts: Vec::new(),
-            responsiveness: Vec::new(),
+            ..Run::new(id, header.kind, this_tool())
         };
         let writer = context
             .store

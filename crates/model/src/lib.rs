@@ -17,6 +17,7 @@ pub mod knob;
 pub mod one_way;
 mod origin;
 pub mod profile;
+pub mod random;
 mod requests;
 pub mod responsiveness;
 pub mod run;

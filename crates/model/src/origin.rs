@@ -14,6 +14,16 @@ pub struct Tool {
     pub version: Option<String>,
 }
 
+impl Tool {
+    /// A tool that does not say its version.
+    pub fn unversioned(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: None,
+        }
+    }
+}
+
 /// Where an imported run came from.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Source {

@@ -5,6 +5,17 @@
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
+/// The step of the generator's state.
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The number of a generator in this state: a hash of the state of which every bit depends on every bit.
+pub const fn mix(state: u64) -> u64 {
+    let mut mixed = state.wrapping_add(GAMMA);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 impl Random {
     /// From a seed.
     pub const fn new(seed: u64) -> Self {
@@ -13,11 +24,9 @@ impl Random {
 
     /// The next 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        let mixed = mix(self.0);
+        self.0 = self.0.wrapping_add(GAMMA);
+        mixed
     }
 
     /// Uniform in `0.0..1.0`.
@@ -30,6 +39,18 @@ impl Random {
     pub fn below(&mut self, bound: usize) -> usize {
         let wide = u128::from(self.bits()) * bound as u128;
         usize::try_from(wide >> 64).expect("invariant: the product's high half is below bound")
+    }
+
+    /// Exponential with this mean, by inversion.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.unit()).ln()
+    }
+
+    /// Puts `items` into random order (Fisher–Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
     }
 
     /// Standard normal (Box–Muller).

@@ -89,6 +89,34 @@ pub struct Run {
     pub responsiveness: Vec<Responsiveness>,
 }
 
+impl Run {
+    /// A complete run of which nothing more is known yet.
+    pub fn new(id: impl Into<String>, kind: RunKind, tool: Tool) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            id: id.into(),
+            kind,
+            title: None,
+            started: None,
+            status: RunStatus::Complete,
+            tool,
+            source: None,
+            config: Config::default(),
+            hosts: Vec::new(),
+            trials: Vec::new(),
+            goals: Vec::new(),
+            curve: None,
+            verdict: None,
+            findings: Vec::new(),
+            notes: Vec::new(),
+            estimates: Vec::new(),
+            experiments: Vec::new(),
+            parts: Vec::new(),
+            responsiveness: Vec::new(),
+        }
+    }
+}
+
 /// A mean over the repetitions of one cell of a study.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CellEstimate {

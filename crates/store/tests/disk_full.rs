@@ -4,7 +4,7 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
-use linerate_model::run::{Config, Run, RunKind, RunStatus, SCHEMA, Tool, Trial};
+use linerate_model::run::{Run, RunKind, RunStatus, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_store::{Entry, Store};
 use std::io::{BufRead as _, BufReader};
@@ -47,31 +47,7 @@ impl Drop for TinyDisk {
 }
 
 fn run(id: &str) -> Run {
-    Run {
-        schema: SCHEMA.to_owned(),
-        id: id.to_owned(),
-        kind: RunKind::Udp,
-        title: None,
-        started: None,
-        status: RunStatus::Complete,
-        tool: Tool {
-            name: "linerate".to_owned(),
-            version: None,
-        },
-        source: None,
-        config: Config::default(),
-        hosts: Vec::new(),
-        trials: Vec::new(),
-        goals: Vec::new(),
-        curve: None,
-        verdict: None,
-        findings: Vec::new(),
-        notes: Vec::new(),
-        estimates: Vec::new(),
-        experiments: Vec::new(),
-        parts: Vec::new(),
-        responsiveness: Vec::new(),
-    }
+    Run::new(id, RunKind::Udp, Tool::unversioned("linerate"))
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Simulated clocks and paths: the truth is inside the stated error in every one of them.
 
 use super::*;
-use crate::random::Random;
 use linerate_model::one_way::{Passage, Passages};
+use linerate_model::random::Random;
 
 const MASK: u64 = (1 << 48) - 1;
 

@@ -1,39 +1,14 @@
 use super::*;
 use linerate_model::comparison::{Basis, Comparison, MetricComparison};
-use linerate_model::run::{
-    Config, Delay, DelayOf, Host, Packets, RunKind, RunStatus, Source, Tool, Trial,
-};
+use linerate_model::run::{Delay, DelayOf, Host, Packets, RunKind, Source, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, ByteCount, Histogram, Interval};
 use proptest::prelude::*;
 use serde_json::json;
 
 fn run(kind: RunKind) -> Run {
-    Run {
-        schema: linerate_model::run::SCHEMA.to_owned(),
-        id: format!("{}-1", kind.as_str()),
-        kind,
-        title: None,
-        started: None,
-        status: RunStatus::Complete,
-        tool: Tool {
-            name: "linerate".to_owned(),
-            version: None,
-        },
-        source: None,
-        config: Config::default(),
-        hosts: Vec::new(),
-        trials: Vec::new(),
-        goals: Vec::new(),
-        curve: None,
-        verdict: None,
-        findings: Vec::new(),
-        experiments: Vec::new(),
-        notes: Vec::new(),
-        estimates: Vec::new(),
-        parts: Vec::new(),
-        responsiveness: Vec::new(),
-    }
+    let id = format!("{}-1", kind.as_str());
+    Run::new(id, kind, Tool::unversioned("linerate"))
 }
 
 fn rate_trial(payload: u64, bps: u64) -> Trial {

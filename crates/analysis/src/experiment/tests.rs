@@ -1,7 +1,7 @@
 //! Each change as a test, and the judge against noise of known kind.
 
 use super::*;
-use crate::random::Random;
+use linerate_model::random::Random;
 use linerate_model::run::{
     Answer, BoundedBy, Change, Config, CpuSide, CpuSummary, Experiment, ExperimentOutcome,
     ExperimentTest, Limit, Packets, Prediction, Quantity, Run, RunKind, Trial, Verdict,

@@ -111,7 +111,7 @@ fn a_single_bad_load_is_no_knee() {
 /// fewer than 360 would come once in 100 000. The seed is fixed.
 #[test]
 fn the_interval_of_a_tail_covers_the_truth() {
-    let mut random = crate::random::Random::new(11);
+    let mut random = linerate_model::random::Random::new(11);
     let truth = -(0.01_f64).ln() * 1e6;
     let mut covered = 0;
     for _ in 0..400 {

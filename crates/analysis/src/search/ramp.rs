@@ -5,8 +5,8 @@
 
 use super::SearchConfig;
 use super::outcome::{Resolution, TrialOutcome};
-use crate::random::Random;
 use linerate_model::BitRate;
+use linerate_model::random::Random;
 
 /// Each load is this multiple of the one before.
 const STEP: f64 = 4.0;

@@ -9,7 +9,7 @@
 //! ```
 
 use super::outcome::{DelayQuantiles, TrialOutcome};
-use crate::random::Random;
+use linerate_model::random::Random;
 use linerate_model::{BitRate, ByteCount, PacketCount, Quantile, Ratio};
 use std::time::Duration;
 

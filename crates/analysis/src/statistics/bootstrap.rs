@@ -2,7 +2,7 @@
 
 use super::mean::Moments;
 use super::{Confidence, StatisticsError, check};
-use crate::random::Random;
+use linerate_model::random::Random;
 use linerate_model::{Estimate, Interval};
 
 /// How to resample.

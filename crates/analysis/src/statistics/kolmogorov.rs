@@ -69,7 +69,7 @@ const fn count(n: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use linerate_model::random::Random;
 
     fn uniform(seed: u64, n: usize) -> Vec<f64> {
         let mut random = Random::new(seed);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::random::Random;
+use linerate_model::random::Random;
 use proptest::prelude::*;
 
 const N: u32 = 4000;

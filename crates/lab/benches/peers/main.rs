@@ -24,6 +24,7 @@ use crate::lab::Lab;
 use crate::options::{Mode, Options};
 use crate::table::{HEAD, Results};
 use anyhow::{Context as _, Result, bail, ensure};
+use linerate_model::random::Random;
 use linerate_sys::affinity::allowed_cores;
 use linerate_testbed::Link;
 use std::io::Write as _;
@@ -210,7 +211,7 @@ fn rounds(
     options: &Options,
 ) -> Results {
     let mut results = Results::default();
-    let mut order = Order(options.seed);
+    let mut order = Random::new(options.seed);
     let lengths = Lengths {
         test: Duration::from_secs(options.seconds),
         settle: Duration::from_millis(200),
@@ -353,25 +354,6 @@ fn cores(asked: Option<[u32; 2]>) -> Result<[u32; 2]> {
 
 fn say(text: &str) -> Result<()> {
     Ok(writeln!(io::stdout(), "{text}")?)
-}
-
-/// Draws orders, the same for the same seed (`SplitMix64`).
-struct Order(u64);
-
-impl Order {
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from(bits >> 33).expect("invariant: 31 bits fit") % bound
-    }
 }
 
 const SFNT: &str = "sfnt-pingpong is not in Debian, and this benchmark does not drive it";

@@ -6,7 +6,6 @@
 //! observing takes from either is then missing from the traffic, and pairs spread by a tenth
 //! instead of a quarter. A ping-pong spins, so its ends have a core each.
 
-use crate::Order;
 use crate::activity::{Activity, Measure, PAYLOAD, PING_BYTES};
 use crate::goals::{BLIND, OWN, PROFILING, observing};
 use crate::lab::Lab;
@@ -16,6 +15,7 @@ use anyhow::{Context as _, Result};
 use linerate_lab::address::FarEnd;
 use linerate_lab::client::{Client, Target, TestOutcome};
 use linerate_model::ByteCount;
+use linerate_model::random::Random;
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{
     Observe, Pace, Pinning, SocketChoice, Stop, TestSpec, Transport, WaitMode,
@@ -50,7 +50,7 @@ pub(crate) fn rows(program: &Path, lab: &Lab, options: &Options) -> Result<Vec<S
     let (cores, rounds, seed) = (lab.cores, options.rounds * PER_ROUND, options.seed);
     let client = lab.a().spawn("observed", move || {
         let mut client = Client::connect(&target)?;
-        measure(&mut client, cores, rounds, &mut Order(seed))
+        measure(&mut client, cores, rounds, &mut Random::new(seed))
     })?;
     let results = client
         .join()
@@ -64,7 +64,7 @@ fn measure(
     client: &mut Client,
     cores: [u32; 2],
     rounds: u32,
-    order: &mut Order,
+    order: &mut Random,
 ) -> Result<Results> {
     let mut results = Results::default();
     for activity in [Activity::Tcp, Activity::Udp, Activity::PingPong] {

@@ -30,8 +30,8 @@ pub use settings::Test;
 
 use crate::address::FarEnd;
 use crate::login::Login;
-use linerate_analysis::random::Random;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::random::Random;
 use linerate_peers::key::Key;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -172,9 +172,7 @@ impl StudyPlan {
         let mut order = Vec::new();
         for repetition in 0..self.repetitions {
             let mut cells: Vec<usize> = (0..self.cells.len()).collect();
-            for last in (1..cells.len()).rev() {
-                cells.swap(last, random.below(last + 1));
-            }
+            random.shuffle(&mut cells);
             order.extend(cells.into_iter().map(|cell| (repetition, cell)));
         }
         order

@@ -10,8 +10,8 @@ use anyhow::Result;
 use linerate_analysis::experiment::{
     Design, FIRST_LOOK, MOST_PAIRS, MOST_TRIES, NotRun, judge, repeatable, told,
 };
-use linerate_analysis::random::Random;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::random::Random;
 use linerate_model::run::{
     Answer, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Limit, Part, Run, RunStatus,
     Trial, Verdict,

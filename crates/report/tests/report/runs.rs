@@ -1,10 +1,10 @@
 //! Made-up runs, and one made of the figures of a published study.
 
 use linerate_model::run::{
-    Answer, BoundedBy, Change, Confidence, Config, CpuSide, CpuSummary, CurveFacts, Delay, DelayOf,
+    Answer, BoundedBy, Change, Confidence, CpuSide, CpuSummary, CurveFacts, Delay, DelayOf,
     Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest, Finding, GoalResult, Host,
     LedgerEntry, Limit, Observed, Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind,
-    RunStatus, SCHEMA, Source, TcpSummary, Tool, Trial, TrialInterval, Verdict,
+    RunStatus, Source, TcpSummary, Tool, Trial, TrialInterval, Verdict,
 };
 use linerate_model::sample::{Facts, TcpSample};
 use linerate_model::spec::{Direction, Side, Transport};
@@ -34,31 +34,8 @@ pub(crate) fn report(runs: &[Run]) -> Report<'_> {
 
 /// A run without anything.
 pub(crate) fn bare(kind: RunKind) -> Run {
-    Run {
-        schema: SCHEMA.to_owned(),
-        id: format!("20261121-050000-{}-1f3a", kind.as_str()),
-        kind,
-        title: None,
-        started: None,
-        status: RunStatus::Complete,
-        tool: Tool {
-            name: "linerate".to_owned(),
-            version: None,
-        },
-        source: None,
-        config: Config::default(),
-        hosts: Vec::new(),
-        trials: Vec::new(),
-        goals: Vec::new(),
-        curve: None,
-        verdict: None,
-        findings: Vec::new(),
-        notes: Vec::new(),
-        estimates: Vec::new(),
-        experiments: Vec::new(),
-        parts: Vec::new(),
-        responsiveness: Vec::new(),
-    }
+    let id = format!("20261121-050000-{}-1f3a", kind.as_str());
+    Run::new(id, kind, Tool::unversioned("linerate"))
 }
 
 fn mbit(rate: f64) -> BitRate {
@@ -148,10 +125,7 @@ fn imported(title: &str, rows: &[Row]) -> Run {
     });
     Run {
         title: Some(title.to_owned()),
-        tool: Tool {
-            name: "iperf3".to_owned(),
-            version: None,
-        },
+        tool: Tool::unversioned("iperf3"),
         source: Some(Source {
             format: "iperf3-text".to_owned(),
             files: vec!["udp/001M.log".to_owned()],

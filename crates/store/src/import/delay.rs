@@ -77,10 +77,7 @@ impl LatencyTest {
         Self {
             origin,
             format,
-            tool: Tool {
-                name: tool.to_owned(),
-                version: None,
-            },
+            tool: Tool::unversioned(tool),
             transport,
             started: None,
             command: None,

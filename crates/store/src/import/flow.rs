@@ -143,10 +143,7 @@ impl TrafficTest {
         Self {
             origin,
             format,
-            tool: Tool {
-                name: tool.to_owned(),
-                version: None,
-            },
+            tool: Tool::unversioned(tool),
             view,
             transport,
             started: None,

@@ -2,36 +2,16 @@
 
 use super::*;
 use linerate_model::BitRate;
-use linerate_model::run::{Config, Trial};
+use linerate_model::run::Trial;
 use linerate_model::spec::{Direction, Transport};
 use std::fs;
 use tempfile::TempDir;
 
 fn run(id: &str) -> Run {
     Run {
-        schema: linerate_model::run::SCHEMA.to_owned(),
-        id: id.to_owned(),
-        kind: RunKind::Udp,
         title: Some("a test".to_owned()),
         started: WallTime::from_unix(1_700_000_000),
-        status: RunStatus::Complete,
-        tool: Tool {
-            name: "linerate".to_owned(),
-            version: Some("0.1.0".to_owned()),
-        },
-        source: None,
-        config: Config::default(),
-        hosts: Vec::new(),
-        trials: Vec::new(),
-        goals: Vec::new(),
-        curve: None,
-        verdict: None,
-        findings: Vec::new(),
-        notes: Vec::new(),
-        estimates: Vec::new(),
-        experiments: Vec::new(),
-        parts: Vec::new(),
-        responsiveness: Vec::new(),
+        ..Run::new(id, RunKind::Udp, Tool::unversioned("linerate"))
     }
 }
 

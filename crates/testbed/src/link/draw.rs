@@ -2,9 +2,9 @@
 //!
 //! The draw for packet `n` and one purpose is a hash of (seed, purpose, n), so switching one
 //! impairment on or off changes no other packet's fate, and neither does traffic in between.
-//! The mixing steps are those of `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014).
 
 use linerate_model::Ratio;
+use linerate_model::random::mix;
 
 /// What a draw decides. The number keeps the draws of one packet apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +55,6 @@ impl Draws {
 /// Seeds for the two directions of a link, different from each other.
 pub(super) fn split(seed: u64) -> [u64; 2] {
     [mix(seed), mix(!seed)]
-}
-
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

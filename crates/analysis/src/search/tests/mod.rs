@@ -1,7 +1,7 @@
 use super::simulated::Device;
 use super::*;
-use crate::random::Random;
 use linerate_model::BitRate;
+use linerate_model::random::Random;
 use linerate_model::run::BoundedBy;
 use std::time::Duration;
 

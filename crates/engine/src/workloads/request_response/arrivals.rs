@@ -2,6 +2,7 @@
 
 use crate::plan::StreamPlan;
 use crate::schedule::Schedule;
+use linerate_model::random::Random;
 use linerate_model::spec::Arrival;
 use linerate_model::{BitRate, MonoInstant};
 use std::time::Duration;
@@ -19,7 +20,7 @@ enum Gaps {
     Poisson {
         mean: f64,
         offset: f64,
-        draws: Draws,
+        random: Random,
     },
 }
 
@@ -35,11 +36,11 @@ impl Arrivals {
             Arrival::Poisson => {
                 let bits = 8.0 * linerate_model::ByteCount::new(plan.payload as u64).as_f64();
                 let mean = bits / rate.as_f64();
-                let mut draws = Draws(plan.seed);
+                let mut random = Random::new(plan.seed);
                 Gaps::Poisson {
                     mean,
-                    offset: draws.exponential(mean),
-                    draws,
+                    offset: random.exponential(mean),
+                    random,
                 }
             }
         };
@@ -64,8 +65,8 @@ impl Arrivals {
             Gaps::Poisson {
                 mean,
                 offset,
-                draws,
-            } => *offset += draws.exponential(*mean),
+                random,
+            } => *offset += random.exponential(*mean),
         }
     }
 
@@ -77,26 +78,6 @@ impl Arrivals {
             passed += 1;
         }
         passed
-    }
-}
-
-/// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): the same seed gives the same requests for ever.
-struct Draws(u64);
-
-impl Draws {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Exponential with this mean, by inversion.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
-    fn exponential(&mut self, mean: f64) -> f64 {
-        let unit = (self.bits() >> 11) as f64 / (1_u64 << 53) as f64;
-        -mean * (1.0 - unit).ln()
     }
 }
 

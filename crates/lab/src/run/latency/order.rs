@@ -3,7 +3,7 @@
 //! What drifts on a host (its clock, its neighbours, its heat) then meets all cells alike, and two modes
 //! of one size are never minutes apart.
 
-use linerate_analysis::random::Random;
+use linerate_model::random::Random;
 use linerate_peers::Tests;
 use std::time::Duration;
 
@@ -56,11 +56,8 @@ impl Grid {
     }
 }
 
-/// Every order is as likely as any other (Fisher and Yates).
 fn shuffled(mut list: Vec<usize>, random: &mut Random) -> Vec<usize> {
-    for last in (1..list.len()).rev() {
-        list.swap(last, random.below(last + 1));
-    }
+    random.shuffle(&mut list);
     list
 }
 

@@ -7,7 +7,7 @@ mod trial;
 use super::merge::Merged;
 use super::{LatencyTest, TrafficTest, View};
 use linerate_model::WallTime;
-use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, SCHEMA, Source, Trial};
+use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, Source, Trial};
 use linerate_model::sample::Facts;
 use linerate_model::spec::{Direction, Transport};
 use serde_json::json;
@@ -110,17 +110,15 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         Transport::Udp => RunKind::Udp,
     };
     let hosts = hosts(&group, names);
+    let id = id(main.started.as_ref(), kind, fingerprint);
+    let run = Run::new(id, kind, main.tool.clone());
     Run {
-        schema: SCHEMA.to_owned(),
-        id: id(main.started.as_ref(), kind, fingerprint),
-        kind,
         title: Some(title(&group, &trials, &hosts)),
         started: group
             .iter()
             .filter_map(|test| test.main.started.clone())
             .min(),
         status,
-        tool: main.tool.clone(),
         source: Some(Source {
             format: main.format.to_owned(),
             files: files(&group),
@@ -128,15 +126,8 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
         config: config(&group),
         hosts,
         trials,
-        goals: Vec::new(),
-        curve: None,
-        verdict: None,
-        findings: Vec::new(),
         notes,
-        estimates: Vec::new(),
-        experiments: Vec::new(),
-        parts: Vec::new(),
-        responsiveness: Vec::new(),
+        ..run
     }
 }
 
@@ -252,14 +243,11 @@ fn latency_run(test: LatencyTest) -> Run {
         name("server"),
         trial::stem(&test.origin.file)
     );
+    let id = id(test.started.as_ref(), RunKind::Latency, test.fingerprint);
+    let run = Run::new(id, RunKind::Latency, test.tool);
     Run {
-        schema: SCHEMA.to_owned(),
-        id: id(test.started.as_ref(), RunKind::Latency, test.fingerprint),
-        kind: RunKind::Latency,
         title: Some(title),
         started: test.started,
-        status: RunStatus::Complete,
-        tool: test.tool,
         source: Some(Source {
             format: test.format.to_owned(),
             files: vec![test.origin.file],
@@ -270,14 +258,7 @@ fn latency_run(test: LatencyTest) -> Run {
         },
         hosts: test.hosts,
         trials: test.trials,
-        goals: Vec::new(),
-        curve: None,
-        verdict: None,
-        findings: Vec::new(),
         notes: test.notes,
-        estimates: Vec::new(),
-        experiments: Vec::new(),
-        parts: Vec::new(),
-        responsiveness: Vec::new(),
+        ..run
     }
 }
