@@ -5,9 +5,8 @@
 //! - Tests against a margin, and equivalence by an interval inside it: Schuirmann, 1987
 //! - Correction for many tests: Holm, "A simple sequentially rejective multiple test procedure", 1979
 
-use super::compare::Difference;
-use super::mean::around;
-use super::{Confidence, StatisticsError};
+use super::mean::{Moments, around};
+use super::{Confidence, StatisticsError, check};
 use linerate_model::{Estimate, Interval};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -33,12 +32,23 @@ pub fn against_margin(
     known_variance: f64,
     confidence: Confidence,
 ) -> Result<AgainstMargin, StatisticsError> {
-    let Difference {
-        point,
-        error,
-        freedom,
-        ..
-    } = Difference::of(first, second, known_variance)?;
+    check(first)?;
+    check(second)?;
+    let (a, b) = (Moments::of(first), Moments::of(second));
+    let (Some(spread_a), Some(spread_b)) = (a.variance, b.variance) else {
+        let found = first.len().min(second.len());
+        return Err(StatisticsError::TooFew { found });
+    };
+    let (part_a, part_b) = (spread_a / a.count, spread_b / b.count);
+    let error = (part_a + part_b + known_variance).sqrt();
+    // Welch–Satterthwaite; at most n₁ + n₂ − 2, and that where no spread is left to weigh.
+    let weight = part_a.powi(2) / (a.count - 1.0) + part_b.powi(2) / (b.count - 1.0);
+    let freedom = if weight > 0.0 {
+        (part_a + part_b).powi(2) / weight
+    } else {
+        a.count + b.count - 2.0
+    };
+    let point = b.mean - a.mean;
     let interval = around(point, error, freedom, confidence);
     let n = first.len() + second.len();
     Ok(AgainstMargin {

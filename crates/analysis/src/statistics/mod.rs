@@ -11,19 +11,19 @@
 //! - Interval of a median from order statistics: David, Nagaraja, "Order Statistics", §7.1
 
 mod bootstrap;
-mod compare;
 pub mod kolmogorov;
 mod margin;
 mod mean;
 mod median;
 mod quantile;
+mod ratio;
 
 pub use bootstrap::{Resampling, bootstrap, bootstrap_mean};
-pub use compare::{Better, Comparison, Outcome, paired_ratio, welch};
 pub use margin::{AgainstMargin, against_margin, exponential, holm};
 pub use mean::mean;
 pub use median::median;
 pub use quantile::quantile_interval;
+pub use ratio::paired_ratio;
 
 use linerate_model::{Estimate, Interval};
 

@@ -87,44 +87,31 @@ fn bootstrap_intervals_cover_a_little_less_than_they_claim_for_small_sets() {
 }
 
 #[test]
-fn welch_shows_a_difference_that_is_not_there_only_as_often_as_stated() {
+fn a_difference_that_is_not_there_is_shown_only_as_often_as_stated() {
     let mut random = Random::new(3);
     let alarms = (0..N).filter(|_| {
         let first = draw(&mut random, 10, normal);
         let second = draw(&mut random, 7, |random| 100.0 + 20.0 * random.normal());
-        let comparison = welch(&first, &second, Better::Higher, USUAL_CONFIDENCE).unwrap();
-        comparison.outcome != Outcome::NoDifferenceShown
+        against_margin(&first, &second, 0.0, 0.0, USUAL_CONFIDENCE)
+            .unwrap()
+            .p
+            < 0.05
     });
     let share = f64::from(u32::try_from(alarms.count()).unwrap()) / f64::from(N);
     assert!((share - 0.05).abs() < tolerance(0.05), "{share}");
 }
 
 #[test]
-fn welch_finds_a_clear_difference_and_its_direction() {
+fn a_clear_difference_is_found_with_its_sign() {
     let slow = [10.0, 10.1, 9.9, 10.0];
     let fast = [20.0, 20.3, 19.8, 20.1];
-    let compare = |a, b, better| welch(a, b, better, USUAL_CONFIDENCE).unwrap();
-    assert_eq!(
-        compare(&slow, &fast, Better::Higher).outcome,
-        Outcome::Faster
-    );
-    assert_eq!(
-        compare(&slow, &fast, Better::Lower).outcome,
-        Outcome::Slower
-    );
-    assert_eq!(
-        compare(&fast, &slow, Better::Higher).outcome,
-        Outcome::Slower
-    );
-    let relative = compare(&slow, &fast, Better::Higher).relative.unwrap();
-    assert!((relative.point - 1.005).abs() < 0.001);
-}
-
-#[test]
-fn equal_constant_sets_show_no_difference() {
-    let same = [7.0; 5];
-    let comparison = welch(&same, &same, Better::Higher, USUAL_CONFIDENCE).unwrap();
-    assert_eq!(comparison.outcome, Outcome::NoDifferenceShown);
+    let compare = |a, b| against_margin(a, b, 0.0, 0.0, USUAL_CONFIDENCE).unwrap();
+    let (up, down) = (compare(&slow, &fast), compare(&fast, &slow));
+    assert!((up.difference.point - 10.05).abs() < 1e-9);
+    assert!(up.difference.interval.unwrap().low > 9.0 && up.p < 1e-6);
+    assert!(down.difference.interval.unwrap().high < -9.0);
+    assert!(compare(&slow, &slow).p > 0.999);
+    assert!(compare(&[7.0; 5], &[7.0; 5]).p > 0.999);
 }
 
 #[test]
@@ -177,7 +164,7 @@ fn bad_observations_are_refused_by_position() {
         Err(StatisticsError::NotFinite { index: 1 })
     );
     assert_eq!(
-        welch(&[1.0], &[1.0, 2.0], Better::Lower, USUAL_CONFIDENCE),
+        against_margin(&[1.0], &[1.0, 2.0], 0.0, 0.0, USUAL_CONFIDENCE),
         Err(StatisticsError::TooFew { found: 1 })
     );
     assert_eq!(
@@ -227,13 +214,14 @@ fn a_difference_on_the_margin_is_called_larger_only_as_often_as_stated() {
 }
 
 #[test]
-fn a_margin_of_nothing_is_the_test_of_welch() {
-    let (first, second) = ([1.0, 2.0, 3.0, 4.0], [3.0, 4.0, 5.5, 6.0]);
-    let welch = welch(&first, &second, Better::Higher, USUAL_CONFIDENCE).unwrap();
-    let own = against_margin(&first, &second, 0.0, 0.0, USUAL_CONFIDENCE).unwrap();
-    assert_eq!(own.difference, welch.difference);
-    let shown = welch.outcome != Outcome::NoDifferenceShown;
-    assert_eq!(own.p < 0.05, shown);
+fn a_margin_of_nothing_agrees_with_the_interval() {
+    for shift in [0.5, 1.0, 2.0, 3.0, 4.0] {
+        let first = [1.0, 2.0, 3.0, 4.0];
+        let second = [2.0, 3.0, 4.5, 5.0].map(|value| value + shift);
+        let own = against_margin(&first, &second, 0.0, 0.0, USUAL_CONFIDENCE).unwrap();
+        let shown = own.difference.interval.unwrap().low > 0.0;
+        assert_eq!(own.p < 0.05, shown, "{shift}");
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use crate::options::Options;
 use crate::process::pause;
 use crate::table::{estimate_text, figure, outcome};
 use anyhow::{Context as _, Result, bail};
-use linerate_analysis::statistics::{Better, USUAL_CONFIDENCE, median, paired_ratio};
+use linerate_analysis::statistics::{USUAL_CONFIDENCE, median, paired_ratio};
+use linerate_model::comparison::BetterWhen;
 use linerate_model::{BitRate, ByteCount, Clock as _};
 use linerate_sys::clock::MonoClock;
 use linerate_testbed::{Link, LinkConfig};
@@ -32,7 +33,7 @@ pub(crate) fn search_row(program: &Path, options: &Options, cores: [u32; 2]) -> 
         figure(own),
         estimate_text(&ratio),
         ratio.n,
-        outcome(&ratio, Better::Lower, Some(0.25))
+        outcome(&ratio, BetterWhen::Lower, Some(0.25))
     ))
 }
 

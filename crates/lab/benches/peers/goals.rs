@@ -1,7 +1,7 @@
 //! The ratios that DESIGN asks for, in the order of its table.
 
 use crate::activity::{Activity, Measure, PACES};
-use linerate_analysis::statistics::Better;
+use linerate_model::comparison::BetterWhen;
 
 /// linerate's value over a peer's shall be on the good side of `ratio`.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +11,7 @@ pub(crate) struct Goal {
     /// The linerate that is compared: how it waits.
     pub(crate) own: &'static str,
     pub(crate) peer: &'static str,
-    pub(crate) better: Better,
+    pub(crate) better: BetterWhen,
     /// `None`: shown beside, without a goal of its own.
     pub(crate) ratio: Option<f64>,
 }
@@ -20,7 +20,7 @@ const fn goal(
     measure: Measure,
     activity: Activity,
     peer: &'static str,
-    better: Better,
+    better: BetterWhen,
     ratio: f64,
 ) -> Goal {
     Goal {
@@ -42,7 +42,7 @@ pub(crate) fn goals() -> Vec<Goal> {
 
 fn unpaced() -> Vec<Goal> {
     use Activity::{Aggregated, PingPong, Tcp, TcpPingPong, Udp};
-    use Better::{Higher, Lower};
+    use BetterWhen::{Higher, Lower};
     let mut goals = vec![
         goal(Measure::TcpRate, Tcp, "iperf3", Higher, 1.0),
         goal(Measure::TcpCpu, Tcp, "iperf3", Lower, 1.0),
@@ -83,7 +83,7 @@ fn unpaced() -> Vec<Goal> {
 
 fn paced() -> Vec<Goal> {
     use Activity::Paced;
-    use Better::{Higher, Lower};
+    use BetterWhen::{Higher, Lower};
     let mut goals = Vec::new();
     for pace in PACES {
         for (own, peer) in [
@@ -116,7 +116,7 @@ fn paced() -> Vec<Goal> {
 /// What observing costs: with the counters of every test, and with a profile, against nothing.
 pub(crate) fn observing() -> Vec<Goal> {
     use Activity::{PingPong, Tcp, Udp};
-    use Better::{Higher, Lower};
+    use BetterWhen::{Higher, Lower};
     let mut goals = Vec::new();
     for own in [OWN, PROFILING] {
         for goal in [

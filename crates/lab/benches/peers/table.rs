@@ -2,8 +2,9 @@
 
 use crate::activity::{Activity, Measure, Values};
 use crate::goals::Goal;
-use linerate_analysis::statistics::{Better, USUAL_CONFIDENCE, median, paired_ratio};
+use linerate_analysis::statistics::{USUAL_CONFIDENCE, median, paired_ratio};
 use linerate_model::Estimate;
+use linerate_model::comparison::BetterWhen;
 use std::collections::BTreeMap;
 
 /// What each contender gave in each round, or why not.
@@ -114,7 +115,7 @@ pub(crate) fn estimate_text(estimate: &Estimate) -> String {
 }
 
 /// Whether the whole interval is on one side of the goal.
-pub(crate) fn outcome(ratio: &Estimate, better: Better, goal: Option<f64>) -> &'static str {
+pub(crate) fn outcome(ratio: &Estimate, better: BetterWhen, goal: Option<f64>) -> &'static str {
     let Some(goal) = goal else {
         return "(no goal)";
     };
@@ -122,8 +123,8 @@ pub(crate) fn outcome(ratio: &Estimate, better: Better, goal: Option<f64>) -> &'
         return "not shown (n = 1)";
     };
     let (good, bad) = match better {
-        Better::Higher => (interval.low >= goal, interval.high < goal),
-        Better::Lower => (interval.high <= goal, interval.low > goal),
+        BetterWhen::Higher => (interval.low >= goal, interval.high < goal),
+        BetterWhen::Lower => (interval.high <= goal, interval.low > goal),
     };
     match (good, bad) {
         (true, _) => "met",
@@ -134,8 +135,8 @@ pub(crate) fn outcome(ratio: &Estimate, better: Better, goal: Option<f64>) -> &'
 
 fn goal_text(goal: &Goal) -> String {
     let sign = match goal.better {
-        Better::Higher => "≥",
-        Better::Lower => "≤",
+        BetterWhen::Higher => "≥",
+        BetterWhen::Lower => "≤",
     };
     goal.ratio
         .map_or_else(String::new, |ratio| format!("{sign} {ratio}×"))
