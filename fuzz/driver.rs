@@ -2,7 +2,7 @@
 
 use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
-use linerate_model::sample::{EndpointReport, Facts, SequenceCount, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, Facts, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_peers::sfnt::Release;
 use linerate_peers::{
@@ -258,13 +258,8 @@ impl Driver {
             sent_there: Some(PacketCount::new(7)),
             ..StreamReport::default()
         };
-        let report = |side| EndpointReport {
-            side,
-            streams: vec![stream.clone(); usize::from(self.spec.streams)],
-            before: Snapshot::default(),
-            after: Snapshot::default(),
-            profile: None,
-        };
+        let streams = vec![stream; usize::from(self.spec.streams)];
+        let report = |side| EndpointReport::of_streams(side, streams.clone());
         Input::Reports(self.sides().into_iter().map(report).collect())
     }
 }

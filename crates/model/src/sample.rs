@@ -517,6 +517,20 @@ pub struct EndpointReport {
     pub clock: Option<ClockIdentity>,
 }
 
+impl EndpointReport {
+    /// Streams of an end that tells nothing of its host.
+    pub fn of_streams(side: Side, streams: Vec<StreamReport>) -> Self {
+        Self {
+            side,
+            streams,
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+            profile: None,
+            clock: None,
+        }
+    }
+}
+
 /// Reads at most `MAX_STREAMS` streams: each may hold histograms that are far larger than their text.
 fn bounded_streams<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<StreamReport>, D::Error> {
     struct Streams;

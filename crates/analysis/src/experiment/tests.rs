@@ -6,7 +6,7 @@ use linerate_model::run::{
     Answer, BoundedBy, Change, Config, CpuSide, CpuSummary, Experiment, ExperimentOutcome,
     ExperimentTest, Limit, Packets, Prediction, Quantity, Run, RunKind, Trial, Verdict,
 };
-use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use proptest::prelude::*;
@@ -66,14 +66,7 @@ fn report(side: Side, buffer: u64) -> EndpointReport {
         receive_buffer_bytes: Some(ByteCount::new(buffer)),
         ..StreamReport::default()
     };
-    EndpointReport {
-        side,
-        streams: vec![stream],
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        profile: None,
-        clock: None,
-    }
+    EndpointReport::of_streams(side, vec![stream])
 }
 
 /// A trial of datagrams: offered in Mbit/s, of 10 000 packets that many lost.

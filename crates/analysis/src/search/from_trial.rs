@@ -94,7 +94,7 @@ impl From<&Delay> for DelayQuantiles {
 mod tests {
     use super::*;
     use linerate_model::run::Packets;
-    use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+    use linerate_model::sample::{EndpointReport, StreamReport};
     use linerate_model::spec::{Direction, Transport};
     use linerate_model::{BitRate, Histogram, PacketCount};
 
@@ -129,14 +129,7 @@ mod tests {
             ..Packets::default()
         });
         trial.delay = Delay::from_histogram(DelayOf::Pdv, pdv);
-        trial.raw = vec![EndpointReport {
-            side: Side::Receiver,
-            streams: vec![stream],
-            before: Snapshot::default(),
-            after: Snapshot::default(),
-            profile: None,
-            clock: None,
-        }];
+        trial.raw = vec![EndpointReport::of_streams(Side::Receiver, vec![stream])];
         trial
     }
 

@@ -7,7 +7,7 @@ use crate::error::{ProtocolError, clean};
 use crate::framing::{Counters, Framing, Iperf2, Opening, Width};
 use crate::session::{Action, ClientConfig, Input, RefusalCode, StopCause};
 use crate::steps::{Phase, Stepping, Steps};
-use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use std::time::Duration;
@@ -337,14 +337,7 @@ impl Client {
 
     /// What is known of the far end's side. Of a TCP stream it tells nothing: a report without streams.
     fn far_reports(&self, told: Vec<StreamReport>) -> Vec<EndpointReport> {
-        let report = |side, streams| EndpointReport {
-            side,
-            streams,
-            before: Snapshot::default(),
-            after: Snapshot::default(),
-            profile: None,
-            clock: None,
-        };
+        let report = |side, streams| EndpointReport::of_streams(side, streams);
         let mut reports = Vec::new();
         if self.sends() && (!self.is_udp() || !told.is_empty()) {
             reports.push(report(Side::Receiver, told));

@@ -14,9 +14,7 @@ use super::params::as_count;
 use super::{MAX_RESULTS, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError};
 use crate::inbox::Inbox;
-use linerate_model::sample::{
-    EndpointReport, Omitted, SequenceCount, Snapshot, StreamReport, TcpSample,
-};
+use linerate_model::sample::{EndpointReport, Omitted, SequenceCount, StreamReport, TcpSample};
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use serde_json::{Value, json};
@@ -206,14 +204,7 @@ pub(super) fn from_json(
             Ok(stream)
         };
         let streams: Result<Vec<_>, String> = (0..spec.streams).map(stream).collect();
-        Ok(EndpointReport {
-            side,
-            streams: streams?,
-            before: Snapshot::default(),
-            after: Snapshot::default(),
-            profile: None,
-            clock: None,
-        })
+        Ok(EndpointReport::of_streams(side, streams?))
     };
     parts.into_iter().map(report).collect()
 }

@@ -1,6 +1,6 @@
 use super::params;
 use super::results::{self, End};
-use linerate_model::sample::{EndpointReport, Omitted, SequenceCount, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, Omitted, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use serde_json::{Value, json};
@@ -168,14 +168,7 @@ fn results_of_a_lying_server_are_refused_or_cut() {
 
 /// One stream's counts, of one side.
 fn report(side: Side, stream: StreamReport) -> EndpointReport {
-    EndpointReport {
-        side,
-        streams: vec![stream],
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        profile: None,
-        clock: None,
-    }
+    EndpointReport::of_streams(side, vec![stream])
 }
 
 fn counts(packets: u64, before: u64) -> StreamReport {

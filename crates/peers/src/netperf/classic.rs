@@ -3,7 +3,7 @@
 use super::PAD;
 use super::block::{self, Block, kind};
 use super::order::{Asked, Order, Wrong, errno, one_size, wrong};
-use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use std::net::IpAddr;
@@ -279,14 +279,7 @@ pub(super) fn report(
             }
         }
     };
-    let report = EndpointReport {
-        side: test.server_side(),
-        streams: vec![stream],
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        profile: None,
-        clock: None,
-    };
+    let report = EndpointReport::of_streams(test.server_side(), vec![stream]);
     Ok(spec
         .warm_up
         .is_zero()

@@ -289,14 +289,7 @@ impl Server {
         if self.steps.state == State::Ending {
             elapsed = elapsed.min(order.length.unwrap_or(elapsed));
         }
-        let empty = EndpointReport {
-            side: order.test.server_side(),
-            streams: Vec::new(),
-            before: linerate_model::sample::Snapshot::default(),
-            after: linerate_model::sample::Snapshot::default(),
-            profile: None,
-            clock: None,
-        };
+        let empty = EndpointReport::of_streams(order.test.server_side(), Vec::new());
         let own = reports.first().unwrap_or(&empty);
         let results = match order.request.kind {
             kind::OMNI => omni::results(&order, own, elapsed, self.cores()),

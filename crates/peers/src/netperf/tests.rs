@@ -5,7 +5,7 @@ use super::{omni, order};
 use crate::session::{
     Action, Input, Limits, PeerKind as _, RefusalCode, ServerConfig, Session, TIMEOUT,
 };
-use linerate_model::sample::{EndpointReport, Facts, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, Facts, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -128,19 +128,15 @@ fn omni_requests_that_cannot_be_met_are_refused() {
 }
 
 fn report(side: Side, bytes: u64, packets: u64) -> EndpointReport {
-    EndpointReport {
+    EndpointReport::of_streams(
         side,
-        streams: vec![StreamReport {
+        vec![StreamReport {
             bytes: ByteCount::new(bytes),
             packets: PacketCount::new(packets),
             congestion_control: Some("cubic".to_owned()),
             ..StreamReport::default()
         }],
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        profile: None,
-        clock: None,
-    }
+    )
 }
 
 #[test]

@@ -2,19 +2,12 @@
 
 use super::output::{Download, Upload};
 use super::units::{Release, rate};
-use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Side, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 
 fn report(side: Side, stream: StreamReport) -> EndpointReport {
-    EndpointReport {
-        side,
-        streams: vec![stream],
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        profile: None,
-        clock: None,
-    }
+    EndpointReport::of_streams(side, vec![stream])
 }
 
 /// What the board received of a UDP test that this host sent. `None` of TCP: it does not print how many

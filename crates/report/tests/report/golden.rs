@@ -5,7 +5,7 @@ use crate::runs::{
     sweep, tcp, unknown,
 };
 use linerate_model::run::{Run, RunKind, TrialInterval};
-use linerate_model::sample::{EndpointReport, IntervalCount, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, IntervalCount, StreamReport};
 use linerate_model::spec::{Direction, Side};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_report::chart::Chart;
@@ -271,14 +271,10 @@ fn parallel_streams_get_a_chart_of_their_own() {
         }],
         ..StreamReport::default()
     });
-    run.trials[0].raw = vec![EndpointReport {
-        side: Side::Receiver,
-        streams: streams.collect(),
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        profile: None,
-        clock: None,
-    }];
+    run.trials[0].raw = vec![EndpointReport::of_streams(
+        Side::Receiver,
+        streams.collect(),
+    )];
     let charts = charts_of(&run);
     let chart = charts.iter().find(|c| c.id == "stream-rate-0").unwrap();
     assert_eq!(chart.series.len(), 2);

@@ -7,7 +7,7 @@ use crate::iperf2::report::Report;
 use crate::session::{
     Action, ClientConfig, Input, Limits, RefusalCode, ServerConfig, Session, TIMEOUT,
 };
-use linerate_model::sample::{EndpointReport, SequenceCount, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use std::time::Duration;
@@ -54,14 +54,7 @@ fn actions(session: &mut dyn Session) -> (Vec<Action>, Vec<Vec<u8>>) {
 }
 
 fn report(side: Side, streams: Vec<StreamReport>) -> EndpointReport {
-    EndpointReport {
-        side,
-        streams,
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        profile: None,
-        clock: None,
-    }
+    EndpointReport::of_streams(side, streams)
 }
 
 /// A receiver that got 97 of 100 datagrams of 1000 bytes.
