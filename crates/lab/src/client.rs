@@ -125,6 +125,8 @@ pub struct Client {
     ends: (IpAddr, IpAddr),
     /// The test that it made last.
     last: Option<TestSpec>,
+    /// The last test broke off, and the session with it.
+    is_broken: bool,
     far: String,
     hello: PeerHello,
     facts: Facts,
@@ -191,6 +193,7 @@ impl Client {
             board: board.transpose()?,
             ends,
             last: None,
+            is_broken: false,
             far: target.far.to_string(),
             hello: PeerHello::default(),
             facts,
@@ -202,9 +205,14 @@ impl Client {
         self.target.far.kind().tests()
     }
 
+    /// Whether another tool is at the far end.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.board.is_some() || self.target.far.kind().id() != "native"
+    }
+
     /// Whether messages to and from the far end carry the time of its clock.
     pub(crate) fn shows_clock(&self) -> bool {
-        self.board.is_none() && self.target.far.kind().id() == "native"
+        !self.is_foreign()
     }
 
     /// What the far end's protocol cannot tell, as a note for the run; `None` if it tells everything.
@@ -285,8 +293,9 @@ impl Client {
         spec: &TestSpec,
         pulse: &mut dyn FnMut(&Pulse) -> bool,
     ) -> Result<TestOutcome> {
-        if self.is_used_up_for(spec) {
+        if self.is_broken || self.is_used_up_for(spec) {
             self.reconnect()?;
+            self.is_broken = false;
         }
         self.last = Some(spec.clone());
         let result = match self.board.take() {
@@ -299,6 +308,7 @@ impl Client {
         };
         if result.is_err() {
             self.driver.bye();
+            self.is_broken = true;
         }
         result
     }

@@ -79,8 +79,20 @@ pub(crate) fn measure(
     Ok(made)
 }
 
-/// Runs one test on an open connection: its trials, not recorded yet.
+/// Runs one test on an open connection: its trials, not recorded yet. If there are none, the run is over.
 fn measured(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    spec: &TestSpec,
+    label: Option<&str>,
+) -> Result<Vec<Trial>> {
+    let attempt = attempted(context, recorder, client, spec, label);
+    attempt.inspect_err(|error| recorder.give_up(error))
+}
+
+/// The same where a test that breaks off is not the end of the run.
+fn attempted(
     context: &mut Context<'_>,
     recorder: &mut Recorder,
     client: &mut Client,
@@ -96,7 +108,7 @@ fn measured(
         }
         !interrupt.load(std::sync::atomic::Ordering::Relaxed)
     });
-    let mut outcome = outcome.inspect_err(|error| recorder.give_up(error))?;
+    let mut outcome = outcome?;
     recorder.run_mut().notes.append(&mut outcome.notes);
     let mut made = trials(recorder.next_index(), spec, outcome);
     for trial in &mut made {

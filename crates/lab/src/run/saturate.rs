@@ -3,7 +3,7 @@
 use crate::client::{Client, Target};
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::measure;
+use crate::run::{attempted, measure};
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
@@ -117,6 +117,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
     let mut client = Client::connect(target)?;
     let mut recorder = Recorder::begin(context, header(plan, target, &client))?;
     recorder.run_mut().notes.extend(client.blind_spots());
+    let mut attempts = Attempts { broken: 0 };
     while let Step::Measure {
         intended_load,
         duration,
@@ -142,7 +143,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
             command: String::new(),
             interrupt: context.interrupt,
         };
-        let trials = measure(&mut inner, &mut recorder, &mut client, &spec, None)?;
+        let trials = attempts.make(&mut inner, &mut recorder, &mut client, &spec)?;
         for trial in &trials {
             search.record(outcome(trial, intended_load));
         }
@@ -158,6 +159,63 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
         profile(context, &mut recorder, &mut client, plan)?;
     }
     recorder.finish(context)
+}
+
+/// Tests in a row that a search may lose.
+const MOST_BROKEN: u32 = 2;
+
+/// The trials of a search.
+struct Attempts {
+    /// How many in a row broke off.
+    broken: u32,
+}
+
+impl Attempts {
+    /// Makes one. One that breaks off at a far end of another tool says nothing of the load: it is kept as invalid,
+    /// and the search goes on. Such servers crash between two tests, or stay away for a while.
+    fn make(
+        &mut self,
+        context: &mut Context<'_>,
+        recorder: &mut Recorder,
+        client: &mut Client,
+        spec: &TestSpec,
+    ) -> Result<Vec<Trial>> {
+        let made = match attempted(context, recorder, client, spec, None) {
+            Ok(made) => {
+                self.broken = 0;
+                made
+            }
+            Err(error) if self.broken < MOST_BROKEN && may_pass(client, &error) => {
+                self.broken += 1;
+                vec![broken(recorder.next_index(), spec, &error)]
+            }
+            Err(error) => {
+                recorder.give_up(&error);
+                return Err(error);
+            }
+        };
+        for trial in &made {
+            recorder.trial(context, trial.clone())?;
+        }
+        Ok(made)
+    }
+}
+
+/// Whether it is the far end that failed, and it may not the next time.
+fn may_pass(client: &Client, error: &anyhow::Error) -> bool {
+    let failure = error.downcast_ref::<Failure>();
+    client.is_foreign() && failure.is_some_and(|failure| failure.code == ExitCode::Peer)
+}
+
+/// What is kept of a test that broke off.
+fn broken(index: u32, spec: &TestSpec, error: &anyhow::Error) -> Trial {
+    let mut trial = Trial::new(index, spec.transport, spec.direction);
+    trial.streams = Some(spec.streams);
+    trial.payload_bytes = Some(spec.payload_bytes);
+    trial.intended_load = spec.pace.intended_load();
+    trial.valid = false;
+    trial.reasons.push(format!("{error:#}"));
+    trial
 }
 
 /// One more trial at saturation, with both ends sampled. It makes no bound.
