@@ -484,8 +484,10 @@ impl Driver {
     fn read(&mut self) -> Result<()> {
         let mut buffer = [0; 16 * 1024];
         let endpoints = self.endpoints.as_ref();
-        let mut beside = endpoints.map_or_else(Vec::new, Endpoints::quiet_sockets);
-        beside.extend(endpoints.iter().flat_map(|endpoints| endpoints.bells()));
+        let mut beside = endpoints.map_or_else(Vec::new, Endpoints::bells);
+        if let (true, Some(endpoints)) = (self.line.is_absent(), endpoints) {
+            beside.extend(endpoints.quiet_sockets());
+        }
         let left = |due: MonoInstant| due.saturating_since(MonoClock.now());
         let progress = self.next_progress.filter(|_| !self.reported);
         let dues = [self.session.deadline(), progress].into_iter().flatten();

@@ -81,11 +81,15 @@ impl Line {
         }
     }
 
-    /// Writes to the far end. One that has hung up may have said why: reading finds that, or the end.
+    /// Writes to the far end. One that has hung up may have said why: reading finds that, or the end. One that
+    /// reads nothing ends the connection: what was written in part cannot be gone on with, and nobody waits again.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        match self.connection()?.write_all(bytes) {
+        let mut connection = self.connection()?;
+        match connection.write_all(bytes) {
             Err(error) if is_hang_up(&error) => Ok(()),
-            written => written.context("writing to the control connection"),
+            written => written
+                .inspect_err(|_| drop(connection.shutdown(Shutdown::Both)))
+                .context("writing to the control connection"),
         }
     }
 
