@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use linerate_store::import::{ALL, Hints, UnitStep, import_with};
+use linerate_model::spec::Transport;
+use linerate_store::import::{ALL, HgrmHint, Hints, TimeUnit, UnitStep, import_with};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, log)) = data.split_first() else {
@@ -10,6 +11,10 @@ fuzz_target!(|data: &[u8]| {
     };
     let hints = Hints {
         zperf_units: [None, Some(UnitStep::Binary), Some(UnitStep::Decimal)][usize::from(choice) % 3],
+        hgrm: (choice & 0x80 != 0).then_some(HgrmHint {
+            transport: Transport::Udp,
+            unit: TimeUnit::Micros,
+        }),
     };
     let both = [data, log].map(|log| ("log".to_owned(), log.to_vec()));
     for files in [&both[..1], &both[1..], &both[..]] {
