@@ -77,8 +77,11 @@ impl Server {
         // The last ones' threads end a little after the clients.
         command.args(["serve", "--speak", "iperf3:0", "--max-clients", "1000"]);
         let mut child = command
-            // Of as many pools as there are threads, one or the other grows by chance.
+            // Of as many pools as there are threads, one or the other grows by chance, and holes between large
+            // blocks come and go with what is under way at once: so one pool, of small blocks only.
             .env("MALLOC_ARENA_MAX", "1")
+            .env("MALLOC_MMAP_THRESHOLD_", "16384")
+            .env("MALLOC_TRIM_THRESHOLD_", "65536")
             .args(["--listen", "127.0.0.1:0"])
             .stderr(Stdio::piped())
             .spawn()?;

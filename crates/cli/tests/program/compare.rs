@@ -266,8 +266,13 @@ fn whole_distributions_go_out_and_come_back() {
     assert_eq!(back.code, Some(2), "--store and --no-store");
     let back = Ended::of(&mut command).document();
     let (sent, got) = (&run["trials"][1]["delay"], &back["trials"][0]["delay"]);
-    for key in ["of", "histogram", "count", "p50_ns", "p99_ns"] {
+    for key in ["of", "histogram", "count"] {
         assert_eq!(sent[key], got[key], "{key}");
+    }
+    // Of few messages a quantile may be the longest one, which the text knows by its bucket only.
+    for key in ["p50_ns", "p99_ns"] {
+        let (sent, got) = (sent[key].as_f64().unwrap(), got[key].as_f64().unwrap());
+        assert!((got / sent - 1.0).abs() < 0.001, "{key}: {sent} {got}");
     }
     assert_eq!(back["trials"][0]["payload_bytes"], 64);
     assert_eq!(back["trials"][0]["transport"], "udp");
