@@ -96,10 +96,10 @@ impl<P: Phase> Steps<P> {
     }
 
     /// The driver said what has no place in this state; `detail` begins with a space or a comma.
-    pub(crate) fn out_of_turn(&self, input: &Input<'_>, detail: &str) -> ProtocolError {
+    pub(crate) fn out_of_turn(&self, input: &'static str, detail: &str) -> ProtocolError {
         ProtocolError::OutOfTurn {
             state: self.state.name(),
-            input: input.name(),
+            input,
             detail: detail.to_owned(),
         }
     }

@@ -27,6 +27,9 @@ fn small_window() -> TestSpec {
     TestSpec {
         socket: SocketChoice {
             receive_buffer_bytes: Some(ByteCount::new(64 * 1024)),
+            // Whatever the host's default is: BBR paces by what it takes for the path's rate, and that of a window
+            // that limits varies from test to test.
+            congestion_control: Some("cubic".to_owned()),
             ..SocketChoice::default()
         },
         ..tcp(2)

@@ -574,7 +574,7 @@ impl Stepping for Client {
             Input::Connected | Input::Finished { .. } | Input::Reports(_)
                 if self.steps.state == State::Stopping => {}
             other => {
-                return Err(self.steps.out_of_turn(&other, ""));
+                return Err(self.steps.out_of_turn(other.name(), ""));
             }
         }
         Ok(())

@@ -351,7 +351,7 @@ impl Stepping for Server {
             | Input::Reports(_)
                 if self.steps.state == State::Stopping => {}
             other => {
-                return Err(self.steps.out_of_turn(&other, ""));
+                return Err(self.steps.out_of_turn(other.name(), ""));
             }
         }
         Ok(())

@@ -601,7 +601,7 @@ impl Stepping for Client {
                 self.exchange(now);
                 Ok(())
             }
-            other => Err(self.steps.out_of_turn(&other, "")),
+            other => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 

@@ -178,7 +178,7 @@ impl Server {
                 self.exchange(now);
                 Ok(())
             }
-            other => Err(self.steps.out_of_turn(&other, "")),
+            other => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 
@@ -387,8 +387,7 @@ impl Server {
         self.steps.act(Action::Send(framed(&value)));
         self.steps.act(Action::PeerReport(reports));
         self.say(byte::DISPLAY_RESULTS);
-        let timeout = self.steps.timeout;
-        self.steps.enter(now, State::Parting, timeout);
+        self.steps.enter(now, State::Parting, self.steps.timeout);
         Ok(true)
     }
 

@@ -454,7 +454,7 @@ impl Stepping for Client {
                 self.seen.taken = taken(&reports);
                 self.await_results(now)
             }
-            other => Err(self.steps.out_of_turn(&other, "")),
+            other => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 

@@ -123,7 +123,7 @@ impl Server {
                 self.report(now, &reports);
                 self.advance(now)
             }
-            other => Err(self.steps.out_of_turn(&other, "")),
+            other => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 
@@ -248,11 +248,7 @@ impl Server {
     fn respond(&mut self, now: MonoInstant, ports: &StreamPorts) -> Result<(), ProtocolError> {
         let port = ports.iter().find_map(|(_, ports)| ports.first()).copied();
         let (Some(order), Some(port)) = (&self.order, port) else {
-            return Err(ProtocolError::OutOfTurn {
-                state: self.steps.state.name(),
-                input: "Prepared",
-                detail: ", with no port".to_owned(),
-            });
+            return Err(self.steps.out_of_turn("Prepared", ", with no port"));
         };
         let response = match order.request.kind {
             kind::OMNI => omni::response(order, port),

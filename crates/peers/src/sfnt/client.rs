@@ -138,7 +138,7 @@ impl Client {
                 self.steps.rest(State::Idle);
                 Ok(())
             }
-            (_, other) => Err(self.steps.out_of_turn(&other, "")),
+            (_, other) => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 
@@ -270,13 +270,8 @@ impl Client {
             _ => None,
         };
         let Some(port) = port else {
-            let input = Input::Prepared {
-                ports: Vec::new(),
-                token: 0,
-            };
-            return Err(self
-                .steps
-                .out_of_turn(&input, " without the port of its datagram socket"));
+            let detail = " without the port of its datagram socket";
+            return Err(self.steps.out_of_turn("Prepared", detail));
         };
         let mut bytes = Vec::new();
         put_address(&mut bytes, SocketAddr::new(self.local, port), self.layout);

@@ -133,7 +133,7 @@ impl Server {
                 self.close();
                 Ok(())
             }
-            (_, other) => Err(self.steps.out_of_turn(&other, "")),
+            (_, other) => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 
@@ -193,13 +193,8 @@ impl Server {
             _ => None,
         };
         let Some(port) = port else {
-            let input = Input::Prepared {
-                ports: Vec::new(),
-                token: 0,
-            };
-            return Err(self
-                .steps
-                .out_of_turn(&input, " without the port of its data socket"));
+            let detail = " without the port of its data socket";
+            return Err(self.steps.out_of_turn("Prepared", detail));
         };
         let mut bytes = Vec::new();
         put_text(&mut bytes, None);

@@ -204,7 +204,7 @@ impl Stepping for Client {
             )
             // The driver may not have seen yet that the test is over.
             | (State::Stopping, Input::Connected | Input::Finished { .. } | Input::Reports(_)) => {}
-            (_, other) => return Err(self.steps.out_of_turn(&other, "")),
+            (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
         Ok(())
     }

@@ -171,7 +171,7 @@ impl Stepping for Server {
                 | Input::Connected
                 | Input::Reports(_),
             ) => {}
-            (_, other) => return Err(self.steps.out_of_turn(&other, "")),
+            (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
         Ok(())
     }
