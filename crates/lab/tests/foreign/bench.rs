@@ -9,9 +9,11 @@ use linerate_model::run::{Packets, Run};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList, TwoHosts};
-use std::io::{BufRead as _, BufReader, Lines};
+use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::spawn;
 
 /// Datagrams of a test that its sender ends by their number.
 pub(crate) const SENT: u64 = 500;
@@ -92,7 +94,13 @@ impl Bench {
             .join()
             .unwrap()
             .expect("a program: see ci/packages, and run ci/need packages-test");
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let stdout = child.stdout.take().unwrap();
+        let (say, lines) = channel();
+        // As it comes: a server whose words nobody takes stands still once the pipe is full.
+        spawn(move || {
+            let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+            lines.for_each(|line| drop(say.send(line)));
+        });
         Program { child, lines }
     }
 
@@ -181,20 +189,19 @@ pub(crate) fn assert_lost(packets: Packets, sent: u64, lost: u64) {
 /// A program under way on a host; it ends with this.
 pub(crate) struct Program {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: Receiver<String>,
 }
 
 impl Program {
     /// Reads on until a line has this word: it is ready then. Gives that line.
-    pub(crate) fn wait_for(&mut self, word: &str) -> String {
-        let mut lines = self.lines.by_ref().map(Result::unwrap);
-        let found = lines.find(|line| line.contains(word));
+    pub(crate) fn wait_for(&self, word: &str) -> String {
+        let found = self.lines.iter().find(|line| line.contains(word));
         found.unwrap_or_else(|| panic!("it ended without saying \"{word}\""))
     }
 
     /// Waits for its end; what it printed since.
     pub(crate) fn output(mut self) -> Vec<String> {
-        let said = self.lines.by_ref().map(Result::unwrap).collect();
+        let said = self.lines.iter().collect();
         self.child.wait().unwrap();
         said
     }

@@ -9,7 +9,7 @@ const IPERF: &str = "iperf";
 /// linerate opens a stream with a datagram that is not counted, so its last one is the 501st.
 pub(crate) fn server() {
     let bench = Bench::lossy(Drops::UpTo(SENT + 1));
-    let mut theirs = bench.program(HostId::B, "stdbuf", &["-oL", IPERF, "-s", "-u"]);
+    let theirs = bench.program(HostId::B, "stdbuf", &["-oL", IPERF, "-s", "-u"]);
     theirs.wait_for("buffer size");
     let url = format!("iperf2://{}", bench.far());
     let ours = bench.packets(&url, datagrams(Direction::Forward));
@@ -24,7 +24,7 @@ pub(crate) fn server() {
 
 pub(crate) fn server_that_sends() {
     let bench = Bench::lossy(Drops::UpTo(SENT));
-    let mut theirs = bench.program(HostId::B, "stdbuf", &["-oL", IPERF, "-s", "-u"]);
+    let theirs = bench.program(HostId::B, "stdbuf", &["-oL", IPERF, "-s", "-u"]);
     theirs.wait_for("buffer size");
     let url = format!("iperf2://{}", bench.far());
     let ours = bench.packets(&url, datagrams(Direction::Reverse));

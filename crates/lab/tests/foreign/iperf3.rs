@@ -11,7 +11,7 @@ const IPERF3: &str = "iperf3";
 
 pub(crate) fn server() {
     let bench = Bench::lossy(Drops::AndAllAfter);
-    let mut theirs = bench.program(HostId::B, IPERF3, &["-s", "-1", "--forceflush"]);
+    let theirs = bench.program(HostId::B, IPERF3, &["-s", "-1", "--forceflush"]);
     theirs.wait_for("listening");
     let url = format!("iperf3://{}", bench.far());
     let ours = bench.packets(&url, datagrams(Direction::Forward));
@@ -25,7 +25,7 @@ pub(crate) fn server() {
 
 pub(crate) fn server_that_sends() {
     let bench = Bench::lossy(Drops::AndAllAfter);
-    let mut theirs = bench.program(HostId::B, IPERF3, &["-s", "-1", "--forceflush"]);
+    let theirs = bench.program(HostId::B, IPERF3, &["-s", "-1", "--forceflush"]);
     theirs.wait_for("listening");
     let url = format!("iperf3://{}", bench.far());
     let ours = bench.packets(&url, datagrams(Direction::Reverse));
@@ -66,7 +66,7 @@ pub(crate) fn client_that_receives() {
 /// carried: the bounds hold the link's rate and at most a queue per trial more.
 pub(crate) fn search() {
     let bench = search::narrow();
-    let mut theirs = bench.program(HostId::B, IPERF3, &["-s", "--forceflush"]);
+    let theirs = bench.program(HostId::B, IPERF3, &["-s", "--forceflush"]);
     theirs.wait_for("listening");
     let run = search::capacity(&bench, "iperf3");
     assert!(run.notes.iter().any(|note| note.contains("does not tell")));

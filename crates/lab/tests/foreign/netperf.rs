@@ -11,7 +11,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/foreign/
 pub(crate) fn server() {
     let bench = Bench::lossy(Drops::AndAllAfter);
     let netserver = format!("{FOLDER}netserver");
-    let mut theirs = bench.program(HostId::B, &netserver, &["-D", "-N"]);
+    let theirs = bench.program(HostId::B, &netserver, &["-D", "-N"]);
     theirs.wait_for("Starting");
     let url = format!("netperf://{}", bench.far());
     let ours = bench.packets(&url, datagrams(Direction::Forward));
