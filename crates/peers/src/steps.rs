@@ -1,7 +1,8 @@
 //! What the sessions of other tools' protocols have in common: where they are, what they want done, by when.
 
 use crate::error::ProtocolError;
-use crate::session::{Action, Input, RefusalCode, Session, StopCause};
+use crate::inbox::Inbox;
+use crate::session::{Action, Input, Progress, RefusalCode, Session, StopCause};
 use linerate_model::MonoInstant;
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,6 +16,8 @@ pub(crate) trait Phase: fmt::Debug + Copy + PartialEq + Send {
     const CLOSED: Self;
     /// Its kebab-case name, for messages and logs.
     fn name(self) -> &'static str;
+    /// Whether there is a test that has not come to its end.
+    fn has_test(self) -> bool;
 }
 
 /// Where a session is, what it wants done, and when its present step must be over.
@@ -144,6 +147,106 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     /// When something is to be done if nothing else happens before.
     fn next(&self) -> Option<MonoInstant> {
         self.steps().due()
+    }
+}
+
+/// A session that goes by steps over a control connection: what is its own.
+pub(crate) trait Conversing: fmt::Debug + Send {
+    type State: Phase;
+
+    fn steps(&self) -> &Steps<Self::State>;
+
+    fn parts(&mut self) -> (&mut Steps<Self::State>, &mut Inbox);
+
+    /// Keeps what came.
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.parts().1.feed(bytes);
+        Ok(())
+    }
+
+    /// Takes what has come as far as it goes.
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
+
+    fn eof(&mut self) -> Result<(), ProtocolError>;
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
+
+    /// What the driver says of the test that it makes.
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
+
+    /// Ends the test under way early.
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str);
+
+    /// What the far end is told before the session ends politely.
+    fn part(&mut self) {}
+
+    /// What the driver has counted so far.
+    fn progress(&mut self, _now: MonoInstant, _progress: Progress) {}
+
+    /// As in [`Stepping`].
+    fn complain(&mut self, _error: &ProtocolError) {}
+
+    /// Drops what is due beside the steps: the session is over.
+    fn forget(&mut self) {}
+
+    /// As in [`Stepping`].
+    fn next(&self) -> Option<MonoInstant> {
+        self.steps().due()
+    }
+}
+
+impl<T: Conversing> Stepping for T {
+    type State = T::State;
+
+    fn steps(&self) -> &Steps<Self::State> {
+        Conversing::steps(self)
+    }
+
+    fn steps_mut(&mut self) -> &mut Steps<Self::State> {
+        self.parts().0
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        let state = Conversing::steps(self).state;
+        match input {
+            Input::Bytes(bytes) => {
+                self.feed(bytes)?;
+                return self.advance(now);
+            }
+            Input::Eof => return self.eof(),
+            Input::Timeout => return self.timeout(now),
+            Input::Abort { code, reason } => {
+                if state.has_test() {
+                    self.break_off(now, code, &reason);
+                }
+            }
+            Input::Stopped if state == T::State::STOPPING => {
+                self.parts().0.act(Action::TestAborted);
+                self.close();
+            }
+            Input::Bye => {
+                self.part();
+                self.close();
+            }
+            Input::Progress(progress) => self.progress(now, progress),
+            other => return self.answered(now, other),
+        }
+        Ok(())
+    }
+
+    fn complain(&mut self, error: &ProtocolError) {
+        Conversing::complain(self, error);
+    }
+
+    fn close(&mut self) {
+        self.forget();
+        let (steps, inbox) = self.parts();
+        inbox.clear();
+        steps.close();
+    }
+
+    fn next(&self) -> Option<MonoInstant> {
+        Conversing::next(self)
     }
 }
 

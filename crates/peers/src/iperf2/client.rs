@@ -77,10 +77,8 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
-}
 
-impl State {
-    const fn has_test(self) -> bool {
+    fn has_test(self) -> bool {
         matches!(
             self,
             Self::Resting | Self::Connecting | Self::Settling | Self::Running | Self::Closing

@@ -54,6 +54,10 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
+
+    fn has_test(self) -> bool {
+        !matches!(self, Self::Stopping | Self::Closed)
+    }
 }
 
 /// A server session.
@@ -329,7 +333,7 @@ impl Stepping for Server {
                 }
             }
             Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } if self.steps.state != State::Stopping => {
+            Input::Abort { code, reason } if self.steps.state.has_test() => {
                 self.stop(now, code, &reason);
             }
             Input::Stopped if self.steps.state == State::Stopping => {

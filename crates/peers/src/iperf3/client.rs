@@ -8,7 +8,7 @@ use crate::error::{ProtocolError, clean};
 use crate::framing::{Cookie, Counters, Framing};
 use crate::inbox::Inbox;
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, validate};
@@ -76,11 +76,8 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
-}
 
-impl State {
-    /// Whether there is a test that has not come to its end.
-    const fn has_test(self) -> bool {
+    fn has_test(self) -> bool {
         matches!(
             self,
             Self::Preparing
@@ -94,7 +91,9 @@ impl State {
                 | Self::Showing
         )
     }
+}
 
+impl State {
     /// Whether the server's next word is a state.
     const fn reads_states(self) -> bool {
         matches!(
@@ -184,32 +183,6 @@ impl Client {
     /// Receivers report once the server has ended the traffic, senders before.
     const fn takes_reports(&self) -> bool {
         matches!(self.steps.state, State::Exchanging) || (self.is_moving() && !self.receives())
-    }
-
-    /// Takes what has come as far as it goes.
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        loop {
-            let more = match self.steps.state {
-                State::Awaiting => self.take_results(now)?,
-                State::Failing => self.take_error(now, false)?,
-                state if state.reads_states() => match self.inbox.take_byte() {
-                    Some(state) => {
-                        self.hear(now, state)?;
-                        true
-                    }
-                    None => false,
-                },
-                // While this end connects its streams the server has nothing to say but an error.
-                State::Connecting => false,
-                _ => {
-                    self.inbox.clear();
-                    false
-                }
-            };
-            if !more {
-                return Ok(());
-            }
-        }
     }
 
     /// One state of the server.
@@ -464,6 +437,43 @@ impl Client {
         self.ends = None;
         self.steps.stop(now, cause, code, reason);
     }
+}
+
+impl Conversing for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
+        (&mut self.steps, &mut self.inbox)
+    }
+
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            let more = match self.steps.state {
+                State::Awaiting => self.take_results(now)?,
+                State::Failing => self.take_error(now, false)?,
+                state if state.reads_states() => match self.inbox.take_byte() {
+                    Some(state) => {
+                        self.hear(now, state)?;
+                        true
+                    }
+                    None => false,
+                },
+                // While this end connects its streams the server has nothing to say but an error.
+                State::Connecting => false,
+                _ => {
+                    self.inbox.clear();
+                    false
+                }
+            };
+            if !more {
+                return Ok(());
+            }
+        }
+    }
 
     fn eof(&mut self) -> Result<(), ProtocolError> {
         match self.steps.state {
@@ -532,27 +542,9 @@ impl Client {
             }
         }
     }
-}
 
-impl Stepping for Client {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes);
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
             Input::Begin(spec) if self.steps.state == State::Idle => {
                 self.begin(now, *spec);
                 Ok(())
@@ -561,25 +553,6 @@ impl Stepping for Client {
                 self.end_traffic(now);
                 Ok(())
             }
-            Input::Abort { code, reason } => {
-                if self.steps.state.has_test() {
-                    self.abort(now, code, &reason);
-                }
-                Ok(())
-            }
-            Input::Stopped if self.steps.state == State::Stopping => {
-                self.steps.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                if self.steps.state.has_test() {
-                    self.say(byte::CLIENT_TERMINATE);
-                }
-                self.close();
-                Ok(())
-            }
-            Input::Progress(_) => Ok(()),
             // The driver may not have seen yet that the test is over.
             Input::Connected | Input::Finished { .. } | Input::Reports(_)
                 if matches!(self.steps.state, State::Stopping | State::Failing) =>
@@ -605,10 +578,14 @@ impl Stepping for Client {
         }
     }
 
-    fn close(&mut self) {
-        self.ends = None;
-        self.inbox.clear();
-        self.steps.close();
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.abort(now, code, reason);
+    }
+
+    fn part(&mut self) {
+        if self.steps.state.has_test() {
+            self.say(byte::CLIENT_TERMINATE);
+        }
     }
 
     fn complain(&mut self, _error: &ProtocolError) {
@@ -620,5 +597,9 @@ impl Stepping for Client {
     fn next(&self) -> Option<MonoInstant> {
         let ends = self.ends.filter(|_| self.steps.state == State::Running);
         self.steps.due().into_iter().chain(ends).min()
+    }
+
+    fn forget(&mut self) {
+        self.ends = None;
     }
 }

@@ -10,7 +10,7 @@ use crate::inbox::Inbox;
 use crate::session::{
     Action, Input, Limits, PeerHello, Progress, RefusalCode, ServerConfig, StopCause,
 };
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
@@ -64,10 +64,8 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
-}
 
-impl State {
-    const fn has_test(self) -> bool {
+    fn has_test(self) -> bool {
         matches!(
             self,
             Self::Preparing | Self::Connecting | Self::Running | Self::Ending | Self::Exchanging
@@ -142,72 +140,8 @@ impl Server {
         !matches!(self.test.spec.direction, Direction::Reverse)
     }
 
-    /// What the driver says of the test it was asked to make.
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            // The driver may not have seen yet that the test is over.
-            Input::Prepared { .. }
-            | Input::Refused { .. }
-            | Input::Connected
-            | Input::Finished { .. }
-            | Input::Reports(_)
-                if self.steps.state == State::Stopping =>
-            {
-                Ok(())
-            }
-            Input::Prepared { .. } if self.steps.state == State::Preparing => {
-                self.say(byte::CREATE_STREAMS);
-                self.steps.enter(now, State::Connecting, PATIENCE);
-                Ok(())
-            }
-            Input::Refused { code, message } if self.steps.state == State::Preparing => {
-                self.say_error(self.code_of(code));
-                let message = clean(&message, MAX_TEXT);
-                self.steps.act(Action::Refused { code, message });
-                self.close();
-                Ok(())
-            }
-            Input::Connected if self.steps.state == State::Connecting => {
-                self.start(now);
-                Ok(())
-            }
-            // Only the client ends a test: a sender that has stopped before waits for it.
-            Input::Finished { .. } if self.sends() && self.is_moving() => Ok(()),
-            Input::Reports(reports) if self.own.is_none() && self.is_moving() => {
-                self.own = Some(reports);
-                self.exchange(now);
-                Ok(())
-            }
-            other => Err(self.steps.out_of_turn(other.name(), "")),
-        }
-    }
-
     const fn is_moving(&self) -> bool {
         matches!(self.steps.state, State::Running | State::Ending)
-    }
-
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        loop {
-            let more = match self.steps.state {
-                State::Greeting => self.take_cookie(now),
-                State::Asking => self.take_params(now)?,
-                State::Exchanging => self.take_results(now)?,
-                State::Stopping | State::Closed => {
-                    self.inbox.clear();
-                    false
-                }
-                _ => match self.inbox.take_byte() {
-                    Some(state) => {
-                        self.hear(now, state)?;
-                        true
-                    }
-                    None => false,
-                },
-            };
-            if !more {
-                return Ok(());
-            }
-        }
     }
 
     fn take_cookie(&mut self, now: MonoInstant) -> bool {
@@ -347,20 +281,6 @@ impl Server {
             .enter(now, State::Running, whole.saturating_add(GUARD));
     }
 
-    /// Sees that data moves while this end receives.
-    fn progress(&mut self, now: MonoInstant, progress: Progress) {
-        if self.steps.state != State::Running || !self.receives() {
-            return;
-        }
-        let bytes = progress.bytes.get();
-        if bytes != self.moved.0 {
-            self.moved = (bytes, now);
-        } else if now.saturating_since(self.moved.1) >= NO_DATA {
-            let reason = "no data reached this end for two minutes";
-            self.abort(now, RefusalCode::Timeout, code::NO_DATA, reason);
-        }
-    }
-
     /// Asks for the client's results, once this end has its own and the client has ended the test.
     fn exchange(&mut self, now: MonoInstant) {
         if self.steps.state == State::Ending && self.own.is_some() {
@@ -407,6 +327,72 @@ impl Server {
         }
         self.steps
             .stop(now, StopCause::Local, refusal, clean(reason, MAX_TEXT));
+    }
+}
+
+/// Which limit the test exceeds, with iperf3's code for it.
+fn exceeds(limits: &Limits, spec: &TestSpec) -> Option<(i32, String)> {
+    let reason = limits.exceeded_by(spec)?;
+    let is_rate = limits.max_rate.is_some_and(|most| match spec.pace {
+        Pace::At(rate) => rate > most,
+        Pace::Unpaced => true,
+    });
+    let code = if spec.streams > limits.max_streams {
+        code::STREAMS
+    } else if is_rate {
+        code::RATE
+    } else {
+        code::DURATION
+    };
+    Some((code, reason))
+}
+
+/// The test as this end's streams make it: a sender goes on until the client ends the test.
+fn as_sent(spec: &TestSpec, limits: &Limits) -> TestSpec {
+    let stop = match (spec.direction, spec.stop) {
+        (Direction::Forward, stop) => stop,
+        (_, Stop::After(time)) => Stop::After(time.saturating_add(GUARD)),
+        _ => Stop::After(limits.max_duration),
+    };
+    TestSpec {
+        stop,
+        ..spec.clone()
+    }
+}
+
+impl Conversing for Server {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
+        (&mut self.steps, &mut self.inbox)
+    }
+
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            let more = match self.steps.state {
+                State::Greeting => self.take_cookie(now),
+                State::Asking => self.take_params(now)?,
+                State::Exchanging => self.take_results(now)?,
+                State::Stopping | State::Closed => {
+                    self.inbox.clear();
+                    false
+                }
+                _ => match self.inbox.take_byte() {
+                    Some(state) => {
+                        self.hear(now, state)?;
+                        true
+                    }
+                    None => false,
+                },
+            };
+            if !more {
+                return Ok(());
+            }
+        }
     }
 
     fn eof(&mut self) -> Result<(), ProtocolError> {
@@ -455,86 +441,67 @@ impl Server {
             }
         }
     }
-}
 
-/// Which limit the test exceeds, with iperf3's code for it.
-fn exceeds(limits: &Limits, spec: &TestSpec) -> Option<(i32, String)> {
-    let reason = limits.exceeded_by(spec)?;
-    let is_rate = limits.max_rate.is_some_and(|most| match spec.pace {
-        Pace::At(rate) => rate > most,
-        Pace::Unpaced => true,
-    });
-    let code = if spec.streams > limits.max_streams {
-        code::STREAMS
-    } else if is_rate {
-        code::RATE
-    } else {
-        code::DURATION
-    };
-    Some((code, reason))
-}
-
-/// The test as this end's streams make it: a sender goes on until the client ends the test.
-fn as_sent(spec: &TestSpec, limits: &Limits) -> TestSpec {
-    let stop = match (spec.direction, spec.stop) {
-        (Direction::Forward, stop) => stop,
-        (_, Stop::After(time)) => Stop::After(time.saturating_add(GUARD)),
-        _ => Stop::After(limits.max_duration),
-    };
-    TestSpec {
-        stop,
-        ..spec.clone()
-    }
-}
-
-impl Stepping for Server {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes);
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } => {
-                if self.steps.state.has_test() {
-                    self.abort(now, code, self.code_of(code), &reason);
-                }
+            // The driver may not have seen yet that the test is over.
+            Input::Prepared { .. }
+            | Input::Refused { .. }
+            | Input::Connected
+            | Input::Finished { .. }
+            | Input::Reports(_)
+                if self.steps.state == State::Stopping =>
+            {
                 Ok(())
             }
-            Input::Stopped if self.steps.state == State::Stopping => {
-                self.steps.act(Action::TestAborted);
+            Input::Prepared { .. } if self.steps.state == State::Preparing => {
+                self.say(byte::CREATE_STREAMS);
+                self.steps.enter(now, State::Connecting, PATIENCE);
+                Ok(())
+            }
+            Input::Refused { code, message } if self.steps.state == State::Preparing => {
+                self.say_error(self.code_of(code));
+                let message = clean(&message, MAX_TEXT);
+                self.steps.act(Action::Refused { code, message });
                 self.close();
                 Ok(())
             }
-            Input::Bye => {
-                if self.steps.state.has_test() {
-                    self.say(byte::SERVER_TERMINATE);
-                }
-                self.close();
+            Input::Connected if self.steps.state == State::Connecting => {
+                self.start(now);
                 Ok(())
             }
-            Input::Progress(progress) => {
-                self.progress(now, progress);
+            // Only the client ends a test: a sender that has stopped before waits for it.
+            Input::Finished { .. } if self.sends() && self.is_moving() => Ok(()),
+            Input::Reports(reports) if self.own.is_none() && self.is_moving() => {
+                self.own = Some(reports);
+                self.exchange(now);
                 Ok(())
             }
-            other => self.answered(now, other),
+            other => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 
-    fn close(&mut self) {
-        self.inbox.clear();
-        self.steps.close();
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.abort(now, code, self.code_of(code), reason);
+    }
+
+    fn part(&mut self) {
+        if self.steps.state.has_test() {
+            self.say(byte::SERVER_TERMINATE);
+        }
+    }
+
+    fn progress(&mut self, now: MonoInstant, progress: Progress) {
+        if self.steps.state != State::Running || !self.receives() {
+            return;
+        }
+        let bytes = progress.bytes.get();
+        if bytes != self.moved.0 {
+            self.moved = (bytes, now);
+        } else if now.saturating_since(self.moved.1) >= NO_DATA {
+            let reason = "no data reached this end for two minutes";
+            self.abort(now, RefusalCode::Timeout, code::NO_DATA, reason);
+        }
     }
 
     fn complain(&mut self, error: &ProtocolError) {

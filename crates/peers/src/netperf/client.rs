@@ -7,7 +7,7 @@ use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::Framing;
 use crate::inbox::Inbox;
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{MonoInstant, PacketCount};
@@ -48,11 +48,8 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
-}
 
-impl State {
-    /// Whether there is a test that has not come to its end.
-    const fn has_test(self) -> bool {
+    fn has_test(self) -> bool {
         matches!(
             self,
             Self::Preparing | Self::Connecting | Self::Running | Self::Awaiting
@@ -104,34 +101,6 @@ impl Client {
 
     const fn sends(&self) -> bool {
         matches!(self.spec.direction, Direction::Forward)
-    }
-
-    /// Takes what has come as far as it goes.
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        loop {
-            match self.steps.state {
-                State::Greeting if self.greetings == 0 => {
-                    self.see_beginning()?;
-                    if !self.meet() {
-                        return Ok(());
-                    }
-                }
-                // What comes while this end connects its stream is looked at when it has.
-                State::Connecting if self.inbox.pending().len() <= self.size.bytes() => {
-                    return Ok(());
-                }
-                State::Stopping | State::Closed => {
-                    self.inbox.clear();
-                    return Ok(());
-                }
-                _ => {}
-            }
-            self.see_beginning()?;
-            let Some(block) = self.inbox.take_block(self.size) else {
-                return Ok(());
-            };
-            self.hear(now, block)?;
-        }
     }
 
     /// Sees that what has come can be the beginning of a block.
@@ -328,35 +297,6 @@ impl Client {
             self.steps.stop(now, StopCause::Local, code, reason);
         }
     }
-
-    fn eof(&mut self) -> Result<(), ProtocolError> {
-        if self.steps.state == State::Stopping {
-            self.steps.act(Action::TestAborted);
-            self.close();
-            return Ok(());
-        }
-        Err(self.inbox.eof(self.steps.state.name()))
-    }
-
-    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let Some(limit) = self.steps.overdue(now) else {
-            return Ok(());
-        };
-        match self.steps.state {
-            State::Greeting => Err(self.steps.silent(limit)),
-            State::Stopping => Err(self.steps.hangs(limit)),
-            state => {
-                let reason = format!(
-                    "nothing came from the server for {} s in state {}",
-                    limit.as_secs_f64(),
-                    state.name()
-                );
-                self.steps
-                    .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
-                Ok(())
-            }
-        }
-    }
 }
 
 /// Bytes that this end's receivers took.
@@ -389,25 +329,75 @@ fn error_words(status: u32) -> String {
     format!("it says error {}, see errno there", status.cast_signed())
 }
 
-impl Stepping for Client {
+impl Conversing for Client {
     type State = State;
 
     fn steps(&self) -> &Steps<State> {
         &self.steps
     }
 
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
+    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
+        (&mut self.steps, &mut self.inbox)
     }
 
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes);
-                self.advance(now)
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            match self.steps.state {
+                State::Greeting if self.greetings == 0 => {
+                    self.see_beginning()?;
+                    if !self.meet() {
+                        return Ok(());
+                    }
+                }
+                // What comes while this end connects its stream is looked at when it has.
+                State::Connecting if self.inbox.pending().len() <= self.size.bytes() => {
+                    return Ok(());
+                }
+                State::Stopping | State::Closed => {
+                    self.inbox.clear();
+                    return Ok(());
+                }
+                _ => {}
             }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
+            self.see_beginning()?;
+            let Some(block) = self.inbox.take_block(self.size) else {
+                return Ok(());
+            };
+            self.hear(now, block)?;
+        }
+    }
+
+    fn eof(&mut self) -> Result<(), ProtocolError> {
+        if self.steps.state == State::Stopping {
+            self.steps.act(Action::TestAborted);
+            self.close();
+            return Ok(());
+        }
+        Err(self.inbox.eof(self.steps.state.name()))
+    }
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let Some(limit) = self.steps.overdue(now) else {
+            return Ok(());
+        };
+        match self.steps.state {
+            State::Greeting => Err(self.steps.silent(limit)),
+            State::Stopping => Err(self.steps.hangs(limit)),
+            state => {
+                let reason = format!(
+                    "nothing came from the server for {} s in state {}",
+                    limit.as_secs_f64(),
+                    state.name()
+                );
+                self.steps
+                    .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+                Ok(())
+            }
+        }
+    }
+
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match input {
             Input::Begin(spec) if self.steps.state == State::Idle => {
                 self.begin(now, *spec);
                 Ok(())
@@ -416,24 +406,6 @@ impl Stepping for Client {
                 self.end_traffic(now);
                 Ok(())
             }
-            Input::Abort { code, reason } => {
-                if self.steps.state.has_test() {
-                    self.steps
-                        .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
-                }
-                Ok(())
-            }
-            // The server is in a test of which it can hear no end but that of the connection.
-            Input::Stopped if self.steps.state == State::Stopping => {
-                self.steps.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                self.close();
-                Ok(())
-            }
-            Input::Progress(_) => Ok(()),
             // The driver may not have seen yet that the test is over.
             Input::Connected | Input::Finished { .. } | Input::Reports(_)
                 if self.steps.state == State::Stopping =>
@@ -458,8 +430,8 @@ impl Stepping for Client {
         }
     }
 
-    fn close(&mut self) {
-        self.inbox.clear();
-        self.steps.close();
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        let reason = clean(reason, MAX_TEXT);
+        self.steps.stop(now, StopCause::Local, code, reason);
     }
 }

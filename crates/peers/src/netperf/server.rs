@@ -8,7 +8,7 @@ use crate::error::{ProtocolError, clean};
 use crate::framing::Framing;
 use crate::inbox::Inbox;
 use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, StopCause, StreamPorts};
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, Stop};
@@ -52,10 +52,8 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
-}
 
-impl State {
-    const fn has_test(self) -> bool {
+    fn has_test(self) -> bool {
         matches!(
             self,
             Self::Preparing | Self::Connecting | Self::Running | Self::Ending
@@ -93,40 +91,6 @@ impl Server {
         self.say(&Block::new(kind, status, &[]));
     }
 
-    /// What the driver says of the test it was asked to make.
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            // The driver may not have seen yet that the test is over.
-            Input::Prepared { .. }
-            | Input::Refused { .. }
-            | Input::Connected
-            | Input::Finished { .. }
-            | Input::Reports(_)
-                if self.steps.state == State::Stopping =>
-            {
-                Ok(())
-            }
-            Input::Prepared { ports, .. } if self.steps.state == State::Preparing => {
-                self.respond(now, &ports)
-            }
-            Input::Refused { code, message } if self.steps.state == State::Preparing => {
-                let kind = self.answer_kind();
-                self.refuse(now, kind, status_for(code), (code, &message));
-                Ok(())
-            }
-            Input::Connected if self.steps.state == State::Connecting => {
-                self.start(now);
-                Ok(())
-            }
-            Input::Finished { .. } if self.is_moving() => Ok(()),
-            Input::Reports(reports) if self.is_moving() => {
-                self.report(now, &reports);
-                self.advance(now)
-            }
-            other => Err(self.steps.out_of_turn(other.name(), "")),
-        }
-    }
-
     const fn is_moving(&self) -> bool {
         matches!(self.steps.state, State::Running | State::Ending)
     }
@@ -137,32 +101,6 @@ impl Server {
         match self.steps.state {
             State::Running | State::Ending | State::Stopping => asked + 2,
             _ => asked + 1,
-        }
-    }
-
-    /// Takes what has come as far as it goes.
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        loop {
-            match self.steps.state {
-                State::Greeting | State::Idle => {}
-                State::Stopping | State::Closed => {
-                    self.inbox.clear();
-                    return Ok(());
-                }
-                _ if self.inbox.pending().is_empty() => return Ok(()),
-                _ => {
-                    let cause = "a client says nothing while a test is under way";
-                    return Err(self.unexpected(cause.to_owned()));
-                }
-            }
-            if let Some(kind) = Block::beginning(self.inbox.pending()) {
-                let cause = format!("type {kind} is none of netperf's");
-                return Err(self.unexpected(cause));
-            }
-            let Some(request) = self.inbox.take_block(Size::Long) else {
-                return Ok(());
-            };
-            self.hear(now, &request);
         }
     }
 
@@ -302,6 +240,48 @@ impl Server {
         self.steps.stop(now, StopCause::Local, code, reason);
     }
 
+    fn receives(&self) -> bool {
+        let order = self.order.as_ref();
+        order.is_some_and(|order| order.test != Test::TcpMaerts)
+    }
+}
+
+impl Conversing for Server {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
+        (&mut self.steps, &mut self.inbox)
+    }
+
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            match self.steps.state {
+                State::Greeting | State::Idle => {}
+                State::Stopping | State::Closed => {
+                    self.inbox.clear();
+                    return Ok(());
+                }
+                _ if self.inbox.pending().is_empty() => return Ok(()),
+                _ => {
+                    let cause = "a client says nothing while a test is under way";
+                    return Err(self.unexpected(cause.to_owned()));
+                }
+            }
+            if let Some(kind) = Block::beginning(self.inbox.pending()) {
+                let cause = format!("type {kind} is none of netperf's");
+                return Err(self.unexpected(cause));
+            }
+            let Some(request) = self.inbox.take_block(Size::Long) else {
+                return Ok(());
+            };
+            self.hear(now, &request);
+        }
+    }
+
     fn eof(&mut self) -> Result<(), ProtocolError> {
         let is_cut = !self.inbox.pending().is_empty();
         match self.steps.state {
@@ -348,56 +328,46 @@ impl Server {
         }
     }
 
-    fn receives(&self) -> bool {
-        let order = self.order.as_ref();
-        order.is_some_and(|order| order.test != Test::TcpMaerts)
-    }
-}
-
-impl Stepping for Server {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed(bytes);
+            // The driver may not have seen yet that the test is over.
+            Input::Prepared { .. }
+            | Input::Refused { .. }
+            | Input::Connected
+            | Input::Finished { .. }
+            | Input::Reports(_)
+                if self.steps.state == State::Stopping =>
+            {
+                Ok(())
+            }
+            Input::Prepared { ports, .. } if self.steps.state == State::Preparing => {
+                self.respond(now, &ports)
+            }
+            Input::Refused { code, message } if self.steps.state == State::Preparing => {
+                let kind = self.answer_kind();
+                self.refuse(now, kind, status_for(code), (code, &message));
+                Ok(())
+            }
+            Input::Connected if self.steps.state == State::Connecting => {
+                self.start(now);
+                Ok(())
+            }
+            Input::Finished { .. } if self.is_moving() => Ok(()),
+            Input::Reports(reports) if self.is_moving() => {
+                self.report(now, &reports);
                 self.advance(now)
             }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } => {
-                if self.steps.state.has_test() {
-                    self.abort(now, code, &reason);
-                }
-                Ok(())
-            }
-            Input::Stopped if self.steps.state == State::Stopping => {
-                self.steps.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                if self.steps.state.has_test() {
-                    self.say_error(self.answer_kind(), errno::INTERRUPTED);
-                }
-                self.close();
-                Ok(())
-            }
-            Input::Progress(_) => Ok(()),
-            other => self.answered(now, other),
+            other => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 
-    fn close(&mut self) {
-        self.inbox.clear();
-        self.steps.close();
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        self.abort(now, code, reason);
+    }
+
+    fn part(&mut self) {
+        if self.steps.state.has_test() {
+            self.say_error(self.answer_kind(), errno::INTERRUPTED);
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::inbox::Inbox;
 use crate::session::{
     Action, ClientConfig, Grant, Input, Limits, PeerHello, RefusalCode, StopCause, StreamPorts,
 };
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::Facts;
 use linerate_model::spec::{MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
@@ -57,10 +57,8 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
-}
 
-impl State {
-    const fn has_test(self) -> bool {
+    fn has_test(self) -> bool {
         matches!(
             self,
             Self::Preparing | Self::Opening | Self::Connecting | Self::Running | Self::Ending
@@ -99,7 +97,7 @@ impl Client {
     }
 
     /// What the driver says of the test that it makes.
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn of_test(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match (self.steps.state, input) {
             // The driver may not have seen yet that the test is over.
             (
@@ -139,21 +137,6 @@ impl Client {
                 Ok(())
             }
             (_, other) => Err(self.steps.out_of_turn(other.name(), "")),
-        }
-    }
-
-    /// Takes what has come as far as it goes.
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        match self.steps.state {
-            State::Greeting => self.take_release(),
-            State::Opening => self.take_place(now),
-            // The server may answer the options before this end has bound its socket.
-            State::Preparing => Ok(()),
-            State::Stopping | State::Closed => {
-                self.inbox.clear();
-                Ok(())
-            }
-            State::Idle | State::Connecting | State::Running | State::Ending => self.unexpected(),
         }
     }
 
@@ -377,6 +360,42 @@ impl Client {
             self.steps.act(Action::Send(0_i32.to_le_bytes().to_vec()));
         }
     }
+}
+
+/// Whether two tests can share a session.
+fn is_alike(first: &TestSpec, next: &TestSpec) -> bool {
+    let common = |spec: &TestSpec| (spec.transport, spec.wait, spec.pinning);
+    common(first) == common(next) && first.socket == next.socket
+}
+
+impl Conversing for Client {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
+        (&mut self.steps, &mut self.inbox)
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.inbox.feed_bounded(bytes, self.steps.state.name())
+    }
+
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        match self.steps.state {
+            State::Greeting => self.take_release(),
+            State::Opening => self.take_place(now),
+            // The server may answer the options before this end has bound its socket.
+            State::Preparing => Ok(()),
+            State::Stopping | State::Closed => {
+                self.inbox.clear();
+                Ok(())
+            }
+            State::Idle | State::Connecting | State::Running | State::Ending => self.unexpected(),
+        }
+    }
 
     fn eof(&mut self) -> Result<(), ProtocolError> {
         if self.steps.state == State::Stopping {
@@ -406,33 +425,9 @@ impl Client {
             }
         }
     }
-}
 
-/// Whether two tests can share a session.
-fn is_alike(first: &TestSpec, next: &TestSpec) -> bool {
-    let common = |spec: &TestSpec| (spec.transport, spec.wait, spec.pinning);
-    common(first) == common(next) && first.socket == next.socket
-}
-
-impl Stepping for Client {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed_bounded(bytes, self.steps.state.name())?;
-                self.advance(now)
-            }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
             Input::Begin(spec) if self.steps.state == State::Idle => {
                 self.begin(now, *spec);
                 Ok(())
@@ -441,30 +436,16 @@ impl Stepping for Client {
                 self.end_traffic(now);
                 Ok(())
             }
-            Input::Abort { code, reason } => {
-                if self.steps.state.has_test() {
-                    self.steps
-                        .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
-                }
-                Ok(())
-            }
-            Input::Stopped if self.steps.state == State::Stopping => {
-                self.steps.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
-            Input::Bye => {
-                self.say_goodbye();
-                self.close();
-                Ok(())
-            }
-            Input::Progress(_) => Ok(()),
-            other => self.answered(now, other),
+            other => self.of_test(now, other),
         }
     }
 
-    fn close(&mut self) {
-        self.inbox.clear();
-        self.steps.close();
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        let reason = clean(reason, MAX_TEXT);
+        self.steps.stop(now, StopCause::Local, code, reason);
+    }
+
+    fn part(&mut self) {
+        self.say_goodbye();
     }
 }

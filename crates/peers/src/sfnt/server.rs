@@ -9,7 +9,7 @@ use crate::inbox::Inbox;
 use crate::session::{
     Action, Grant, Input, PeerHello, Progress, RefusalCode, ServerConfig, StopCause, StreamPorts,
 };
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::spec::{MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 use std::net::SocketAddr;
@@ -56,10 +56,8 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
-}
 
-impl State {
-    const fn has_test(self) -> bool {
+    fn has_test(self) -> bool {
         matches!(
             self,
             Self::Preparing | Self::Addressing | Self::Connecting | Self::Running | Self::Ending
@@ -99,56 +97,6 @@ impl Server {
         put_text(&mut bytes, Some(&server.config.sfnt.checksum));
         server.steps.act(Action::Send(bytes));
         server
-    }
-
-    /// What the driver says of the test it was asked to make.
-    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match (self.steps.state, input) {
-            // The driver may not have seen yet that the test is over.
-            (
-                State::Stopping,
-                Input::Prepared { .. }
-                | Input::Refused { .. }
-                | Input::Connected
-                | Input::Finished { .. }
-                | Input::Reports(_),
-            )
-            | (State::Running | State::Ending | State::Stopping, Input::Spent) => Ok(()),
-            (State::Preparing, Input::Prepared { ports, .. }) => self.prepared(now, &ports),
-            (State::Preparing, Input::Refused { code, message }) => {
-                let message = clean(&message, MAX_TEXT);
-                self.steps.act(Action::Refused { code, message });
-                self.close();
-                Ok(())
-            }
-            (State::Connecting, Input::Connected) => {
-                self.steps.act(Action::StartReceivers);
-                self.moved = (0, now);
-                let limit = self.config.limits.max_duration;
-                self.steps.enter(now, State::Running, limit);
-                self.advance(now)
-            }
-            (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::TestOver);
-                self.close();
-                Ok(())
-            }
-            (_, other) => Err(self.steps.out_of_turn(other.name(), "")),
-        }
-    }
-
-    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        match self.steps.state {
-            State::Asking => self.take_options(now),
-            State::Addressing => self.take_address(now),
-            State::Running => self.take_announcements(now),
-            // A client may announce while this end still connects.
-            State::Preparing | State::Connecting => Ok(()),
-            State::Ending | State::Stopping | State::Closed => {
-                self.inbox.clear();
-                Ok(())
-            }
-        }
     }
 
     fn take_options(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
@@ -288,19 +236,34 @@ impl Server {
         }
         Ok(())
     }
+}
 
-    /// Sees that messages move.
-    fn progress(&mut self, now: MonoInstant, progress: Progress) {
-        if self.steps.state != State::Running {
-            return;
-        }
-        let answered = progress.packets.get();
-        if answered != self.moved.0 {
-            self.moved = (answered, now);
-        } else if now.saturating_since(self.moved.1) >= NO_DATA {
-            let reason = "no message came for a minute".to_owned();
-            self.steps
-                .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+impl Conversing for Server {
+    type State = State;
+
+    fn steps(&self) -> &Steps<State> {
+        &self.steps
+    }
+
+    fn parts(&mut self) -> (&mut Steps<State>, &mut Inbox) {
+        (&mut self.steps, &mut self.inbox)
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
+        self.inbox.feed_bounded(bytes, self.steps.state.name())
+    }
+
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        match self.steps.state {
+            State::Asking => self.take_options(now),
+            State::Addressing => self.take_address(now),
+            State::Running => self.take_announcements(now),
+            // A client may announce while this end still connects.
+            State::Preparing | State::Connecting => Ok(()),
+            State::Ending | State::Stopping | State::Closed => {
+                self.inbox.clear();
+                Ok(())
+            }
         }
     }
 
@@ -341,53 +304,58 @@ impl Server {
             }
         }
     }
-}
 
-impl Stepping for Server {
-    type State = State;
-
-    fn steps(&self) -> &Steps<State> {
-        &self.steps
-    }
-
-    fn steps_mut(&mut self) -> &mut Steps<State> {
-        &mut self.steps
-    }
-
-    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        match input {
-            Input::Bytes(bytes) => {
-                self.inbox.feed_bounded(bytes, self.steps.state.name())?;
+    fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match (self.steps.state, input) {
+            // The driver may not have seen yet that the test is over.
+            (
+                State::Stopping,
+                Input::Prepared { .. }
+                | Input::Refused { .. }
+                | Input::Connected
+                | Input::Finished { .. }
+                | Input::Reports(_),
+            )
+            | (State::Running | State::Ending | State::Stopping, Input::Spent) => Ok(()),
+            (State::Preparing, Input::Prepared { ports, .. }) => self.prepared(now, &ports),
+            (State::Preparing, Input::Refused { code, message }) => {
+                let message = clean(&message, MAX_TEXT);
+                self.steps.act(Action::Refused { code, message });
+                self.close();
+                Ok(())
+            }
+            (State::Connecting, Input::Connected) => {
+                self.steps.act(Action::StartReceivers);
+                self.moved = (0, now);
+                let limit = self.config.limits.max_duration;
+                self.steps.enter(now, State::Running, limit);
                 self.advance(now)
             }
-            Input::Eof => self.eof(),
-            Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } => {
-                if self.steps.state.has_test() {
-                    self.steps
-                        .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
-                }
-                Ok(())
-            }
-            Input::Stopped if self.steps.state == State::Stopping => {
-                self.steps.act(Action::TestAborted);
+            (State::Ending, Input::Reports(_)) => {
+                self.steps.act(Action::TestOver);
                 self.close();
                 Ok(())
             }
-            Input::Bye => {
-                self.close();
-                Ok(())
-            }
-            Input::Progress(progress) => {
-                self.progress(now, progress);
-                Ok(())
-            }
-            other => self.answered(now, other),
+            (_, other) => Err(self.steps.out_of_turn(other.name(), "")),
         }
     }
 
-    fn close(&mut self) {
-        self.inbox.clear();
-        self.steps.close();
+    fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str) {
+        let reason = clean(reason, MAX_TEXT);
+        self.steps.stop(now, StopCause::Local, code, reason);
+    }
+
+    fn progress(&mut self, now: MonoInstant, progress: Progress) {
+        if self.steps.state != State::Running {
+            return;
+        }
+        let answered = progress.packets.get();
+        if answered != self.moved.0 {
+            self.moved = (answered, now);
+        } else if now.saturating_since(self.moved.1) >= NO_DATA {
+            let reason = "no message came for a minute".to_owned();
+            self.steps
+                .stop(now, StopCause::Local, RefusalCode::Timeout, reason);
+        }
     }
 }

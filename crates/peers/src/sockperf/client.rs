@@ -39,10 +39,8 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
-}
 
-impl State {
-    const fn has_test(self) -> bool {
+    fn has_test(self) -> bool {
         matches!(self, Self::Connecting | Self::Running | Self::Ending)
     }
 }

@@ -33,6 +33,10 @@ impl Phase for State {
             Self::Closed => "closed",
         }
     }
+
+    fn has_test(self) -> bool {
+        matches!(self, Self::Preparing | Self::Running)
+    }
 }
 
 /// A server session.
@@ -144,7 +148,7 @@ impl Stepping for Server {
                 self.steps.act(Action::TestOver);
                 self.close();
             }
-            (State::Preparing | State::Running, Input::Abort { code, reason }) => {
+            (state, Input::Abort { code, reason }) if state.has_test() => {
                 self.steps.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
             }
             (State::Stopping, Input::Stopped) => {
