@@ -3,7 +3,8 @@
 use crate::wake::wait;
 use linerate_model::MonoInstant;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
+    waitid,
 };
 use std::io;
 use std::mem::MaybeUninit;
@@ -40,6 +41,20 @@ pub fn wait_for_end(child: &Child, deadline: MonoInstant) -> io::Result<bool> {
 /// Kills every process of the group that `child` leads. It must have been started as the leader of one.
 pub fn kill_group(child: &Child) -> io::Result<()> {
     Ok(kill_process_group(pid_of(child)?, Signal::KILL)?)
+}
+
+/// Lets `child` rest: none of its threads runs until [`resume`]. One that has ended stays so.
+pub fn rest(child: &Child) -> io::Result<()> {
+    signal(child, Signal::STOP)
+}
+
+/// Lets `child` go on after [`rest`].
+pub fn resume(child: &Child) -> io::Result<()> {
+    signal(child, Signal::CONT)
+}
+
+fn signal(child: &Child, signal: Signal) -> io::Result<()> {
+    Ok(kill_process(pid_of(child)?, signal)?)
 }
 
 /// Waits for the end of `child` and reaps it (`wait4`, which std does not offer).

@@ -1,5 +1,6 @@
 //! TCP sockets whose options are set before they connect or listen.
 
+use crate::direct;
 use crate::failure::Failure;
 use crate::sockopt;
 use crate::udp::Blocking;
@@ -86,15 +87,17 @@ pub fn apply_class<Fd: AsFd>(socket: Fd, choice: &SocketChoice) -> io::Result<()
 }
 
 /// Gives bytes to a connected socket; returns how many it accepted: all of a datagram.
+#[inline]
 pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<usize, Failure> {
     let flags = match blocking {
         Blocking::No => SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
         Blocking::Yes => SendFlags::NOSIGNAL,
     };
-    net::send(socket, bytes, flags).map_err(|errno| Failure::new("send", errno))
+    direct::send(socket, bytes, flags)
 }
 
 /// Takes bytes from a connected socket; zero at the end of a stream. A datagram that does not fit is cut.
+#[inline]
 pub fn receive<Fd: AsFd>(
     socket: Fd,
     room: &mut [u8],
@@ -104,8 +107,18 @@ pub fn receive<Fd: AsFd>(
         Blocking::No => RecvFlags::DONTWAIT,
         Blocking::Yes => RecvFlags::empty(),
     };
-    let (length, _) = net::recv(socket, room, flags).map_err(|e| Failure::new("recv", e))?;
-    Ok(length)
+    direct::receive(socket, room, flags, 1)
+}
+
+/// Takes bytes from a connected socket as [`receive`] does without sleeping; while there are none it looks
+/// again, `looks` times in all.
+#[inline]
+pub fn receive_spinning<Fd: AsFd>(
+    socket: Fd,
+    room: &mut [u8],
+    looks: u32,
+) -> Result<usize, Failure> {
+    direct::receive(socket, room, RecvFlags::DONTWAIT, looks)
 }
 
 /// Waits until one of `sockets` can be read or accepted from, at most `limit`. Says which.

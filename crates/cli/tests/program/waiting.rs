@@ -4,6 +4,7 @@ use crate::harness::{Place, Server};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A short latency run of these further arguments.
 fn args<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -96,6 +97,45 @@ fn a_wrapper_is_measured_beside_its_absence() {
     }
     let second = &run["trials"][1];
     assert!(second["delay"]["count"].as_u64() > Some(0), "{second}");
+}
+
+/// Spinning calls the kernel past the C library, but never past what was loaded before it.
+#[test]
+fn a_stack_that_is_loaded_before_the_c_library_sees_every_message() {
+    let (server, place) = (Server::on("127.0.0.1"), Place::new());
+    let library = place.with("stack.so", b"");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/stack.c");
+    let built = Command::new("cc")
+        .args([
+            "-O1",
+            "-shared",
+            "-fPIC",
+            source,
+            "-ldl",
+            "-o",
+            text(&library),
+        ])
+        .status();
+    assert!(built.expect("cc, of package gcc").success());
+    let counted = place.with("counted", b"");
+    let wrapper = format!(
+        "#!/bin/sh\nCOUNTED={} LD_PRELOAD={} exec \"$@\"\n",
+        text(&counted),
+        text(&library)
+    );
+    let wrapper = script(&place, &wrapper);
+    let more = ["--wait", "spin", "--wrap", text(&wrapper)];
+    let run = place.run(&args(server.address(), &more)).document();
+    let trial = &run["trials"][1];
+    assert_eq!(trial["label"], "32 B, spin, wrapped, idle");
+    let messages = trial["delay"]["count"].as_u64().unwrap();
+    let calls = std::fs::read(&counted).unwrap();
+    let [sent, received] = [0, 8].map(|at| {
+        let number = calls[at..at + 8].try_into().unwrap();
+        u64::from_ne_bytes(number)
+    });
+    assert!(messages > 0 && sent >= messages, "{sent} of {messages}");
+    assert!(received >= messages, "{received} of {messages}");
 }
 
 #[test]

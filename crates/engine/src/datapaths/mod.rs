@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Every datapath. A new one: its file, its `mod` line above, its entry here.
@@ -241,6 +242,16 @@ pub trait DatagramPath: Send {
     fn send_empty(&mut self) -> Result<(), Failure>;
     /// Takes what has arrived. Waits for the first datagram for at most some 20 ms.
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure>;
+    /// Looks up to `looks` times in one [`receive`](Self::receive) from now on, where nothing is waited for; false if the caller
+    /// has to.
+    fn spin(&mut self, _looks: u32) -> bool {
+        false
+    }
+    /// The socket by which all its calls go, if there is just one and its thread should spare itself what
+    /// sharing descriptors costs; see [`Sole`].
+    fn sole(&self) -> Option<Sole> {
+        None
+    }
     /// Waits until something can be taken, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}
     /// Datagrams dropped at this end because they were not taken in time, since it was opened;
@@ -261,6 +272,10 @@ pub trait DatagramPath: Send {
         Aside::default()
     }
 }
+
+/// The one socket of a path. Its owner holds it until the path's thread is over: that thread closes its own
+/// descriptor of it only.
+pub type Sole = Arc<dyn AsFd + Send + Sync>;
 
 /// When the kernel saw messages pass, on this host's monotonic clock.
 pub trait KernelStamps {
@@ -293,6 +308,16 @@ pub trait StreamPath: Send {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure>;
     /// Takes bytes from the system; zero at the end of the stream. Waits at most some 20 ms.
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure>;
+    /// Looks up to `looks` times in one [`read`](Self::read) from now on, where nothing is waited for; false if the caller
+    /// has to.
+    fn spin(&mut self, _looks: u32) -> bool {
+        false
+    }
+    /// The socket by which all its calls go, if there is just one and its thread should spare itself what
+    /// sharing descriptors costs; see [`Sole`].
+    fn sole(&self) -> Option<Sole> {
+        None
+    }
     /// Waits until something can be read, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}
     /// The kernel's connection under it, if there is one: what follows is asked of it.

@@ -3,7 +3,7 @@
 //! Where nothing announces a stream, its first datagrams come to a socket that all streams share. The
 //! receiver of the stream takes them as its first batch; they then count with the time of that.
 
-use crate::datapaths::{Arrivals, Aside, Buffers, DatagramPath, Span};
+use crate::datapaths::{Arrivals, Aside, Buffers, DatagramPath, Sole, Span};
 use linerate_model::sample::XdpReport;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
@@ -69,6 +69,14 @@ impl DatagramPath for Primed {
             spans: &self.spans,
             overflows: None,
         })
+    }
+
+    fn spin(&mut self, looks: u32) -> bool {
+        self.path.spin(looks)
+    }
+
+    fn sole(&self) -> Option<Sole> {
+        self.path.sole()
     }
 
     fn await_arrival(&mut self, limit: Duration) {

@@ -11,6 +11,7 @@ use linerate_model::spec::WaitMode;
 use linerate_sys::epoll::{BusyEpoll, BusyPoll};
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::sockopt;
+use linerate_sys::tcp;
 use linerate_sys::udp::Blocking;
 use std::io;
 use std::os::fd::AsFd;
@@ -27,6 +28,8 @@ pub(super) struct Waiting {
     blocking: Blocking,
     epoll: Option<BusyEpoll>,
     is_polling: bool,
+    /// Looks for bytes in one [`take`](Self::take), where calls do not sleep.
+    looks: u32,
     refused: Vec<String>,
 }
 
@@ -47,6 +50,7 @@ impl Waiting {
             },
             epoll: None,
             is_polling: wait == WaitMode::BusyPoll,
+            looks: 1,
             refused: Vec::new(),
         };
         match wait {
@@ -113,6 +117,29 @@ impl Waiting {
         }
     }
 
+    /// Looks so many times in each [`take`](Self::take) from now on; false if its calls sleep.
+    pub(super) const fn spin(&mut self, looks: u32) -> bool {
+        let spins = matches!(self.blocking, Blocking::No);
+        if spins {
+            self.looks = looks;
+        }
+        spins
+    }
+
+    /// Whether one call looks several times.
+    pub(super) const fn is_spinning(&self) -> bool {
+        self.looks > 1
+    }
+
+    /// Takes what has come to `socket`.
+    #[inline]
+    pub(super) fn take<S: AsFd>(&self, socket: &S, room: &mut [u8]) -> Result<usize, Failure> {
+        if self.is_spinning() {
+            return tcp::receive_spinning(socket, room, self.looks);
+        }
+        self.receive(|blocking| tcp::receive(socket, room, blocking))
+    }
+
     /// What was refused, and whether there was anything to poll.
     pub(super) fn aside<S: AsFd>(&mut self, socket: S) -> Aside {
         let mut notes = std::mem::take(&mut self.refused);
@@ -144,7 +171,7 @@ mod tests {
     fn epoll_takes_what_comes_and_says_that_loopback_has_nothing_to_poll() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut waiting = Waiting::of(&socket, WaitMode::BusyPoll, true).unwrap();
-        let receive = |blocking| linerate_sys::tcp::receive(&socket, &mut [0; 9], blocking);
+        let receive = |blocking| tcp::receive(&socket, &mut [0; 9], blocking);
         assert_eq!(waiting.receive(receive).unwrap_err().name(), "EAGAIN");
         socket
             .send_to(b"word", socket.local_addr().unwrap())

@@ -1,6 +1,6 @@
 //! Whole messages over datagrams or a byte stream.
 
-use crate::datapaths::{Aside, Buffers, DatagramPath, KernelStamps, StreamPath};
+use crate::datapaths::{Aside, Buffers, DatagramPath, KernelStamps, Sole, StreamPath};
 use crate::plan::StreamPlan;
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use crate::workloads::Path;
@@ -53,11 +53,21 @@ struct Buffer {
 pub(super) enum Incoming {
     /// The far end closed.
     End,
-    /// A whole message with this number, as far as its length carries one, and the far end's clock when it
-    /// left, if it carries that.
-    Message(Number, Option<Stamp>),
+    /// A whole message.
+    Message(Message),
     /// Nothing whole yet, or something that is not of this exchange.
     Nothing,
+}
+
+/// A message that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Message {
+    /// Its number, as far as its length carries one.
+    pub(super) number: Number,
+    /// The far end's clock when it left, if it carries that.
+    pub(super) left: Option<Stamp>,
+    /// Just after the receiving call.
+    pub(super) at: MonoInstant,
 }
 
 /// A transaction's number cut to what a message of some length carries.
@@ -71,32 +81,40 @@ impl Number {
 }
 
 impl Incoming {
-    fn of(read: Option<(Number, Option<Stamp>)>) -> Self {
-        read.map_or(Self::Nothing, |(number, sent)| Self::Message(number, sent))
+    fn of(read: Option<(Number, Option<Stamp>)>, at: MonoInstant) -> Self {
+        read.map_or(Self::Nothing, |(number, left)| {
+            Self::Message(Message { number, left, at })
+        })
     }
 }
 
 impl Messenger {
     pub(super) fn new(path: Path, plan: &StreamPlan) -> Self {
-        let carrier = match path {
+        let wanted = match plan.wait {
+            WaitMode::Spin => SPIN_LOOKS,
+            WaitMode::Block | WaitMode::BusyPoll => 1,
+        };
+        let left = |takes: bool| if takes { 1 } else { wanted };
+        let (carrier, looks) = match path {
             Path::Connections(_) => unreachable!("invariant: only `connects` asks for them"),
-            Path::Datagrams(path) => Carrier::Datagrams(path),
-            Path::Stream(path) => {
+            Path::Datagrams(mut path) => {
+                let takes = path.spin(wanted);
+                (Carrier::Datagrams(path), left(takes))
+            }
+            Path::Stream(mut path) => {
+                let takes = path.spin(wanted);
                 let buffer = Buffer {
                     message: vec![0; plan.payload],
                     received: 0,
                     sent: 0,
                 };
-                Carrier::Stream(path, buffer)
+                (Carrier::Stream(path, buffer), left(takes))
             }
         };
         Self {
             carrier,
             ends_itself: matches!(plan.framing, Framing::Netperf { .. }),
-            looks: match plan.wait {
-                WaitMode::Spin => SPIN_LOOKS,
-                WaitMode::Block | WaitMode::BusyPoll => 1,
-            },
+            looks,
             marks: match plan.framing {
                 Framing::Native { token } => Marks::Native {
                     token,
@@ -177,32 +195,37 @@ impl Messenger {
         }
     }
 
-    /// Takes what has come. A spinning end looks several times.
-    pub(super) fn receive(&mut self) -> Result<Incoming, Failure> {
+    /// Takes what has come, and asks `clock` when that was, before anything else. A spinning end looks several
+    /// times.
+    #[inline]
+    pub(super) fn receive(&mut self, clock: impl Fn() -> MonoInstant) -> Result<Incoming, Failure> {
         for _ in 1..self.looks {
-            match self.look() {
+            match self.look(&clock) {
                 Err(failure) if failure.class() == FailureClass::WouldBlock => {}
                 seen => return seen,
             }
         }
-        self.look()
+        self.look(clock)
     }
 
-    fn look(&mut self) -> Result<Incoming, Failure> {
+    #[inline]
+    fn look(&mut self, clock: impl Fn() -> MonoInstant) -> Result<Incoming, Failure> {
         match &mut self.carrier {
             Carrier::Datagrams(path) => {
                 let length = path.slots().len();
                 let arrivals = path.receive()?;
+                let at = clock();
                 let datagram = arrivals.iter().next();
                 if self.ends_itself && datagram.is_some_and(<[u8]>::is_empty) {
                     return Ok(Incoming::End);
                 }
                 let datagram = datagram.filter(|d| d.len() == length);
                 let number = datagram.and_then(|d| self.marks.read(d));
-                Ok(Incoming::of(number))
+                Ok(Incoming::of(number, at))
             }
             Carrier::Stream(path, buffer) => {
                 let got = path.read(&mut buffer.message[buffer.received..])?;
+                let at = clock();
                 buffer.received += got;
                 if got == 0 {
                     return Ok(Incoming::End);
@@ -210,7 +233,7 @@ impl Messenger {
                 if buffer.received < buffer.message.len() {
                     return Ok(Incoming::Nothing);
                 }
-                Ok(Incoming::of(self.marks.read(&buffer.message)))
+                Ok(Incoming::of(self.marks.read(&buffer.message), at))
             }
         }
     }
@@ -229,6 +252,14 @@ impl Messenger {
                     self.marks.write(&mut buffer.message, number.0, now);
                 }
             }
+        }
+    }
+
+    /// See [`DatagramPath::sole`].
+    pub(super) fn sole(&self) -> Option<Sole> {
+        match &self.carrier {
+            Carrier::Datagrams(path) => path.sole(),
+            Carrier::Stream(path, _) => path.sole(),
         }
     }
 

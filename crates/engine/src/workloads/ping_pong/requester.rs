@@ -3,6 +3,7 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Messenger, Number};
 use super::stages::{Stages, Times};
+use crate::datapaths::Sole;
 use crate::moments::Sums;
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
@@ -134,17 +135,18 @@ impl Requester {
 
     fn await_answer(&mut self, number: Number, deadline: MonoInstant, orders: &Orders) -> Outcome {
         loop {
-            let failure = match self.messenger.receive() {
-                Ok(Incoming::Message(answer, left)) if answer == number => {
+            let clock = self.clock;
+            let failure = match self.messenger.receive(|| clock.now()) {
+                Ok(Incoming::Message(answer)) if answer.number == number => {
                     return Outcome::Answered {
-                        at: self.clock.now(),
-                        left,
+                        at: answer.at,
+                        left: answer.left,
                     };
                 }
                 Ok(Incoming::End) => {
                     return Outcome::Failed(Failure::peer_gone("recv"), self.clock.now());
                 }
-                Ok(Incoming::Message(..) | Incoming::Nothing) => continue,
+                Ok(Incoming::Message(_) | Incoming::Nothing) => continue,
                 Err(failure) => failure,
             };
             if let Some(outcome) = self.waiting(failure, deadline, orders) {
@@ -269,6 +271,10 @@ impl Requester {
 }
 
 impl Work for Requester {
+    fn sole(&self) -> Option<Sole> {
+        self.messenger.sole()
+    }
+
     fn begin(&mut self, start: MonoInstant) {
         self.warming = self.plan.transactions.warm_up.unwrap_or(0);
         self.count_from(start.after(self.plan.warm_up));
@@ -285,7 +291,7 @@ impl Work for Requester {
             None | Some(_) => {}
         }
         if now < self.silent_until {
-            let _ = self.messenger.receive();
+            let _ = self.messenger.receive(|| now);
             return Step::Again;
         }
         let (sent, outcome) = self.transact(now, orders);

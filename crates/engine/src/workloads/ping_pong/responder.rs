@@ -1,8 +1,9 @@
 //! The answering side of a ping-pong.
 
 use super::allowance::Allowance;
-use super::messenger::{Incoming, Messenger, Number};
+use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
+use crate::datapaths::Sole;
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
@@ -178,23 +179,20 @@ impl Responder {
     }
 
     fn listen(&mut self, now: MonoInstant, orders: &Orders) -> Step {
-        match self.messenger.receive() {
-            Ok(Incoming::Message(number, left)) => {
-                // Only where it shows: reading the clock takes some 25 ns of the round trip.
-                let arrived = if left.is_some() {
-                    self.clock.now()
-                } else {
-                    now
-                };
+        // Only where it shows: reading the clock takes some 25 ns of the round trip.
+        let (shows, clock) = (self.way.is_some(), self.clock);
+        let arrival = || if shows { clock.now() } else { now };
+        match self.messenger.receive(arrival) {
+            Ok(Incoming::Message(Message { number, left, at })) => {
                 self.current = Some(Current {
                     number,
                     left,
-                    arrived,
-                    called: arrived,
+                    arrived: at,
+                    called: at,
                     is_written: false,
                 });
                 self.answering = true;
-                self.rest(arrived)
+                self.rest(at)
                     .map_or_else(|| self.answer(orders), Step::Until)
             }
             Ok(Incoming::Nothing) => Step::Again,
@@ -241,6 +239,10 @@ impl Responder {
 }
 
 impl Work for Responder {
+    fn sole(&self) -> Option<Sole> {
+        self.messenger.sole()
+    }
+
     fn begin(&mut self, start: MonoInstant) {
         (self.start, self.last) = (start, start);
     }
