@@ -21,6 +21,13 @@ pub(crate) enum Activity {
     Paced(u32),
 }
 
+impl Activity {
+    /// Whether contenders take turns at it.
+    pub(crate) const fn is_ping_pong(self) -> bool {
+        matches!(self, Self::PingPong | Self::TcpPingPong)
+    }
+}
+
 /// A number that a test gives, with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Measure {
@@ -96,7 +103,12 @@ pub(crate) struct Lengths {
 impl Lengths {
     /// Whole seconds, which is what all peers take.
     pub(crate) fn seconds(&self) -> String {
-        self.test.as_secs().max(1).to_string()
+        self.whole().as_secs().to_string()
+    }
+
+    /// The length of a test, rounded to that.
+    pub(crate) fn whole(&self) -> Duration {
+        Duration::from_secs(self.test.as_secs().max(1))
     }
 }
 

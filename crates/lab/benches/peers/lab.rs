@@ -65,6 +65,11 @@ impl Lab {
         anyhow::bail!("{} did not open {protocol} port {port}", program.display())
     }
 
+    /// Starts a client on host A.
+    pub(crate) fn start_client(&self, program: &Path, words: &[String]) -> Result<Process> {
+        Process::start(self.a(), self.cores[0], program, words)
+    }
+
     /// Runs a client on host A to its end.
     pub(crate) fn client(
         &self,
@@ -72,7 +77,7 @@ impl Lab {
         words: &[String],
         length: Duration,
     ) -> Result<Done> {
-        let client = Process::start(self.a(), self.cores[0], program, words)?;
+        let client = self.start_client(program, words)?;
         client.finish(length + PATIENCE).context("client")
     }
 }
@@ -92,4 +97,4 @@ fn is_bound(id: u32, protocol: &str, port: u16) -> bool {
 const LISTEN_TRIES: u32 = 500;
 const LISTEN_STEP: Duration = Duration::from_millis(10);
 /// What a client may need beyond the length of its test.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

@@ -16,13 +16,15 @@ mod options;
 mod process;
 mod recorder;
 mod table;
+mod turns;
 
-use crate::activity::{Activity, Lengths, PACES};
+use crate::activity::{Activity, Lengths, PACES, Values};
 use crate::contenders::{Contender, Floor, Iperf2, Iperf3, Linerate, Sockperf, Variant, perform};
 use crate::goals::{BEFORE, Goal, OWN, PAST_THE_STACK, SPINNING, against_before, goals};
 use crate::lab::Lab;
 use crate::options::{Mode, Options};
 use crate::table::{HEAD, Results};
+use crate::turns::take_turns;
 use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::random::Random;
 use linerate_sys::affinity::allowed_cores;
@@ -85,6 +87,7 @@ fn tiny_round() -> Result<()> {
         test: Duration::from_secs(1),
         settle: Duration::from_millis(100),
     };
+    let mut order = Random::new(1);
     let paced = Activity::Paced(PACES[0]);
     for activity in [
         Activity::Tcp,
@@ -94,8 +97,8 @@ fn tiny_round() -> Result<()> {
         Activity::TcpPingPong,
         paced,
     ] {
-        let values =
-            perform(&linerate, &lab, activity, lengths).with_context(|| format!("{activity:?}"))?;
+        let values = trials(&[&linerate], &lab, activity, lengths, &mut order).remove(0);
+        let values = values.with_context(|| format!("{activity:?}"))?;
         let wrong = values
             .iter()
             .find(|(_, value)| !value.is_finite() || **value <= 0.0);
@@ -225,14 +228,30 @@ fn rounds(
         ));
         for (activity, able) in &mut takes_part {
             order.shuffle(able);
-            for contender in able.iter() {
-                let trial = perform(*contender, lab, *activity, lengths);
+            let trials = trials(able, lab, *activity, lengths, &mut order);
+            for (contender, trial) in able.iter().zip(trials) {
                 let trial = trial.map_err(|error| format!("{error:#}"));
                 results.push(contender.name(), *activity, trial);
             }
         }
     }
     results
+}
+
+/// One test of each contender: one after the other, or in turns.
+fn trials(
+    able: &[&dyn Contender],
+    lab: &Lab,
+    activity: Activity,
+    lengths: Lengths,
+    order: &mut Random,
+) -> Vec<Result<Values>> {
+    if activity.is_ping_pong() {
+        let able: Vec<_> = able.iter().filter_map(|one| one.ping_pong()).collect();
+        return take_turns(&able, lab, activity, lengths, order);
+    }
+    let one = |contender: &&dyn Contender| perform(*contender, lab, activity, lengths);
+    able.iter().map(one).collect()
 }
 
 /// Who is needed for the rows and can do what; the others' reasons go into `results`.

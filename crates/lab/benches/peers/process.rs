@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use linerate_model::Clock as _;
 use linerate_sys::affinity::pin_current_thread;
 use linerate_sys::clock::{MonoClock, sleep_until};
-use linerate_sys::process::{Ended, reap, wait_for_end};
+use linerate_sys::process::{self, Ended, reap, wait_for_end};
 use linerate_testbed::Host;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -59,6 +59,16 @@ impl Process {
     /// Its process number.
     pub(crate) fn id(&self) -> u32 {
         self.child().id()
+    }
+
+    /// Lets it rest until [`resume`](Self::resume).
+    pub(crate) fn rest(&self) -> Result<()> {
+        process::rest(self.child()).with_context(|| format!("stopping {}", self.name))
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&self) -> Result<()> {
+        process::resume(self.child()).with_context(|| format!("continuing {}", self.name))
     }
 
     /// Waits for its own end; an exit code other than 0 and a late end are errors.

@@ -1,10 +1,11 @@
 //! linerate itself, as the two processes that a user runs.
 
-use super::{Contender, first_line, number, words};
+use super::{Contender, PingPong, first_line, number, words};
 use crate::activity::{
     Activity, Lengths, Measure, PACED_PAYLOAD, PAYLOAD, PING_BYTES, Values, round_trips,
 };
-use crate::lab::Lab;
+use crate::lab::{Lab, PATIENCE};
+use crate::turns::Pair;
 use anyhow::{Context as _, Result};
 use linerate_sys::privilege;
 use serde_json::Value;
@@ -50,7 +51,33 @@ impl Contender for Linerate {
         }
     }
 
+    fn ping_pong(&self) -> Option<&dyn PingPong> {
+        Some(self)
+    }
+
     fn run(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Values> {
+        let Pair { server, client } = self.start_test(lab, activity, lengths)?;
+        let client = client.finish(lengths.test + PATIENCE).context("client")?;
+        let server = server.finish(lengths.test).context("server")?;
+        let run: Value = serde_json::from_str(&client.output)?;
+        let cpu = client.cpu + server.cpu;
+        values(activity, &run["trials"][0], cpu.as_secs_f64()).context("linerate's document")
+    }
+}
+
+impl PingPong for Linerate {
+    fn start(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Pair> {
+        self.start_test(lab, activity, lengths)
+    }
+
+    fn read(&self, activity: Activity, printed: &str) -> Result<Values> {
+        let run: Value = serde_json::from_str(printed)?;
+        values(activity, &run["trials"][0], 0.0).context("linerate's document")
+    }
+}
+
+impl Linerate {
+    fn start_test(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Pair> {
         let (address, port) = (lab.b().ipv4(), lab.port());
         let listen = format!("{address}:{port}");
         let serve = words(&["serve", "--once", "--listen", &listen]);
@@ -65,11 +92,8 @@ impl Contender for Linerate {
             client.extend(words(&["--wait", "spin"]));
         }
         client.extend(words(&["--json", "--no-store", "--quiet"]));
-        let client = lab.client(&self.program, &client, lengths.test)?;
-        let server = server.finish(lengths.test).context("server")?;
-        let run: Value = serde_json::from_str(&client.output)?;
-        let cpu = client.cpu + server.cpu;
-        values(activity, &run["trials"][0], cpu.as_secs_f64()).context("linerate's document")
+        let client = lab.start_client(&self.program, &client)?;
+        Ok(Pair { server, client })
     }
 }
 

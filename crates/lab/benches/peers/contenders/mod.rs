@@ -15,6 +15,7 @@ pub(crate) use sockperf::Sockperf;
 use crate::activity::{Activity, Lengths, Measure, Values};
 use crate::lab::Lab;
 use crate::recorder::{Recorder, judge};
+use crate::turns::Pair;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 use std::path::Path;
@@ -28,8 +29,20 @@ pub(crate) trait Contender {
     fn version(&self) -> Result<String, String>;
     /// Whether it has such a test; if not, why.
     fn offers(&self, activity: Activity) -> Result<(), String>;
-    /// Runs one test. Paced tests give no values here: the recorder judges them.
+    /// Its ping-pong, if it has one.
+    fn ping_pong(&self) -> Option<&dyn PingPong> {
+        None
+    }
+    /// Runs one test other than a ping-pong. Paced tests give no values here: the recorder judges them.
     fn run(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Values>;
+}
+
+/// A tool's ping-pong, which other ones' are measured in turns with.
+pub(crate) trait PingPong {
+    /// Starts its server, waits until it listens, and starts its client.
+    fn start(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Pair>;
+    /// What its client printed.
+    fn read(&self, activity: Activity, printed: &str) -> Result<Values>;
 }
 
 /// Runs one test; a paced one under the eyes of the recorder.

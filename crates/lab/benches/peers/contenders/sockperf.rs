@@ -1,8 +1,9 @@
 //! sockperf, for its ping-pong.
 
-use super::{Contender, first_line, words};
+use super::{Contender, PingPong, first_line, words};
 use crate::activity::{Activity, Lengths, PING_BYTES, Values, round_trips};
 use crate::lab::Lab;
+use crate::turns::Pair;
 use anyhow::{Context as _, Result};
 use std::path::Path;
 
@@ -27,7 +28,17 @@ impl Contender for Sockperf {
         }
     }
 
-    fn run(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Values> {
+    fn ping_pong(&self) -> Option<&dyn PingPong> {
+        Some(self)
+    }
+
+    fn run(&self, _lab: &Lab, _activity: Activity, _lengths: Lengths) -> Result<Values> {
+        unreachable!("invariant: it offers its ping-pong only")
+    }
+}
+
+impl PingPong for Sockperf {
+    fn start(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Pair> {
         let (address, port) = (lab.b().ipv4().to_string(), lab.port());
         let number = port.to_string();
         let program = Path::new(PROGRAM);
@@ -45,10 +56,13 @@ impl Contender for Sockperf {
             &lengths.seconds(),
         ]));
         client.extend(is_tcp.then(|| "--tcp".to_owned()));
-        let client = lab.client(program, &client, lengths.test)?;
-        server.stop()?;
+        let client = lab.start_client(program, &client)?;
+        Ok(Pair { server, client })
+    }
+
+    fn read(&self, activity: Activity, printed: &str) -> Result<Values> {
         let quantile = |percent: &str| {
-            let found = quantile_us(&client.output, percent);
+            let found = quantile_us(printed, percent);
             found.with_context(|| format!("sockperf printed no percentile {percent}"))
         };
         Ok(round_trips(
