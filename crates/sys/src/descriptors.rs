@@ -3,6 +3,7 @@
 //! While threads share their table of descriptors, the kernel counts, in every call, who uses an open file:
 //! two atomic additions that a message waits for. A thread whose table is its own is spared them.
 
+use crate::direct;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::{io, iter};
 
@@ -11,8 +12,12 @@ use std::{io, iter};
 ///
 /// What the thread closes from now on stays open in the table that it leaves, so whoever keeps `kept` open
 /// there must outlive the thread and close them. Other descriptors that this thread owns must not be used or
-/// closed by it.
+/// closed by it. Refused where another library than the C library answers calls: it may have descriptors that
+/// the thread needs and nobody here knows.
 pub fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
+    if direct::is_replaced() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let mut numbers: Vec<RawFd> = kept.iter().map(AsRawFd::as_raw_fd).collect();
     numbers.sort_unstable();
     // The last gap, which is never empty, makes the table: a kernel that cannot leaves all as it was.

@@ -90,7 +90,7 @@ fn length(returned: libc::c_long) -> Result<usize, Errno> {
 
 /// Whether another library than the C library answers `send` or `recv` in this process.
 #[inline]
-fn is_replaced() -> bool {
+pub(crate) fn is_replaced() -> bool {
     static REPLACED: OnceLock<bool> = OnceLock::new();
     *REPLACED.get_or_init(|| {
         let library = object_of(c"__errno_location");

@@ -242,8 +242,8 @@ pub trait DatagramPath: Send {
     fn send_empty(&mut self) -> Result<(), Failure>;
     /// Takes what has arrived. Waits for the first datagram for at most some 20 ms.
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure>;
-    /// Looks up to `looks` times in one [`receive`](Self::receive) from now on, where nothing is waited for; false if the caller
-    /// has to.
+    /// Looks up to `looks` times in one [`receive`](Self::receive) from now on, where nothing is waited for;
+    /// false if the caller has to.
     fn spin(&mut self, _looks: u32) -> bool {
         false
     }
@@ -308,8 +308,8 @@ pub trait StreamPath: Send {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure>;
     /// Takes bytes from the system; zero at the end of the stream. Waits at most some 20 ms.
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Failure>;
-    /// Looks up to `looks` times in one [`read`](Self::read) from now on, where nothing is waited for; false if the caller
-    /// has to.
+    /// Looks up to `looks` times in one [`read`](Self::read) from now on, where nothing is waited for;
+    /// false if the caller has to.
     fn spin(&mut self, _looks: u32) -> bool {
         false
     }

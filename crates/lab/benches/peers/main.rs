@@ -19,7 +19,9 @@ mod table;
 mod turns;
 
 use crate::activity::{Activity, Lengths, PACES, Values};
-use crate::contenders::{Contender, Floor, Iperf2, Iperf3, Linerate, Sockperf, Variant, perform};
+use crate::contenders::{
+    Contender, Floor, Iperf2, Iperf3, Linerate, PingPong, Sockperf, Variant, perform,
+};
 use crate::goals::{BEFORE, Goal, OWN, PAST_THE_STACK, SPINNING, against_before, goals};
 use crate::lab::Lab;
 use crate::options::{Mode, Options};
@@ -248,10 +250,31 @@ fn trials(
 ) -> Vec<Result<Values>> {
     if activity.is_ping_pong() {
         let able: Vec<_> = able.iter().filter_map(|one| one.ping_pong()).collect();
-        return take_turns(&able, lab, activity, lengths, order);
+        return ping_pongs(&able, lab, activity, lengths, order);
     }
     let one = |contender: &&dyn Contender| perform(*contender, lab, activity, lengths);
     able.iter().map(one).collect()
+}
+
+/// Ping-pongs in turns, but for those that others cannot be beside.
+fn ping_pongs(
+    able: &[&dyn PingPong],
+    lab: &Lab,
+    activity: Activity,
+    lengths: Lengths,
+    order: &mut Random,
+) -> Vec<Result<Values>> {
+    let together: Vec<_> = able.iter().copied().filter(|one| !one.is_alone()).collect();
+    let mut shared = take_turns(&together, lab, activity, lengths, order).into_iter();
+    let each = able.iter().map(|one| {
+        let mut own = Vec::new();
+        if one.is_alone() {
+            own = take_turns(&[*one], lab, activity, lengths, order);
+        }
+        let values = own.pop().or_else(|| shared.next());
+        values.expect("invariant: each of those together has its values")
+    });
+    each.collect()
 }
 
 /// Who is needed for the rows and can do what; the others' reasons go into `results`.

@@ -70,6 +70,11 @@ impl PingPong for Linerate {
         self.start_test(lab, activity, lengths)
     }
 
+    /// A device that has an XDP program polls.
+    fn is_alone(&self) -> bool {
+        self.variant == Variant::PastTheStack
+    }
+
     fn read(&self, activity: Activity, printed: &str) -> Result<Values> {
         let run: Value = serde_json::from_str(printed)?;
         values(activity, &run["trials"][0], 0.0).context("linerate's document")

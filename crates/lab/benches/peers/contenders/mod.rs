@@ -41,6 +41,10 @@ pub(crate) trait Contender {
 pub(crate) trait PingPong {
     /// Starts its server, waits until it listens, and starts its client.
     fn start(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Pair>;
+    /// Whether it changes the device while it is up, so that others cannot be measured meanwhile.
+    fn is_alone(&self) -> bool {
+        false
+    }
     /// What its client printed.
     fn read(&self, activity: Activity, printed: &str) -> Result<Values>;
 }
