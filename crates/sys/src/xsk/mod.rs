@@ -116,7 +116,8 @@ impl Xsk {
 
     fn with_rings(socket: OwnedFd, frames: Frames, layout: XskLayout) -> io::Result<Self> {
         let (receive, send) = (layout.receive_frames, layout.send_frames);
-        xdp::set_xdp_umem_fill_ring_size(&socket, receive)?;
+        let fill = fill_entries(receive);
+        xdp::set_xdp_umem_fill_ring_size(&socket, fill)?;
         xdp::set_xdp_umem_completion_ring_size(&socket, send)?;
         xdp::set_xdp_rx_ring_size(&socket, receive)?;
         xdp::set_xdp_tx_ring_size(&socket, send)?;
@@ -128,7 +129,7 @@ impl Xsk {
             let length = offsets.entries + entries as usize * bytes;
             Ok::<_, io::Error>((Mapping::of_ring(&socket, length, which)?, offsets, entries))
         };
-        let fill = map(all.fr, receive, double, XDP_UMEM_PGOFF_FILL_RING)?;
+        let fill = map(all.fr, fill, double, XDP_UMEM_PGOFF_FILL_RING)?;
         let completed = map(all.cr, send, double, XDP_UMEM_PGOFF_COMPLETION_RING)?;
         let received = map(all.rx, receive, descriptor, XDP_PGOFF_RX_RING)?;
         let sending = map(all.tx, send, descriptor, XDP_PGOFF_TX_RING)?;
@@ -291,6 +292,13 @@ impl Xsk {
             invalid_sends: all.tx_invalid_descs,
         })
     }
+}
+
+/// Places of the fill ring for so many frames: twice as many. The kernel shows a frame that it has filled before it
+/// shows that it has taken it from the fill ring (`xsk_flush`), so that one who looks between the two and lends
+/// the frame again finds the place of the first time still taken; of every frame, at most.
+const fn fill_entries(frames: u32) -> u32 {
+    frames * 2
 }
 
 impl AsFd for Xsk {

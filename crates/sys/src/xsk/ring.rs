@@ -298,6 +298,25 @@ mod tests {
     }
 
     #[test]
+    fn frames_that_are_lent_again_before_the_kernel_shows_that_it_took_them_find_room() {
+        let frames = 4;
+        let places = crate::xsk::fill_entries(frames);
+        let memory = memory(places as usize);
+        let mut fill = Producer::new(Arc::clone(&memory), OFFSETS, places);
+        let mut kernel = Consumer::new(memory, OFFSETS, places);
+        let lend = |fill: &mut Producer<_>| (0..u64::from(frames)).all(|frame| fill.push(frame));
+        assert!(lend(&mut fill));
+        fill.publish();
+        for _ in 0..10 {
+            // It has taken all and shows them filled, but not yet that it took them.
+            assert!((0..u64::from(frames)).all(|frame| kernel.pop() == Some(frame)));
+            assert!(lend(&mut fill));
+            kernel.release();
+            fill.publish();
+        }
+    }
+
+    #[test]
     fn the_kernel_s_wish_to_be_woken_is_seen() {
         let memory = memory(4);
         let fill = Producer::new(Arc::clone(&memory), OFFSETS, 4);
