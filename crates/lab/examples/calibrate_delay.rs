@@ -30,6 +30,10 @@ const JITTER: Duration = Duration::from_millis(1);
 const SEED: u64 = 1;
 const FALSE_ALARMS: f64 = 0.001;
 
+/// Parts of each measurement. Both elements are measured in turns, part by part, so that what the machine does
+/// to the one it does to the other.
+const PARTS: u64 = 20;
+
 fn main() -> Result<()> {
     enter_user_namespace()?;
     let probes = std::env::args().nth(1);
@@ -42,26 +46,20 @@ fn main() -> Result<()> {
         jitter: JITTER,
         ..steady.clone()
     };
-    let hosts = TwoHosts::create(Link::symmetric(steady), SEED)?;
-    let far = hosts.host(HostId::B);
-    let agent = Agent::start_on(far, AgentPlan::private())?;
-    let target = Target::new(FarEnd::parse(&format!("{}:{}", far.ipv4(), agent.port()))?);
-    hosts.host(HostId::A).enter()?;
-
-    let noise = measured(&target, probes)?;
-    let link = hosts.link().context("there is a link element")?;
-    link.reconfigure(HostId::A, jittery.clone())?;
-    link.reset()?;
-    let found = measured(&target, probes)?;
+    let elements = [Element::new(steady)?, Element::new(jittery.clone())?];
+    let (mut noise, mut found) = (Vec::new(), Vec::new());
+    for _ in 0..PARTS {
+        noise.extend(elements[0].measured(probes.div_ceil(PARTS))?);
+        found.extend(elements[1].measured(probes.div_ceil(PARTS))?);
+    }
     let drawn: Vec<f64> = Shaper::drawn_delays(jittery, SEED, true)
         .take(found.len())
         .map(micros)
         .collect();
     let held = judge(&noise, &found, &drawn);
-    agent.stop()?;
-    hosts
-        .close()
-        .map_err(|errors| anyhow::anyhow!("{errors:?}"))?;
+    for element in elements {
+        element.close()?;
+    }
     ensure!(
         held,
         "the measured delays are not those of the link element"
@@ -69,11 +67,44 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Two hosts with a link element between them, and linerate's server on the far one.
+struct Element {
+    hosts: TwoHosts,
+    agent: Agent,
+    target: Target,
+}
+
+impl Element {
+    fn new(config: LinkConfig) -> Result<Self> {
+        let hosts = TwoHosts::create(Link::symmetric(config), SEED)?;
+        let far = hosts.host(HostId::B);
+        let agent = Agent::start_on(far, AgentPlan::private())?;
+        let address = format!("{}:{}", far.ipv4(), agent.port());
+        let target = Target::new(FarEnd::parse(&address)?);
+        Ok(Self {
+            hosts,
+            agent,
+            target,
+        })
+    }
+
+    /// One-way delays of so many probes from the near host, microseconds, in no order.
+    fn measured(&self, probes: u64) -> Result<Vec<f64>> {
+        self.hosts.host(HostId::A).enter()?;
+        measured(&self.target, probes)
+    }
+
+    fn close(self) -> Result<()> {
+        self.agent.stop()?;
+        let closed = self.hosts.close();
+        closed.map_err(|errors| anyhow::anyhow!("{errors:?}"))
+    }
+}
+
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// One-way delays of so many probes, microseconds, in no order.
 fn measured(target: &Target, probes: u64) -> Result<Vec<f64>> {
     let rate = BitRate::from_bps(PAYLOAD * 8 * PER_SECOND);
     let spec = TestSpec {
