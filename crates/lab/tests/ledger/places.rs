@@ -32,12 +32,16 @@ pub(crate) fn at_the_sending_socket() {
     }
 }
 
-/// A class of its own for UDP whose queue is short; oracle: `tc -s`.
-pub(crate) const SHORT_QUEUE: &str = "tc qdisc add dev eth0 root handle 1: htb default 1
+/// A class of its own for UDP of this rate, whose queue holds so many packets; oracle: `tc -s`.
+pub(crate) fn short_queue(rate: &str, packets: u32) -> String {
+    format!(
+        "tc qdisc add dev eth0 root handle 1: htb default 1
     tc class add dev eth0 parent 1: classid 1:1 htb rate 1gbit
-    tc class add dev eth0 parent 1: classid 1:2 htb rate 10mbit burst 2k
-    tc qdisc add dev eth0 parent 1:2 handle 2: pfifo limit 50
-    tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 17 0xff flowid 1:2";
+    tc class add dev eth0 parent 1: classid 1:2 htb rate {rate} burst 2k
+    tc qdisc add dev eth0 parent 1:2 handle 2: pfifo limit {packets}
+    tc filter add dev eth0 parent 1: protocol ip u32 match ip protocol 17 0xff flowid 1:2"
+    )
+}
 
 /// What the short queue dropped.
 pub(crate) fn dropped_by_queue(bench: &Bench) -> u64 {
@@ -49,10 +53,10 @@ pub(crate) fn dropped_by_queue(bench: &Bench) -> u64 {
 pub(crate) fn in_the_sending_queue() {
     for amount in AMOUNTS {
         let bench = Bench::direct();
-        bench.shell(HostId::A, SHORT_QUEUE);
+        // So slow that the sender may stand still for a third of a second, and the least test still overflows it.
+        bench.shell(HostId::A, &short_queue("200kbit", 10));
         let spec = TestSpec {
             pace: Pace::Unpaced,
-            // At most one in two is taken by the queue while it drains at 10 Mbit/s.
             ..datagrams(60 + amount * 2)
         };
         bench.check(

@@ -1,7 +1,7 @@
 //! Drops at several places at once, and beside traffic that is none of the test's.
 
 use crate::bench::{Bench, assert_balanced, datagrams, ledger_of};
-use crate::places::{SHORT_QUEUE, dropped_by_queue, slow_reader};
+use crate::places::{dropped_by_queue, short_queue, slow_reader};
 use linerate_model::run::Place;
 use linerate_model::signals;
 use linerate_model::spec::{Pace, TestSpec};
@@ -25,7 +25,7 @@ fn dropped_by_list(bench: &Bench) -> u64 {
 pub(crate) fn in_the_queue_and_in_the_network() {
     for amount in [1, 100, 10_000] {
         let bench = Bench::over(listed(amount));
-        bench.shell(HostId::A, SHORT_QUEUE);
+        bench.shell(HostId::A, &short_queue("10mbit", 50));
         let spec = TestSpec {
             pace: Pace::Unpaced,
             ..datagrams(100 + amount * 20)
@@ -45,7 +45,7 @@ pub(crate) fn in_the_queue_and_in_the_network() {
 pub(crate) fn at_the_socket_the_queue_and_the_network() {
     let bench = Bench::over(listed(50));
     bench.drop_at_egress(70);
-    bench.shell(HostId::A, SHORT_QUEUE);
+    bench.shell(HostId::A, &short_queue("10mbit", 50));
     let spec = TestSpec {
         pace: Pace::Unpaced,
         ..datagrams(3000)
