@@ -167,7 +167,11 @@ pub(crate) trait Conversing: fmt::Debug + Send {
     /// Takes what has come as far as it goes.
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
 
-    fn eof(&mut self) -> Result<(), ProtocolError>;
+    /// The far end has closed, and no test is being stopped.
+    fn eof(&mut self) -> Result<(), ProtocolError> {
+        let state = self.steps().state.name();
+        Err(self.parts().1.eof(state))
+    }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
 
@@ -213,16 +217,16 @@ impl<T: Conversing> Stepping for T {
                 self.feed(bytes)?;
                 return self.advance(now);
             }
+            Input::Stopped | Input::Eof if state == T::State::STOPPING => {
+                self.parts().0.act(Action::TestAborted);
+                self.close();
+            }
             Input::Eof => return self.eof(),
             Input::Timeout => return self.timeout(now),
             Input::Abort { code, reason } => {
                 if state.has_test() {
                     self.break_off(now, code, &reason);
                 }
-            }
-            Input::Stopped if state == T::State::STOPPING => {
-                self.parts().0.act(Action::TestAborted);
-                self.close();
             }
             Input::Bye => {
                 self.part();

@@ -482,11 +482,6 @@ impl Conversing for Client {
                 self.close();
                 return Ok(());
             }
-            State::Stopping => {
-                self.steps.act(Action::TestAborted);
-                self.close();
-                return Ok(());
-            }
             // 3.22 says nothing to a user that it does not let in, and before 3.21 no reason was ever told.
             State::Preparing if self.inbox.pending().is_empty() => {
                 return Err(ProtocolError::TurnedAway {

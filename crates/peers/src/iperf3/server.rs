@@ -402,11 +402,6 @@ impl Conversing for Server {
                 self.close();
                 Ok(())
             }
-            State::Stopping => {
-                self.steps.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
             state => Err(self.inbox.eof(state.name())),
         }
     }

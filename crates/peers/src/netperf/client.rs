@@ -367,15 +367,6 @@ impl Conversing for Client {
         }
     }
 
-    fn eof(&mut self) -> Result<(), ProtocolError> {
-        if self.steps.state == State::Stopping {
-            self.steps.act(Action::TestAborted);
-            self.close();
-            return Ok(());
-        }
-        Err(self.inbox.eof(self.steps.state.name()))
-    }
-
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         let Some(limit) = self.steps.overdue(now) else {
             return Ok(());

@@ -271,11 +271,6 @@ impl Conversing for Server {
         match self.steps.state {
             // It has said all that it has to say.
             State::Ending => Ok(()),
-            State::Stopping => {
-                self.steps.act(Action::TestAborted);
-                self.close();
-                Ok(())
-            }
             // An original client that is told of another version than its own leaves without a word.
             State::Asking if self.inbox.end() == 0 => Err(ProtocolError::TurnedAway {
                 state: self.steps.state.name(),
