@@ -415,8 +415,7 @@ impl DatagramPath for SingleSocket {
     }
 
     fn sole(&self) -> Option<Sole> {
-        let socket = || Arc::clone(&self.socket) as Sole;
-        self.waiting.is_spinning().then(socket)
+        self.waiting.sole(&self.socket)
     }
 
     fn await_arrival(&mut self, limit: Duration) {
@@ -472,8 +471,7 @@ impl StreamPath for StreamSocket {
     }
 
     fn sole(&self) -> Option<Sole> {
-        let socket = || Arc::clone(&self.socket) as Sole;
-        self.waiting.is_spinning().then(socket)
+        self.waiting.sole(&self.socket)
     }
 
     fn await_arrival(&mut self, limit: Duration) {
