@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::{io, iter};
 
 /// Gives the calling thread a table of its own with nothing in it but `kept` and the three standard
-/// descriptors. Unless it succeeds, nothing has changed.
+/// descriptors. A kernel that cannot leaves all as it was.
 ///
 /// What the thread closes from now on stays open in the table that it leaves, so whoever keeps `kept` open
 /// there must outlive the thread and close them. Other descriptors that this thread owns must not be used or
@@ -20,7 +20,7 @@ pub fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     }
     let mut numbers: Vec<RawFd> = kept.iter().map(AsRawFd::as_raw_fd).collect();
     numbers.sort_unstable();
-    // The last gap, which is never empty, makes the table: a kernel that cannot leaves all as it was.
+    // The last gap, which is never empty, makes the table.
     for (gap, flags) in gaps(&numbers)
         .into_iter()
         .rev()

@@ -1,7 +1,7 @@
 //! The asking side of a ping-pong.
 
 use super::allowance::Allowance;
-use super::messenger::{Incoming, Messenger, Number};
+use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
 use crate::datapaths::Sole;
 use crate::moments::Sums;
@@ -10,7 +10,6 @@ use crate::pdv::DelayVariation;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::transit::Transit;
-use crate::wire::Stamp;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::MAX_OVERTIME;
@@ -61,10 +60,7 @@ pub(super) struct Requester {
 
 /// How one transaction ended.
 enum Outcome {
-    Answered {
-        at: MonoInstant,
-        left: Option<Stamp>,
-    },
+    Answered(Message),
     Failed(Failure, MonoInstant),
     Stopped,
     Timeout,
@@ -138,10 +134,7 @@ impl Requester {
             let clock = self.clock;
             let failure = match self.messenger.receive(|| clock.now()) {
                 Ok(Incoming::Message(answer)) if answer.number == number => {
-                    return Outcome::Answered {
-                        at: answer.at,
-                        left: answer.left,
-                    };
+                    return Outcome::Answered(answer);
                 }
                 Ok(Incoming::End) => {
                     return Outcome::Failed(Failure::peer_gone("recv"), self.clock.now());
@@ -169,12 +162,7 @@ impl Requester {
         }
     }
 
-    fn answered(
-        &mut self,
-        sent: MonoInstant,
-        (at, left): (MonoInstant, Option<Stamp>),
-        orders: &Orders,
-    ) {
+    fn answered(&mut self, sent: MonoInstant, Message { at, left, .. }: Message, orders: &Orders) {
         let rtt = at.saturating_since(sent);
         self.troubles.success();
         self.longest = Some(self.longest.map_or(rtt, |longest| longest.max(rtt)));
@@ -296,8 +284,8 @@ impl Work for Requester {
         }
         let (sent, outcome) = self.transact(now, orders);
         match outcome {
-            Outcome::Answered { at, left } => {
-                self.answered(sent, (at, left), orders);
+            Outcome::Answered(answer) => {
+                self.answered(sent, answer, orders);
                 Step::Again
             }
             Outcome::Failed(failure, at) => self.failed(failure, at),
