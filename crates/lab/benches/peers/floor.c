@@ -23,6 +23,9 @@ enum { WIDTH_NS = 10, BUCKETS = 100000, MOST = 65536 };
 /* Messages carry no number: an answer that came after this would be taken for the next one. */
 #define PATIENCE_NS 10000000000u
 
+/* What sockperf leaves out at the begin. */
+#define WARM_UP_NS 400000000u
+
 static uint64_t now(void)
 {
     struct timespec t;
@@ -104,7 +107,7 @@ static void ping(int fd, const struct sockaddr_in *far, char *buffer, size_t byt
     size_t bucket;
     if (connect(fd, (const struct sockaddr *)far, sizeof *far))
         fail("connect");
-    begin = now() + 100000000u; /* warm-up */
+    begin = now() + WARM_UP_NS;
     end = begin + (uint64_t)(seconds * 1e9);
     for (uint64_t sent = now(); sent < end; sent = now()) {
         if (send(fd, buffer, bytes, 0) < 0)

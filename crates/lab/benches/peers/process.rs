@@ -71,6 +71,11 @@ impl Process {
         process::resume(self.child()).with_context(|| format!("continuing {}", self.name))
     }
 
+    /// Whether it has come to its own end.
+    pub(crate) fn has_ended(&self) -> Result<bool> {
+        Ok(wait_for_end(self.child(), MonoClock.now())?)
+    }
+
     /// Waits for its own end; an exit code other than 0 and a late end are errors.
     pub(crate) fn finish(mut self, patience: Duration) -> Result<Done> {
         let ended = wait_for_end(self.child(), MonoClock.now().after(patience))?;
@@ -89,8 +94,7 @@ impl Process {
 
     /// Kills and reaps it.
     pub(crate) fn stop(mut self) -> Result<()> {
-        let early = wait_for_end(self.child(), MonoClock.now())?;
-        if early {
+        if self.has_ended()? {
             let printed = self.printed()?;
             bail!("{} ended too early: {printed}", self.name);
         }

@@ -1,8 +1,8 @@
 //! Ping-pongs in turns: all contenders' pairs of processes are up at once, and one pair runs at a time.
 //!
 //! What a round trip takes on one machine changes by a third within seconds (on a virtual one by more), as it
-//! pleases its other tenants. Tests of seconds, one after the other, meet different machines; turns of some
-//! ten milliseconds meet the same one, and pairs of rounds then differ by two per cent instead of twenty. A
+//! pleases its other tenants. Tests of seconds, one after the other, meet different machines; turns of a
+//! tenth of a second meet the same one, and pairs of rounds then differ by two per cent instead of twenty. A
 //! message that is under way when its pair is stopped counts once with the whole rest: one in some thousands,
 //! so that the 99th percentile does not see it.
 
@@ -16,8 +16,9 @@ use linerate_model::random::Random;
 use linerate_sys::clock::MonoClock;
 use std::time::Duration;
 
-/// Of each turn: some thousand round trips.
-const TURN: Duration = Duration::from_millis(30);
+/// Of each turn: some ten thousand round trips. A change of turns holds up at most about ten of them, the more the more
+/// threads a process has; a 99th percentile rests on a hundred.
+const TURN: Duration = Duration::from_millis(100);
 /// What a pair runs alone after its start: connecting, agreeing, warming up.
 const START: Duration = Duration::from_millis(500);
 /// From the stop of a client to that of its server, which has answered by then.
@@ -55,7 +56,6 @@ pub(crate) fn take_turns(
         test: share * u32::try_from(contenders.len()).unwrap_or(u32::MAX),
         ..lengths
     };
-    let begun = MonoClock.now();
     let start = |contender: &&dyn PingPong| {
         let pair = contender.start(lab, activity, whole)?;
         pause(START);
@@ -63,26 +63,11 @@ pub(crate) fn take_turns(
         Ok(pair)
     };
     let pairs: Vec<Result<Pair>> = contenders.iter().map(start).collect();
-    let mut turns: Vec<&Pair> = pairs.iter().flatten().collect();
-    let end = begun.after(whole.whole());
-    let mut broken = Ok(());
-    while broken.is_ok() && MonoClock.now() < end && !turns.is_empty() {
-        order.shuffle(&mut turns);
-        broken = turns.iter().try_for_each(|pair| {
-            pair.resume()?;
-            pause(TURN);
-            pair.rest()
-        });
-    }
-    drop(turns);
+    let broken = alternate(pairs.iter().flatten().collect(), whole.test, order);
     let ends = pairs.into_iter().zip(contenders).map(|(pair, contender)| {
         let pair = pair?;
         pair.resume()?;
-        // By now its time is over, or nearly: it is alone.
-        let done = pair
-            .client
-            .finish(whole.test + PATIENCE)
-            .context("client")?;
+        let done = pair.client.finish(PATIENCE).context("client")?;
         drop(pair.server);
         contender.read(activity, &done.output)
     });
@@ -95,6 +80,29 @@ pub(crate) fn take_turns(
                 .iter()
                 .map(|_| Err(anyhow::anyhow!(why.clone())))
                 .collect()
+        }
+    }
+}
+
+/// Lets one pair run at a time, until all are over. The turns of one that is over pass with nobody: it ends a little
+/// earlier or later than the others, and nobody shall run with fewer changes of turns than they.
+fn alternate(mut turns: Vec<&Pair>, length: Duration, order: &mut Random) -> Result<()> {
+    let latest = MonoClock.now().after(length + PATIENCE);
+    loop {
+        order.shuffle(&mut turns);
+        let mut going = 0;
+        for pair in &turns {
+            if pair.client.has_ended()? {
+                pause(TURN);
+            } else {
+                going += 1;
+                pair.resume()?;
+                pause(TURN);
+                pair.rest()?;
+            }
+        }
+        if going == 0 || MonoClock.now() >= latest {
+            return Ok(());
         }
     }
 }

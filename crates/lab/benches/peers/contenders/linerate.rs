@@ -151,6 +151,9 @@ fn test(activity: Activity, far: &str) -> Vec<String> {
                 "spin",
                 "--sizes",
                 &size,
+                // What sockperf leaves out at the begin.
+                "--warm-up",
+                "400ms",
             ])
         }
         Activity::Paced(pace) => {
