@@ -27,8 +27,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How often the listener looks whether it should end. It is woken when there is something to tell.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often the listener looks whether it should end. It is woken when there is something to tell, by a signal, and
+/// by [`Agent::stop`](super::Agent::stop).
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How long it waits when no connection can be taken.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -48,7 +49,7 @@ struct Hall<'a> {
     left: AtomicU64,
     lines: mpsc::Sender<String>,
     /// Wakes the listener.
-    bell: Waker,
+    bell: &'a Waker,
 }
 
 /// Counts something as long as it lives.
@@ -72,6 +73,7 @@ pub(super) fn accept_loop(
     ports: &[Port],
     plan: &AgentPlan,
     stop: &AtomicBool,
+    bell: &Waker,
     tell: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let (lines, inbox) = mpsc::channel::<String>();
@@ -84,7 +86,7 @@ pub(super) fn accept_loop(
         sessions: AtomicU64::new(0),
         left: AtomicU64::new(0),
         lines,
-        bell: Waker::new().context("an eventfd")?,
+        bell,
     };
     let mut fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
     fds.push(hall.bell.as_fd());

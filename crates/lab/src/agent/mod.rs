@@ -9,13 +9,14 @@ pub use port::Speaking;
 
 use crate::access::Network;
 use crate::login::Logins;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use hall::accept_loop;
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
 use linerate_peers::key::Key;
 use linerate_peers::sfnt::Release;
+use linerate_sys::wake::Waker;
 use linerate_testbed::Host;
 use port::Port;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
@@ -108,7 +109,12 @@ pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) ->
     for port in &ports {
         tell(&port.words());
     }
-    accept_loop(&ports, plan, stop, tell)
+    accept_loop(&ports, plan, stop, &bell()?, tell)
+}
+
+/// What wakes a listener.
+fn bell() -> Result<Waker> {
+    Waker::new().context("an eventfd")
 }
 
 fn open_all(plan: &AgentPlan) -> Result<Vec<Port>> {
@@ -120,6 +126,7 @@ fn open_all(plan: &AgentPlan) -> Result<Vec<Port>> {
 pub struct Agent {
     thread: JoinHandle<Result<()>>,
     stop: Arc<AtomicBool>,
+    bell: Arc<Waker>,
     ports: Vec<u16>,
 }
 
@@ -127,12 +134,13 @@ impl Agent {
     /// Starts an agent in the network namespace of `host`.
     pub fn start_on(host: &Host, plan: AgentPlan) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
+        let bell = Arc::new(bell()?);
+        let (seen, heard) = (Arc::clone(&stop), Arc::clone(&bell));
         let (tell_ports, ports) = mpsc::channel();
         let thread = host.spawn("agent", move || {
             let open = open_all(&plan)?;
             let _ = tell_ports.send(open.iter().map(|port| port.address.port()).collect());
-            accept_loop(&open, &plan, &seen, &mut |_| {})
+            accept_loop(&open, &plan, &seen, &heard, &mut |_| {})
         })?;
         let Ok(ports) = ports.recv() else {
             thread.join().map_err(|_| {
@@ -143,6 +151,7 @@ impl Agent {
         Ok(Self {
             thread,
             stop,
+            bell,
             ports,
         })
     }
@@ -155,6 +164,7 @@ impl Agent {
     /// Ends it; tests under way are dropped.
     pub fn stop(self) -> Result<()> {
         self.stop.store(true, Ordering::Relaxed);
+        self.bell.wake().context("waking the agent")?;
         self.thread
             .join()
             .map_err(|_| anyhow::anyhow!("the agent panicked: please report this as a bug"))?
