@@ -1,10 +1,10 @@
 //! The settings that a plan knows; they are called as on the command line.
 
 use crate::describe;
-use crate::run::{LatencyPlan, SaturatePlan};
-use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport, validate};
+use crate::run::{LatencyPlan, Mode, OpenLoop, RequestRate, SaturatePlan};
+use linerate_model::spec::{Arrival, Direction, Pace, Stop, TestSpec, Transport, validate};
 use linerate_model::units::parse_duration;
-use linerate_model::{BitRate, Ratio};
+use linerate_model::{BitRate, PacketRate, Ratio};
 use linerate_peers::Tests;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -36,6 +36,18 @@ pub(super) struct Setting {
 struct Draft {
     spec: TestSpec,
     search: SaturatePlan,
+    /// For kind latency: what its tests have beside.
+    asked: Option<Asked>,
+}
+
+/// How messages are asked.
+#[derive(Default)]
+struct Asked {
+    mode: Option<Mode>,
+    /// One after the other if absent.
+    rate: Option<PacketRate>,
+    arrival: Option<Arrival>,
+    answer_timeout: Option<Duration>,
 }
 
 const KIND: &str = "kind";
@@ -44,6 +56,7 @@ const BULK: &[&str] = &["tcp", "udp", "saturate"];
 const SINGLE: &[&str] = &["tcp", "udp"];
 const SEARCH: &[&str] = &["saturate"];
 const TIMED: &[&str] = &["tcp", "udp", "latency"];
+const ASKED: &[&str] = &["latency"];
 
 /// Every setting, in the order that errors list them.
 pub(super) static ALL: &[Setting] = &[
@@ -69,8 +82,11 @@ pub(super) static ALL: &[Setting] = &[
     },
     Setting {
         key: "rate",
-        kinds: SINGLE,
-        apply: |d, v| set(&mut d.spec.pace, pace(v)),
+        kinds: TIMED,
+        apply: |d, v| match &mut d.asked {
+            Some(asked) => set(&mut asked.rate, read(v).map(Some)),
+            None => set(&mut d.spec.pace, pace(v)),
+        },
     },
     Setting {
         key: "payload",
@@ -90,12 +106,25 @@ pub(super) static ALL: &[Setting] = &[
     Setting {
         key: "wait",
         kinds: TIMED,
-        apply: |d, v| set(&mut d.spec.wait, named(v)),
+        apply: |d, v| match &mut d.asked {
+            Some(asked) => set(&mut asked.mode, read(v).map(Some)),
+            None => set(&mut d.spec.wait, named(v)),
+        },
     },
     Setting {
         key: "transport",
-        kinds: &["latency"],
+        kinds: ASKED,
         apply: |d, v| set(&mut d.spec.transport, named(v)),
+    },
+    Setting {
+        key: "arrival",
+        kinds: ASKED,
+        apply: |d, v| set(&mut d.asked().arrival, named(v).map(Some)),
+    },
+    Setting {
+        key: "answer-timeout",
+        kinds: ASKED,
+        apply: |d, v| set(&mut d.asked().answer_timeout, duration(v).map(Some)),
     },
     Setting {
         key: "datapath",
@@ -165,6 +194,7 @@ impl Test {
         };
         let mut draft = Draft {
             search: SaturatePlan::new(spec.clone()),
+            asked: (kind == "latency").then(Asked::default),
             spec,
         };
         for (setting, value, at) in values {
@@ -175,16 +205,23 @@ impl Test {
             let why = "kind udp needs a rate such as 10M, or max for unpaced";
             return Err((Some(*at), why.to_owned()));
         }
-        validate(&draft.spec).map_err(|error| {
-            let why = format!(
-                "{} = {}: must be {}",
-                error.setting(),
-                error.value,
-                error.valid
-            );
-            (None, why)
-        })?;
-        draft.finish(kind).map_err(|why| (None, why))
+        let test = draft.finish(kind).map_err(|why| (None, why))?;
+        test.check().map_err(|why| (None, why))?;
+        Ok(test)
+    }
+
+    /// Whether what it is made of can be.
+    fn check(&self) -> Result<(), String> {
+        let specs = match self {
+            Self::Single(spec) | Self::Saturate(SaturatePlan { spec, .. }) => vec![spec.clone()],
+            Self::Latency(plan) => plan.specs(),
+        };
+        specs.iter().try_for_each(|spec| {
+            validate(spec).map_err(|error| {
+                let (setting, value, valid) = (error.setting(), &error.value, &error.valid);
+                format!("{setting} = {value}: must be {valid}")
+            })
+        })
     }
 
     /// Every setting, also those by default.
@@ -200,10 +237,20 @@ impl Test {
 }
 
 impl Draft {
+    fn asked(&mut self) -> &mut Asked {
+        self.asked.get_or_insert_default()
+    }
+
     fn finish(self, kind: &str) -> Result<Test, String> {
-        let Self { spec, search } = self;
+        let Self {
+            spec,
+            search,
+            asked,
+        } = self;
+        if let Some(asked) = asked {
+            return asked.of(&spec).map(Test::Latency);
+        }
         Ok(match kind {
-            "latency" => Test::Latency(LatencyPlan::of(&spec)),
             "saturate" if spec.direction == Direction::Duplex => {
                 return Err(
                     "a search goes one direction at a time: make direction a factor".to_owned(),
@@ -211,6 +258,27 @@ impl Draft {
             }
             "saturate" => Test::Saturate(SaturatePlan { spec, ..search }),
             _ => Test::Single(spec),
+        })
+    }
+}
+
+impl Asked {
+    /// The ping-pong `spec`, asked so.
+    fn of(self, spec: &TestSpec) -> Result<LatencyPlan, String> {
+        if self.rate.is_none() && (self.arrival.is_some() || self.answer_timeout.is_some()) {
+            return Err(
+                "arrival and answer-timeout are of requests at a rate: give a rate".to_owned(),
+            );
+        }
+        let usual = LatencyPlan::of(spec);
+        Ok(LatencyPlan {
+            modes: self.mode.map_or(usual.modes, |mode| vec![mode]),
+            open: self.rate.map(|rate| OpenLoop {
+                rate: RequestRate::At(rate),
+                arrival: self.arrival.unwrap_or_default(),
+                answer_timeout: self.answer_timeout,
+            }),
+            ..usual
         })
     }
 }

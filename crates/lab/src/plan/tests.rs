@@ -1,6 +1,7 @@
 use super::*;
 use linerate_model::ByteCount;
-use linerate_model::spec::{Direction, Pace};
+use linerate_model::spec::{Arrival, Direction, Pace};
+use std::time::Duration;
 
 const HEAD: &str = "[study]\nhost = \"10.0.0.2\"\n";
 
@@ -51,6 +52,37 @@ fn kinds_are_a_factor_like_any_other() {
         .map(|cell| cell.test.values()["test"].clone())
         .collect();
     assert_eq!(kinds, ["single", "latency", "saturate"]);
+}
+
+#[test]
+fn messages_are_asked_at_a_rate_and_awaited_in_any_mode() {
+    let plan = plan(
+        "[defaults]\nkind = \"latency\"\ntransport = \"tcp\"\narrival = \"poisson\"\nanswer-timeout = \"2s\"\n\
+         [factors]\nrate = [500, \"20k\"]\nwait = [\"spin\", \"io-uring\"]",
+    );
+    let asked = plan.cells.iter().map(|cell| match &cell.test {
+        Test::Latency(plan) => (plan.specs().remove(0), plan.modes[0].label().to_owned()),
+        other => panic!("{other:?}"),
+    });
+    let asked = asked.collect::<Vec<_>>();
+    let rates: Vec<_> = asked
+        .iter()
+        .map(|(spec, mode)| (spec.request_rate().unwrap().pps(), mode.as_str()))
+        .collect();
+    assert_eq!(
+        rates,
+        [
+            (500.0, "spin"),
+            (500.0, "io-uring"),
+            (20e3, "spin"),
+            (20e3, "io-uring"),
+        ]
+    );
+    for (spec, _) in asked {
+        assert_eq!(spec.workload, "request-response");
+        assert_eq!(spec.arrival, Arrival::Poisson);
+        assert_eq!(spec.answer_timeout, Some(Duration::from_secs(2)));
+    }
 }
 
 #[test]
@@ -113,14 +145,30 @@ fn values_that_cannot_be_are_named_with_their_key() {
             ["line 5", "direction = up", "reverse"],
         ),
         (
-            "kind = \"latency\"\nrate = \"1M\"",
-            ["line 5", "rate", "only to tcp, udp"],
+            "kind = \"latency\"\nrate = \"max\"",
+            ["line 5", "rate = max", "per second"],
+        ),
+        (
+            "kind = \"saturate\"\nrate = \"1M\"",
+            ["line 5", "rate", "only to tcp, udp, latency"],
+        ),
+        (
+            "kind = \"latency\"\nwait = \"doze\"",
+            ["line 5", "wait = doze", "io-uring"],
+        ),
+        (
+            "kind = \"tcp\"\narrival = \"poisson\"",
+            ["line 5", "arrival", "only to latency"],
         ),
         (
             "kind = \"saturate\"\ndirection = \"duplex\"",
             ["direction", "one direction", "factor"],
         ),
         ("kind = \"udp\"", ["line 4", "rate", "max"]),
+        (
+            "kind = \"latency\"\narrival = \"poisson\"",
+            ["arrival", "answer-timeout", "give a rate"],
+        ),
         ("time = \"1s\"", ["kind", "tcp", "saturate"]),
     ] {
         refused(&format!("{HEAD}[defaults]\n{settings}\n"), &words);
