@@ -1,6 +1,6 @@
 //! Nothing saturated: what was asked for was carried.
 
-use super::evidence::{Delays, Evidence, Need, Regime};
+use super::evidence::{Delays, Evidence, Need, Overload, Regime};
 use super::{Case, Rule, clear, not_evaluated, proof, words};
 use linerate_model::run::{
     Change, Confidence, Delay, DelayOf, Experiment, Limit, Prediction, Quantity, RuleOutcome, Trial,
@@ -128,6 +128,9 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
     {
         return clear("TCP streams filled the path on purpose, beside the probes".to_owned());
     }
+    if let Some(overload) = Overload::of(evidence) {
+        return clear(overload.told());
+    }
     let lost = |trial: &&Trial| trial.packets.and_then(|packets| packets.lost);
     let unanswered: u64 = evidence
         .trials()
@@ -152,7 +155,7 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
     let (Some(fastest), Some(slowest)) = (fastest, slowest) else {
         return not_evaluated("Not recorded: a delay distribution (trials.delay)");
     };
-    let claim = delay_claim(*fastest, *slowest);
+    let claim = queue_claim(&timed).unwrap_or_else(|| delay_claim(*fastest, *slowest));
     Case {
         limit: Limit::IntendedLoad,
         side: None,
@@ -177,7 +180,45 @@ fn of_what(delay: &Delay) -> &'static str {
     }
 }
 
-/// The fastest and the slowest trial; a queue is only read out of trials of one message size.
+/// The two trials that show a queue best: they differ in what else there was on the path, and in nothing else.
+/// Another size, another way to wait or another rate takes its own time, without any queue.
+fn queue_claim(timed: &[(&Trial, &Delay)]) -> Option<String> {
+    let median = |delay: &Delay| delay.p50_ns.map(words::nanos);
+    let pairs = timed.iter().flat_map(|quick| {
+        let alike = |slow: &&(&Trial, &Delay)| {
+            let (quick, slow) = (quick.0, slow.0);
+            quick.payload_bytes == slow.payload_bytes && way(quick) == way(slow)
+        };
+        timed.iter().filter(alike).map(move |slow| (quick, slow))
+    });
+    let standing = pairs.filter_map(|(quick, slow)| {
+        let delays = Delays {
+            base: median(quick.1)?,
+            loaded: median(slow.1)?,
+        };
+        let stands = delays.base < delays.loaded && delays.queue_stands();
+        stands.then_some((delays.loaded - delays.base, quick, slow))
+    });
+    let (_, quick, slow) = standing.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let what = of_what(quick.1);
+    Some(format!(
+        "The messages themselves saturate nothing, but the median {what} rises from {} in {} to {} in {}: a queue stands in their way.",
+        quantiles(quick.1),
+        label(quick.0),
+        quantiles(slow.1),
+        label(slow.0),
+    ))
+}
+
+/// The trial's label without what else there was on the path.
+fn way(trial: &Trial) -> String {
+    let label = trial.label.as_deref().unwrap_or_default();
+    let parts = label.split(", ");
+    let own = parts.filter(|part| *part != "idle" && !part.starts_with("under "));
+    own.collect::<Vec<_>>().join(", ")
+}
+
+/// The fastest and the slowest trial.
 fn delay_claim(fastest: (&Trial, &Delay), slowest: (&Trial, &Delay)) -> String {
     let what = of_what(fastest.1);
     let (low, high) = (quantiles(fastest.1), quantiles(slowest.1));
@@ -185,16 +226,6 @@ fn delay_claim(fastest: (&Trial, &Delay), slowest: (&Trial, &Delay)) -> String {
         return format!("Nothing saturated: the median {what} was {low}.");
     }
     let (quick, slow) = (label(fastest.0), label(slowest.0));
-    let median = |delay: &Delay| words::nanos(delay.p50_ns.unwrap_or(0));
-    let delays = Delays {
-        base: median(fastest.1),
-        loaded: median(slowest.1),
-    };
-    if delays.queue_stands() && fastest.0.payload_bytes == slowest.0.payload_bytes {
-        return format!(
-            "The messages themselves saturate nothing, but the median {what} rises from {low} in {quick} to {high} in {slow}: a queue stands in their way."
-        );
-    }
     format!("Nothing saturated: the median {what} was {low} in {quick} and {high} in {slow}.")
 }
 

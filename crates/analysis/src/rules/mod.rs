@@ -16,6 +16,7 @@ mod words;
 mod congestion;
 mod intended_load;
 mod link;
+mod overload_cpu;
 mod path_loss;
 mod path_mtu;
 mod place;

@@ -1,6 +1,7 @@
 //! The receiver's CPU: the receiving host could not take packets fast enough.
 
 use super::evidence::{Cpu, Evidence, Need, Placed, Reader, Regime, receiver_window_share};
+use super::overload_cpu::requests;
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, clear, not_evaluated, proof, words};
 use linerate_model::run::{
@@ -35,7 +36,7 @@ impl Rule for ReceiverCpu {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         if evidence.is_latency() {
-            return clear("request/response at rest does not load a CPU");
+            return requests(evidence, Limit::ReceiverCpu, Side::Receiver);
         }
         match evidence.regime() {
             Regime::Nothing => return clear("everything that was offered arrived"),

@@ -1,6 +1,7 @@
 //! The sender's CPU: the sending host could not make packets fast enough.
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Plateau, Regime};
+use super::overload_cpu::requests;
 use super::{Case, Rule, clear, not_evaluated, proof, words};
 use linerate_model::run::{
     Change, Confidence, Experiment, Limit, Prediction, Quantity, RuleOutcome,
@@ -29,7 +30,7 @@ impl Rule for SenderCpu {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         if evidence.is_latency() {
-            return clear("request/response at rest does not load a CPU");
+            return requests(evidence, Limit::SenderCpu, Side::Sender);
         }
         if !Need::OfferedLoad.is_met(evidence) {
             return not_evaluated(format!("Not recorded: {}", Need::OfferedLoad.describe()));

@@ -24,7 +24,7 @@ pub(in crate::rules) struct Cpu {
 }
 
 /// A thread above this has no time left that matters.
-const HOT: f64 = 0.9;
+pub(in crate::rules) const HOT: f64 = 0.9;
 /// A quota that stops a thread for this share of the time shapes its rate.
 const THROTTLED: f64 = 0.05;
 /// A core that is this busy, in ticks of 10 ms, has no time free.

@@ -4,12 +4,14 @@ mod bucket;
 mod cpu;
 mod figures;
 mod needs;
+mod overload;
 mod reader;
 mod tcp;
 
 pub(super) use bucket::Bucket;
-pub(super) use cpu::Cpu;
+pub(super) use cpu::{Cpu, HOT};
 pub(super) use figures::{Delays, Gap, Placed, Plateau};
+pub(super) use overload::Overload;
 pub(super) use reader::Reader;
 pub(super) use tcp::{
     Others, Stall, StreamReader, is_misled, needless, receiver_window_share, share_of, time_told,
@@ -124,7 +126,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Whether traffic threads poll, so that their CPU time shows no load.
-    fn spins(&self) -> bool {
+    pub(super) fn spins(&self) -> bool {
         let wait = self.run.config.values.get("wait");
         wait.and_then(|value| value.as_str()) == Some("spin")
     }
@@ -232,11 +234,7 @@ impl<'a> Evidence<'a> {
         if self.spins() {
             return None;
         }
-        self.mean(|trial| {
-            let cpu = cpu_of(trial, side)?;
-            let waited = cpu.run_delay_ratio.map_or(0.0, linerate_model::Ratio::get);
-            Some((cpu.thread_ratio?.get() + waited).min(1.0))
-        })
+        self.mean(|trial| thread_load_in(trial, side))
     }
 
     /// A CPU figure of one side.
@@ -315,6 +313,13 @@ fn cpu_of(trial: &Trial, side: Side) -> Option<&CpuSide> {
         Side::Sender => cpu.sender.as_ref(),
         Side::Receiver => cpu.receiver.as_ref(),
     }
+}
+
+/// Share of `trial` in which `side`'s busiest traffic thread ran or waited for a core.
+fn thread_load_in(trial: &Trial, side: Side) -> Option<f64> {
+    let cpu = cpu_of(trial, side)?;
+    let waited = cpu.run_delay_ratio.map_or(0.0, linerate_model::Ratio::get);
+    Some((cpu.thread_ratio?.get() + waited).min(1.0))
 }
 
 /// The mean; `None` of nothing.

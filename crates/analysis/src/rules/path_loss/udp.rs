@@ -1,7 +1,7 @@
 //! Loss of datagrams: the same share at light and at heavy load.
 
 use super::case;
-use crate::rules::evidence::{Bucket, Delays, Evidence, Need, Placed, load};
+use crate::rules::evidence::{Bucket, Delays, Evidence, Need, Overload, Placed, load};
 use crate::rules::{RuleOutcome, clear, not_evaluated, words};
 use linerate_model::PacketCount;
 use linerate_model::run::{Confidence, Place, Trial};
@@ -18,12 +18,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         ));
     }
     if evidence.is_latency() {
-        return found(
-            Confidence::Weak,
-            None,
-            all,
-            "request/response loads nothing",
-        );
+        return requests(evidence, all);
     }
     if let Some(placed) = elsewhere(evidence) {
         return clear(format!(
@@ -44,6 +39,26 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     } else {
         at_one_load(evidence, all)
     }
+}
+
+/// Loss of requests, or of their answers.
+fn requests(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
+    let Some(overload) = Overload::of(evidence) else {
+        let told = "request/response that both ends keep up with loads nothing";
+        return found(Confidence::Weak, None, all, told);
+    };
+    let below = Loss::of(overload.below(evidence));
+    let told = format!(
+        "{}; at lower rates {} of {} were lost",
+        overload.told(),
+        words::count(below.lost),
+        words::count(below.sent)
+    );
+    // Of a hundred that were lost one may have been lost at any load.
+    if below.lost <= all.lost / 100 {
+        return clear(told);
+    }
+    found(Confidence::Weak, None, all, &told)
 }
 
 /// Packets of some trials.
