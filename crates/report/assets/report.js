@@ -19,6 +19,7 @@
     "not-offered": {},
     "offered": { dash: "dashed", mark: "triangle", size: 8 },
     "received": { dash: "solid", mark: "circle", size: 7 },
+    "wire": {},
   };
 
   // What fits the width of A4 within margins; the style sheet gives the same size to the place.
@@ -66,7 +67,7 @@
     axisTick: { show: !vertical, lineStyle: { color: color("rule") } },
     axisLabel: {
       color: color("muted"), fontSize: 12, hideOverlap: true,
-      overflow: "break", width: axis.scale === "category" ? 110 : undefined,
+      overflow: "break", width: axis.scale === "category" ? 110 : undefined, lineHeight: 15,
       formatter: axis.scale === "category" ? undefined : (value) => labelOf(axis, value),
     },
     splitLine: { show: vertical !== "right" && axis.scale !== "category", lineStyle: { color: color("grid") } },

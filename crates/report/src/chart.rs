@@ -165,6 +165,8 @@ pub enum Role {
     Rank(u8),
     /// What the receiver got.
     Received,
+    /// What is in neither host.
+    Wire,
 }
 
 impl Serialize for Role {
@@ -178,6 +180,7 @@ impl Serialize for Role {
             Self::Offered => s.serialize_str("offered"),
             Self::Rank(n) => s.collect_str(&format_args!("rank-{}", n % 8)),
             Self::Received => s.serialize_str("received"),
+            Self::Wire => s.serialize_str("wire"),
         }
     }
 }

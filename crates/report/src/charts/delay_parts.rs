@@ -1,7 +1,7 @@
 //! Where the time of a round trip goes, part by part.
 
 use super::{ChartKind, Drawn, trial_name};
-use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::figures::{Unit, float, nanos};
 use crate::table::{Cell, Table};
 use crate::words;
@@ -65,9 +65,9 @@ fn chart(run: &Run, bars: &Bars<'_>) -> Chart {
         });
         values.collect::<Vec<_>>()
     };
-    let series = Stage::ALL.into_iter().enumerate().map(|(index, stage)| {
-        Series::new(words::stage(stage), rank(index), Shape::Bar, points(stage))
-    });
+    let series = Stage::ALL
+        .into_iter()
+        .map(|stage| Series::new(words::stage(stage), role(stage), Shape::Bar, points(stage)));
     let names = bars
         .iter()
         .map(|(trial, _)| trial_name(run, trial))
@@ -83,6 +83,13 @@ fn chart(run: &Run, bars: &Bars<'_>) -> Chart {
         bands: Vec::new(),
         table: table(run, bars),
     }
+}
+
+/// Colours for eight parts, and a neutral one for what is in neither host.
+fn role(stage: Stage) -> Role {
+    let mut in_hosts = Stage::ALL.into_iter().filter(|stage| *stage != Stage::Wire);
+    let place = in_hosts.position(|other| other == stage);
+    place.map_or(Role::Wire, rank)
 }
 
 /// The largest part in a sentence, and what it cost to know.

@@ -1,7 +1,7 @@
 //! Facts of the hosts, and the configuration that repeats the run.
 
 use super::heading;
-use crate::figures::{UNKNOWN, rate};
+use crate::figures::{UNKNOWN, float, rate};
 use linerate_model::run::{Host, Run};
 use linerate_model::{BitRate, ByteCount};
 use maud::{Markup, html};
@@ -56,7 +56,8 @@ fn shown(key: &str, value: &Value) -> String {
         Value::Null => UNKNOWN.to_owned(),
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
         Value::Number(number) => match number.as_u64() {
-            Some(bytes) if key.ends_with("_bytes") => crate::figures::bytes(ByteCount::new(bytes)),
+            Some(bytes) if key.ends_with("_bytes") => size(bytes),
+            Some(hz) if key.ends_with("_hz") => format!("{:.3} MHz", float(hz) / 1e6),
             Some(bps) if key.ends_with("_bps") => rate(BitRate::from_bps(bps)),
             _ => number.to_string(),
         },
@@ -70,6 +71,15 @@ fn shown(key: &str, value: &Value) -> String {
             each.collect::<Vec<_>>().join("; ")
         }
     }
+}
+
+/// A small size that is no whole number of KiB (an MTU) as engineers say it: `1500 B`.
+fn size(bytes: u64) -> String {
+    const SMALL: u64 = 10 * 1024;
+    if bytes < SMALL && !bytes.is_multiple_of(1024) {
+        return format!("{bytes} B");
+    }
+    crate::figures::bytes(ByteCount::new(bytes))
 }
 
 /// The command line that repeats the run, and everything that was set.
@@ -103,6 +113,26 @@ pub(super) fn configuration(run: &Run, level: u8) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_fact_has_the_unit_that_its_key_names() {
+        for (key, value, words) in [
+            ("mtu_bytes", json!(1500), "1500 B"),
+            ("mtu_bytes", json!(9000), "9000 B"),
+            ("memory_bytes", json!(25_276_514_304_u64), "23.54 GiB"),
+            ("tsc_hz", json!(2_445_431_971_u64), "2445.432 MHz"),
+            ("link_speed_bps", json!(1_000_000_000), "1 Gbit/s"),
+            ("net.ipv4.tcp_ecn", json!(2), "2"),
+        ] {
+            assert_eq!(shown(key, &value), words, "{key}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The report in a real browser: every chart is drawn, nothing is logged, nothing is requested.
 
 use crate::comparison::comparison;
+use crate::messages::{apart, rising};
 use crate::poison::{self, HOSTILE};
 use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, made, report, sweep};
 use crate::sampled::sampled;
@@ -122,7 +123,7 @@ fn assert_all_saved(dom: &str) {
 #[test]
 #[ignore = "needs chromium"]
 fn every_chart_can_be_saved_as_png_svg_and_csv_and_switched() {
-    let page = Page::new(&[demo(), board_receives(), sweep()]);
+    let page = Page::new(&[demo(), board_receives(), sweep(), apart(), rising()]);
     assert_all_saved(&probed(&page));
 }
 

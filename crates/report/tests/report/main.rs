@@ -10,6 +10,8 @@ mod golden;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod messages;
+#[cfg(test)]
 mod poison;
 #[cfg(test)]
 mod runs;

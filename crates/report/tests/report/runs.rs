@@ -247,7 +247,7 @@ impl Noise {
     }
 }
 
-fn histogram(median_ns: f64, spread: f64, seed: u64) -> Histogram {
+pub(crate) fn histogram(median_ns: f64, spread: f64, seed: u64) -> Histogram {
     let mut noise = Noise(seed);
     let mut histogram = Histogram::new();
     for _ in 0..5000 {

@@ -1,0 +1,176 @@
+//! Runs of single messages: a curve of requests with its knee, one-way delay, and parts of round trips.
+
+use crate::runs::{bare, histogram, report};
+use linerate_model::one_way::{
+    ClockMethod, ClockRelation, Decomposition, OneWay, Stage, StagePart,
+};
+use linerate_model::run::{CurveFacts, Delay, DelayOf, Knee, Requests, Run, RunKind, Trial};
+use linerate_model::spec::{Arrival, Direction, Transport};
+use linerate_model::{ByteCount, PacketCount, PacketRate};
+use linerate_report::chart::Chart;
+use linerate_report::charts::{self, Drawn};
+use linerate_report::{Style, renderers, summary_text};
+use std::time::Duration;
+
+fn delay(of: DelayOf, median_ns: f64, seed: u64) -> Option<Delay> {
+    Delay::from_histogram(of, histogram(median_ns, 0.1, seed))
+}
+
+fn message(index: u32, label: &str, median_ns: f64) -> Trial {
+    let mut trial = Trial::new(index, Transport::Udp, Direction::Forward);
+    trial.label = Some(label.to_owned());
+    trial.payload_bytes = Some(ByteCount::new(64));
+    trial.delay = delay(DelayOf::RoundTrip, median_ns, u64::from(index));
+    trial
+}
+
+/// Two ends with clocks of their own: how far their one-way delays are known, and where the time goes.
+pub(crate) fn apart() -> Run {
+    let mut run = bare(RunKind::Latency);
+    let mut known = message(0, "64 B, spin, idle", 20e3);
+    known.one_way = Some(Box::new(OneWay {
+        forward: delay(DelayOf::OneWay, 12e3, 7),
+        backward: delay(DelayOf::OneWay, 8e3, 8),
+        clock: Some(ClockRelation {
+            method: ClockMethod::ConvexBounds,
+            offset_ns: -1_234_567,
+            at_ns: 500_000_000,
+            skew_ppm: 11.25,
+            skew_uncertainty_ppm: 0.5,
+            uncertainty_ns: 9_400,
+            asymmetry_ns: Some(9_100),
+            messages: 4_000,
+        }),
+        missing: None,
+    }));
+    let parts = Stage::ALL
+        .iter()
+        .zip([200.0, 3e3, 400.0, 6e3, 4e3, 300.0, 2e3, 100.0, 4e3]);
+    known.decomposition = Some(Box::new(Decomposition {
+        parts: parts
+            .zip(20..)
+            .map(|((&stage, mean), seed)| StagePart {
+                stage,
+                delay: delay(DelayOf::RoundTrip, mean, seed).unwrap(),
+            })
+            .collect(),
+        messages: 2_000,
+        covered_ratio: Some(0.998),
+        incomplete: [("asking end: driver".to_owned(), 3)].into(),
+        conversion_ns: 60,
+        cost_ns: Some(1_500),
+        missing: None,
+    }));
+    let mut unknown = message(1, "64 B, block, idle", 60e3);
+    unknown.one_way = Some(Box::new(OneWay {
+        missing: Some("the far end's clock is not in the messages".to_owned()),
+        ..OneWay::default()
+    }));
+    run.trials = vec![known, unknown];
+    run
+}
+
+/// Requests from idle to saturation.
+pub(crate) fn rising() -> Run {
+    let mut run = bare(RunKind::Latency);
+    let loads = [
+        (100.0, 30e3),
+        (1e3, 31e3),
+        (1e4, 40e3),
+        (3e4, 300e3),
+        (5e4, 9e6),
+    ];
+    let rate = PacketRate::from_pps;
+    for (index, (load, median)) in (0..).zip(loads) {
+        let mut trial = message(index, &format!("64 B, block, {load}/s, idle"), median);
+        let unanswered = if load < 4e4 { 0 } else { 900 };
+        trial.requests = Some(Requests {
+            arrival: Arrival::Constant,
+            intended_rate: Some(rate(load)),
+            intended: PacketCount::new(5_000),
+            unsent: PacketCount::new(0),
+            sent: PacketCount::new(5_000),
+            answered: PacketCount::new(5_000 - unanswered),
+            unanswered: PacketCount::new(unanswered),
+            late_answers: PacketCount::new(0),
+            duplicated: PacketCount::new(0),
+            reordered: PacketCount::new(0),
+            answer_timeout: Duration::from_secs(1),
+        });
+        run.trials.push(trial);
+    }
+    run.curve = Some(CurveFacts {
+        knee: Some(Knee {
+            below: Some(rate(1e4)),
+            above: Some(rate(3e4)),
+            idle_p99_ns: 36e3,
+            idle_p99_high_ns: 38e3,
+            limit_p99_ns: 76e3,
+            answered_in_full: Some(rate(3e4)),
+            saturated: Some(rate(5e4)),
+            sender_limited: false,
+        }),
+        ..CurveFacts::default()
+    });
+    run
+}
+
+fn drawn(run: &Run, id: &str) -> Chart {
+    let kind = charts::ALL.iter().find(|kind| kind.id() == id).unwrap();
+    match kind.draw(run) {
+        Drawn::Charts(mut charts) => charts.remove(0),
+        Drawn::Missing(why) => panic!("{id}: {why}"),
+        Drawn::NotApplicable => panic!("{id} does not apply"),
+    }
+}
+
+fn page(run: Run) -> String {
+    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    html.render(&report(&[run])).unwrap()
+}
+
+#[test]
+fn one_way_delay_is_said_with_what_it_is_off_by() {
+    insta::assert_snapshot!(summary_text(&apart(), 96, Style::Plain));
+    let page = page(apart());
+    for said in ["One-way delay", "9.4 µs", "clock is not in the messages"] {
+        assert!(page.contains(said), "{said}");
+    }
+}
+
+#[test]
+fn the_parts_of_a_round_trip_are_stacked_in_the_order_in_which_they_are_passed() {
+    let chart = drawn(&apart(), "delay-parts");
+    let names: Vec<_> = chart
+        .series
+        .iter()
+        .map(|series| series.name.as_str())
+        .collect();
+    insta::assert_snapshot!(format!(
+        "{}\n{}\n{}",
+        chart.title,
+        chart.caption,
+        names.join("\n")
+    ));
+    let places: std::collections::BTreeSet<_> = chart
+        .series
+        .iter()
+        .map(|series| format!("{:?}", series.role))
+        .collect();
+    assert_eq!(
+        places.len(),
+        Stage::ALL.len(),
+        "each part has a colour of its own"
+    );
+}
+
+#[test]
+fn the_knee_of_a_curve_is_marked_between_the_loads_that_it_lies_between() {
+    let chart = drawn(&rising(), "request-load");
+    let [band] = &chart.bands[..] else {
+        panic!("{:?}", chart.bands);
+    };
+    assert_eq!((band.from, band.to), (Some(1e4), Some(3e4)));
+    insta::assert_snapshot!(chart.caption);
+    insta::assert_snapshot!(summary_text(&rising(), 96, Style::Plain));
+}
