@@ -12,15 +12,18 @@ pub(in crate::rules) struct Bucket {
     pub(in crate::rules) passed_load: f64,
     /// Packets that passed at it.
     pub(in crate::rules) passed: u64,
-    /// Load of the trial that lost, no higher.
+    /// Load of the longer trial that lost, about as high at most.
     pub(in crate::rules) lost_load: f64,
     /// Share that it lost.
     pub(in crate::rules) loss: f64,
 }
 
-/// Loads within this of each other are one load.
+/// A longer trial takes at least this many times the shorter one's time: trials that were asked to last as long
+/// differ by a packet, and say nothing of time.
+const LONGER: f64 = 2.0;
+/// Loads within this of each other are one load; a path may forward less the more it is overloaded.
 const SAME_LOAD: f64 = 0.95;
-/// Chance of the shorter trial to pass whole if each packet were lost with the longer one's ratio.
+/// Chance of the shorter trial to pass whole if the path forwarded no more than it did in the longer one.
 const CHANCE: f64 = 1e-6;
 
 impl Bucket {
@@ -34,19 +37,20 @@ impl Bucket {
     }
 
     fn from_pair(passed: &Trial, lossy: &Trial) -> Option<Self> {
-        let (here, there) = (passed.packets?, lossy.packets?);
+        let here = passed.packets?;
         let count = |n: Option<PacketCount>| n.map(PacketCount::get);
-        let (whole, more) = (count(here.sent)?, count(there.sent)?);
+        let whole = count(here.sent)?;
         let loads = (
             passed.offered_load.map(BitRate::as_f64)?,
             lossy.offered_load.map(BitRate::as_f64)?,
         );
         let loss = lossy.loss_ratio().map(Ratio::get)?;
-        let chance = (1.0 - loss).powf(PacketCount::new(whole).as_f64());
+        let forwarded = loads.1 * (1.0 - loss);
+        let fits = (forwarded / loads.0).min(1.0);
+        let chance = fits.powf(PacketCount::new(whole).as_f64());
         let is_bucket = count(here.lost)? == 0
-            && whole < more
-            && passed.duration? < lossy.duration?
             && loads.0 >= loads.1 * SAME_LOAD
+            && passed.duration?.mul_f64(LONGER) <= lossy.duration?
             && chance < CHANCE;
         is_bucket.then_some(Self {
             passed_load: loads.0,

@@ -190,7 +190,8 @@ fn nearly_all(trial: &Trial, peak: f64) -> bool {
 /// Delay under load against delay without, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) struct Delays {
-    /// Without load: PDV median of the relaxed trials, or the smallest RTT.
+    /// Without load: PDV median of the relaxed trials, of those well below the stressed ones if there are any, or
+    /// the smallest RTT.
     pub(in crate::rules) base: f64,
     /// Under load: PDV median of the stressed trials, or the mean RTT.
     pub(in crate::rules) loaded: f64,
@@ -200,6 +201,9 @@ pub(in crate::rules) struct Delays {
 const QUEUE_FACTOR: f64 = 2.0;
 /// …and longer by at least this: below it lie interrupts and scheduling, in nanoseconds.
 const QUEUE_NANOS: f64 = 200_000.0;
+
+/// From this share of the lowest stressed load on, a load that is carried may keep a queue of its own.
+const CALM: f64 = 0.9;
 
 impl Delays {
     /// `None` if either is not known.
@@ -211,18 +215,10 @@ impl Delays {
                 loaded: evidence.tcp(|tcp| tcp.srtt_mean_ns.map(words::nanos))?,
             });
         }
-        let median = |trial: &&Trial| {
-            let delay = trial
-                .delay
-                .as_ref()
-                .filter(|delay| delay.of == DelayOf::Pdv)?;
-            delay.p50_ns.map(words::nanos)
-        };
         // PDV counts from the fastest packet of its own trial, so without a relaxed trial that packet is the base.
-        let relaxed = mean(evidence.relaxed().iter().filter_map(median));
         Some(Self {
-            base: relaxed.unwrap_or(0.0),
-            loaded: mean(evidence.stressed().iter().filter_map(median))?,
+            base: unloaded(evidence).unwrap_or(0.0),
+            loaded: mean(evidence.stressed().into_iter().filter_map(pdv_median))?,
         })
     }
 
@@ -230,6 +226,23 @@ impl Delays {
     pub(in crate::rules) fn queue_stands(self) -> bool {
         self.loaded >= self.base * QUEUE_FACTOR && self.loaded - self.base >= QUEUE_NANOS
     }
+}
+
+/// PDV median of the relaxed trials: of those well below the stressed ones, if there are any.
+fn unloaded(evidence: &Evidence<'_>) -> Option<f64> {
+    let (relaxed, stressed) = (evidence.relaxed(), evidence.stressed());
+    let onset = stressed.iter().filter_map(|trial| load(trial));
+    let onset = onset.min_by(f64::total_cmp);
+    let is_calm = |load: f64| onset.is_some_and(|onset| load <= onset * CALM);
+    let all = || relaxed.iter().copied();
+    let calm = all().filter(|trial| load(trial).is_some_and(is_calm));
+    mean(calm.filter_map(pdv_median)).or_else(|| mean(all().filter_map(pdv_median)))
+}
+
+fn pdv_median(trial: &Trial) -> Option<f64> {
+    let delay = trial.delay.as_ref();
+    let delay = delay.filter(|delay| delay.of == DelayOf::Pdv)?;
+    delay.p50_ns.map(words::nanos)
 }
 
 /// Where the packets of the stressed trials were lost.
