@@ -2,7 +2,7 @@
 
 use super::classify::{Class, Judged, classify, conditional_throughput};
 use super::config::SearchGoal;
-use super::outcome::{Resolution, SENDER_TOLERANCE, TrialOutcome};
+use super::outcome::{Judgement, Resolution, SENDER_TOLERANCE, TrialOutcome};
 use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Ratio};
@@ -46,6 +46,10 @@ impl Bounds {
 /// asked is still the trial that was asked for.
 const NEARLY: f64 = 0.98;
 
+/// A sender that offers up to this share less than a load that it has offered before was interrupted; one
+/// that offers still less is limited.
+const INTERRUPTED_MOST: f64 = 0.1;
+
 impl History {
     /// Adds a trial that was asked to last `asked`.
     pub(super) fn add(&mut self, outcome: TrialOutcome, asked: Duration) {
@@ -88,6 +92,12 @@ impl History {
         self.max_offered
     }
 
+    /// Whether the sender offered `load` or more, as it was asked to, for at least `length`.
+    pub(super) fn has_been_steady(&self, load: BitRate, length: Duration) -> bool {
+        let mut above = self.loads.range(load..).flat_map(|(_, entries)| entries);
+        above.any(|entry| entry.effective >= length && !entry.outcome.is_sender_limited())
+    }
+
     /// Every valid trial by ascending load.
     pub(super) fn outcomes(&self) -> impl Iterator<Item = &TrialOutcome> {
         self.loads.values().flatten().map(|entry| &entry.outcome)
@@ -120,10 +130,40 @@ impl History {
             .fold(0.0, f64::max)
     }
 
+    /// Judges a trial by one goal, knowing what the sender can offer; `None` if it cannot be judged.
+    ///
+    /// A sender that was interrupted at a load that it has offered before missed nothing by itself: but for
+    /// the interruptions the path carried the load, or did not.
+    fn judge(
+        &self,
+        outcome: &TrialOutcome,
+        goal: &SearchGoal,
+        resolution: Resolution,
+    ) -> Option<Judgement> {
+        let mut judgement = outcome.judge(goal, resolution)?;
+        if judgement.miss == Some(BoundedBy::Sender) && self.is_interrupted(outcome) {
+            judgement.miss = None;
+        }
+        Some(judgement)
+    }
+
+    /// Whether the sender fell a little short of a load that it can offer: it was kept from sending for moments.
+    fn is_interrupted(&self, outcome: &TrialOutcome) -> bool {
+        let least = outcome.intended_load.as_f64() * (1.0 - INTERRUPTED_MOST);
+        self.has_been_offered(outcome.intended_load)
+            && outcome.is_sender_limited()
+            && outcome.offered_load.as_f64() >= least
+    }
+
+    /// Whether the sender ever offered `load`.
+    pub(super) fn has_been_offered(&self, load: BitRate) -> bool {
+        self.max_offered.is_some_and(|most| most >= load)
+    }
+
     fn judged(&self, goal: &SearchGoal, load: BitRate) -> Vec<Judged> {
         let resolution = self.resolution();
         let judge = |entry: &Entry| {
-            let judgement = entry.outcome.judge(goal, resolution)?;
+            let judgement = self.judge(&entry.outcome, goal, resolution)?;
             Some(Judged {
                 duration: entry.effective,
                 loss: judgement.loss,
@@ -194,7 +234,7 @@ impl History {
         let resolution = self.resolution();
         let mut counts: BTreeMap<BoundedBy, usize> = BTreeMap::new();
         for entry in self.loads.get(&load)? {
-            let miss = entry.outcome.judge(goal, resolution);
+            let miss = self.judge(&entry.outcome, goal, resolution);
             if let Some(reason) = miss.and_then(|judgement| judgement.miss) {
                 *counts.entry(reason).or_default() += 1;
             }
@@ -209,11 +249,13 @@ impl History {
     /// the sender was the limit), scaled to the goal's loss. Median over its trials.
     pub(super) fn prediction(&self, goal: &SearchGoal, upper: BitRate) -> Option<f64> {
         let resolution = self.resolution();
-        let predict = |outcome: &TrialOutcome| match outcome.judge(goal, resolution)?.miss? {
+        let predict = |outcome: &TrialOutcome| match self.judge(outcome, goal, resolution)?.miss? {
             BoundedBy::Loss => {
                 let rate = outcome.forwarding_rate(resolution.for_width(goal.width));
-                // A sender that offers a little less than intended will do so next time, too.
-                let shortfall = if outcome.is_sender_limited() {
+                // A sender that offers a little less than intended will do so next time, too; between
+                // interruptions it offers what is intended.
+                let limited = outcome.is_sender_limited() && !self.is_interrupted(outcome);
+                let shortfall = if limited {
                     1.0
                 } else {
                     outcome.intended_load.as_f64() / outcome.offered_load.as_f64()
@@ -326,7 +368,7 @@ impl History {
         result.upper_bound = if result.bounded_by == Some(BoundedBy::Sender) {
             self.max_offered
         } else {
-            result.upper_bound.map(|load| self.offered_at(load))
+            result.upper_bound.map(|load| self.missed_at(load))
         };
         if result.upper_bound.is_some() {
             result.upper_bound = result.upper_bound.max(result.lower_bound);
@@ -344,6 +386,20 @@ impl History {
         offered
             .get(offered.len() / 2)
             .map_or(load, |offered| load.min(*offered))
+    }
+
+    /// The load that was too much at `load`: what was offered, unless the sender was interrupted; then it is
+    /// what was offered between interruptions.
+    fn missed_at(&self, load: BitRate) -> BitRate {
+        let entries = self.loads.get(&load).map_or(&[][..], Vec::as_slice);
+        let interrupted = entries
+            .iter()
+            .any(|entry| self.is_interrupted(&entry.outcome));
+        if interrupted {
+            load
+        } else {
+            self.offered_at(load)
+        }
     }
 
     /// Forwarding rates of the trials that overloaded the path, by trial length: each with the

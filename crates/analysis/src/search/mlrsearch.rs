@@ -48,6 +48,8 @@ pub struct Controller {
     pending: Option<Trial>,
     /// Invalid trials in a row at the pending load.
     invalid: u32,
+    /// Trials in a row at the pending load in which the sender was disturbed.
+    disturbed: u32,
     /// Loads from here on cannot be measured.
     wall: Option<BitRate>,
     states: Vec<GoalState>,
@@ -77,6 +79,10 @@ const INVALID_LIMIT: u32 = 4;
 /// Trials in a row that are set aside because the sender fell short of what it has offered before.
 /// Two: with one second in ten disturbed, one search in a hundred takes a disturbance for a limit.
 const DISTURBED_LIMIT: u32 = 2;
+/// The same where the sender has offered as much for the whole of a full-length trial: it can, when it is left
+/// alone. Six: with two seconds in three disturbed, one load in seventeen is judged by what was sent between
+/// interruptions.
+const DISTURBED_LIMIT_PROVEN: u32 = 6;
 /// Predictions per goal: the first hits on a steady device, the others follow a device whose
 /// forwarding depends on the overload.
 const JUMP_LIMIT: u32 = 8;
@@ -105,6 +111,7 @@ impl Controller {
             ramp,
             pending: None,
             invalid: 0,
+            disturbed: 0,
             wall: None,
             ended: false,
             share: 0.0,
@@ -136,28 +143,45 @@ impl Controller {
             None => outcome.duration,
         };
         // A trial without a duration has no rate, whatever it says of itself.
-        outcome.valid &= !outcome.duration.is_zero() && !self.is_disturbed(&outcome);
+        outcome.valid &= !outcome.duration.is_zero();
+        let disturbed = outcome.valid && self.is_disturbed(&outcome);
+        outcome.valid &= !disturbed;
         let valid = outcome.valid;
         self.history.add(outcome, asked);
         if valid {
-            self.invalid = 0;
+            (self.invalid, self.disturbed) = (0, 0);
             self.pending = None;
-        } else {
-            self.repeat_or_wall();
+            return;
         }
+        if disturbed {
+            self.disturbed += 1;
+        } else {
+            self.invalid += 1;
+        }
+        self.repeat_or_wall();
     }
 
     /// Whether the sender fell short of a load that it has offered before: its host had no time for it
     /// in this trial, which says nothing of the path and nothing of the sender's limit. A sender that
-    /// keeps falling short is limited after all, so only [`DISTURBED_LIMIT`] trials in a row are set aside.
+    /// keeps falling short is limited, or interrupted all the time, so only so many trials in a row are set aside.
     fn is_disturbed(&self, outcome: &TrialOutcome) -> bool {
-        let most = self.history.max_offered();
-        let has_offered_it = most.is_some_and(|most| most >= outcome.intended_load);
-        has_offered_it && outcome.is_sender_limited() && self.invalid < DISTURBED_LIMIT
+        self.history.has_been_offered(outcome.intended_load)
+            && outcome.is_sender_limited()
+            && self.disturbed < self.patience(outcome.intended_load)
+    }
+
+    /// How many disturbed trials in a row are set aside at `load`.
+    fn patience(&self, load: BitRate) -> u32 {
+        let goals = self.config.goals.iter();
+        let full = goals.map(|goal| goal.final_trial_duration).min();
+        if self.history.has_been_steady(load, full.unwrap_or_default()) {
+            DISTURBED_LIMIT_PROVEN
+        } else {
+            DISTURBED_LIMIT
+        }
     }
 
     fn repeat_or_wall(&mut self) {
-        self.invalid += 1;
         let Some(trial) = self.pending else { return };
         let spent = self.history.time() + trial.duration > self.config.time_budget;
         if spent {

@@ -11,6 +11,10 @@
 //! (see [`TrialOutcome::sustained_loss`]). A sender that could not offer the load is a reason of
 //! its own and never loss. Bounds are reported as the load that was offered.
 //!
+//! A sender that falls a little short of a load that it has offered before was interrupted. Such trials
+//! are repeated, some times; then they are judged by what the path did with what was sent. The lower bound is what
+//! was offered on average, the upper one what was intended, so interruptions make bounds wider and not wrong.
+//!
 //! # Default durations
 //!
 //! Full-length trials of 1 s, duration sum 5 s, exceed ratio ½: three agreeing trials settle a

@@ -16,6 +16,9 @@ const DITHER: f64 = 0.05;
 /// A path that forwards less than this share of the intended load is saturated. A step of four
 /// overshoots by less than the rest in one case of thirteen, and then costs one more short trial.
 const SATURATED_SHARE: f64 = 0.9;
+/// A sender that offers less than this share of it is limited. One that offers more may have been interrupted:
+/// ten milliseconds are a twentieth of a short trial. The next load of the ramp tells.
+const LIMITED_SHARE: f64 = 0.5;
 /// Fewer missing packets are chance: a short trial at a low load has only some ten.
 const MISSING_LEAST: f64 = 3.0;
 
@@ -27,7 +30,8 @@ pub(super) fn is_saturated(outcome: &TrialOutcome, resolution: Resolution) -> bo
     let forwarded = outcome.forwarding_rate(resolution);
     let packets = outcome.sent.as_f64() * intended / offered;
     let missing = packets * (1.0 - forwarded / intended);
-    offered <= 0.0 || forwarded < intended * SATURATED_SHARE && missing >= MISSING_LEAST
+    let clearly = forwarded < offered * SATURATED_SHARE || offered < intended * LIMITED_SHARE;
+    offered <= 0.0 || clearly && missing >= MISSING_LEAST
 }
 
 /// The loads of the ramp, ascending, first the lowest and last the highest load allowed.

@@ -189,3 +189,60 @@ fn a_sender_that_falls_short_of_what_it_offered_before_was_disturbed_and_not_lim
         assert!(goal.width.unwrap().get() <= 0.006, "seed {seed}: {goal:?}");
     }
 }
+
+/// How often a second, on average, a sender is interrupted for more than it makes up for (ten milliseconds).
+fn interrupted(outcome: TrialOutcome, per_second: f64, random: &mut Random) -> TrialOutcome {
+    let seconds = outcome.duration.as_secs_f64();
+    let (mut at, mut missing) = (0.0, 0.0);
+    loop {
+        at -= (1.0 - random.unit()).ln() / per_second;
+        if at > seconds {
+            break;
+        }
+        missing += 0.01 - 0.003 * (1.0 - random.unit()).ln();
+    }
+    let share = (1.0 - missing / seconds).max(0.0);
+    TrialOutcome {
+        offered_load: BitRate::from_f64(outcome.offered_load.as_f64() * share),
+        ..outcome
+    }
+}
+
+/// Searches by a sender that is interrupted.
+const MANY: u32 = 100;
+
+/// Bounds of searches by a sender that is interrupted `per_second` times: how often settled, and the mean width.
+fn search_interrupted(per_second: f64) -> (u32, f64) {
+    let (mut reached, mut widths) = (0, 0.0);
+    for seed in 0..u64::from(MANY) {
+        let mut device = Device::hard(CAPACITY, seed);
+        let mut random = Random::new(seed + 1000);
+        let config = SearchConfig {
+            time_budget: Duration::from_mins(1),
+            ..config(seed)
+        };
+        let run = run(start(config), |load, duration| {
+            interrupted(device.measure(load, duration), per_second, &mut random)
+        });
+        let goal = &run.goals[0];
+        assert_eq!(goal.bounded_by, Some(BoundedBy::Loss), "{seed}: {goal:?}");
+        assert!(
+            lower(goal) <= CAPACITY && CAPACITY <= upper(goal),
+            "{per_second} {seed}: {goal:?}"
+        );
+        reached += u32::from(goal.reached);
+        widths += goal.width.unwrap().get();
+    }
+    (reached, widths / f64::from(MANY))
+}
+
+/// On a host that is shared, most trials of a second have an interruption; the bounds are wider then, and true.
+#[test]
+fn a_sender_that_is_interrupted_all_the_time_has_true_bounds() {
+    let (reached, width) = search_interrupted(0.5);
+    assert!(reached == MANY && width <= 0.005, "{reached} {width}");
+    let (reached, width) = search_interrupted(1.5);
+    assert!(reached >= MANY / 2 && width <= 0.02, "{reached} {width}");
+    let (_, width) = search_interrupted(2.5);
+    assert!(width <= 0.04, "{width}");
+}
