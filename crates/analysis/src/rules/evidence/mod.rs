@@ -133,20 +133,22 @@ impl<'a> Evidence<'a> {
 
     /// Trials in which something gave way: loss above the strictest goal, or less offered than intended.
     ///
-    /// Where delay bounds a search, every load above its lower bound counts. In any search only loads above the goal's lower bound count: a stray loss below it was weighed there.
+    /// Where delay bounds a search, every load above its lower bound counts; where loss does, a sender that was kept from sending is no sign. In any search only loads above the goal's lower bound count: a stray loss below it was weighed there.
     pub(super) fn stressed(&self) -> Vec<&'a Trial> {
         let tolerated = self.goal.map_or(0.0, |goal| goal.loss_goal.get());
         let floor = self.goal.and_then(|goal| goal.lower_bound);
-        let by_delay = self
-            .goal
-            .is_some_and(|goal| goal.bounded_by == Some(BoundedBy::Delay));
+        let bounded_by = self.goal.and_then(|goal| goal.bounded_by);
+        let (by_delay, by_loss) = (
+            bounded_by == Some(BoundedBy::Delay),
+            bounded_by == Some(BoundedBy::Loss),
+        );
         let above = |trial: &Trial| {
             let intended = trial.intended_load.map_or(0.0, BitRate::as_f64);
             floor.is_none_or(|floor| intended > floor.as_f64() * ABOVE_BOUND)
         };
         let gave_way = |trial: &Trial| {
             by_delay
-                || is_short(trial)
+                || !by_loss && is_short(trial)
                 || is_behind(trial)
                 || trial
                     .loss_ratio()
