@@ -33,7 +33,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -113,11 +113,17 @@ pub(super) struct Wrapped {
     lines: Receiver<String>,
     /// The last that it wrote to standard error.
     complaint: Arc<Mutex<Vec<u8>>>,
+    /// Ends when standard error was read to its end.
+    said_all: Receiver<()>,
     facts: Facts,
 }
 
 /// Most bytes of a child's complaint that are kept.
 const MAX_COMPLAINT: usize = 2048;
+
+/// How long the last words of a child that is gone may take to arrive. What it started outside its group may hold
+/// standard error open for ever.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Longest line of a child: reports with their histograms take some 100 kB.
 const MAX_LINE: u64 = 64 << 20;
@@ -150,13 +156,14 @@ impl Wrapped {
             .zip(child.stderr.take());
         let ((input, output), errors) = pipes.context("invariant: all three were asked for")?;
         let complaint = Arc::default();
-        keep_last(errors, Arc::clone(&complaint));
+        let said_all = keep_last(errors, Arc::clone(&complaint));
         let mut wrapped = Self {
             wrap: wrap.clone(),
             child,
             input,
             lines: lines_of(output),
             complaint,
+            said_all,
             facts: Facts::new(),
         };
         let limit = wrap.start_limit;
@@ -200,7 +207,7 @@ impl Wrapped {
         let mut line = serde_json::to_string(&errand)?;
         line.push('\n');
         let given = self.input.write_all(line.as_bytes());
-        given.map_err(|error| self.failure(&format!("it takes no errand: {error}")))?;
+        given.map_err(|error| self.end(&format!("it takes no errand: {error}")))?;
         let planned = crate::run::planned_time(spec).unwrap_or(Duration::from_hours(1));
         match self.hear(planned + target.timeout + SPARE, idle)? {
             Said::Turn(told) => Ok(*told),
@@ -228,12 +235,11 @@ impl Wrapped {
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended().into()),
             }
             if MonoClock.now() >= deadline {
-                self.kill();
                 let text = format!(
                     "no answer within {} s, so it was killed",
                     limit.as_secs_f64()
                 );
-                return Err(self.failure(&text).into());
+                return Err(self.end(&text).into());
             }
             if !idle()? {
                 self.kill();
@@ -246,10 +252,19 @@ impl Wrapped {
     fn ended(&mut self) -> Failure {
         // A wrapper that closed its output and goes on is ended here.
         self.kill();
-        match self.child.wait() {
-            Ok(status) => self.failure(&format!("it ended without an answer ({status})")),
-            Err(error) => self.failure(&format!("it ended without an answer ({error})")),
-        }
+        let what = match self.child.wait() {
+            Ok(status) => format!("it ended without an answer ({status})"),
+            Err(error) => format!("it ended without an answer ({error})"),
+        };
+        self.end(&what)
+    }
+
+    /// Ends it, and says what its last words were.
+    fn end(&self, what: &str) -> Failure {
+        self.kill();
+        // Nothing is ever sent: it disconnects, or the time is over.
+        let _said_all = self.said_all.recv_timeout(LAST_WORDS);
+        self.failure(what)
     }
 
     fn failure(&self, what: &str) -> Failure {
@@ -299,9 +314,11 @@ fn lines_of(output: impl Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// Keeps the end of what comes.
-fn keep_last(mut from: impl Read + Send + 'static, kept: Arc<Mutex<Vec<u8>>>) {
+/// Keeps the end of what comes; what is returned disconnects when nothing more will.
+fn keep_last(mut from: impl Read + Send + 'static, kept: Arc<Mutex<Vec<u8>>>) -> Receiver<()> {
+    let (reading, over) = channel();
     std::thread::spawn(move || {
+        let _reading: Sender<()> = reading;
         let mut room = [0; 1024];
         while let Ok(length @ 1..) = from.read(&mut room) {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -310,6 +327,7 @@ fn keep_last(mut from: impl Read + Send + 'static, kept: Arc<Mutex<Vec<u8>>>) {
             kept.drain(..over);
         }
     });
+    over
 }
 
 #[cfg(test)]
