@@ -49,6 +49,13 @@ impl SearchGoal {
             exceed_ratio: Ratio::clamped(0.5),
         }
     }
+
+    /// Trial time at a load that makes it a lower bound, if all trials agree: whole trials.
+    pub(super) fn lower_bound_time(&self) -> Duration {
+        let least = self.duration_sum.mul_f64(1.0 - self.exceed_ratio.get());
+        let trials = least.div_duration_f64(self.final_trial_duration).ceil();
+        self.final_trial_duration.mul_f64(trials.max(1.0))
+    }
 }
 
 /// Everything a search is asked.

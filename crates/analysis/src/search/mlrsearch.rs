@@ -83,6 +83,8 @@ const DISTURBED_LIMIT: u32 = 2;
 /// alone. Six: with two seconds in three disturbed, one load in seventeen is judged by what was sent between
 /// interruptions.
 const DISTURBED_LIMIT_PROVEN: u32 = 6;
+/// The end of a budget, in times of what a lower bound takes: a load may turn out to be too high.
+const LAST_CHANCES: f64 = 2.0;
 /// Predictions per goal: the first hits on a steady device, the others follow a device whose
 /// forwarding depends on the overload.
 const JUMP_LIMIT: u32 = 8;
@@ -170,8 +172,11 @@ impl Controller {
             && self.disturbed < self.patience(outcome.intended_load)
     }
 
-    /// How many disturbed trials in a row are set aside at `load`.
+    /// How many disturbed trials in a row are set aside at `load`; none when there is no time for it.
     fn patience(&self, load: BitRate) -> u32 {
+        if self.without_lower_bound().is_some() {
+            return 0;
+        }
         let goals = self.config.goals.iter();
         let full = goals.map(|goal| goal.final_trial_duration).min();
         if self.history.has_been_steady(load, full.unwrap_or_default()) {
@@ -299,11 +304,34 @@ impl Controller {
                 duration: self.config.initial_trial_duration,
             });
         }
+        if let Some(trial) = self.last_chance() {
+            return Some(trial);
+        }
         // A goal that is hard to settle leaves the others their part of the budget.
         let goals = u32::try_from(self.states.len()).unwrap_or(u32::MAX);
         let fair = self.config.time_budget / goals;
         self.trial_for_goal(fair)
             .or_else(|| self.trial_for_goal(Duration::MAX))
+    }
+
+    /// Near the end of the budget, for the first goal without a lower bound: a trial at the highest load that tends
+    /// to be one, instead of one that would make the interval narrower. "Below 94 Mbit/s" alone is no answer.
+    fn last_chance(&self) -> Option<Trial> {
+        let goal = self.without_lower_bound()?;
+        let load = self.history.tentative(goal).lower?;
+        Some(self.full(goal, load))
+    }
+
+    /// The first open goal without a lower bound for which time is running out.
+    fn without_lower_bound(&self) -> Option<&SearchGoal> {
+        let left = self.config.time_budget.saturating_sub(self.history.time());
+        let goals = self.config.goals.iter().zip(&self.states);
+        let mut open = goals.filter(|(_, state)| state.given_up.is_none() && state.done.is_none());
+        let late = open.find(|(goal, _)| {
+            left <= goal.lower_bound_time().mul_f64(LAST_CHANCES)
+                && self.history.relevant(goal).lower.is_none()
+        });
+        late.map(|(goal, _)| goal)
     }
 
     /// The next trial of the first goal that needs one and has not spent `limit` yet. A trial for
