@@ -192,7 +192,7 @@ impl Controller {
         if spent {
             self.end();
         } else if self.invalid >= INVALID_LIMIT {
-            self.invalid = 0;
+            (self.invalid, self.disturbed) = (0, 0);
             self.pending = None;
             self.wall = Some(self.wall.map_or(trial.load, |wall| wall.min(trial.load)));
             self.ramp.clear();
