@@ -23,7 +23,8 @@ pub(in crate::rules) struct Bucket {
 const LONGER: f64 = 2.0;
 /// Loads within this of each other are one load; a path may forward less the more it is overloaded.
 const SAME_LOAD: f64 = 0.95;
-/// Chance of the shorter trial to pass whole if the path forwarded no more than it did in the longer one.
+/// Chance of the shorter trial to pass whole if the path forwarded no more, or lost as large a share, as in the
+/// longer one.
 const CHANCE: f64 = 1e-6;
 
 impl Bucket {
@@ -45,8 +46,8 @@ impl Bucket {
             lossy.offered_load.map(BitRate::as_f64)?,
         );
         let loss = lossy.loss_ratio().map(Ratio::get)?;
-        let forwarded = loads.1 * (1.0 - loss);
-        let fits = (forwarded / loads.0).min(1.0);
+        // At a load that is lower by a little, what exceeded the path's rate would not have been lost.
+        let fits = ((1.0 - loss) * (loads.1 / loads.0).max(1.0)).min(1.0);
         let chance = fits.powf(PacketCount::new(whole).as_f64());
         let is_bucket = count(here.lost)? == 0
             && loads.0 >= loads.1 * SAME_LOAD
