@@ -33,7 +33,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -256,12 +256,16 @@ impl Wrapped {
             Ok(status) => format!("it ended without an answer ({status})"),
             Err(error) => format!("it ended without an answer ({error})"),
         };
-        self.end(&what)
+        self.last_words(&what)
     }
 
-    /// Ends it, and says what its last words were.
     fn end(&self, what: &str) -> Failure {
         self.kill();
+        self.last_words(what)
+    }
+
+    /// The failure of one that was ended, with all that it said.
+    fn last_words(&self, what: &str) -> Failure {
         // Nothing is ever sent: it disconnects, or the time is over.
         let _said_all = self.said_all.recv_timeout(LAST_WORDS);
         self.failure(what)
@@ -316,9 +320,9 @@ fn lines_of(output: impl Read + Send + 'static) -> Receiver<String> {
 
 /// Keeps the end of what comes; what is returned disconnects when nothing more will.
 fn keep_last(mut from: impl Read + Send + 'static, kept: Arc<Mutex<Vec<u8>>>) -> Receiver<()> {
-    let (reading, over) = channel();
+    let (reading, over) = channel::<()>();
     std::thread::spawn(move || {
-        let _reading: Sender<()> = reading;
+        let _reading = reading;
         let mut room = [0; 1024];
         while let Ok(length @ 1..) = from.read(&mut room) {
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
