@@ -13,10 +13,10 @@ const STEP: f64 = 4.0;
 /// The loads between the first and the last are moved by up to this share, by the seed.
 const DITHER: f64 = 0.05;
 
-/// A path that forwards less than this share of the intended load is saturated. A step of four
+/// A path that forwards less than this share of what was offered is saturated. A step of four
 /// overshoots by less than the rest in one case of thirteen, and then costs one more short trial.
 const SATURATED_SHARE: f64 = 0.9;
-/// A sender that offers less than this share of it is limited. One that offers more may have been interrupted:
+/// A sender that offers less than this share of the intended load is limited. One that offers more may have been interrupted:
 /// ten milliseconds are a twentieth of a short trial. The next load of the ramp tells.
 const LIMITED_SHARE: f64 = 0.5;
 /// Fewer missing packets are chance: a short trial at a low load has only some ten.

@@ -190,7 +190,8 @@ fn a_sender_that_falls_short_of_what_it_offered_before_was_disturbed_and_not_lim
     }
 }
 
-/// How often a second, on average, a sender is interrupted for more than it makes up for (ten milliseconds).
+/// The trial by a sender that is interrupted so often on average, each time for more than it makes up for (ten
+/// milliseconds).
 fn interrupted(outcome: TrialOutcome, per_second: f64, random: &mut Random) -> TrialOutcome {
     let seconds = outcome.duration.as_secs_f64();
     let (mut at, mut missing) = (0.0, 0.0);
