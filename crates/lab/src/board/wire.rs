@@ -9,7 +9,7 @@ use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::serial::{SerialError, SerialLine};
 use linerate_sys::tcp::wait_readable;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::time::Duration;
@@ -65,6 +65,12 @@ impl Wire {
             Self::Telnet(stream) => match stream.write_all(bytes) {
                 // Reading finds the end.
                 Err(error) if is_hang_up(&error) => Ok(()),
+                // It reads nothing of what is typed.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let _ = stream.shutdown(Shutdown::Both);
+                    let message = "the telnet connection took nothing of what was typed for as long as its end may be silent: another program may hold the shell, or the board hangs";
+                    Err(peer_failure(message).into())
+                }
                 written => written.context("writing to the telnet connection"),
             },
         }
@@ -150,4 +156,31 @@ fn is_hang_up(error: &std::io::Error) -> bool {
         error.kind(),
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn an_end_that_takes_nothing_is_given_up_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let shell = ShellAddress::Telnet {
+            host: "127.0.0.1".to_owned(),
+            port: listener.local_addr().unwrap().port(),
+        };
+        let mut wire = Wire::open(&shell, Duration::from_millis(100)).unwrap();
+        let _silent = listener.accept().unwrap();
+        // More than the buffers of both ends hold.
+        let error = wire.write(&vec![b' '; 64 << 20]).unwrap_err();
+        let failure = error.downcast::<Failure>().unwrap();
+        assert_eq!(failure.code, ExitCode::Peer, "{failure}");
+        assert!(failure.message.contains("took nothing"), "{failure}");
+        wire.write(b"kernel version\r\n").unwrap();
+        assert!(matches!(
+            wire.read(&mut [0; 1], Duration::ZERO).unwrap(),
+            Came::End
+        ));
+    }
 }

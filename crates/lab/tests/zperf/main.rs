@@ -189,25 +189,33 @@ fn a_shell_that_says_nothing_is_given_up() {
     fails(&target, ExitCode::Peer, "it said nothing");
 }
 
-#[test]
-fn a_shell_that_never_stops_talking_is_given_up() {
+/// What becomes of a telnet connection whose far end says the same without an end, and reads nothing.
+#[track_caller]
+fn flooded(said: &'static [u8], part: &str) {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
     let flood = std::thread::spawn(move || {
         let (mut stream, _) = server.accept().unwrap();
         // It ends when the other end has had enough.
-        while stream
-            .write_all(&[b"\xff\xfd\x01\x1b[31m$ no end "[..].repeat(100)].concat())
-            .is_ok()
-        {}
+        while stream.write_all(&said.repeat(100)).is_ok() {}
     });
     let url = format!("zperf+telnet://{address}?host=127.0.0.2");
     let target = Target {
         timeout: Duration::from_secs(1),
         ..target(&url)
     };
-    fails(&target, ExitCode::Peer, "no shell prompt came");
+    fails(&target, ExitCode::Peer, part);
     flood.join().unwrap();
+}
+
+#[test]
+fn a_shell_that_never_stops_talking_is_given_up() {
+    flooded(b"\x1b[31m$ no end ", "no shell prompt came");
+}
+
+#[test]
+fn a_far_end_that_never_stops_negotiating_is_given_up() {
+    flooded(b"\xff\xfd\x01$ ", "telnet options without an end");
 }
 
 #[test]

@@ -25,6 +25,10 @@ const GRACE: Duration = Duration::from_secs(10);
 /// stalled prints none.
 const NUMBERS: Duration = Duration::from_secs(3);
 
+/// How many telnet options one conversation refuses: four words about each of the 256. A far end that
+/// goes on asking is in a loop, or wants its answers to pile up.
+const OPTIONS: usize = 4 * 256;
+
 /// How the shell is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
@@ -96,6 +100,14 @@ pub enum ShellError {
         limit: Duration,
         /// The last that came.
         last: Excerpt,
+    },
+    /// It does nothing but negotiate.
+    #[error(
+        "it asks for telnet options without an end ({refused} were refused): check host and port, what answers there is hardly Zephyr's shell"
+    )]
+    Options {
+        /// How many were refused.
+        refused: usize,
     },
     /// The shell does not know zperf.
     #[error(
@@ -274,6 +286,10 @@ impl Shell {
                 text
             }
         };
+        let refused = self.telnet.refused();
+        if refused > OPTIONS {
+            return self.closing(Err(ShellError::Options { refused }));
+        }
         self.remember(&text);
         for byte in text {
             self.is_echoed |= byte == b'\n';

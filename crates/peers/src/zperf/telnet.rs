@@ -10,10 +10,14 @@ const WILL: u8 = 251;
 const SB: u8 = 250;
 const SE: u8 = 240;
 
+/// The length of an answer: `IAC`, the word, the option.
+const REFUSAL: usize = 3;
+
 /// Takes the protocol out of a stream of bytes.
 #[derive(Debug, Default)]
 pub(super) struct Telnet {
     at: At,
+    refused: usize,
 }
 
 /// Where in the protocol the stream is.
@@ -41,7 +45,13 @@ impl Telnet {
             self.at = next;
             text.extend(kept);
         }
+        self.refused += answer.len() / REFUSAL;
         (text, answer)
+    }
+
+    /// How many options were refused so far.
+    pub(super) const fn refused(&self) -> usize {
+        self.refused
     }
 
     fn step(&self, byte: u8, answer: &mut Vec<u8>) -> (At, Option<u8>) {
@@ -94,5 +104,6 @@ mod tests {
             answer.extend(said);
         }
         assert_eq!((text, answer), whole);
+        assert_eq!(telnet.refused(), 2);
     }
 }
