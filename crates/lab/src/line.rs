@@ -85,12 +85,19 @@ impl Line {
     /// reads nothing ends the connection: what was written in part cannot be gone on with, and nobody waits again.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let mut connection = self.connection()?;
-        match connection.write_all(bytes) {
-            Err(error) if is_hang_up(&error) => Ok(()),
-            written => written
-                .inspect_err(|_| drop(connection.shutdown(Shutdown::Both)))
-                .context("writing to the control connection"),
+        let error = match connection.write_all(bytes) {
+            Ok(()) => return Ok(()),
+            Err(error) if is_hang_up(&error) => return Ok(()),
+            Err(error) => error,
+        };
+        // One that is gone already is closed all the same.
+        let _ = connection.shutdown(Shutdown::Both);
+        if is_patience(&error) {
+            bail!(
+                "it read nothing of what was said to it for as long as it may be silent: it hangs, or is busy with somebody else"
+            );
         }
+        Err(error).context("writing to the control connection")
     }
 
     /// This end has nothing more to write.
@@ -145,4 +152,24 @@ fn is_patience(error: &std::io::Error) -> bool {
         error.kind(),
         ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn an_end_that_reads_nothing_is_given_up_once() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _silent = listener.accept().unwrap();
+        let mut line = Line::over(stream, Duration::from_millis(100)).unwrap();
+        // More than the buffers of both ends hold.
+        let error = line.write(&vec![0; 64 << 20]).unwrap_err();
+        assert!(error.to_string().contains("read nothing"), "{error:#}");
+        line.write(&[0]).unwrap();
+        let heard = line.read(&mut [0], Duration::ZERO, &[]).unwrap();
+        assert!(matches!(heard, Heard::End));
+    }
 }

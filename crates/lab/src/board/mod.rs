@@ -8,6 +8,7 @@ mod wire;
 pub(crate) use address::BoardAddress;
 pub(crate) use receive::{Here, Seen, receive};
 
+use crate::line::Heard;
 use anyhow::Result;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
@@ -18,7 +19,7 @@ use linerate_peers::zperf::{
 };
 use linerate_sys::clock::MonoClock;
 use std::time::Duration;
-use wire::{Came, Wire};
+use wire::Wire;
 
 /// The longest that one wait for the shell takes.
 const WAIT: Duration = Duration::from_millis(100);
@@ -155,16 +156,15 @@ impl Board {
     }
 
     fn turn(&mut self, wait: Duration) -> Result<()> {
-        while let Some(bytes) = self.shell.poll_send() {
-            self.wire.write(&bytes)?;
-        }
         let mut buffer = [0; 1024];
-        let came = self.wire.read(&mut buffer, wait)?;
+        let came = self
+            .exchange(&mut buffer, wait)
+            .map_err(|error| self.failure(ExitCode::Peer, &format!("{error:#}")))?;
         let now = MonoClock.now();
         let mut outcome = match came {
-            Came::Bytes(length) => self.shell.feed(now, &buffer[..length]),
-            Came::End => self.shell.eof(),
-            Came::Nothing => Ok(()),
+            Heard::Bytes(length) => self.shell.feed(now, &buffer[..length]),
+            Heard::End => self.shell.eof(),
+            Heard::Nothing => Ok(()),
         };
         if outcome.is_ok()
             && self
@@ -175,6 +175,14 @@ impl Board {
             outcome = self.shell.pass(now);
         }
         outcome.map_err(|error| self.broken(&error).into())
+    }
+
+    /// Says what is to be said, and takes what comes.
+    fn exchange(&mut self, buffer: &mut [u8], wait: Duration) -> Result<Heard> {
+        while let Some(bytes) = self.shell.poll_send() {
+            self.wire.write(&bytes)?;
+        }
+        self.wire.read(buffer, wait)
     }
 
     fn broken(&self, error: &ShellError) -> Failure {
