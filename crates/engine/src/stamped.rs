@@ -169,6 +169,7 @@ impl DatagramPath for StampedDatagrams {
             bytes: &self.incoming,
             spans: std::slice::from_ref(&self.span),
             overflows: None,
+            runs: &[],
         })
     }
 

@@ -326,6 +326,10 @@ pub struct StreamReport {
     /// Datagrams the kernel dropped at this very socket (`SO_RXQ_OVFL`; datagram receiver only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_overflows: Option<PacketCount>,
+    /// Runs of datagrams that it dropped, where it counts those (`gro=true`): `socket_overflows` is then what is
+    /// missing in the numbers where they were dropped, and at most what so many runs hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_runs: Option<u64>,
     /// Datagrams that the system refused (`EAGAIN`, `ENOBUFS`) and that were not sent again; they
     /// are not in `packets`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -41,6 +41,8 @@ impl Claim {
 /// Packets of the test that can at most have passed an interface.
 pub(super) struct Passed {
     pub(super) at_most: u64,
+    /// Several came as one.
+    aggregated: bool,
     pub(super) text: String,
 }
 
@@ -51,6 +53,8 @@ pub(super) struct Host {
     pub(super) passed: Result<Passed, String>,
     /// Packets that came in at the interface and that neither UDP nor another protocol was given.
     pub(super) filtered: u64,
+    /// Whether its counters of drops count runs of the test's datagrams as one each.
+    counts_runs: bool,
     /// Counters that could not be read and that might hide a drop.
     missing: Vec<&'static str>,
 }
@@ -164,6 +168,7 @@ impl Host {
             payload(report),
             got,
         );
+        host.counts_runs = host.passed.as_ref().is_ok_and(|passed| passed.aggregated);
         host
     }
 
@@ -195,6 +200,7 @@ impl Host {
             claims: Vec::new(),
             passed: Err(String::new()),
             filtered: 0,
+            counts_runs: false,
             missing: Vec::new(),
         }
     }
@@ -260,12 +266,33 @@ impl Host {
             .into_iter()
             .filter(|name| self.missing.contains(name))
             .collect();
-        (!blind.is_empty()).then(|| {
-            format!(
+        if !blind.is_empty() {
+            return Some(format!(
                 "the receiver's {} could not be read, so these may have been lost there or in the network",
                 blind.join(", ")
+            ));
+        }
+        let figures = self.counts_of_runs();
+        (!figures.is_empty()).then(|| {
+            format!(
+                "several datagrams came as one (offload), and each is one drop of {}: these may have been in them, or lost in the network",
+                figures.join(", ")
             )
         })
+    }
+
+    /// Drops here, each of which may be one of several datagrams.
+    pub(super) fn counts_of_runs(&self) -> Vec<String> {
+        let here = [
+            Place::ReceiverNic,
+            Place::ReceiverBacklog,
+            Place::ReceiverSocket,
+        ];
+        let claims = self.claims.iter();
+        claims
+            .filter(|claim| self.counts_runs && here.contains(&claim.place))
+            .map(Claim::figure)
+            .collect()
     }
 }
 
@@ -342,7 +369,11 @@ fn passed(interface: &Interface<'_>, payload: u64, certain: u64) -> Result<Passe
             "the receiver's interface counted {at_most} packets, fewer than the {certain} that arrived, so it shows nothing"
         ));
     }
-    Ok(Passed { at_most, text })
+    Ok(Passed {
+        at_most,
+        aggregated,
+        text,
+    })
 }
 
 fn gained(report: &EndpointReport, signal: &str) -> Option<u64> {

@@ -79,6 +79,39 @@ fn the_sockets_own_count_comes_first_and_is_exact() {
 }
 
 #[test]
+fn runs_that_the_socket_dropped_are_its_own_however_many_datagrams_they_held() {
+    let (sender, mut receiver) = ends(700, 902);
+    receiver.streams[0].socket_overflows = Some(PacketCount::new(200));
+    receiver.streams[0].dropped_runs = Some(5);
+    set(&mut receiver, signal::UDP_RCVBUF_ERRORS, 5);
+    let entries = place(&lost(1000, 300), Some(&sender), Some(&receiver));
+    assert_eq!(
+        placed(&entries),
+        [(Place::Network, 100), (Place::ReceiverSocket, 200)]
+    );
+    assert!(
+        entries[1].source.contains("5 runs"),
+        "{}",
+        entries[1].source
+    );
+}
+
+/// 45 datagrams each came as one, and so they were dropped; who took them counts no drops of its own.
+#[test]
+fn a_drop_that_may_be_of_many_leaves_nothing_to_the_network() {
+    for counter in [signal::UDP_RCVBUF_ERRORS, signal::NIC_RX_DROPPED] {
+        let (sender, mut receiver) = ends(700, 22);
+        set(&mut receiver, signal::NIC_RX_BYTES, 902 * 1490);
+        set(&mut receiver, counter, 4);
+        let entries = place(&lost(1000, 300), Some(&sender), Some(&receiver));
+        let unknown = entries.iter().find(|entry| entry.place == Place::Unknown);
+        let unknown = unknown.unwrap();
+        assert_eq!(unknown.packets.get(), 296, "{entries:?}");
+        assert!(unknown.source.contains("came as one"), "{}", unknown.source);
+    }
+}
+
+#[test]
 fn what_other_sockets_of_the_receiver_dropped_is_not_ours() {
     let (sender, mut receiver) = ends(900, 5000);
     receiver.streams[0].socket_overflows = Some(PacketCount::new(0));

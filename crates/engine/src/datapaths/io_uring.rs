@@ -225,6 +225,7 @@ impl DatagramPath for Datagrams {
             bytes,
             spans: std::slice::from_ref(&self.span),
             overflows: None,
+            runs: &[],
         })
     }
 

@@ -252,6 +252,7 @@ impl DatagramPath for MemoryDatagrams {
             bytes: &self.incoming,
             spans: &self.spans,
             overflows: None,
+            runs: &[],
         })
     }
 

@@ -212,6 +212,17 @@ pub struct Arrivals<'a> {
     /// Datagrams dropped at this end before the first of these was queued; `None` if the system
     /// does not say, or none was.
     pub overflows: Option<u32>,
+    /// Where the system joins datagrams, in what runs they came; empty where each came by itself.
+    pub runs: &'a [Run],
+}
+
+/// Datagrams that the system handed over as one (`UDP_GRO`), and drops as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// How many they are.
+    pub datagrams: usize,
+    /// Runs dropped at this end before this one was queued, modulo 2^32.
+    pub dropped_before: u32,
 }
 
 impl<'a> Arrivals<'a> {
@@ -255,8 +266,12 @@ pub trait DatagramPath: Send {
     /// Waits until something can be taken, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}
     /// Datagrams dropped at this end because they were not taken in time, since it was opened;
-    /// `None` if the system does not say.
+    /// `None` if the system does not say, or counts runs.
     fn overflows(&mut self) -> Option<u64>;
+    /// Runs of datagrams dropped so, modulo 2^32, where the system counts those; see [`Run`].
+    fn dropped_runs(&mut self) -> Option<u32> {
+        None
+    }
     /// Sizes of the buffers.
     fn buffers(&self) -> Buffers;
     /// When the kernel saw messages pass, if that was asked for and can be told.

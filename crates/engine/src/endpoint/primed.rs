@@ -68,6 +68,7 @@ impl DatagramPath for Primed {
             bytes: &self.bytes,
             spans: &self.spans,
             overflows: None,
+            runs: &[],
         })
     }
 
@@ -87,6 +88,10 @@ impl DatagramPath for Primed {
 
     fn overflows(&mut self) -> Option<u64> {
         self.path.overflows()
+    }
+
+    fn dropped_runs(&mut self) -> Option<u32> {
+        self.path.dropped_runs()
     }
 
     fn buffers(&self) -> Buffers {

@@ -27,6 +27,7 @@ const CASES: &[Case] = cases![
     places::in_the_network,
     places::at_the_receiving_interface,
     places::at_the_receiving_socket,
+    places::at_the_receiving_socket_in_runs,
     together::in_the_queue_and_in_the_network,
     together::at_the_socket_the_queue_and_the_network,
     together::at_both_sockets_and_in_the_network,

@@ -1,6 +1,6 @@
 //! Drops at one place, counted there by somebody else.
 
-use crate::bench::{Bench, datagrams, number_after};
+use crate::bench::{Bench, datagrams, ledger_of, number_after};
 use linerate_model::ByteCount;
 use linerate_model::run::Place;
 use linerate_model::spec::{Pace, SocketChoice, TestSpec};
@@ -164,6 +164,35 @@ pub(crate) fn at_the_receiving_socket() {
         bench.check("slow reader", &slow_reader(amount + amount / 10 + 100), &[]);
         let dropped = bench.full_sockets() - before;
         assert!(dropped >= amount, "{dropped} of at least {amount}");
+        bench.close();
+    }
+}
+
+/// The same where the kernel joins datagrams and drops them so: nothing else drops any, so the socket's entry is all
+/// that was lost. Oracle of the runs: `RcvbufErrors`, which counts each as one.
+pub(crate) fn at_the_receiving_socket_in_runs() {
+    for amount in AMOUNTS {
+        let bench = Bench::direct();
+        let before = bench.full_sockets();
+        let spec = TestSpec {
+            datapath: "sockets,gso=true,gro=true".parse().unwrap(),
+            pace: Pace::Unpaced,
+            ..slow_reader(amount * 2 + 10_000)
+        };
+        let trial = bench.run(&spec).trials.remove(0);
+        let dropped = bench.full_sockets() - before;
+        let lost = trial.packets.unwrap().lost.unwrap().get();
+        println!("\n    slow reader of runs: {dropped} runs, {lost} datagrams");
+        assert!(lost >= amount, "{lost} of at least {amount}");
+        assert!(lost > dropped, "the kernel joined none");
+        let ledger = ledger_of(&trial);
+        assert_eq!(
+            ledger,
+            [(Place::ReceiverSocket, lost)].into(),
+            "{:?}",
+            trial.ledger
+        );
+        assert_eq!(trial.raw[1].streams[0].dropped_runs, Some(dropped));
         bench.close();
     }
 }

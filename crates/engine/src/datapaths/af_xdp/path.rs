@@ -250,6 +250,7 @@ impl DatagramPath for FramePath {
             bytes: &self.incoming,
             spans: &self.spans,
             overflows: u32::try_from(drops).ok().filter(|drops| *drops > 0),
+            runs: &[],
         })
     }
 

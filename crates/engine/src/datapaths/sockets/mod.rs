@@ -8,7 +8,7 @@ mod waiting;
 
 use super::{
     Arrivals, Aside, Availability, Buffers, CALL_LIMIT, Calls, DatagramPath, DatapathKind, ModeDef,
-    Nagle, ParamDef, PathSetup, Sole, Span, StreamPath, refuse_unknown,
+    Nagle, ParamDef, PathSetup, Run, Sole, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use crate::stamped::{StampedDatagrams, StampedStream};
@@ -210,7 +210,7 @@ impl DatapathKind for Sockets {
             socket,
             batch,
             waiting,
-            gro: params.gro,
+            runs: params.gro.then(|| Vec::with_capacity(messages)),
         }))
     }
 
@@ -280,7 +280,16 @@ struct DatagramSocket {
     spans: Vec<Span>,
     batch: usize,
     waiting: Waiting,
-    gro: bool,
+    /// With GRO, how the spans came.
+    runs: Option<Vec<Run>>,
+}
+
+impl DatagramSocket {
+    /// Messages dropped at the socket: with GRO a run of datagrams is one.
+    fn drops(&self) -> Option<u32> {
+        let now = sockopt::socket_drops(&self.socket).ok();
+        now.or_else(|| self.incoming.overflow())
+    }
 }
 
 impl DatagramPath for DatagramSocket {
@@ -307,21 +316,31 @@ impl DatagramPath for DatagramSocket {
             .waiting
             .receive(|blocking| incoming.receive(socket, blocking))?;
         self.spans.clear();
+        self.runs.iter_mut().for_each(Vec::clear);
         let mut overflows = None;
         for index in 0..count {
             let message = self.incoming.message(index);
+            let before = self.spans.len();
             split(
                 message.offset,
                 message.length,
                 message.segment,
                 &mut self.spans,
             );
-            overflows = overflows.or(message.overflow);
+            if let Some(runs) = &mut self.runs {
+                runs.push(Run {
+                    datagrams: self.spans.len() - before,
+                    dropped_before: message.overflow.unwrap_or(0),
+                });
+            } else {
+                overflows = overflows.or(message.overflow);
+            }
         }
         Ok(Arrivals {
             bytes: self.incoming.bytes(),
             spans: &self.spans,
-            overflows: overflows.filter(|_| !self.gro),
+            overflows,
+            runs: self.runs.as_deref().unwrap_or_default(),
         })
     }
 
@@ -329,13 +348,12 @@ impl DatagramPath for DatagramSocket {
         await_socket(&self.socket, limit);
     }
 
-    /// With GRO the kernel counts a dropped run as one, so the number of datagrams is not known.
     fn overflows(&mut self) -> Option<u64> {
-        if self.gro {
-            return None;
-        }
-        let now = sockopt::socket_drops(&self.socket).ok();
-        now.or_else(|| self.incoming.overflow()).map(u64::from)
+        self.drops().filter(|_| self.runs.is_none()).map(u64::from)
+    }
+
+    fn dropped_runs(&mut self) -> Option<u32> {
+        self.drops().filter(|_| self.runs.is_some())
     }
 
     fn buffers(&self) -> Buffers {
@@ -407,6 +425,7 @@ impl DatagramPath for SingleSocket {
             bytes: self.incoming.bytes(),
             spans: std::slice::from_ref(&self.span),
             overflows: None,
+            runs: &[],
         })
     }
 

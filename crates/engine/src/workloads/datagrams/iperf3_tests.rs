@@ -75,6 +75,7 @@ impl DatagramPath for RawPath {
             bytes: &self.incoming,
             spans: &self.spans,
             overflows: None,
+            runs: &[],
         })
     }
 

@@ -5,6 +5,7 @@
 //! the receiver's distinct ones. Warm-up datagrams are marked in their header and not counted at
 //! either end.
 
+mod dropped;
 mod farewell;
 mod receiver;
 mod sender;

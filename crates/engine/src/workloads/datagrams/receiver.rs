@@ -1,7 +1,8 @@
 //! The receiving side of a datagram stream.
 
 use super::datagram_path;
-use crate::datapaths::{Arrivals, DatagramPath};
+use super::dropped::Dropped;
+use crate::datapaths::{Arrivals, DatagramPath, Run};
 use crate::delay_floor::DelayFloor;
 use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
@@ -59,6 +60,7 @@ struct Counts<N> {
     most: usize,
     jitter: Jitter,
     ipdv: Ipdv,
+    dropped: Dropped,
     /// Only where the sender's stamps are of a clock that can be compared.
     transit: Option<Transit>,
     /// End of a warm-up that datagrams do not tell.
@@ -94,6 +96,7 @@ impl<N: Numbering> Receiver<N> {
                 emptying_reads: 0,
                 jitter: Jitter::default(),
                 ipdv: Ipdv::new(),
+                dropped: Dropped::default(),
                 transit: N::SHOWS_CLOCK.then(Transit::new),
                 counted_from: MonoInstant::default(),
                 omitted: None,
@@ -180,42 +183,24 @@ impl<N: Numbering> Counts<N> {
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
         self.reads += 1;
         self.emptying_reads += u64::from(arrivals.spans.len() < self.most);
-        let (mut bytes, mut packets, mut counted) = (0, 0, false);
         let counts = self.is_counted(now);
         if self.reads == 1 {
             self.progress.hear();
         }
-        for datagram in arrivals.iter() {
-            match self.numbering.read(datagram, self.tracker.next_expected()) {
-                Reading::End { sent } => {
-                    // Repetitions may say more: they number on.
-                    self.end.get_or_insert((sent, now));
-                }
-                Reading::Numbered { sequence, sent } => {
-                    counted |= counts;
-                    if self.numbered((sequence, sent), now, counts) {
-                        bytes += datagram.len() as u64;
-                        packets += 1;
-                    }
-                }
-                // A queue that fills while nothing is counted yet is seen against what came before it.
-                Reading::Other(sent) => {
-                    if let Some(sent) = sent {
-                        self.pdv.refer_to(sent.transit_to(now));
-                        if let Some(times) = &mut self.transit {
-                            times.record(sent, now, false);
-                        }
-                    }
-                }
-                Reading::Foreign => self.foreign += 1,
-                // What comes after its end is what was overtaken.
-                Reading::Unnumbered => {
-                    counted |= counts;
-                    bytes += if counts { datagram.len() as u64 } else { 0 };
-                    packets += u64::from(counts);
-                }
-            }
+        let mut sum = Sum::default();
+        let mut datagrams = arrivals.iter();
+        for run in arrivals.runs {
+            let own = datagrams.by_ref().take(run.datagrams);
+            self.take_run(*run, own, (now, counts), &mut sum);
         }
+        for datagram in datagrams {
+            self.take_one(datagram, (now, counts), &mut sum);
+        }
+        let Sum {
+            bytes,
+            packets,
+            counted,
+        } = sum;
         let first = self.tally.is_none();
         if counted {
             let fresh = || Tally::new(now, self.plan.interval, Arc::clone(&self.progress));
@@ -230,6 +215,76 @@ impl<N: Numbering> Counts<N> {
             Batch::FirstCounted
         } else {
             Batch::Other
+        }
+    }
+}
+
+/// What of a batch counts.
+#[derive(Default)]
+struct Sum {
+    bytes: u64,
+    packets: u64,
+    counted: bool,
+}
+
+impl<N: Numbering> Counts<N> {
+    /// Counts datagrams that came as one run.
+    fn take_run<'a>(
+        &mut self,
+        run: Run,
+        mut datagrams: impl Iterator<Item = &'a [u8]>,
+        when: (MonoInstant, bool),
+        sum: &mut Sum,
+    ) {
+        let (expected, before) = (self.tracker.next_expected(), sum.counted);
+        let Some(first) = datagrams.next() else {
+            return;
+        };
+        sum.counted = false;
+        self.take_one(first, when, sum);
+        if sum.counted {
+            let next = self.tracker.next_expected();
+            self.dropped.came(run, next.checked_sub(expected + 1));
+        } else if self.tally.is_none() && !before {
+            self.dropped.skip(run);
+        }
+        sum.counted |= before;
+        for datagram in datagrams {
+            self.take_one(datagram, when, sum);
+        }
+    }
+
+    /// Counts one datagram, taken at a time and counted from then on or not yet.
+    #[inline]
+    fn take_one(&mut self, datagram: &[u8], (now, counts): (MonoInstant, bool), sum: &mut Sum) {
+        match self.numbering.read(datagram, self.tracker.next_expected()) {
+            Reading::End { sent } => {
+                // Repetitions may say more: they number on.
+                self.end.get_or_insert((sent, now));
+            }
+            Reading::Numbered { sequence, sent } => {
+                sum.counted |= counts;
+                if self.numbered((sequence, sent), now, counts) {
+                    sum.bytes += datagram.len() as u64;
+                    sum.packets += 1;
+                }
+            }
+            // A queue that fills while nothing is counted yet is seen against what came before it.
+            Reading::Other(sent) => {
+                if let Some(sent) = sent {
+                    self.pdv.refer_to(sent.transit_to(now));
+                    if let Some(times) = &mut self.transit {
+                        times.record(sent, now, false);
+                    }
+                }
+            }
+            Reading::Foreign => self.foreign += 1,
+            // What comes after its end is what was overtaken.
+            Reading::Unnumbered => {
+                sum.counted |= counts;
+                sum.bytes += if counts { datagram.len() as u64 } else { 0 };
+                sum.packets += u64::from(counts);
+            }
         }
     }
 }
@@ -291,11 +346,13 @@ impl<N: Numbering> Work for Receiver<N> {
 
     fn finish(mut self: Box<Self>, _now: MonoInstant) -> StreamReport {
         let overflows = self.path.overflows();
-        let socket_overflows = overflows
+        let alone = overflows
             .zip(self.overflows_before)
-            .map(|(after, before)| PacketCount::new(after.saturating_sub(before)));
+            .map(|(after, before)| after.saturating_sub(before));
+        let dropped_runs = self.path.dropped_runs();
         let (buffers, xdp) = (self.path.buffers(), self.path.xdp());
         let mut counts = self.counts;
+        let in_runs = dropped_runs.and_then(|last| counts.dropped.finish(last));
         // What came before the end of a warm-up after which nothing came is no more than that.
         counts.is_counted(counts.counted_from);
         let mut report = StreamReport {
@@ -304,7 +361,10 @@ impl<N: Numbering> Work for Receiver<N> {
             sent_there: counts.end.and_then(|(sent, _)| sent).map(PacketCount::new),
             reads: Some(counts.reads),
             emptying_reads: Some(counts.emptying_reads),
-            socket_overflows,
+            socket_overflows: alone
+                .or_else(|| in_runs.map(|(_, datagrams)| datagrams))
+                .map(PacketCount::new),
+            dropped_runs: in_runs.map(|(runs, _)| runs),
             rtp_jitter_ns: counts.jitter.finish(),
             omitted: counts.omitted,
             pdv: counts.pdv.finish(),

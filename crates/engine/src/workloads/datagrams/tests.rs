@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Role;
-use crate::datapaths::{Arrivals, Buffers, Span};
+use crate::datapaths::{Arrivals, Buffers, Run, Span};
 use crate::orders::Orders;
 use crate::plan::EndpointPlan;
 use crate::wire::{Header, Kind, Stamp};
@@ -33,6 +33,8 @@ struct Script {
     arrivals: VecDeque<(Vec<Header>, Option<u32>)>,
     sent: Vec<Header>,
     overflows: u64,
+    /// Datagrams that come as one run, where the socket counts runs.
+    run: Option<usize>,
     /// Empty datagrams that were sent.
     empties: u64,
 }
@@ -45,6 +47,7 @@ struct ScriptedPath {
     slots: Vec<u8>,
     incoming: Vec<u8>,
     spans: Vec<Span>,
+    runs: Vec<Run>,
 }
 
 impl Scripted {
@@ -54,6 +57,7 @@ impl Scripted {
             slots: vec![0; PAYLOAD * 8],
             incoming: Vec::new(),
             spans: Vec::new(),
+            runs: Vec::new(),
         }))
     }
 
@@ -102,15 +106,30 @@ impl DatagramPath for ScriptedPath {
                 length: u32::try_from(PAYLOAD).unwrap(),
             });
         }
+        self.runs.clear();
+        if let Some(length) = script.run {
+            self.runs.extend(headers.chunks(length).map(|run| Run {
+                datagrams: run.len(),
+                dropped_before: overflows.unwrap_or(0),
+            }));
+        }
         Ok(Arrivals {
             bytes: &self.incoming,
             spans: &self.spans,
-            overflows,
+            overflows: overflows.filter(|_| script.run.is_none()),
+            runs: &self.runs,
         })
     }
 
     fn overflows(&mut self) -> Option<u64> {
-        Some(self.script.0.lock().unwrap().overflows)
+        let script = self.script.0.lock().unwrap();
+        Some(script.overflows).filter(|_| script.run.is_none())
+    }
+
+    fn dropped_runs(&mut self) -> Option<u32> {
+        let script = self.script.0.lock().unwrap();
+        let count = u32::try_from(script.overflows).unwrap();
+        script.run.map(|_| count)
     }
 
     fn buffers(&self) -> Buffers {
@@ -319,6 +338,31 @@ fn drops_of_the_warm_up_are_not_in_the_overflows() {
     bench.script.0.lock().unwrap().overflows = 37;
     let report = bench.work.finish(at(20));
     assert_eq!(report.socket_overflows, Some(PacketCount::new(7)));
+}
+
+#[test]
+fn datagrams_of_dropped_runs_are_those_whose_numbers_are_missing() {
+    let mut bench = Bench::new(Side::Receiver, |spec| {
+        spec.warm_up = Duration::from_millis(10);
+    });
+    bench.script.0.lock().unwrap().run = Some(2);
+    let counted = |numbers: &[u64]| -> Vec<_> {
+        let all = numbers.iter();
+        all.map(|number| (7, Kind::Counted, *number)).collect()
+    };
+    bench.arrive(at(1), &[(7, Kind::WarmUp, 0)], Some(30));
+    bench.arrive(at(12), &counted(&[0, 1, 2, 3]), Some(30));
+    // Three runs of two were dropped, and one more datagram was lost elsewhere.
+    bench.arrive(at(13), &counted(&[11, 12]), Some(33));
+    // This one came late, in a run with one that did not.
+    bench.arrive(at(14), &counted(&[10, 13]), Some(33));
+    // One run, with one datagram.
+    bench.arrive(at(15), &counted(&[15, 16]), Some(34));
+    // And one after the last that came.
+    bench.script.0.lock().unwrap().overflows = 35;
+    let report = bench.work.finish(at(20));
+    assert_eq!(report.dropped_runs, Some(5));
+    assert_eq!(report.socket_overflows, Some(PacketCount::new(6 + 1 + 2)));
 }
 
 #[test]

@@ -211,6 +211,7 @@ impl DatagramPath for VirtualPath {
             bytes: &self.incoming,
             spans: std::slice::from_ref(&self.span),
             overflows: None,
+            runs: &[],
         })
     }
 
