@@ -53,8 +53,6 @@ pub(super) struct Host {
     pub(super) passed: Result<Passed, String>,
     /// Packets that came in at the interface and that neither UDP nor another protocol was given.
     pub(super) filtered: u64,
-    /// Whether its counters of drops count runs of the test's datagrams as one each.
-    counts_runs: bool,
     /// Counters that could not be read and that might hide a drop.
     missing: Vec<&'static str>,
 }
@@ -168,7 +166,6 @@ impl Host {
             payload(report),
             got,
         );
-        host.counts_runs = host.passed.as_ref().is_ok_and(|passed| passed.aggregated);
         host
     }
 
@@ -200,7 +197,6 @@ impl Host {
             claims: Vec::new(),
             passed: Err(String::new()),
             filtered: 0,
-            counts_runs: false,
             missing: Vec::new(),
         }
     }
@@ -272,7 +268,7 @@ impl Host {
                 blind.join(", ")
             ));
         }
-        let figures = self.counts_of_runs();
+        let figures: Vec<String> = self.drops_of_runs().map(Claim::figure).collect();
         (!figures.is_empty()).then(|| {
             format!(
                 "several datagrams came as one (offload), and each is one drop of {}: these may have been in them, or lost in the network",
@@ -282,17 +278,15 @@ impl Host {
     }
 
     /// Drops here, each of which may be one of several datagrams.
-    pub(super) fn counts_of_runs(&self) -> Vec<String> {
-        let here = [
+    pub(super) fn drops_of_runs(&self) -> impl Iterator<Item = &Claim> {
+        const HERE: [Place; 3] = [
             Place::ReceiverNic,
             Place::ReceiverBacklog,
             Place::ReceiverSocket,
         ];
+        let joined = self.passed.as_ref().is_ok_and(|passed| passed.aggregated);
         let claims = self.claims.iter();
-        claims
-            .filter(|claim| self.counts_runs && here.contains(&claim.place))
-            .map(Claim::figure)
-            .collect()
+        claims.filter(move |claim| joined && HERE.contains(&claim.place))
     }
 }
 

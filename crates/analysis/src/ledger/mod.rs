@@ -35,14 +35,16 @@ pub fn place(
 ) -> Vec<LedgerEntry> {
     let lost = packets.lost.map_or(0, PacketCount::get);
     let mut book = Book::of(lost);
-    let overflows = sum(receiver, |stream| stream.socket_overflows);
+    let overflows = sum(receiver, |stream| {
+        stream.socket_overflows.map(PacketCount::get)
+    });
     if let Some(report) = receiver {
         let dropped = overflows.unwrap_or(0);
         book.take(Place::ReceiverSocket, dropped, &own_count(report));
     }
     book.take(
         Place::Unknown,
-        sum(receiver, |stream| stream.sequence.map(|s| s.too_old)).unwrap_or(0),
+        sum(receiver, |stream| stream.sequence.map(|s| s.too_old.get())).unwrap_or(0),
         "came so late that it could not be told from a duplicate: perhaps not lost",
     );
     for (reason, count) in receiver.map_or_else(Vec::new, |report| Reasons::of(report).unplaced()) {
@@ -77,11 +79,7 @@ fn own_count(receiver: &EndpointReport) -> String {
         return "XDP_STATISTICS of the test's own AF_XDP sockets, and frames that they could not read"
             .to_owned();
     }
-    let runs = receiver
-        .streams
-        .iter()
-        .filter_map(|stream| stream.dropped_runs);
-    match runs.reduce(u64::saturating_add) {
+    match sum(Some(receiver), |stream| stream.dropped_runs) {
         Some(runs) => format!(
             "SO_RXQ_OVFL of the test's own sockets: {runs} runs of joined datagrams, told by the numbers that are missing there"
         ),
@@ -139,7 +137,7 @@ impl Upstream {
             .saturating_sub(receiver.claimed(Place::ReceiverNic))
             .saturating_sub(receiver.claimed(Place::ReceiverBacklog));
         // One drop there can have been any number of those that are absent.
-        let proven = if receiver.counts_of_runs().is_empty() {
+        let proven = if receiver.drops_of_runs().next().is_none() {
             absent.saturating_sub(sender.claims_total())
         } else {
             0
@@ -264,13 +262,12 @@ const FOREIGN_LEAST: u64 = 10;
 /// The sum over streams of what at least one of them knows.
 fn sum(
     report: Option<&EndpointReport>,
-    part: impl Fn(&StreamReport) -> Option<PacketCount>,
+    part: impl Fn(&StreamReport) -> Option<u64>,
 ) -> Option<u64> {
     report?
         .streams
         .iter()
         .filter_map(part)
-        .map(PacketCount::get)
         .reduce(u64::saturating_add)
 }
 

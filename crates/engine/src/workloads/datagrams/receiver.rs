@@ -236,38 +236,45 @@ impl<N: Numbering> Counts<N> {
         when: (MonoInstant, bool),
         sum: &mut Sum,
     ) {
-        let (expected, before) = (self.tracker.next_expected(), sum.counted);
+        let expected = self.tracker.next_expected();
         let Some(first) = datagrams.next() else {
             return;
         };
-        sum.counted = false;
-        self.take_one(first, when, sum);
-        if sum.counted {
+        if self.take_one(first, when, sum) {
             let next = self.tracker.next_expected();
             self.dropped.came(run, next.checked_sub(expected + 1));
-        } else if self.tally.is_none() && !before {
+        } else if self.tally.is_none() && !sum.counted {
             self.dropped.skip(run);
         }
-        sum.counted |= before;
         for datagram in datagrams {
             self.take_one(datagram, when, sum);
         }
     }
 
-    /// Counts one datagram, taken at a time and counted from then on or not yet.
+    /// Counts one datagram, taken at a time and counted from then on or not yet. Whether it is of what counts.
     #[inline]
-    fn take_one(&mut self, datagram: &[u8], (now, counts): (MonoInstant, bool), sum: &mut Sum) {
+    fn take_one(
+        &mut self,
+        datagram: &[u8],
+        (now, counts): (MonoInstant, bool),
+        sum: &mut Sum,
+    ) -> bool {
         match self.numbering.read(datagram, self.tracker.next_expected()) {
-            Reading::End { sent } => {
-                // Repetitions may say more: they number on.
-                self.end.get_or_insert((sent, now));
-            }
             Reading::Numbered { sequence, sent } => {
-                sum.counted |= counts;
                 if self.numbered((sequence, sent), now, counts) {
                     sum.bytes += datagram.len() as u64;
                     sum.packets += 1;
                 }
+            }
+            // What comes after its end is what was overtaken.
+            Reading::Unnumbered => {
+                sum.bytes += if counts { datagram.len() as u64 } else { 0 };
+                sum.packets += u64::from(counts);
+            }
+            Reading::End { sent } => {
+                // Repetitions may say more: they number on.
+                self.end.get_or_insert((sent, now));
+                return false;
             }
             // A queue that fills while nothing is counted yet is seen against what came before it.
             Reading::Other(sent) => {
@@ -277,15 +284,15 @@ impl<N: Numbering> Counts<N> {
                         times.record(sent, now, false);
                     }
                 }
+                return false;
             }
-            Reading::Foreign => self.foreign += 1,
-            // What comes after its end is what was overtaken.
-            Reading::Unnumbered => {
-                sum.counted |= counts;
-                sum.bytes += if counts { datagram.len() as u64 } else { 0 };
-                sum.packets += u64::from(counts);
+            Reading::Foreign => {
+                self.foreign += 1;
+                return false;
             }
         }
+        sum.counted |= counts;
+        counts
     }
 }
 
