@@ -112,7 +112,7 @@ impl Driver {
                         0 => Transport::Udp,
                         _ => Transport::Tcp,
                     };
-                    self.give(Input::Guest { transport, bytes });
+                    self.give(Input::StreamOpened { transport, bytes });
                     self.give(self.reports());
                 }
                 (true, 1) => self.give(Input::Heard { stream: bytes[0].into() }),

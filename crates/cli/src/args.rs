@@ -58,7 +58,7 @@ pub(crate) struct OutputArgs {
 pub(crate) enum Command {
     /// Measure two hosts made of this machine, and write a report: no privileges, no second machine.
     Demo(DemoArgs),
-    /// Be the far end: answer tests that other hosts ask for.
+    /// Be the peer: answer tests that other hosts ask for.
     Serve(ServeArgs),
     /// Run one TCP transfer.
     Tcp(TcpArgs),
@@ -152,7 +152,7 @@ pub(crate) struct ServeArgs {
 /// Who is measured, and how to reach it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
-    /// The far end: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `netperf://board` with its netserver, `sfnt://host` and `sockperf://host` with its sfnt-pingpong or sockperf (`latency` only). A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
+    /// The peer: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `netperf://board` with its netserver, `sfnt://host` and `sockperf://host` with its sfnt-pingpong or sockperf (`latency` only). A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
     #[arg(value_name = "HOST")]
     pub(crate) host: String,
     /// Use IPv4 only.
@@ -161,15 +161,15 @@ pub(crate) struct TargetArgs {
     /// Use IPv6 only.
     #[arg(short = '6', long = "ipv6")]
     pub(crate) ipv6: bool,
-    /// Show the far end that this end holds the key in this file (its `serve --key`).
+    /// Show the peer that this end holds the key in this file (its `serve --key`).
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) login: LoginArgs,
-    /// Keep what the far end prints of each test, if it is an iperf3, and show it.
+    /// Keep what the peer prints of each test, if it is an iperf3, and show it.
     #[arg(long, alias = "get-server-output")]
     pub(crate) far_output: bool,
-    /// Give up on a silent far end after this long.
+    /// Give up on a silent peer after this long.
     #[arg(long, default_value = "10s", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
     /// Interface whose counters belong to the test [default: the one that carries it].
@@ -199,7 +199,7 @@ pub(crate) struct LoginArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Traffic")]
 pub(crate) struct TrafficArgs {
-    /// The far end sends.
+    /// The peer sends.
     #[arg(long, conflicts_with = "duplex")]
     pub(crate) reverse: bool,
     /// Both ends send at once.
@@ -405,7 +405,7 @@ pub(crate) struct SaturateArgs {
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) run: OneRun,
-    /// Run the experiment that the verdict proposes, against the far end that the run measured, and
+    /// Run the experiment that the verdict proposes, against the peer that the run measured, and
     /// keep its answer with the run.
     #[arg(long)]
     pub(crate) prove: bool,
@@ -417,7 +417,7 @@ pub(crate) struct RunArgs {
     /// The plan, a TOML file: `[study]`, `[defaults]`, `[factors]`.
     #[arg(value_name = "PLAN")]
     pub(crate) plan: PathBuf,
-    /// Show the far end that this end holds the key in this file (its `serve --key`).
+    /// Show the peer that this end holds the key in this file (its `serve --key`).
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
     #[command(flatten)]
@@ -509,7 +509,7 @@ pub(crate) enum ExportFormat {
 
 impl ExportFormat {
     /// What the name of the file asks for.
-    pub(crate) fn of(file: Option<&Path>) -> Self {
+    pub(crate) fn from_file(file: Option<&Path>) -> Self {
         match file.and_then(Path::extension) {
             Some(ending) if ending == "csv" => Self::Csv,
             Some(ending) if ending == "hgrm" => Self::Hgrm,

@@ -260,7 +260,7 @@ fn show(cli: &Cli, args: &OneRun) -> Result<ExitCode> {
 fn export(cli: &Cli, args: &ExportArgs) -> Result<ExitCode> {
     let run = archive::load(&open_store(&cli.output)?, &args.run.run)?;
     let file = cli.output.output.as_deref();
-    let format = args.format.unwrap_or_else(|| ExportFormat::of(file));
+    let format = args.format.unwrap_or_else(|| ExportFormat::from_file(file));
     let text = match (format, file) {
         (ExportFormat::Json, _) => archive::to_json(&run),
         (ExportFormat::Csv, _) => archive::to_csv(&run),

@@ -38,7 +38,7 @@ pub(crate) struct OpenLoopArgs {
     /// Count a request as unanswered after this long.
     #[arg(long, default_value = "1s", value_parser = parse_duration)]
     pub(crate) answer_timeout: Duration,
-    /// Let the far end stand still regularly, to see what a stall does to the figures: EVERY,FOR
+    /// Let the peer stand still regularly, to see what a stall does to the figures: EVERY,FOR
     /// (`1s,50ms`). Works with and without a rate.
     #[arg(long, value_name = "EVERY,FOR")]
     pub(crate) responder_stall: Option<String>,

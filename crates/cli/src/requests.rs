@@ -4,7 +4,7 @@ use crate::args::{
     LatencyArgs, LengthArgs, LoginArgs, SaturateArgs, TargetArgs, TcpArgs, TrafficArgs, UdpArgs,
 };
 use linerate_lab::access::read_key;
-use linerate_lab::address::{FarEnd, IpChoice};
+use linerate_lab::address::{IpChoice, PeerAddress};
 use linerate_lab::client::Target;
 use linerate_lab::login::{Login, read_login, read_password};
 use linerate_lab::run::{LatencyPlan, SaturatePlan, Wrap, parse_delay_goal, parse_stall, sizes};
@@ -20,7 +20,7 @@ pub(crate) fn target(args: &TargetArgs) -> Result<Target, Failure> {
         (_, true) => IpChoice::V6,
         _ => IpChoice::Any,
     };
-    let mut target = Target::new(FarEnd::parse(&args.host)?);
+    let mut target = Target::new(PeerAddress::parse(&args.host)?);
     target.ip = ip;
     target.timeout = args.timeout;
     target.interface.clone_from(&args.interface);
@@ -112,7 +112,7 @@ pub(crate) fn saturate(args: &SaturateArgs) -> Result<SaturatePlan, Failure> {
     })
 }
 
-pub(crate) fn latency(args: &LatencyArgs, far: &FarEnd) -> Result<LatencyPlan, Failure> {
+pub(crate) fn latency(args: &LatencyArgs, far: &PeerAddress) -> Result<LatencyPlan, Failure> {
     let transport = args.transport.into();
     let stall = args.open_loop.responder_stall.as_deref();
     let plan = LatencyPlan {

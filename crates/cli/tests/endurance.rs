@@ -162,7 +162,7 @@ struct Kind {
 }
 
 impl Kind {
-    fn of(number: usize) -> Self {
+    fn with_number(number: usize) -> Self {
         let (udp, sends, receives) = [
             (false, true, false),
             (false, false, true),
@@ -194,7 +194,7 @@ impl Kind {
 
 /// A client from its first byte to its last.
 fn make_test(server: SocketAddr, number: usize) -> Result<()> {
-    let kind = Kind::of(number);
+    let kind = Kind::with_number(number);
     let mut cookie = [b'a'; 37];
     cookie[36] = 0;
     cookie[..8].copy_from_slice(format!("{number:08}").as_bytes());

@@ -95,8 +95,8 @@ fn exchange(spec: &TestSpec) -> Result<(Vec<StreamReport>, Vec<StreamReport>), E
 
 fn print(side: &str, reports: &[StreamReport]) {
     for report in reports {
-        let rate = BitRate::of(report.bytes, report.duration).unwrap_or_default();
-        let packets = PacketRate::of(report.packets, report.duration).unwrap_or_default();
+        let rate = BitRate::from_bytes(report.bytes, report.duration).unwrap_or_default();
+        let packets = PacketRate::from_packets(report.packets, report.duration).unwrap_or_default();
         let cpu = report.thread_cpu.as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let gigabytes = report.bytes.get() as f64 / 1e9;

@@ -65,7 +65,7 @@ mod tests {
         for millis in 0..1000 {
             let sent = millis * 1_000_000;
             let arrived = MonoInstant::from_nanos(sent + delay(millis) + (1 << 40));
-            let stamp = Stamp::of(MonoInstant::from_nanos(sent));
+            let stamp = Stamp::from_instant(MonoInstant::from_nanos(sent));
             floor.record(stamp, stamp.transit_to(arrived));
         }
         floor.finish()
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn an_unknown_length_gives_nothing() {
         let mut floor = DelayFloor::over(None);
-        floor.record(Stamp::of(MonoInstant::from_nanos(5)), 7);
+        floor.record(Stamp::from_instant(MonoInstant::from_nanos(5)), 7);
         assert!(floor.finish().is_empty());
     }
 }

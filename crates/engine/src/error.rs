@@ -39,7 +39,7 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
-    /// The far end did not open its side of the data path; kind *peer*.
+    /// The peer did not open its side of the data path; kind *peer*.
     #[error(
         "stream {stream}: no {what} with this test's token from {from} within {waited:?}; check that a firewall lets data ports through"
     )]
@@ -59,8 +59,8 @@ pub enum EngineError {
         /// Index of the stream.
         stream: usize,
     },
-    /// The far end opened another number of ports than there are streams; kind *peer*.
-    #[error("the far end opened {ports} data ports for {streams} streams")]
+    /// The peer opened another number of ports than there are streams; kind *peer*.
+    #[error("the peer opened {ports} data ports for {streams} streams")]
     PortCount {
         /// Ports it named.
         ports: usize,

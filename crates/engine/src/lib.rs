@@ -33,7 +33,7 @@ mod transit;
 pub mod wire;
 pub mod workloads;
 
-pub use endpoint::{Held, Kept, Opened, iperf3};
+pub use endpoint::{Held, KeptStreams, Opened, iperf3};
 pub use error::EngineError;
 pub use orders::Orders;
 pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan, check};

@@ -20,7 +20,7 @@ pub struct Orders {
     granted: Condvar,
     spent: AtomicU64,
     /// Rung when the owner should look; none where nobody waits.
-    bell: Option<Waker>,
+    wakeup_fd: Option<Waker>,
 }
 
 /// Most grants that wait to be used: both ends of a session announce one or two ahead.
@@ -41,20 +41,20 @@ impl Orders {
     /// Orders of an owner who waits to hear of the threads.
     pub(crate) fn with_bell() -> io::Result<Self> {
         Ok(Self {
-            bell: Some(Waker::new()?),
+            wakeup_fd: Some(Waker::new()?),
             ..Self::default()
         })
     }
 
     /// What [`ring`](Self::ring) makes readable.
-    pub(crate) const fn bell(&self) -> Option<&Waker> {
-        self.bell.as_ref()
+    pub(crate) const fn wakeup_fd(&self) -> Option<&Waker> {
+        self.wakeup_fd.as_ref()
     }
 
     /// Tells the owner that there is something to see.
     pub(crate) fn ring(&self) {
         // No failure exists for a descriptor of our own.
-        let _ = self.bell.as_ref().map(Waker::wake);
+        let _ = self.wakeup_fd.as_ref().map(Waker::wake);
     }
 
     /// Whether all should end now.
@@ -90,7 +90,7 @@ impl Orders {
         all || now.saturating_since(last.max(ending.said)) >= ending.quiet
     }
 
-    /// Whether the far end has said that it is done.
+    /// Whether the peer has said that it is done.
     pub(crate) fn is_ending(&self) -> bool {
         self.ending.get().is_some()
     }
@@ -99,7 +99,7 @@ impl Orders {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets messages be exchanged after those granted before; `false` if more wait than any far end needs.
+    /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
     pub(crate) fn grant(&self, grant: Grant) -> bool {
         let mut grants = self.grants();
         if grants.len() >= MOST_GRANTS {

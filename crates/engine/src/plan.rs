@@ -104,12 +104,12 @@ pub struct StreamPlan {
 
 impl StreamPlan {
     /// Whether the end of a byte stream says nothing: its end is told over the control connection,
-    /// and closing it sooner may disturb the far end or the next test.
+    /// and closing it sooner may disturb the peer or the next test.
     pub(crate) const fn stays_open(&self) -> bool {
         matches!(self.framing, Framing::Iperf3 { .. } | Framing::Sfnt)
     }
 
-    /// Whether a TCP sender waits until the far end's TCP has all of it: the far end tells nothing, or
+    /// Whether a TCP sender waits until the peer's TCP has all of it: the peer tells nothing, or
     /// only what it has by then.
     pub(crate) const fn waits_for_delivery(&self) -> bool {
         matches!(self.framing, Framing::Iperf2(_) | Framing::Iperf3 { .. })
@@ -308,14 +308,14 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(2);
 
-    type Spoil = fn(&mut TestSpec);
+    type Corrupt = fn(&mut TestSpec);
 
     #[test]
     fn a_test_that_cannot_be_names_its_key() {
         let good = TestSpec::udp_datagrams(Pace::Unpaced);
         let framing = Framing::Native { token: 1 };
         check(&good, &framing).unwrap();
-        let bad: &[(&str, Spoil)] = &[
+        let bad: &[(&str, Corrupt)] = &[
             ("streams", |s| s.streams = 0),
             ("interval", |s| s.interval = Duration::ZERO),
             ("payload", |s| s.payload_bytes = ByteCount::new(17)),
@@ -327,9 +327,9 @@ mod tests {
             ("receiver_pause", |s| s.receiver_pause = Some(LONG)),
             ("sender_pause", |s| s.sender_pause = Some(LONG)),
         ];
-        for (key, spoil) in bad {
+        for (key, corrupt) in bad {
             let mut spec = good.clone();
-            spoil(&mut spec);
+            corrupt(&mut spec);
             let error = check(&spec, &framing).unwrap_err();
             assert!(error.to_string().starts_with(key), "{key}: {error}");
         }

@@ -114,15 +114,15 @@ impl Running {
         progress
     }
 
-    /// Readable once a stream has come to its end or used up a grant since [`hush`](Self::hush).
-    pub fn bell(&self) -> Option<BorrowedFd<'_>> {
-        self.orders.bell().map(Waker::as_fd)
+    /// Readable once a stream has come to its end or used up a grant since [`clear_wakeup`](Self::clear_wakeup).
+    pub fn wakeup_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.orders.wakeup_fd().map(Waker::as_fd)
     }
 
-    /// Forgets what the bell rang for. To be called before looking, so that nothing is missed.
-    pub fn hush(&self) {
-        if let Some(bell) = self.orders.bell() {
-            bell.clear();
+    /// Forgets what the wakeup_fd rang for. To be called before looking, so that nothing is missed.
+    pub fn clear_wakeup(&self) {
+        if let Some(wakeup_fd) = self.orders.wakeup_fd() {
+            wakeup_fd.clear();
         }
     }
 
@@ -140,7 +140,7 @@ impl Running {
             .map(|stream| stream.heard.load(Ordering::Relaxed))
     }
 
-    /// Lets messages be exchanged after those granted before; `false` if more wait than any far end needs.
+    /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
     pub fn grant(&self, grant: Grant) -> bool {
         self.orders.grant(grant)
     }
@@ -212,9 +212,9 @@ fn spawn(
     let body = move || {
         let _finished = FinishedAtEnd(lane.progress, Arc::clone(&orders));
         let prepared = prepare_thread(core);
-        if let Some((socket, bell)) = sole.zip(orders.bell()) {
+        if let Some((socket, wakeup_fd)) = sole.zip(orders.wakeup_fd()) {
             // A kernel that cannot leaves all as it was, and calls a little slower.
-            drop(descriptors::keep_only(&[socket.as_fd(), bell.as_fd()]));
+            drop(descriptors::keep_only(&[socket.as_fd(), wakeup_fd.as_fd()]));
         }
         let is_prepared = prepared.is_ok();
         drop(ready.send(prepared));

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_borne_while_a_far_end_may_open_its_port() {
+    fn refusals_are_borne_while_a_peer_may_open_its_port() {
         let until = MonoInstant::from_nanos(1_000);
         let mut troubles = Troubles::default();
         troubles.bear_refusals_until(until);

@@ -125,7 +125,7 @@ pub struct Stamp(u64);
 
 impl Stamp {
     /// The stamp of `instant`.
-    pub const fn of(instant: MonoInstant) -> Self {
+    pub const fn from_instant(instant: MonoInstant) -> Self {
         Self(instant.as_nanos() & MASK_48)
     }
 
@@ -168,7 +168,7 @@ mod tests {
             stream: 200,
             kind: Kind::WarmUp,
             sequence: 0xffff_1234_5678,
-            sent: Stamp::of(MonoInstant::from_nanos(u64::MAX - 7)),
+            sent: Stamp::from_instant(MonoInstant::from_nanos(u64::MAX - 7)),
         };
         let mut bytes = [0; 40];
         header.write(&mut bytes);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn transit_crosses_the_wrap_of_the_stamp() {
-        let sent = Stamp::of(MonoInstant::from_nanos(MASK_48));
+        let sent = Stamp::from_instant(MonoInstant::from_nanos(MASK_48));
         assert_eq!(sent.transit_to(MonoInstant::from_nanos(9)), 10);
     }
 }

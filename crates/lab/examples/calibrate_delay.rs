@@ -7,7 +7,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use linerate_analysis::statistics::kolmogorov::{self, Distance};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
 use linerate_lab::context::unattended;
@@ -80,7 +80,7 @@ impl Element {
         let far = hosts.host(HostId::B);
         let agent = Agent::start_on(far, AgentPlan::private())?;
         let address = format!("{}:{}", far.ipv4(), agent.port());
-        let target = Target::new(FarEnd::parse(&address)?);
+        let target = Target::new(PeerAddress::parse(&address)?);
         Ok(Self {
             hosts,
             agent,

@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a program")]
 
 use anyhow::{Context as _, Result};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
 use linerate_lab::context::unattended;
@@ -37,7 +37,11 @@ fn main() -> Result<()> {
     let hosts = TwoHosts::create(Link::symmetric(config), 1)?;
     let far = hosts.host(HostId::B);
     let agent = Agent::start_on(far, AgentPlan::private())?;
-    let target = Target::new(FarEnd::parse(&format!("{}:{}", far.ipv4(), agent.port()))?);
+    let target = Target::new(PeerAddress::parse(&format!(
+        "{}:{}",
+        far.ipv4(),
+        agent.port()
+    ))?);
     hosts.host(HostId::A).enter()?;
     let middles = (1..=searches)
         .map(|seed| search(&target, seed, link, capacity))

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_peers::key::{Credential, Key, LEAST, SIZE};
+use linerate_peers::key::{Credential, Key, MIN_KEY_BYTES, SIZE};
 use linerate_sys::random::random_bytes;
 use std::fs::File;
 use std::io::Read as _;
@@ -29,7 +29,7 @@ pub fn read_key(path: &Path) -> Result<Key, Failure> {
         .map_err(|error| fail(error.to_string()))?;
     if bytes.len() as u64 > MAX_KEY {
         return Err(fail(format!(
-            "it is longer than {MAX_KEY} bytes; {LEAST} are enough"
+            "it is longer than {MAX_KEY} bytes; {MIN_KEY_BYTES} are enough"
         )));
     }
     Key::new(&bytes).map_err(|error| fail(error.to_string()))

@@ -1,4 +1,4 @@
-//! Where the far end is: the `HOST` argument of every command.
+//! Where the peer is: the `HOST` argument of every command.
 
 use crate::board::BoardAddress;
 use linerate_model::ByteCount;
@@ -22,9 +22,9 @@ pub enum IpChoice {
     V6,
 }
 
-/// A far end, as written: what it speaks, host name or address, and port.
+/// A peer, as written: what it speaks, host name or address, and port.
 #[derive(Clone)]
-pub struct FarEnd {
+pub struct PeerAddress {
     kind: &'static dyn PeerKind,
     host: String,
     port: u16,
@@ -32,7 +32,7 @@ pub struct FarEnd {
     board: Option<BoardAddress>,
 }
 
-impl FarEnd {
+impl PeerAddress {
     /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board` or
     /// `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
@@ -131,13 +131,13 @@ impl FarEnd {
     }
 }
 
-impl fmt::Debug for FarEnd {
+impl fmt::Debug for PeerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FarEnd({self})")
+        write!(f, "PeerAddress({self})")
     }
 }
 
-impl fmt::Display for FarEnd {
+impl fmt::Display for PeerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(board) = &self.board {
             return write!(f, "{board}");
@@ -213,7 +213,7 @@ fn unknown_scheme(text: &str, scheme: &str) -> Failure {
 
 fn not_a_host(text: &str) -> Failure {
     let message = format!(
-        "\"{text}\" is not a far end such as 10.0.0.2, board.local:5301, [fe80::1%eth0]:5301 or iperf3://board"
+        "\"{text}\" is not a peer such as 10.0.0.2, board.local:5301, [fe80::1%eth0]:5301 or iperf3://board"
     );
     Failure::new(ExitCode::Usage, message)
 }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        FarEnd::parse(text).unwrap().to_string()
+        PeerAddress::parse(text).unwrap().to_string()
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
             "a b",
             "http://x",
         ] {
-            let error = FarEnd::parse(text).unwrap_err();
+            let error = PeerAddress::parse(text).unwrap_err();
             assert_eq!(error.code, ExitCode::Usage, "{text}");
             assert!(error.message.contains("10.0.0.2"), "{text}: {error}");
         }
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_wrong_ip_version_is_named() {
-        let error = FarEnd::parse("127.0.0.1")
+        let error = PeerAddress::parse("127.0.0.1")
             .unwrap()
             .resolve(IpChoice::V6)
             .unwrap_err();

@@ -1,12 +1,12 @@
-//! The asking end: one session with a far end, in which tests run one after the other.
+//! The asking end: one session with a peer, in which tests run one after the other.
 
 use crate::access::credential;
-use crate::address::{FarEnd, IpChoice};
+use crate::address::{IpChoice, PeerAddress};
 use crate::board::{Board, Here, Seen, receive};
 use crate::context::peer_failure;
 use crate::driver::{Driver, News};
 use crate::line::Line;
-use crate::login::{Login, Shown, moment};
+use crate::login::{Login, LoginAttempt, moment};
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
@@ -28,25 +28,25 @@ use std::time::Duration;
 /// Whom to measure, and how to reach it.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The far end.
-    pub far: FarEnd,
+    /// The peer.
+    pub far: PeerAddress,
     /// IP versions to use.
     pub ip: IpChoice,
-    /// Silence after which the far end counts as gone.
+    /// Silence after which the peer counts as gone.
     pub timeout: Duration,
     /// Interface whose counters belong to the test; `None` finds the one that carries it.
     pub interface: Option<String>,
-    /// The key that the far end asks for.
+    /// The key that the peer asks for.
     pub key: Option<Key>,
-    /// The user that the far end asks for, if its protocol has users.
+    /// The user that the peer asks for, if its protocol has users.
     pub login: Option<Arc<Login>>,
-    /// Whether to keep what the far end prints, if its protocol can send that.
+    /// Whether to keep what the peer prints, if its protocol can send that.
     pub far_output: bool,
 }
 
 impl Target {
-    /// A far end with default options.
-    pub fn new(far: FarEnd) -> Self {
+    /// A peer with default options.
+    pub fn new(far: PeerAddress) -> Self {
         Self {
             far,
             ip: IpChoice::Any,
@@ -78,7 +78,7 @@ pub struct Pulse {
     pub elapsed: Duration,
     /// L4 payload bytes so far, this end's view.
     pub bytes: u64,
-    /// What the far end has received so far, and in which time, as it last said.
+    /// What the peer has received so far, and in which time, as it last said.
     pub received: Option<Progress>,
 }
 
@@ -98,15 +98,15 @@ pub struct DirectionOutcome {
 pub struct TestOutcome {
     /// One per direction of traffic; none if the test was stopped before traffic flowed.
     pub directions: Vec<DirectionOutcome>,
-    /// What the far end printed of it, if that was asked for and its protocol can send it.
+    /// What the peer printed of it, if that was asked for and its protocol can send it.
     pub far_output: Option<String>,
     /// Whether the user ended it before its time.
     pub stopped: bool,
-    /// What the far end said that no report has a place for.
+    /// What the peer said that no report has a place for.
     pub notes: Vec<String>,
 }
 
-/// How long a far end may take after a test until it listens again: iperf3 closes its port in between.
+/// How long a peer may take after a test until it listens again: iperf3 closes its port in between.
 const RECONNECT: Duration = Duration::from_secs(3);
 
 /// The same before the first test: nobody may be there at all.
@@ -115,11 +115,11 @@ const CONNECT: Duration = Duration::from_millis(500);
 /// Pause between two attempts of that.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// A control connection to a far end; one per test, if its protocol wants that.
+/// A control connection to a peer; one per test, if its protocol wants that.
 pub struct Client {
     driver: Driver,
     target: Target,
-    /// The shell of the far end, where it is told what to do.
+    /// The shell of the peer, where it is told what to do.
     board: Option<Board>,
     /// This end's address and the far one's.
     ends: (IpAddr, IpAddr),
@@ -182,7 +182,7 @@ impl Client {
             credential: credential(target.key.as_ref())?,
             local: ends.0,
             random: random_bytes()?,
-            login: shown(target)?,
+            login: login_attempt(target)?,
             far_output: target.far_output,
         };
         let session = target.far.kind().client(config, MonoClock.now());
@@ -205,17 +205,17 @@ impl Client {
         self.target.far.kind().tests()
     }
 
-    /// Whether another tool is at the far end.
+    /// Whether another tool is at the peer.
     pub(crate) fn is_foreign(&self) -> bool {
         self.board.is_some() || self.target.far.kind().id() != "native"
     }
 
-    /// Whether messages to and from the far end carry the time of its clock.
+    /// Whether messages to and from the peer carry the time of its clock.
     pub(crate) fn shows_clock(&self) -> bool {
         !self.is_foreign()
     }
 
-    /// What the far end's protocol cannot tell, as a note for the run; `None` if it tells everything.
+    /// What the peer's protocol cannot tell, as a note for the run; `None` if it tells everything.
     pub fn blind_spots(&self) -> Option<String> {
         if self.board.is_some() {
             return Some(blind("zperf", zperf::BLIND_SPOTS));
@@ -225,7 +225,7 @@ impl Client {
         (!spots.is_empty()).then(|| blind(kind.id(), spots))
     }
 
-    /// Connects again for another test. The far end may still be busy with the end of the last one.
+    /// Connects again for another test. The peer may still be busy with the end of the last one.
     fn reconnect(&mut self) -> Result<()> {
         self.driver.bye();
         let patience = match self.tests() {
@@ -430,7 +430,7 @@ impl Client {
         }
     }
 
-    /// Waits for the far end's hello.
+    /// Waits for the peer's hello.
     fn greet(&mut self) -> Result<()> {
         loop {
             match self.driver.turn()? {
@@ -475,7 +475,7 @@ impl Drop for Client {
     }
 }
 
-/// Whether a far end hung up as one does that closes its port for a moment.
+/// Whether a peer hung up as one does that closes its port for a moment.
 fn is_closing(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ProtocolError::Eof { .. }))
 }
@@ -488,12 +488,12 @@ fn is_ending(error: &anyhow::Error) -> bool {
 }
 
 /// The user to show in a session that begins now.
-fn shown(target: &Target) -> Result<Option<Shown>> {
+fn login_attempt(target: &Target) -> Result<Option<LoginAttempt>> {
     let Some(login) = target.login.clone() else {
         return Ok(None);
     };
     let moment = moment()?;
-    Ok(Some(Shown { login, moment }))
+    Ok(Some(LoginAttempt { login, moment }))
 }
 
 /// Opens the way to the first address that answers; without a control connection, that has a route.

@@ -34,7 +34,7 @@ pub fn unattended<T>(command: impl FnOnce(&mut Context<'_>) -> T) -> T {
     })
 }
 
-/// A failure of the far end.
+/// A failure of the peer.
 pub(crate) fn peer_failure(message: impl Into<String>) -> Failure {
     Failure::new(ExitCode::Peer, message)
 }

@@ -1,6 +1,6 @@
-//! A test specification and its far end as the `config.values` of a run, and back.
+//! A test specification and its peer as the `config.values` of a run, and back.
 
-use crate::address::{FarEnd, IpChoice};
+use crate::address::{IpChoice, PeerAddress};
 use crate::client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Run;
@@ -53,10 +53,10 @@ impl Target {
     pub(crate) fn of_values(values: &BTreeMap<String, Value>) -> Result<Self, Failure> {
         let text = |key: &str| values.get(key).and_then(Value::as_str);
         let far = text(FAR_END).ok_or_else(|| {
-            let message = "it does not say which far end it measured (an older version wrote it); measure again with --prove";
+            let message = "it does not say which peer it measured (an older version wrote it); measure again with --prove";
             Failure::new(ExitCode::Usage, message)
         })?;
-        let mut target = Self::new(FarEnd::parse(far)?);
+        let mut target = Self::new(PeerAddress::parse(far)?);
         target.ip = match text(IP) {
             Some("v4") => IpChoice::V4,
             Some("v6") => IpChoice::V6,
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_target_comes_back_from_a_run() {
-        let mut target = Target::new(FarEnd::parse("[fe80::1%eth0]:7").unwrap());
+        let mut target = Target::new(PeerAddress::parse("[fe80::1%eth0]:7").unwrap());
         target.ip = IpChoice::V6;
         target.timeout = Duration::from_millis(2500);
         target.interface = Some("eth0".to_owned());
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_run_without_a_target_says_so() {
         let error = Target::of_run(&run(&BTreeMap::new())).unwrap_err();
-        assert!(error.message.contains("which far end"), "{error}");
+        assert!(error.message.contains("which peer"), "{error}");
         let nonsense = BTreeMap::from([(FAR_END.to_owned(), json!("a b"))]);
         assert_eq!(
             Target::of_run(&run(&nonsense)).unwrap_err().code,

@@ -1,7 +1,7 @@
 //! Drives one control session: the same loop at both ends.
 
-use crate::door::Entry;
-use crate::endpoints::{Endpoints, Guests, sides};
+use crate::demux::DemuxHandle;
+use crate::endpoints::{DataStreams, Endpoints, sides};
 use crate::line::{Heard, Line};
 use anyhow::{Context as _, Result, bail};
 use linerate_engine::EngineError;
@@ -15,7 +15,7 @@ use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_u32;
 use std::time::Duration;
 
-/// How long a read waits while there is something to be seen that rings no bell: the first bytes of a stream
+/// How long a read waits while there is something to be seen that rings no wakeup_fd: the first bytes of a stream
 /// without control connection, samples of a profile.
 const BUSY_WAIT: Duration = Duration::from_millis(5);
 
@@ -43,35 +43,35 @@ pub(crate) struct Driver {
     next_progress: Option<MonoInstant>,
     arrivals: Arrivals,
     /// Client: the streams of the last test, for the next one.
-    kept: Option<Guests>,
+    kept: Option<DataStreams>,
 }
 
 /// Server of a port that many tests share: how its data streams come.
 enum Arrivals {
     /// They are here.
-    Here(Guests),
+    Here(DataStreams),
     /// They do not come to a shared port, or have been taken.
     None,
-    /// Through the door, at which this is the test's place.
-    Through(Entry),
+    /// Through the demux, at which this is the test's place.
+    Through(DemuxHandle),
 }
 
 /// What the owner of a driver should know.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// The far end is what it should be.
+    /// The peer is what it should be.
     Hello(Box<PeerHello>),
     /// A test begins (server).
     TestBegan,
     /// This end's own reports of the test.
     OwnReports(Vec<EndpointReport>),
-    /// The far end's reports of the test (client).
+    /// The peer's reports of the test (client).
     PeerReports(Vec<EndpointReport>),
-    /// What the far end printed of the test (client).
+    /// What the peer printed of the test (client).
     PeerOutput(String),
-    /// What the far end has counted so far (client).
+    /// What the peer has counted so far (client).
     PeerProgress(Progress),
-    /// The far end wants this test made towards it, at this port (server).
+    /// The peer wants this test made towards it, at this port (server).
     CallBack { port: u16, spec: Box<TestSpec> },
     /// The test is complete.
     TestOver,
@@ -104,17 +104,17 @@ impl Driver {
     }
 
     /// Server of a shared port: its control connection came with this.
-    pub(crate) fn admit(&mut self, entry: Entry) -> Result<()> {
-        self.tell(Input::Bytes(entry.cookie()))?;
-        self.arrivals = Arrivals::Through(entry);
+    pub(crate) fn admit(&mut self, handle: DemuxHandle) -> Result<()> {
+        self.tell(Input::Bytes(handle.cookie()))?;
+        self.arrivals = Arrivals::Through(handle);
         Ok(())
     }
 
     /// Server of a protocol without control connection: this data stream came, and it begins with `bytes`.
-    pub(crate) fn host(&mut self, guests: Guests, bytes: &[u8]) -> Result<()> {
-        let transport = guests.transport();
-        self.arrivals = Arrivals::Here(guests);
-        self.tell(Input::Guest { transport, bytes })
+    pub(crate) fn host(&mut self, data_streams: DataStreams, bytes: &[u8]) -> Result<()> {
+        let transport = data_streams.transport();
+        self.arrivals = Arrivals::Here(data_streams);
+        self.tell(Input::StreamOpened { transport, bytes })
     }
 
     /// Client: begins a test.
@@ -128,7 +128,7 @@ impl Driver {
         self.tell(Input::EndTraffic)
     }
 
-    /// Says goodbye; what the far end thinks of it no longer matters.
+    /// Says goodbye; what the peer thinks of it no longer matters.
     pub(crate) fn bye(&mut self) {
         let _ = self.tell(Input::Bye);
         while let Some(action) = self.session.poll_action() {
@@ -271,22 +271,22 @@ impl Driver {
 
     /// Server of a shared port: takes the streams that show what the client's control connection showed.
     fn receive(&mut self, spec: TestSpec, framing: Framing) -> Result<Option<News>> {
-        let guests = match std::mem::replace(&mut self.arrivals, Arrivals::None) {
-            Arrivals::Here(guests) => {
+        let data_streams = match std::mem::replace(&mut self.arrivals, Arrivals::None) {
+            Arrivals::Here(data_streams) => {
                 let (ports, token) = (Vec::new(), 0);
                 self.tell(Input::Prepared { ports, token })?;
-                Ok(Some(guests))
+                Ok(Some(data_streams))
             }
-            Arrivals::Through(entry) => {
-                let guests = self.wait_for_guests(&entry, &spec)?;
-                self.arrivals = Arrivals::Through(entry);
-                guests
+            Arrivals::Through(handle) => {
+                let data_streams = self.wait_for_guests(&handle, &spec)?;
+                self.arrivals = Arrivals::Through(handle);
+                data_streams
             }
             Arrivals::None => bail!("bug in linerate: its streams came to no shared port"),
         };
-        let endpoints = match guests {
+        let endpoints = match data_streams {
             Ok(None) => return Ok(None),
-            Ok(Some(guests)) => Endpoints::adopt(Role::Server, &spec, framing, guests),
+            Ok(Some(data_streams)) => Endpoints::adopt(Role::Server, &spec, framing, data_streams),
             Err(error) => Err(error),
         };
         match endpoints {
@@ -304,15 +304,15 @@ impl Driver {
         }
     }
 
-    /// The streams that come through the door; none if there will be none, which has been told.
+    /// The streams that come through the demux; none if there will be none, which has been told.
     fn wait_for_guests(
         &mut self,
-        entry: &Entry,
+        handle: &DemuxHandle,
         spec: &TestSpec,
-    ) -> Result<Result<Option<Guests>>> {
+    ) -> Result<Result<Option<DataStreams>>> {
         let sides = sides(Role::Server, spec.direction).len();
         let count = usize::from(spec.streams) * sides;
-        if let Err(error) = entry.expect(spec.transport, count, STREAMS_LIMIT) {
+        if let Err(error) = handle.expect(spec.transport, count, STREAMS_LIMIT) {
             let message = format!("{error:#}");
             let code = RefusalCode::Busy;
             self.tell(Input::Refused { code, message })?;
@@ -321,7 +321,7 @@ impl Driver {
         let (ports, token) = (Vec::new(), 0);
         self.tell(Input::Prepared { ports, token })?;
         self.flush()?;
-        Ok(entry.wait(self.line.connection()?, STREAMS_LIMIT))
+        Ok(handle.wait(self.line.connection()?, STREAMS_LIMIT))
     }
 
     /// Server: the client connects while we wait here; it says so on the control connection afterwards.

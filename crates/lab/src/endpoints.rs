@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use linerate_engine::wire::COUNTED_MARK;
-use linerate_engine::{EndpointPlan, Held, Kept, Opened, Progress, Role, Running};
+use linerate_engine::{EndpointPlan, Held, KeptStreams, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
@@ -55,7 +55,7 @@ pub(crate) struct Endpoints {
     heard: Vec<bool>,
     framing: Framing,
     /// The streams for the next test, if they go on in it.
-    kept: Option<Kept>,
+    kept: Option<KeptStreams>,
     /// Grants whose end has been told.
     spent: u64,
     observe: Observe,
@@ -73,7 +73,7 @@ enum Drops {
 }
 
 impl Drops {
-    fn of(spec: &TestSpec, framing: Framing) -> Self {
+    fn from_spec(spec: &TestSpec, framing: Framing) -> Self {
         if spec.transport != Transport::Udp || spec.workload != "datagrams" {
             return Self::Unwatched(None);
         }
@@ -131,9 +131,9 @@ impl Endpoints {
         role: Role,
         spec: &TestSpec,
         framing: Framing,
-        guests: Guests,
+        data_streams: DataStreams,
     ) -> Result<Self> {
-        let (mut tcp, mut udp) = (guests.tcp.into_iter(), guests.udp.into_iter());
+        let (mut tcp, mut udp) = (data_streams.tcp.into_iter(), data_streams.udp.into_iter());
         let streams = usize::from(spec.streams);
         Self::build(role, spec, framing, |plan| {
             Ok(match spec.transport {
@@ -195,7 +195,7 @@ impl Endpoints {
         Ok(Self {
             parts,
             before: None,
-            drops: Drops::of(spec, framing),
+            drops: Drops::from_spec(spec, framing),
             observe: spec.observe,
             profiler: None,
             held,
@@ -206,7 +206,7 @@ impl Endpoints {
         })
     }
 
-    /// Connects the bound datagram sockets to the ports of the far end.
+    /// Connects the bound datagram sockets to the ports of the peer.
     pub(crate) fn join(&mut self, remote: SocketAddr, ports: &[(Side, Vec<u16>)]) -> Result<()> {
         for part in &mut self.parts {
             let theirs = part.side.other();
@@ -218,7 +218,7 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Lets messages be exchanged after those granted before; `false` if more wait than any far end needs.
+    /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
     pub(crate) fn grant(&self, grant: Grant) -> bool {
         self.running().all(|running| running.grant(grant))
     }
@@ -240,10 +240,10 @@ impl Endpoints {
     }
 
     /// The streams of a test that is over, if they go on in the next one.
-    pub(crate) fn take_streams(&mut self) -> Option<Guests> {
-        let Kept { tcp, udp } = self.kept.take()?;
+    pub(crate) fn take_streams(&mut self) -> Option<DataStreams> {
+        let KeptStreams { tcp, udp } = self.kept.take()?;
         let udp = udp.into_iter().map(|socket| (socket, Vec::new())).collect();
-        Some(Guests { tcp, udp })
+        Some(DataStreams { tcp, udp })
     }
 
     /// The ports this end waits on, by the side it plays there.
@@ -307,7 +307,7 @@ impl Endpoints {
     /// Takes what was sampled, to be called many times a second while something is, and silences the bells:
     /// what they rang for is looked at after this.
     pub(crate) fn tend(&mut self) {
-        self.running().for_each(Running::hush);
+        self.running().for_each(Running::clear_wakeup);
         if let Some(Ok(profiler)) = &mut self.profiler {
             profiler.drain();
         }
@@ -358,7 +358,7 @@ impl Endpoints {
 
     /// What can be read when streams have come to their end or used up what they were granted.
     pub(crate) fn bells(&self) -> Vec<BorrowedFd<'_>> {
-        self.running().filter_map(Running::bell).collect()
+        self.running().filter_map(Running::wakeup_fd).collect()
     }
 
     /// Whether what is sampled must be taken away often.
@@ -477,13 +477,13 @@ impl Endpoints {
 
 /// Data streams that are open, in order; of the transport under test, the other list is empty.
 #[derive(Default)]
-pub(crate) struct Guests {
+pub(crate) struct DataStreams {
     pub(crate) tcp: Vec<TcpStream>,
     /// With the datagrams that had come before the stream had a socket of its own.
     pub(crate) udp: Vec<(UdpSocket, Vec<Vec<u8>>)>,
 }
 
-impl Guests {
+impl DataStreams {
     /// What they are.
     pub(crate) const fn transport(&self) -> Transport {
         if self.tcp.is_empty() {

@@ -3,7 +3,7 @@
 //! All first datagrams come to one socket. Each stream gets a connected socket of its own on the same port, which
 //! the kernel prefers to the shared one; what had come before is kept for its receiver. Nothing is sent from here.
 
-use crate::door::canonical;
+use crate::demux::canonical;
 use linerate_sys::shared::bind_shared;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const MAX_FLOWS: usize = 1024;
 
 /// Most datagrams that are taken from the shared socket at once, and kept for their streams.
-const MOST: usize = 4096;
+const MAX_DATAGRAMS_PER_READ: usize = 4096;
 
 /// Longest datagram.
-const LONGEST: usize = 65_536;
+const MAX_DATAGRAM_BYTES: usize = 65_536;
 
 /// The streams that are known at a port.
 #[derive(Default)]
@@ -65,8 +65,8 @@ impl Flows {
     ) -> Vec<Flow> {
         let mut fresh: Vec<Flow> = Vec::new();
         let mut others = Vec::new();
-        let mut room = vec![0; LONGEST];
-        for _ in 0..MOST {
+        let mut room = vec![0; MAX_DATAGRAM_BYTES];
+        for _ in 0..MAX_DATAGRAMS_PER_READ {
             let Some((from, bytes)) = next(shared, &mut room) else {
                 break;
             };
@@ -105,8 +105,8 @@ impl Flows {
         let Ok(socket) = open(shared, from) else {
             return Vec::new();
         };
-        let mut room = vec![0; LONGEST];
-        let (own, others) = (0..MOST)
+        let mut room = vec![0; MAX_DATAGRAM_BYTES];
+        let (own, others) = (0..MAX_DATAGRAMS_PER_READ)
             .map_while(|_| next(&socket, &mut room))
             .partition::<Vec<_>, _>(|(address, _)| *address == from);
         if socket.set_nonblocking(false).is_ok() {
@@ -144,7 +144,7 @@ fn open(shared: &UdpSocket, from: SocketAddr) -> io::Result<UdpSocket> {
 
 /// The next datagram, if one waits.
 fn next(socket: &UdpSocket, room: &mut [u8]) -> Option<(SocketAddr, Vec<u8>)> {
-    for _ in 0..MOST {
+    for _ in 0..MAX_DATAGRAMS_PER_READ {
         match socket.recv_from(room) {
             Ok((length, from)) => return Some((canonical(from), room[..length].to_vec())),
             Err(error) if error.kind() == ErrorKind::WouldBlock => return None,

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
-/// The way to the far end.
+/// The way to the peer.
 pub(crate) enum Line {
     /// There is no control connection; both ends' addresses.
     Absent {
@@ -23,7 +23,7 @@ pub(crate) enum Line {
 pub(crate) enum Heard {
     /// So many bytes.
     Bytes(usize),
-    /// The far end will say no more.
+    /// The peer will say no more.
     End,
     /// Nothing.
     Nothing,
@@ -63,7 +63,7 @@ impl Line {
         })
     }
 
-    /// The far end's address.
+    /// The peer's address.
     pub(crate) fn remote(&self) -> Result<SocketAddr> {
         Ok(match self {
             Self::Absent { remote, .. } => *remote,
@@ -81,7 +81,7 @@ impl Line {
         }
     }
 
-    /// Writes to the far end. One that has hung up may have said why: reading finds that, or the end. One that
+    /// Writes to the peer. One that has hung up may have said why: reading finds that, or the end. One that
     /// reads nothing ends the connection: what was written in part cannot be gone on with, and nobody waits again.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let mut connection = self.connection()?;
@@ -121,7 +121,7 @@ impl Line {
             Self::Connection(stream) => Some(stream.as_fd()),
         };
         let watched: Vec<_> = own.into_iter().chain(beside.iter().copied()).collect();
-        let readable = wait_readable(&watched, wait).context("waiting for the far end")?;
+        let readable = wait_readable(&watched, wait).context("waiting for the peer")?;
         let Self::Connection(stream) = self else {
             return Ok(Heard::Nothing);
         };
@@ -138,7 +138,7 @@ impl Line {
     }
 }
 
-/// Errors that say that the far end has closed the connection.
+/// Errors that say that the peer has closed the connection.
 fn is_hang_up(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),

@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
-pub(crate) use linerate_peers::iperf3::login::{Gate, Moment, Shown};
+pub(crate) use linerate_peers::iperf3::login::{Gate, LoginAttempt, Moment};
 pub use linerate_peers::iperf3::login::{Login, LoginError, Logins, Padding};
 
 /// Most of a key or a list that is read: a list of ten thousand users.

@@ -19,7 +19,7 @@ pub(crate) fn tell(
         Some(far) => (far.bytes, far.elapsed),
         None => (ByteCount::new(pulse.bytes), pulse.elapsed),
     };
-    let rate = BitRate::of(bytes, time).unwrap_or_default();
+    let rate = BitRate::from_bytes(bytes, time).unwrap_or_default();
     let text = match label {
         Some(label) => format!("{label}: {rate}"),
         None => rate.to_string(),

@@ -1,8 +1,8 @@
-//! A search whose far end, another tool's server, goes away between two tests: what it measured is kept, and if the
+//! A search whose peer, another tool's server, goes away between two tests: what it measured is kept, and if the
 //! server comes back the search goes on.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{AgentPlan, serve};
 use linerate_lab::client::Target;
 use linerate_lab::context::Context;
@@ -84,7 +84,7 @@ impl Watcher for Keeper<'_> {
 /// Searches up to 4 Mbit/s, which loopback carries without loss.
 fn search(restarts: bool, store: Option<Store>) -> anyhow::Result<Run> {
     let mut server = Server::started();
-    let far = FarEnd::parse(&format!("iperf3://127.0.0.1:{}", server.port)).unwrap();
+    let far = PeerAddress::parse(&format!("iperf3://127.0.0.1:{}", server.port)).unwrap();
     let plan = SaturatePlan {
         min_load: BitRate::from_bps(1_000_000),
         max_load: BitRate::from_bps(4_000_000),

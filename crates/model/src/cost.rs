@@ -114,7 +114,7 @@ pub struct ProfileCost {
     pub busy_samples: u64,
     /// Samples of idle cores: no cost.
     pub idle_samples: u64,
-    /// Samples of other programs on this host outside interrupts: not the test's cost. The far end
+    /// Samples of other programs on this host outside interrupts: not the test's cost. The peer
     /// is such a program where both ends are on one machine.
     pub other_samples: u64,
     /// Samples that were lost or whose stacks were too many to keep: in no layer.

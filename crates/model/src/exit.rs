@@ -13,7 +13,7 @@ pub enum ExitCode {
     Plan = 3,
     /// This host, or the far host, lacks something that the command needs.
     HostLacks = 4,
-    /// The far end failed: unreachable, gone in mid-test, or speaking something else.
+    /// The peer failed: unreachable, gone in mid-test, or speaking something else.
     Peer = 5,
     /// The run finished, but its result is not valid.
     Invalid = 6,
@@ -32,7 +32,7 @@ impl ExitCode {
         (Self::Usage, "usage: the command line is wrong"),
         (Self::Plan, "the plan or input file is wrong"),
         (Self::HostLacks, "this host lacks something"),
-        (Self::Peer, "the far end failed"),
+        (Self::Peer, "the peer failed"),
         (Self::Invalid, "the run finished but is invalid"),
         (Self::GoalMissed, "goal not met, or regression"),
     ];

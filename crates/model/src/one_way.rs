@@ -23,9 +23,9 @@ pub struct ClockIdentity {
 /// the clocks of two hosts and so hold the clocks' offset.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Transits {
-    /// When the first message left, on the far end's clock modulo 2^48 nanoseconds.
+    /// When the first message left, on the peer's clock modulo 2^48 nanoseconds.
     pub first_sent_ns: u64,
-    /// Of the first message: this end's clock at its arrival less the far end's at its departure, modulo 2^48.
+    /// Of the first message: this end's clock at its arrival less the peer's at its departure, modulo 2^48.
     pub first_ns: u64,
     /// Smallest such difference, less that of the first message.
     pub least_ns: i64,
@@ -51,7 +51,7 @@ pub struct Passage {
 
 impl Passages {
     /// Most that are read.
-    pub const MOST: usize = 4096;
+    pub const MAX_PASSAGES: usize = 4096;
 
     /// Each, in the order in which it was noted.
     pub fn iter(&self) -> impl Iterator<Item = Passage> + '_ {
@@ -86,7 +86,7 @@ impl Passages {
         let mut passages = Vec::new();
         let mut last = Passage::default();
         while !rest.is_empty() {
-            if passages.len() == Self::MOST {
+            if passages.len() == Self::MAX_PASSAGES {
                 return Err(BadPassages);
             }
             last.key = last.key.wrapping_add(take(&mut rest).ok_or(BadPassages)?);
@@ -106,7 +106,10 @@ impl FromIterator<Passage> for Passages {
 
 /// Not numbers in pairs, or too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a list of at most {} pairs of numbers in base64", Passages::MOST)]
+#[error(
+    "not a list of at most {} pairs of numbers in base64",
+    Passages::MAX_PASSAGES
+)]
 struct BadPassages;
 
 fn put(bytes: &mut Vec<u8>, value: i64) {
@@ -422,7 +425,11 @@ mod tests {
 
     #[test]
     fn cut_overlong_and_too_many_passages_are_refused() {
-        for bytes in [vec![0], vec![0x80; 12], vec![0; 2 * Passages::MOST + 2]] {
+        for bytes in [
+            vec![0],
+            vec![0x80; 12],
+            vec![0; 2 * Passages::MAX_PASSAGES + 2],
+        ] {
             let text = format!("\"{}\"", STANDARD.encode(bytes));
             assert!(serde_json::from_str::<Passages>(&text).is_err());
         }

@@ -93,7 +93,7 @@ impl Profile {
         stack.frames.iter().filter_map(name).map(String::as_str)
     }
 
-    /// What is wrong with it, if anything: it may come from a hostile far end.
+    /// What is wrong with it, if anything: it may come from a hostile peer.
     pub fn check(&self) -> Result<(), String> {
         let within = |what: &str, length: usize, most: usize| {
             if length > most {

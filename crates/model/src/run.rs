@@ -170,7 +170,7 @@ impl RunKind {
 pub enum RunStatus {
     /// All trials were made.
     Complete,
-    /// Ended early: killed, interrupted, or the far end went away. Its trials still stand.
+    /// Ended early: killed, interrupted, or the peer went away. Its trials still stand.
     Incomplete,
     /// Came to its end, but the result cannot be trusted; trials say why.
     Invalid,

@@ -159,7 +159,7 @@ pub struct Omitted {
 /// The counts of an iperf2 server's report, unchanged: versions and kin count in different ways, so they need
 /// not agree with the other counts, nor with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Told {
+pub struct PeerCounts {
     /// L4 payload bytes.
     pub bytes: ByteCount,
     /// Datagrams: the highest number seen, or (zperf) those received.
@@ -361,7 +361,7 @@ pub struct StreamReport {
     pub sent_there: Option<PacketCount>,
     /// What a far receiver counted in its own way, as it said it (test with iperf2 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<Told>,
+    pub told: Option<PeerCounts>,
     /// The smallest one-way delay of each twentieth of the sending time, above the smallest of all,
     /// in nanoseconds; null where nothing arrived (datagram receiver of a test that ends by time).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -485,7 +485,7 @@ pub const MAX_PATH_NOTES: usize = 16;
 /// Longest note that is read, in bytes.
 const MAX_NOTE: usize = 1024;
 
-/// Reads a few short notes: they come from the far end.
+/// Reads a few short notes: they come from the peer.
 fn bounded_notes<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
     let notes = Vec::<String>::deserialize(d)?;
     let fits = notes.len() <= MAX_PATH_NOTES && notes.iter().all(|note| note.len() <= MAX_NOTE);

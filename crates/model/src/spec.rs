@@ -169,7 +169,7 @@ impl Arrival {
 /// How long an answer is waited for unless a test says: longer than any path but an interplanetary one takes.
 pub const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A far end that answers nothing for some time, at regular intervals (tests, diagnosis).
+/// A peer that answers nothing for some time, at regular intervals (tests, diagnosis).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
     /// From the end of one stall to the end of the next.

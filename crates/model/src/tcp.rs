@@ -235,13 +235,13 @@ impl TcpRetransmissions {
     /// Share of the retransmissions that were not needed; `None` without any.
     pub fn needless_share(&self) -> Option<Ratio> {
         let segments = self.segments.filter(|n| *n > 0)?;
-        Some(Ratio::of(self.needless?.min(segments), segments))
+        Some(Ratio::from_parts(self.needless?.min(segments), segments))
     }
 
     /// Share of all segments with data that were sent needlessly; `None` without any.
     pub fn needless_of_sent(&self) -> Option<Ratio> {
         let sent = self.sent.filter(|n| *n > 0)?;
-        Some(Ratio::of(self.needless?.min(self.segments?), sent))
+        Some(Ratio::from_parts(self.needless?.min(self.segments?), sent))
     }
 }
 
@@ -266,7 +266,7 @@ pub const BLOAT_RISE: Duration = Duration::from_millis(30);
 
 impl TcpQueueing {
     /// From the two round-trip times; `None` if there is no idle one.
-    pub fn of(idle_ns: u64, loaded_ns: u64) -> Option<Self> {
+    pub fn from_idle_ns(idle_ns: u64, loaded_ns: u64) -> Option<Self> {
         let (idle, loaded) = (
             Duration::from_nanos(idle_ns),
             Duration::from_nanos(loaded_ns),
@@ -294,7 +294,7 @@ mod tests {
     fn each_wait_has_its_own_share() {
         let mut shares = TcpShares::default();
         for (index, wait) in TcpWait::ALL.into_iter().enumerate() {
-            shares.set(wait, Ratio::of(index as u64, 36));
+            shares.set(wait, Ratio::from_parts(index as u64, 36));
         }
         let sum: f64 = TcpWait::ALL.iter().map(|wait| shares.of(*wait).get()).sum();
         assert!((sum - 1.0).abs() < 1e-9, "{sum}");
@@ -304,11 +304,11 @@ mod tests {
 
     #[test]
     fn bufferbloat_needs_both_a_factor_and_a_rise() {
-        let bloated = |idle, loaded| TcpQueueing::of(idle, loaded).unwrap().bloated;
+        let bloated = |idle, loaded| TcpQueueing::from_idle_ns(idle, loaded).unwrap().bloated;
         assert!(bloated(1_000_000, 31_000_000));
         assert!(!bloated(1_000_000, 30_999_999));
         assert!(!bloated(100_000_000, 180_000_000));
-        assert_eq!(TcpQueueing::of(0, 5), None);
+        assert_eq!(TcpQueueing::from_idle_ns(0, 5), None);
     }
 
     #[test]

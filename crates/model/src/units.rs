@@ -43,7 +43,7 @@ impl BitRate {
     }
 
     /// The mean rate of `bytes` over `time`; `None` if no time passed.
-    pub fn of(bytes: ByteCount, time: Duration) -> Option<Self> {
+    pub fn from_bytes(bytes: ByteCount, time: Duration) -> Option<Self> {
         let nanos = time.as_nanos();
         let bits = u128::from(bytes.0) * 8 * 1_000_000_000;
         (nanos > 0).then(|| Self(u64::try_from((bits + nanos / 2) / nanos).unwrap_or(u64::MAX)))
@@ -105,7 +105,7 @@ impl PacketRate {
     }
 
     /// The mean rate of `packets` over `time`; `None` if no time passed.
-    pub fn of(packets: PacketCount, time: Duration) -> Option<Self> {
+    pub fn from_packets(packets: PacketCount, time: Duration) -> Option<Self> {
         let seconds = time.as_secs_f64();
         (seconds > 0.0).then(|| Self(packets.as_f64() / seconds))
     }
@@ -266,7 +266,7 @@ impl Ratio {
     }
 
     /// `part / whole`, clamped; zero when there is no whole.
-    pub fn of(part: u64, whole: u64) -> Self {
+    pub fn from_parts(part: u64, whole: u64) -> Self {
         if whole == 0 {
             return Self::ZERO;
         }
@@ -549,9 +549,9 @@ mod tests {
 
     #[test]
     fn a_second_at_terabits_does_not_overflow() {
-        let rate = BitRate::of(ByteCount::new(125_000_000_000), Duration::from_secs(1));
+        let rate = BitRate::from_bytes(ByteCount::new(125_000_000_000), Duration::from_secs(1));
         assert_eq!(rate, Some(BitRate::from_bps(1_000_000_000_000)));
-        assert_eq!(BitRate::of(ByteCount::new(1), Duration::ZERO), None);
+        assert_eq!(BitRate::from_bytes(ByteCount::new(1), Duration::ZERO), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How a far end can fail a session, in words for the user in front of it.
+//! How a peer can fail a session, in words for the user in front of it.
 
 use crate::session::RefusalCode;
 use std::fmt;
@@ -10,14 +10,14 @@ use std::time::Duration;
 pub enum ProtocolError {
     /// A message's body is not what its kind says.
     #[error(
-        "the far end sent a message {message} that cannot be read (state {state}, offset {offset}, body {bytes}): {cause}"
+        "the peer sent a message {message} that cannot be read (state {state}, offset {offset}, body {bytes}): {cause}"
     )]
     Body {
         /// This end's state.
         state: &'static str,
         /// The kind of message.
         message: &'static str,
-        /// Offset of the message in what the far end has sent.
+        /// Offset of the message in what the peer has sent.
         offset: u64,
         /// The body's first bytes.
         bytes: Excerpt,
@@ -25,18 +25,18 @@ pub enum ProtocolError {
         cause: String,
     },
     /// The connection ended where it should not.
-    #[error("the far end closed the control connection in state {state} after {offset} bytes{}: it was stopped, or it crashed; see its own messages", unfinished(.pending))]
+    #[error("the peer closed the control connection in state {state} after {offset} bytes{}: it was stopped, or it crashed; see its own messages", unfinished(.pending))]
     Eof {
         /// This end's state.
         state: &'static str,
-        /// Bytes the far end has sent.
+        /// Bytes the peer has sent.
         offset: u64,
         /// The beginning of a message that was cut off; empty if none was.
         pending: Excerpt,
     },
-    /// The far end speaks something else.
+    /// The peer speaks something else.
     #[error(
-        "the far end speaks {protocol}, not linerate's protocol (it began with {bytes}, state {state}): {remedy}"
+        "the peer speaks {protocol}, not linerate's protocol (it began with {bytes}, state {state}): {remedy}"
     )]
     Foreign {
         /// What it seems to be.
@@ -49,7 +49,7 @@ pub enum ProtocolError {
         remedy: &'static str,
     },
     /// One end holds a key that the other does not ask for or does not hold.
-    #[error("the far end is not to be used (state {state}): {message}")]
+    #[error("the peer is not to be used (state {state}): {message}")]
     Key {
         /// This end's state.
         state: &'static str,
@@ -58,7 +58,7 @@ pub enum ProtocolError {
     },
     /// A message's length is none, or more than its kind may have.
     #[error(
-        "the far end announced {length} bytes for message {message} (state {state}, offset {offset}, bytes {bytes}): 1 to {most} are valid"
+        "the peer announced {length} bytes for message {message} (state {state}, offset {offset}, bytes {bytes}): 1 to {most} are valid"
     )]
     Length {
         /// This end's state.
@@ -69,7 +69,7 @@ pub enum ProtocolError {
         length: u32,
         /// The most that is valid here.
         most: u32,
-        /// Offset of the message in what the far end has sent.
+        /// Offset of the message in what the peer has sent.
         offset: u64,
         /// The announcement.
         bytes: Excerpt,
@@ -84,8 +84,8 @@ pub enum ProtocolError {
         /// More about it, if there is more.
         detail: String,
     },
-    /// A step that the far end owes an answer to took too long although it is alive.
-    #[error("the far end is alive but did not get out of state {state} within {} s: {hint}", .limit.as_secs_f64())]
+    /// A step that the peer owes an answer to took too long although it is alive.
+    #[error("the peer is alive but did not get out of state {state} within {} s: {hint}", .limit.as_secs_f64())]
     Overdue {
         /// This end's state.
         state: &'static str,
@@ -95,41 +95,41 @@ pub enum ProtocolError {
         hint: &'static str,
     },
     /// Nothing was heard for too long.
-    #[error("nothing was heard from the far end for {} s in state {state}: it is gone, its host or the path hangs, or it does not speak this protocol", (.silence.as_secs_f64() * 10.0).round() / 10.0)]
+    #[error("nothing was heard from the peer for {} s in state {state}: it is gone, its host or the path hangs, or it does not speak this protocol", (.silence.as_secs_f64() * 10.0).round() / 10.0)]
     Silent {
         /// This end's state.
         state: &'static str,
         /// The time without a byte.
         silence: Duration,
     },
-    /// The far end ended the session and said why.
-    #[error("the far end ended the session ({code}, state {state}): {message}")]
+    /// The peer ended the session and said why.
+    #[error("the peer ended the session ({code}, state {state}): {message}")]
     TurnedAway {
         /// This end's state.
         state: &'static str,
         /// The kind of reason.
         code: RefusalCode,
-        /// The far end's words.
+        /// The peer's words.
         message: String,
     },
     /// A message that has no place in this state, or whose values contradict the test.
-    #[error("the far end sent {message} in state {state} (offset {offset}): {cause}")]
+    #[error("the peer sent {message} in state {state} (offset {offset}): {cause}")]
     Unexpected {
         /// This end's state.
         state: &'static str,
         /// The kind of message.
         message: &'static str,
-        /// Offset of the message in what the far end has sent.
+        /// Offset of the message in what the peer has sent.
         offset: u64,
         /// What is wrong with it.
         cause: String,
     },
-    /// The far end is a linerate of another protocol version.
+    /// The peer is a linerate of another protocol version.
     #[error(
-        "the far end speaks linerate protocol version {theirs}; this linerate speaks {ours}: use the same version on both ends"
+        "the peer speaks linerate protocol version {theirs}; this linerate speaks {ours}: use the same version on both ends"
     )]
     Version {
-        /// The far end's.
+        /// The peer's.
         theirs: u16,
         /// This end's.
         ours: u16,
@@ -148,7 +148,7 @@ impl Excerpt {
     const KEPT: usize = 24;
 
     /// Of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Self {
             head: bytes.iter().take(Self::KEPT).copied().collect(),
             total: bytes.len(),
@@ -180,7 +180,7 @@ fn unfinished(pending: &Excerpt) -> String {
     format!(", in the middle of a message that began {pending}")
 }
 
-/// Text of the far end made safe to print: bounded, and without control characters.
+/// Text of the peer made safe to print: bounded, and without control characters.
 pub(crate) fn clean(text: &str, most: usize) -> String {
     text.chars()
         .take(most)
@@ -195,16 +195,16 @@ mod tests {
     #[test]
     fn an_excerpt_shows_the_beginning_and_that_there_is_more() {
         assert_eq!(
-            Excerpt::of(b"HTTP/1.1\r\n").to_string(),
+            Excerpt::from_bytes(b"HTTP/1.1\r\n").to_string(),
             r#""HTTP/1.1\r\n""#
         );
-        let long = Excerpt::of(&[0xff; 1000]);
+        let long = Excerpt::from_bytes(&[0xff; 1000]);
         assert!(long.to_string().ends_with("\\xff\"…"), "{long}");
         assert!(long.to_string().len() < 120);
     }
 
     #[test]
-    fn text_of_the_far_end_cannot_command_a_terminal() {
+    fn text_of_the_peer_cannot_command_a_terminal() {
         assert_eq!(clean("a\u{1b}[31mb\n", 99), "a·[31mb·");
         assert_eq!(clean("abcdef", 3), "abc");
     }
@@ -213,7 +213,7 @@ mod tests {
     fn a_version_mismatch_says_what_to_do() {
         assert_eq!(
             ProtocolError::Version { theirs: 2, ours: 1 }.to_string(),
-            "the far end speaks linerate protocol version 2; this linerate speaks 1: use the same version on both ends"
+            "the peer speaks linerate protocol version 2; this linerate speaks 1: use the same version on both ends"
         );
     }
 }

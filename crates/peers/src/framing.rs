@@ -51,24 +51,24 @@ pub enum Counters {
 /// number and time and then these bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
-    bytes: [u8; Self::MOST],
+    bytes: [u8; Self::MAX_BYTES],
     length: usize,
 }
 
 impl Opening {
     /// Most bytes of an opening.
-    pub const MOST: usize = 64;
+    pub const MAX_BYTES: usize = 64;
 
     /// No bytes.
     pub const NONE: Self = Self {
-        bytes: [0; Self::MOST],
+        bytes: [0; Self::MAX_BYTES],
         length: 0,
     };
 
-    /// The first [`MOST`](Self::MOST) of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    /// The first [`MAX_BYTES`](Self::MAX_BYTES) of these bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut opening = Self::NONE;
-        opening.length = bytes.len().min(Self::MOST);
+        opening.length = bytes.len().min(Self::MAX_BYTES);
         opening.bytes[..opening.length].copy_from_slice(&bytes[..opening.length]);
         opening
     }
@@ -109,13 +109,13 @@ impl Width {
 pub struct Iperf2 {
     /// What this end's streams begin with.
     pub opening: Opening,
-    /// Bytes at the beginning of a TCP stream of the far end that are not data.
+    /// Bytes at the beginning of a TCP stream of the peer that are not data.
     pub skip: usize,
     /// Of the datagrams of both ends.
     pub width: Width,
     /// Of the datagrams of both ends.
     pub counters: Counters,
-    /// Number of the far end's first datagram: 0 or 1.
+    /// Number of the peer's first datagram: 0 or 1.
     pub first: u8,
     /// Number of the first datagram that this end's senders send.
     pub sends_from: u8,

@@ -2,11 +2,11 @@
 
 use crate::error::{Excerpt, ProtocolError};
 
-/// Bytes of the far end that have not been understood yet.
+/// Bytes of the peer that have not been understood yet.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
-    /// Offset of `bytes[0]` in what the far end has sent.
+    /// Offset of `bytes[0]` in what the peer has sent.
     offset: u64,
 }
 
@@ -48,12 +48,12 @@ impl Inbox {
         Some(bytes)
     }
 
-    /// The far end has closed the connection where more should have come.
+    /// The peer has closed the connection where more should have come.
     pub(crate) fn eof(&self, state: &'static str) -> ProtocolError {
         ProtocolError::Eof {
             state,
             offset: self.end(),
-            pending: Excerpt::of(&self.bytes),
+            pending: Excerpt::from_bytes(&self.bytes),
         }
     }
 }

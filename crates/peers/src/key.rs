@@ -13,22 +13,22 @@ use std::fmt;
 pub const SIZE: usize = 32;
 
 /// Fewest bytes of a key: 128 bits.
-pub const LEAST: usize = 16;
+pub const MIN_KEY_BYTES: usize = 16;
 
 /// A shared key. Its bytes are never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Vec<u8>);
 
-/// A key of fewer than [`LEAST`] bytes.
+/// A key of fewer than [`MIN_KEY_BYTES`] bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a key of {0} bytes is too short: at least {LEAST} are needed")]
+#[error("a key of {0} bytes is too short: at least {MIN_KEY_BYTES} are needed")]
 pub struct TooShort(usize);
 
 impl Key {
     /// A key of these bytes; white space around them, such as a file's last line feed, does not count.
     pub fn new(bytes: &[u8]) -> Result<Self, TooShort> {
         let bytes = bytes.trim_ascii();
-        if bytes.len() < LEAST {
+        if bytes.len() < MIN_KEY_BYTES {
             return Err(TooShort(bytes.len()));
         }
         Ok(Self(bytes.to_vec()))

@@ -4,7 +4,7 @@
 //! ([`PeerKind`]). No I/O, no clock: bytes and `now` come in, [`Action`]s come out. Data streams
 //! (sockets, threads, pacing) belong to the driver; a session only says when to open, start and stop them.
 //!
-//! Invariant: whatever a far end sends, a session neither panics nor keeps more than one
+//! Invariant: whatever a peer sends, a session neither panics nor keeps more than one
 //! message of bounded size; it answers with a [`ProtocolError`] that says where and why.
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 //!
 //! A driver owns one control connection, if its protocol has one ([`Control`]), and one session. Its whole loop is: read bytes and give them to
 //! [`Session::handle`]; carry out every [`Action`] in order; wait for bytes, for its own traffic, or for
-//! [`Session::deadline`]. The order of actions matters: "receivers run before the far end is told to
+//! [`Session::deadline`]. The order of actions matters: "receivers run before the peer is told to
 //! send" is expressed by `StartReceivers` standing before the `Send` that tells it.
 //!
 //! How protocols map onto it:
@@ -18,7 +18,7 @@
 
 use crate::error::ProtocolError;
 use crate::framing::{COOKIE_LEN, Framing};
-use crate::iperf3::login::{Gate, Shown};
+use crate::iperf3::login::{Gate, LoginAttempt};
 use crate::key::Credential;
 use crate::sfnt::Release;
 use linerate_model::sample::{EndpointReport, Facts};
@@ -30,7 +30,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Silence of the far end after which it counts as gone, unless a config says otherwise. Ten keep-alives:
+/// Silence of the peer after which it counts as gone, unless a config says otherwise. Ten keep-alives:
 /// a saturated link delays the control connection's segments, but TCP repeats a lost one within a few seconds.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -56,7 +56,7 @@ pub trait PeerKind: Sync {
     fn shares_port(&self) -> bool {
         false
     }
-    /// What the protocol cannot tell about a test's far end, for the notes of a run and the reference
+    /// What the protocol cannot tell about a test's peer, for the notes of a run and the reference
     /// table; each a part of a sentence. Empty if it tells everything.
     fn blind_spots(&self) -> &'static [&'static str];
     /// Whether its servers may ask for a user and a password.
@@ -64,7 +64,7 @@ pub trait PeerKind: Sync {
         false
     }
     /// Server of a protocol without control connection: how many bytes of a TCP stream that begins like this
-    /// must be there before [`Input::Guest`] can tell what it is; no more than 256.
+    /// must be there before [`Input::StreamOpened`] can tell what it is; no more than 256.
     fn opening_len(&self, _begins: &[u8]) -> usize {
         0
     }
@@ -103,7 +103,7 @@ pub enum Tests {
 /// One end of one control connection. Does no I/O and reads no clock.
 pub trait Session: fmt::Debug + Send {
     /// Takes one input. After an error the session is over: poll the remaining actions (a farewell that
-    /// tells the far end why, then [`Action::Closed`]), stop any traffic, close the connection.
+    /// tells the peer why, then [`Action::Closed`]), stop any traffic, close the connection.
     fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
     /// The next thing to do, in order; `None` when it is time to wait.
     fn poll_action(&mut self) -> Option<Action>;
@@ -121,7 +121,7 @@ pub type StreamPorts = Vec<(Side, Vec<u16>)>;
 /// Messages that may be exchanged: both ends know how many, and of which length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// There and back each; the first is not timed, it wakes the far end.
+    /// There and back each; the first is not timed, it wakes the peer.
     pub messages: u32,
     /// L4 payload of each.
     pub size: ByteCount,
@@ -132,10 +132,10 @@ pub struct Grant {
 pub enum Input<'a> {
     /// Either end: bytes of the control connection, in any split.
     Bytes(&'a [u8]),
-    /// Either end: the far end closed the control connection, or it broke.
+    /// Either end: the peer closed the control connection, or it broke.
     Eof,
     /// Either end: [`Session::deadline`] has passed. Read what has arrived before saying this, or a slow
-    /// driver takes its own slowness for the far end's silence.
+    /// driver takes its own slowness for the peer's silence.
     Timeout,
     /// Client, when no test is under way: the next test.
     Begin(Box<TestSpec>),
@@ -177,7 +177,7 @@ pub enum Input<'a> {
         reason: String,
     },
     /// Server of a protocol without control connection, first of all: a data stream came.
-    Guest {
+    StreamOpened {
         /// Of what kind it is.
         transport: Transport,
         /// What it begins with: the first datagram, or at least as many bytes as
@@ -221,7 +221,7 @@ impl Input<'_> {
             Self::Finished { .. } => "Finished",
             Self::Reports(_) => "Reports",
             Self::EndTraffic => "EndTraffic",
-            Self::Guest { .. } => "Guest",
+            Self::StreamOpened { .. } => "StreamOpened",
             Self::Heard { .. } => "Heard",
             Self::Datagram { .. } => "Datagram",
             Self::Spent => "Spent",
@@ -238,7 +238,7 @@ pub enum Action {
     /// Either end: write these bytes to the control connection, all of them, after those before. A driver
     /// that cannot get rid of them keeps a bounded number and takes the connection for broken beyond it.
     Send(Vec<u8>),
-    /// Either end, once: the far end is what it should be. A client may now say [`Input::Begin`].
+    /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`].
     PeerHello(Box<PeerHello>),
     /// Server, and a client whose protocol wants to know its datagram ports: make ready for this (valid) test
     /// and answer [`Input::Prepared`] or [`Input::Refused`].
@@ -266,7 +266,7 @@ pub enum Action {
     /// Either end, while traffic flows: this many more messages may be exchanged, after those granted before.
     Grant(Grant),
     /// Either end that receives: start receiving now, before the next action. Comes before
-    /// [`Action::StartSenders`] where an end does both, and before the far end is told to send.
+    /// [`Action::StartSenders`] where an end does both, and before the peer is told to send.
     StartReceivers,
     /// Either end that sends: start sending. All receivers, here and there, run.
     StartSenders,
@@ -312,7 +312,7 @@ pub enum Action {
         message: String,
     },
     /// Either end: the test ends early. Stop its threads, drop its data streams, answer
-    /// [`Input::Stopped`]; [`Action::TestAborted`] follows when the far end has done the same. No reports are exchanged.
+    /// [`Input::Stopped`]; [`Action::TestAborted`] follows when the peer has done the same. No reports are exchanged.
     Stop {
         /// Whose wish it was.
         cause: StopCause,
@@ -334,7 +334,7 @@ pub enum Action {
 pub enum StopCause {
     /// This end's own driver or session.
     Local,
-    /// The far end.
+    /// The peer.
     Peer,
 }
 
@@ -391,7 +391,7 @@ pub struct Progress {
     pub packets: PacketCount,
 }
 
-/// Who is at the far end.
+/// Who is at the peer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PeerHello {
     /// The far tool's version, as it says.
@@ -463,7 +463,7 @@ impl Limits {
 pub struct ClientConfig {
     /// This tool's version, told to the server.
     pub version: String,
-    /// Silence of the far end after which it counts as gone, and the longest a step of setting up may take.
+    /// Silence of the peer after which it counts as gone, and the longest a step of setting up may take.
     pub timeout: Duration,
     /// The key to show, and to see that the server has it; `None` shows none.
     pub credential: Option<Credential>,
@@ -472,8 +472,8 @@ pub struct ClientConfig {
     /// Random bytes of this session, for protocols whose clients name themselves.
     pub random: [u8; COOKIE_LEN - 1],
     /// The user to show, for protocols that have users; `None` shows none.
-    pub login: Option<Shown>,
-    /// Whether to ask for what the far end prints, for protocols whose servers send it.
+    pub login: Option<LoginAttempt>,
+    /// Whether to ask for what the peer prints, for protocols whose servers send it.
     pub far_output: bool,
 }
 

@@ -25,7 +25,7 @@ pub(crate) trait Phase: fmt::Debug + Copy + PartialEq + Send {
 pub(crate) struct Steps<P> {
     pub(crate) state: P,
     pub(crate) actions: VecDeque<Action>,
-    /// Silence of the far end after which it counts as gone.
+    /// Silence of the peer after which it counts as gone.
     pub(crate) timeout: Duration,
     /// When the present step must be over, and how long it had.
     due: Option<(MonoInstant, Duration)>,
@@ -42,7 +42,7 @@ impl<P: Phase> Steps<P> {
         }
     }
 
-    /// A session that begins in this state, and in which the far end has to be heard in time.
+    /// A session that begins in this state, and in which the peer has to be heard in time.
     pub(crate) fn waiting(state: P, timeout: Duration, now: MonoInstant) -> Self {
         let mut steps = Self::resting(state, timeout);
         steps.enter(now, state, timeout);
@@ -107,7 +107,7 @@ impl<P: Phase> Steps<P> {
         }
     }
 
-    /// The far end has said nothing for all of this time.
+    /// The peer has said nothing for all of this time.
     pub(crate) fn silent(&self, silence: Duration) -> ProtocolError {
         ProtocolError::Silent {
             state: self.state.name(),
@@ -136,7 +136,7 @@ pub(crate) trait Stepping: fmt::Debug + Send {
     /// Takes one input, in any state but the last.
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError>;
 
-    /// What the far end is told before the session ends by an error.
+    /// What the peer is told before the session ends by an error.
     fn complain(&mut self, _error: &ProtocolError) {}
 
     /// Ends the session.
@@ -167,7 +167,7 @@ pub(crate) trait Conversing: fmt::Debug + Send {
     /// Takes what has come as far as it goes.
     fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError>;
 
-    /// The far end has closed, and no test is being stopped.
+    /// The peer has closed, and no test is being stopped.
     fn eof(&mut self) -> Result<(), ProtocolError> {
         let state = self.steps().state.name();
         Err(self.parts().1.eof(state))
@@ -181,7 +181,7 @@ pub(crate) trait Conversing: fmt::Debug + Send {
     /// Ends the test under way early.
     fn break_off(&mut self, now: MonoInstant, code: RefusalCode, reason: &str);
 
-    /// What the far end is told before the session ends politely.
+    /// What the peer is told before the session ends politely.
     fn part(&mut self) {}
 
     /// What the driver has counted so far.

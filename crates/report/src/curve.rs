@@ -106,7 +106,7 @@ fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
 fn load_point(intended: f64, trials: Vec<&Trial>) -> LoadPoint<'_> {
     let seen = |get: fn(&Trial) -> Option<Seen>| {
         let all: Vec<_> = trials.iter().filter_map(|trial| get(trial)).collect();
-        Value::of(&all)
+        Value::from_observations(&all)
     };
     LoadPoint {
         intended,

@@ -169,7 +169,7 @@ pub(crate) struct Value {
 
 impl Value {
     /// From observations of one quantity at one setting; `None` without any finite one.
-    pub(crate) fn of(observations: &[(f64, Option<Interval>)]) -> Option<Self> {
+    pub(crate) fn from_observations(observations: &[(f64, Option<Interval>)]) -> Option<Self> {
         let finite: Vec<f64> = observations.iter().map(|seen| seen.0).collect();
         if finite.is_empty() || !finite.iter().all(|value| value.is_finite()) {
             return None;
@@ -319,12 +319,12 @@ mod tests {
             low: 126.5e6,
             high: 127.5e6,
         };
-        let one = Value::of(&[(127e6, Some(rounding))]).unwrap();
+        let one = Value::from_observations(&[(127e6, Some(rounding))]).unwrap();
         assert_eq!(one.number(unit), "127 (126.5–127.5)");
-        let two = Value::of(&[(100e6, None), (102e6, None)]).unwrap();
+        let two = Value::from_observations(&[(100e6, None), (102e6, None)]).unwrap();
         assert_eq!(two.number(unit), "101 (88.29–113.7, n = 2)");
-        assert_eq!(Value::of(&[]), None);
-        assert_eq!(Value::of(&[(f64::NAN, None)]), None);
+        assert_eq!(Value::from_observations(&[]), None);
+        assert_eq!(Value::from_observations(&[(f64::NAN, None)]), None);
     }
 
     #[test]

@@ -123,10 +123,13 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
         .collect();
     let acknowledged = |t: &&Trial| Some((t.tcp.as_ref()?.acknowledged_rate?.as_f64(), None));
     let acknowledged: Vec<_> = trials.iter().filter_map(acknowledged).collect();
-    let (value, side) = match (Value::of(&received), Value::of(&acknowledged)) {
+    let (value, side) = match (
+        Value::from_observations(&received),
+        Value::from_observations(&acknowledged),
+    ) {
         (Some(value), _) => (value, "received"),
         (None, Some(value)) => (value, "acknowledged by the receiver's TCP"),
-        (None, None) => (Value::of(&offered)?, "offered by the sender"),
+        (None, None) => (Value::from_observations(&offered)?, "offered by the sender"),
     };
     let loss = trials
         .iter()

@@ -46,11 +46,11 @@ pub struct MonotonicOffset {
 impl MonotonicOffset {
     /// Reads both clocks within about a microsecond.
     pub fn measure() -> Self {
-        const CLOSE: u64 = 1_000;
+        const MAX_GAP_NS: u64 = 1_000;
         const TRIES: u32 = 3;
         let mut best = Self::once();
         for _ in 1..TRIES {
-            if best.1 <= CLOSE {
+            if best.1 <= MAX_GAP_NS {
                 break;
             }
             let again = Self::once();

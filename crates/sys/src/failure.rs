@@ -24,7 +24,7 @@ pub enum FailureClass {
     NoBuffers,
     /// Anything else: a route went away, a filter said no.
     Other,
-    /// The far end has closed its socket or reset the connection.
+    /// The peer has closed its socket or reset the connection.
     PeerGone,
     /// Nothing to read or no room to write yet (`EAGAIN`).
     WouldBlock,
@@ -58,7 +58,7 @@ impl Failure {
         Self::new(operation, Errno::NOBUFS)
     }
 
-    /// The far end is closed; for datapaths without a kernel.
+    /// The peer is closed; for datapaths without a kernel.
     pub const fn peer_gone(operation: &'static str) -> Self {
         Self::new(operation, Errno::PIPE)
     }

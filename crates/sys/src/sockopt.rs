@@ -141,7 +141,7 @@ pub(crate) fn set_timestamping<Fd: AsFd>(socket: Fd, flags: u32) -> io::Result<(
     )
 }
 
-/// Bytes written to a TCP socket that its far end has not acknowledged (`SIOCOUTQ`).
+/// Bytes written to a TCP socket that its peer has not acknowledged (`SIOCOUTQ`).
 pub fn unacknowledged<Fd: AsFd>(socket: Fd) -> io::Result<u64> {
     // SAFETY: this opcode writes one int, as the type says.
     let call = unsafe { rustix::ioctl::Getter::<OUTQ, libc::c_int>::new() };

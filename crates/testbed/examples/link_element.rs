@@ -91,7 +91,7 @@ fn flood(time: Duration, out: &mut impl Write) -> io::Result<()> {
 
 fn wire_rate(counters: &DirectionCounters, time: Duration) -> BitRate {
     let bytes = counters.data.forwarded_bytes.get() + 24 * counters.data.forwarded.get();
-    BitRate::of(ByteCount::new(bytes), time).unwrap()
+    BitRate::from_bytes(ByteCount::new(bytes), time).unwrap()
 }
 
 /// Ping-pong of 64 bytes through a direct link and through the element, alternating.
@@ -155,7 +155,7 @@ fn rate(mbit: u64, time: Duration, out: &mut impl Write) -> io::Result<()> {
     let counters = hosts.link().unwrap().counters().unwrap().a_to_b;
     let wanted = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, link, PAYLOAD);
     let payload = ByteCount::new((seen.count - 1) * PAYLOAD);
-    let got = BitRate::of(payload, seen.receiving()).unwrap();
+    let got = BitRate::from_bytes(payload, seen.receiving()).unwrap();
     let error = (got.as_f64() / wanted.as_f64() - 1.0) * 100.0;
     writeln!(
         out,

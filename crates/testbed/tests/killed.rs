@@ -27,14 +27,20 @@ fn main() {
             apply(
                 settings,
                 &undo(root),
-                &Identity::of(root),
+                &Identity::in_root(root),
                 &wanted(),
                 Foreign::Keep,
             )
             .unwrap();
         }),
         [_, "victim", "restore", root, step] => victim(Path::new(root), step, |settings, root| {
-            restore(settings, &undo(root), &Identity::of(root), Foreign::Keep).unwrap();
+            restore(
+                settings,
+                &undo(root),
+                &Identity::in_root(root),
+                Foreign::Keep,
+            )
+            .unwrap();
         }),
         [_, rest @ ..] if rest.contains(&"--list") || rest.contains(&"--ignored") => {
             println!("test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out");
@@ -146,7 +152,7 @@ fn take_back(root: &Path) {
     let done = restore(
         &mut settings,
         &undo(root),
-        &Identity::of(root),
+        &Identity::in_root(root),
         Foreign::Keep,
     )
     .unwrap();

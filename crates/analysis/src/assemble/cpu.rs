@@ -36,9 +36,9 @@ fn of_report(ends: &Ends<'_>, report: &EndpointReport) -> CpuSide {
         .streams
         .iter()
         .max_by_key(|stream| stream.thread_cpu)
-        // A thread that ran took some; none was told by a far end that does not say.
+        // A thread that ran took some; none was told by a peer that does not say.
         .filter(|stream| !stream.thread_cpu.is_zero());
-    let moved = Moved::of(ends, report);
+    let moved = Moved::from_ends(ends, report);
     let threads = busiest.map(|_| threads(report));
     CpuSide {
         host_ratio: host.and_then(Times::busy_ratio),
@@ -104,7 +104,7 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    pub(super) fn of(ends: &Ends<'_>, report: &EndpointReport) -> Self {
+    pub(super) fn from_ends(ends: &Ends<'_>, report: &EndpointReport) -> Self {
         let sum = |part: fn(&StreamReport) -> PacketCount| total(report, |s| part(s).get());
         let counted = duration(Some(report)).map_or(0.0, |time| time.as_secs_f64());
         let warm_up = ends.spec.warm_up.as_secs_f64();
@@ -239,7 +239,7 @@ impl Times {
     }
 
     fn share(self, part: Option<u64>) -> Option<Ratio> {
-        part.map(|part| Ratio::of(part, self.whole))
+        part.map(|part| Ratio::from_parts(part, self.whole))
     }
 
     fn shares(self, core: u32) -> CoreShares {

@@ -72,7 +72,7 @@ pub(super) fn whole(stream: &StreamReport, length: Duration) -> Vec<IntervalCoun
 }
 
 fn rate(interval: &IntervalCount) -> Option<BitRate> {
-    BitRate::of(interval.bytes, interval.end.checked_sub(interval.start)?)
+    BitRate::from_bytes(interval.bytes, interval.end.checked_sub(interval.start)?)
 }
 
 pub(super) fn slot(position: usize, interval: &IntervalCount, length: Duration) -> u128 {

@@ -127,18 +127,18 @@ impl Ends<'_> {
         trial.offered_load = trial
             .sent_bytes
             .zip(duration(self.sender))
-            .and_then(|(bytes, time)| BitRate::of(bytes, time));
+            .and_then(|(bytes, time)| BitRate::from_bytes(bytes, time));
         trial.received_rate = trial
             .received_bytes
             .zip(self.received_over())
-            .and_then(|(bytes, time)| BitRate::of(bytes, time));
+            .and_then(|(bytes, time)| BitRate::from_bytes(bytes, time));
     }
 
     fn packet_rates(&self, trial: &mut Trial) {
         let rate = |packets: Option<PacketCount>, time: Option<Duration>| {
             packets
                 .zip(time)
-                .and_then(|(packets, time)| PacketRate::of(packets, time))
+                .and_then(|(packets, time)| PacketRate::from_packets(packets, time))
         };
         let Some(packets) = trial.packets else {
             if self.is_ping_pong() {
@@ -195,7 +195,7 @@ fn exact(mut delay: Delay, report: Option<&EndpointReport>) -> Delay {
     let Some(moments) = all.reduce(Moments::merged) else {
         return delay;
     };
-    // Reports may come from the far end: what its own histogram denies is not believed.
+    // Reports may come from the peer: what its own histogram denies is not believed.
     let near =
         |own: u64, told: Option<u64>| told.is_some_and(|told| own.abs_diff(told) <= told / 500 + 1);
     let end = |nanos: u64| PacketCount::new(nanos).as_f64();
@@ -229,7 +229,7 @@ fn streams(report: Option<&EndpointReport>) -> impl Iterator<Item = &StreamRepor
     report.into_iter().flat_map(|report| &report.streams)
 }
 
-/// A sum over streams that saturates, since reports come from the far end.
+/// A sum over streams that saturates, since reports come from the peer.
 fn total(report: &EndpointReport, part: impl Fn(&StreamReport) -> u64) -> u64 {
     report.streams.iter().map(part).fold(0, u64::saturating_add)
 }

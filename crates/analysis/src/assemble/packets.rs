@@ -69,7 +69,7 @@ fn settled(sent: u64, received: u64) -> Packets {
         sent: Some(PacketCount::new(sent)),
         received: Some(PacketCount::new(sent - lost)),
         lost: Some(PacketCount::new(lost)),
-        loss_ratio: (sent > 0).then(|| LossRatio::of(lost, sent)),
+        loss_ratio: (sent > 0).then(|| LossRatio::from_parts(lost, sent)),
         ..Packets::default()
     }
 }

@@ -24,7 +24,7 @@ fn of_side(ends: &Ends<'_>, side: Side) -> Option<ProfileSide> {
             missing: why.clone(),
         });
     };
-    let moved = Moved::of(ends, report);
+    let moved = Moved::from_ends(ends, report);
     let work = Work {
         packets: moved.all_packets(),
         packet_kind: moved.packets.map(|(kind, _)| kind),

@@ -58,9 +58,10 @@ fn rates(trial: &mut Trial, count: &RequestCount) {
     let payload = trial.payload_bytes.map_or(0, ByteCount::get);
     let bytes = ByteCount::new(count.sent.get().saturating_mul(payload));
     trial.sent_bytes = Some(bytes);
-    trial.offered_load = BitRate::of(bytes, sending);
-    trial.offered_packet_rate = PacketRate::of(count.sent, sending);
-    trial.received_packet_rate = PacketRate::of(count.answered, sending.max(count.answering));
+    trial.offered_load = BitRate::from_bytes(bytes, sending);
+    trial.offered_packet_rate = PacketRate::from_packets(count.sent, sending);
+    trial.received_packet_rate =
+        PacketRate::from_packets(count.answered, sending.max(count.answering));
 }
 
 /// All streams together; `None` for another kind of test.

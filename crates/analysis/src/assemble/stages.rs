@@ -19,7 +19,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<Decomposition> {
         ..Decomposition::default()
     };
     let Some(far) = far else {
-        let why = "the far end took no stamps: its parts are in the wire's";
+        let why = "the peer took no stamps: its parts are in the wire's";
         decomposition.missing = Some(why.to_owned());
         let all: BTreeMap<i64, i64> = by_number(&near.between).collect();
         fill(&mut decomposition, (near, None), &all);

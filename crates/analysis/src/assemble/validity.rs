@@ -115,7 +115,7 @@ fn more_received_than_sent(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judge
 /// The counted time must lie within the two snapshots, on the same clock.
 fn clocks(side: &str, report: &EndpointReport, judgement: &mut Judgement) {
     // Snapshots are taken outside the counted time; this much is left for their own reading.
-    const SLACK: Duration = Duration::from_millis(50);
+    const SNAPSHOT_TOLERANCE: Duration = Duration::from_millis(50);
     let (before, after) = (report.before.at_ns, report.after.at_ns);
     if after < before {
         judgement.spoilt.push(format!(
@@ -126,14 +126,14 @@ fn clocks(side: &str, report: &EndpointReport, judgement: &mut Judgement) {
     }
     let window = Duration::from_nanos(after - before);
     let counted = super::duration(Some(report)).unwrap_or_default();
-    if !window.is_zero() && counted > window.saturating_add(SLACK) {
+    if !window.is_zero() && counted > window.saturating_add(SNAPSHOT_TOLERANCE) {
         judgement.spoilt.push(format!(
             "the {side} counted {:.3} s, but only {:.3} s passed between its snapshots",
             counted.as_secs_f64(),
             window.as_secs_f64()
         ));
     }
-    // A far end whose protocol tells no times has no clock readings either.
+    // A peer whose protocol tells no times has no clock readings either.
     if counted.is_zero() && after > 0 && total(report, |stream| stream.packets.get()) > 1 {
         judgement
             .spoilt

@@ -243,7 +243,7 @@ fn nothing_and_one_direction_say_nothing() {
 }
 
 #[test]
-fn absurd_times_of_a_far_end_do_no_harm() {
+fn absurd_times_of_a_peer_do_no_harm() {
     let odd: Passages = [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (0, 0)]
         .into_iter()
         .map(|(key, took_ns)| Passage { key, took_ns })

@@ -44,7 +44,7 @@ struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
-    fn of(profile: &'a Profile) -> Self {
+    fn from_profile(profile: &'a Profile) -> Self {
         let places = profile.names.iter().map(|name| place(name));
         Self {
             profile,
@@ -97,7 +97,7 @@ impl<'a> Map<'a> {
 
 /// The cost of each layer in all, and per packet where packets were counted.
 pub fn by_layer(profile: &Profile, work: Work) -> ProfileCost {
-    let map = Map::of(profile);
+    let map = Map::from_profile(profile);
     let mut sums: BTreeMap<Account, u64> = BTreeMap::new();
     let mut stack_layers = Vec::with_capacity(profile.stacks.len());
     for stack in &profile.stacks {
@@ -123,7 +123,7 @@ pub fn by_layer(profile: &Profile, work: Work) -> ProfileCost {
         .map(|(layer, samples)| LayerCost {
             layer,
             samples,
-            share_ratio: Ratio::of(samples, busy),
+            share_ratio: Ratio::from_parts(samples, busy),
             ns_per_packet: cost(samples, per_packet),
             functions: map.functions(layer),
         })

@@ -74,7 +74,7 @@ fn parse(folded: &str) -> Profile {
 
 fn placed(line: &str) -> Account {
     let profile = parse(&format!("{line} 1"));
-    Map::of(&profile).account(&profile.stacks[0])
+    Map::from_profile(&profile).account(&profile.stacks[0])
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotRun {
-    /// The log of another tool: there is no far end to ask again.
+    /// The log of another tool: there is no peer to ask again.
     #[error("the run was imported from {tool}, so linerate cannot repeat it")]
     Imported {
         /// Whose log.
@@ -69,7 +69,7 @@ const BELOW_BEST: f64 = 0.8;
 
 impl Design {
     /// The experiment on `verdict`, which is one of `run`.
-    pub fn of(run: &Run, verdict: &Verdict) -> Result<Self, NotRun> {
+    pub fn from_run(run: &Run, verdict: &Verdict) -> Result<Self, NotRun> {
         let mut baseline = repeatable(run)?;
         if run.kind == RunKind::Saturate {
             let load = saturating_load(run, baseline.direction, verdict)

@@ -53,7 +53,7 @@ fn test_of(change: Change) -> ExperimentTest {
 fn design(spec: &TestSpec, change: Change) -> Design {
     let run = run_of(RunKind::Udp, spec);
     let verdict = verdict(Limit::Link, None, Some(test_of(change)));
-    Design::of(&run, &verdict).unwrap()
+    Design::from_run(&run, &verdict).unwrap()
 }
 
 fn udp() -> TestSpec {
@@ -75,13 +75,13 @@ fn trial(offered: f64, lost: u64) -> Trial {
     trial.payload_bytes = Some(ByteCount::new(1448));
     trial.intended_load = Some(BitRate::from_f64(offered * 1e6));
     trial.offered_load = trial.intended_load;
-    let share = 1.0 - Ratio::of(lost, 10_000).get();
+    let share = 1.0 - Ratio::from_parts(lost, 10_000).get();
     trial.received_rate = Some(BitRate::from_f64(offered * share * 1e6));
     trial.packets = Some(Packets {
         sent: Some(PacketCount::new(10_000)),
         received: Some(PacketCount::new(10_000 - lost)),
         lost: Some(PacketCount::new(lost)),
-        loss_ratio: Some(Ratio::of(lost, 10_000)),
+        loss_ratio: Some(Ratio::from_parts(lost, 10_000)),
         ..Packets::default()
     });
     trial.raw = vec![report(Side::Sender, 65_536), report(Side::Receiver, 32_768)];
@@ -127,7 +127,7 @@ fn a_tcp_baseline_warms_up_for_its_slow_start() {
         Some(Side::Receiver),
         Some(test_of(Change::ReceiveBuffer { factor: 2.0 })),
     );
-    let design = Design::of(&run, &claim).unwrap();
+    let design = Design::from_run(&run, &claim).unwrap();
     assert_eq!(design.baseline.warm_up, Duration::from_secs(1));
 }
 
@@ -142,7 +142,7 @@ fn the_baseline_of_a_search_is_just_above_its_bound() {
     run.trials.push(trial(200.0, 5_000));
     let load = |run: &Run, limit| {
         let claim = verdict(limit, None, Some(test_of(Change::Load { factor: 0.5 })));
-        Design::of(run, &claim).unwrap().baseline.pace
+        Design::from_run(run, &claim).unwrap().baseline.pace
     };
     let mbit = |mbit: f64| Pace::At(BitRate::from_f64(mbit * 1e6));
     assert_eq!(load(&run, Limit::ReceiverSocket), mbit(105.6));
@@ -266,7 +266,7 @@ fn what_cannot_be_changed_says_why() {
 #[test]
 fn runs_that_cannot_be_repeated_say_why() {
     let claim = verdict(Limit::Link, None, Some(test_of(Change::Reverse)));
-    let why = |run: &Run, claim: &Verdict| Design::of(run, claim).unwrap_err().to_string();
+    let why = |run: &Run, claim: &Verdict| Design::from_run(run, claim).unwrap_err().to_string();
     let mut imported = run_of(RunKind::Udp, &udp());
     imported.tool.name = "iperf3".to_owned();
     assert!(why(&imported, &claim).contains("imported from iperf3"));
@@ -401,7 +401,7 @@ fn shares(truth: f64, noise: f64, prediction: Prediction) -> (f64, f64) {
         .collect();
     let share = |wanted: Answer| {
         let n = answers.iter().filter(|answer| **answer == wanted).count();
-        Ratio::of(n as u64, answers.len() as u64).get()
+        Ratio::from_parts(n as u64, answers.len() as u64).get()
     };
     (share(Answer::Agreed), share(Answer::Disagreed))
 }

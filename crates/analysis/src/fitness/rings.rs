@@ -9,7 +9,7 @@ use linerate_model::knob::{Consent, Knob, RingPart};
 pub(super) struct Rings;
 
 /// Most descriptors that are asked for: more spoils the cache.
-const ENOUGH: u32 = 1024;
+const MAX_DESCRIPTORS: u32 = 1024;
 /// Bits of a full Ethernet frame at L1.
 const FRAME_BITS: f64 = 1538.0 * 8.0;
 
@@ -26,8 +26,8 @@ impl FitnessCheck for Rings {
         let rings = condition.rings.clone()?;
         let interface = condition.interface.clone()?;
         let all = [
-            (RingPart::Rx, rings.rx, rings.rx_max.min(ENOUGH)),
-            (RingPart::Tx, rings.tx, rings.tx_max.min(ENOUGH)),
+            (RingPart::Rx, rings.rx, rings.rx_max.min(MAX_DESCRIPTORS)),
+            (RingPart::Tx, rings.tx, rings.tx_max.min(MAX_DESCRIPTORS)),
         ];
         let now = format!(
             "rx {} of {}, tx {} of {}",

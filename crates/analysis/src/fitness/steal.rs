@@ -8,9 +8,9 @@ use linerate_model::doctor::{CheckOutcome, Finding, Severity};
 pub(super) struct Steal;
 
 /// Above this share, one run in a few meets it.
-const HIGH: f64 = 0.01;
+const PROBLEM_SHARE: f64 = 0.01;
 /// Below this share it is lost among the timer ticks that it is counted in.
-const LOW: f64 = 0.0001;
+const NEGLIGIBLE_SHARE: f64 = 0.0001;
 
 impl FitnessCheck for Steal {
     fn id(&self) -> &'static str {
@@ -24,10 +24,10 @@ impl FitnessCheck for Steal {
     fn examine(&self, condition: &Condition) -> Known<CheckOutcome> {
         let share = condition.stolen.clone()?.get();
         let now = format!("{:.3} % of all cores' time since boot", share * 100.0);
-        if share < LOW {
+        if share < NEGLIGIBLE_SHARE {
             return Ok(fine(now));
         }
-        let severity = if share >= HIGH {
+        let severity = if share >= PROBLEM_SHARE {
             Severity::High
         } else {
             Severity::Medium

@@ -77,7 +77,7 @@ impl Host {
             .zip(gained(report, signal::UDP_OUT_DATAGRAMS))
             .map(|(failed, went)| failed.saturating_add(went).saturating_sub(sent));
         let parts = split(errors, queue.unwrap_or(0), device.unwrap_or(0));
-        let reasons = Reasons::of(report);
+        let reasons = Reasons::from_report(report);
         let own = |part: u64| match others {
             Some(others) if parts.synchronous => part.saturating_sub(others),
             _ => 0,
@@ -131,7 +131,7 @@ impl Host {
             (0, alone),
         );
         host.claim(report, Place::ReceiverNic, signal::NIC_RX_ERRORS, 0);
-        let reasons = Reasons::of(report);
+        let reasons = Reasons::from_report(report);
         host.put(
             report,
             Place::ReceiverBacklog,

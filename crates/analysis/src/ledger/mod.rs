@@ -34,7 +34,7 @@ pub fn place(
     receiver: Option<&EndpointReport>,
 ) -> Vec<LedgerEntry> {
     let lost = packets.lost.map_or(0, PacketCount::get);
-    let mut book = Book::of(lost);
+    let mut book = Book::from_lost(lost);
     let overflows = sum(receiver, |stream| {
         stream.socket_overflows.map(PacketCount::get)
     });
@@ -47,7 +47,9 @@ pub fn place(
         sum(receiver, |stream| stream.sequence.map(|s| s.too_old.get())).unwrap_or(0),
         "came so late that it could not be told from a duplicate: perhaps not lost",
     );
-    for (reason, count) in receiver.map_or_else(Vec::new, |report| Reasons::of(report).unplaced()) {
+    for (reason, count) in
+        receiver.map_or_else(Vec::new, |report| Reasons::from_report(report).unplaced())
+    {
         let why = format!(
             "dropped on the receiver's host: {reason} (kernel's drop reasons, the test's own datagrams)"
         );
@@ -181,7 +183,7 @@ struct Book {
 }
 
 impl Book {
-    fn of(lost: u64) -> Self {
+    fn from_lost(lost: u64) -> Self {
         Self {
             left: lost,
             entries: Vec::new(),

@@ -41,7 +41,7 @@ pub(super) struct Reasons<'a> {
 
 impl<'a> Reasons<'a> {
     /// Those of `report`; none if the kernel did not count them.
-    pub(super) fn of(report: &'a EndpointReport) -> Self {
+    pub(super) fn from_report(report: &'a EndpointReport) -> Self {
         let watched = report.after.values.contains_key(DROPS_WATCHED);
         Self {
             report: watched.then_some(report),

@@ -23,10 +23,10 @@ use linerate_model::run::Knee;
 const STEP: f64 = 2.0;
 
 /// Two loads closer than this are not parted any more: a quarter of an octave, 19 %.
-const CLOSE: f64 = 1.1893;
+const MIN_LOAD_RATIO: f64 = 1.1893;
 
 /// Most loads of one curve.
-const MOST: usize = 32;
+const MAX_LOADS: usize = 32;
 
 /// Below this share of the intended requests a load is not offered, or not answered, in full.
 pub const IN_FULL: f64 = 0.98;
@@ -63,7 +63,7 @@ impl Ladder {
 
     /// The next load to measure; `None` when the curve is complete.
     pub fn next_load(&self) -> Option<PacketRate> {
-        if self.broken || self.points.len() >= MOST {
+        if self.broken || self.points.len() >= MAX_LOADS {
             return None;
         }
         let next = match self.points.last() {
@@ -98,7 +98,7 @@ impl Ladder {
         let index = index?;
         let low = self.points.get(index.checked_sub(1)?)?.intended;
         let high = self.points.get(index)?.intended;
-        (high / low > CLOSE).then(|| (low * high).sqrt())
+        (high / low > MIN_LOAD_RATIO).then(|| (low * high).sqrt())
     }
 
     /// The lowest load from which on none is answered in full.

@@ -36,7 +36,7 @@ pub struct TailInterval {
 
 impl LoadPoint {
     /// What `trial` says; `None` if it is no valid trial of an open loop.
-    pub fn of(trial: &Trial) -> Option<Self> {
+    pub fn from_trial(trial: &Trial) -> Option<Self> {
         let requests = trial.requests.as_ref().filter(|_| trial.valid)?;
         Some(Self {
             intended: requests.intended_rate?.pps(),
@@ -46,7 +46,7 @@ impl LoadPoint {
             p99: trial
                 .delay
                 .as_ref()
-                .and_then(|delay| TailInterval::of(delay, 0.99)),
+                .and_then(|delay| TailInterval::from_delay(delay, 0.99)),
         })
     }
 
@@ -68,7 +68,7 @@ impl LoadPoint {
 
 impl TailInterval {
     /// Quantile `q` of `delay`, which must be whole; `None` where it is not given.
-    pub fn of(delay: &Delay, q: f64) -> Option<Self> {
+    pub fn from_delay(delay: &Delay, q: f64) -> Option<Self> {
         let count = delay.count?.saturating_add(delay.unanswered.unwrap_or(0));
         let n = PacketCount::new(count).as_f64();
         let reach = Z * (n * q * (1.0 - q)).sqrt();

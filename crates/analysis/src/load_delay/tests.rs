@@ -121,9 +121,9 @@ fn the_interval_of_a_tail_covers_the_truth() {
             histogram.record(linerate_model::BitRate::from_f64(value).bps());
         }
         let delay = Delay::from_histogram(DelayOf::ResponseTime, histogram).unwrap();
-        let tail = TailInterval::of(&delay, 0.99).unwrap();
+        let tail = TailInterval::from_delay(&delay, 0.99).unwrap();
         assert!(tail.low <= tail.value && tail.value <= tail.high.unwrap());
         covered += u64::from(tail.low <= truth && truth <= tail.high.unwrap());
     }
-    assert!(Ratio::of(covered, 400).get() >= 0.9, "{covered}");
+    assert!(Ratio::from_parts(covered, 400).get() >= 0.9, "{covered}");
 }

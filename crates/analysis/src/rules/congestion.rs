@@ -47,7 +47,7 @@ impl Rule for Congestion {
         let windows: Vec<Window> = evidence
             .subject()
             .iter()
-            .filter_map(|t| Window::of(t))
+            .filter_map(|t| Window::from_trial(t))
             .collect();
         if windows.is_empty() {
             return not_evaluated(format!(
@@ -71,7 +71,7 @@ struct Window {
 }
 
 impl Window {
-    fn of(trial: &Trial) -> Option<Self> {
+    fn from_trial(trial: &Trial) -> Option<Self> {
         let over_time: Vec<f64> = trial
             .intervals
             .iter()
@@ -124,16 +124,16 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
             words::percent(share)
         ));
     }
-    if let Some(stall) = Stall::of(evidence) {
+    if let Some(stall) = Stall::from_evidence(evidence) {
         return clear(format!(
             "no segment of {} B got through at all: see path-mtu",
             stall.smss
         ));
     }
-    if let Some(others) = Others::of(evidence) {
+    if let Some(others) = Others::from_evidence(evidence) {
         return shared(evidence, others, share);
     }
-    let Some(delays) = Delays::of(evidence) else {
+    let Some(delays) = Delays::from_evidence(evidence) else {
         return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
     if delays.queue_stands() && !is_misled(evidence) {
@@ -182,7 +182,7 @@ fn shared(evidence: &Evidence<'_>, others: Others, share: f64) -> RuleOutcome {
         "By the interface's own counters, {}, in the same direction.",
         others.told()
     )];
-    figures.extend(Delays::of(evidence).map(|delays| {
+    figures.extend(Delays::from_evidence(evidence).map(|delays| {
         format!(
             "RTT {} under load, {} at best.",
             words::time(delays.loaded),

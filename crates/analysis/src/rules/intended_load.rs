@@ -128,7 +128,7 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
     {
         return clear("TCP streams filled the path on purpose, beside the probes".to_owned());
     }
-    if let Some(overload) = Overload::of(evidence) {
+    if let Some(overload) = Overload::from_evidence(evidence) {
         return clear(overload.told());
     }
     let lost = |trial: &&Trial| trial.packets.and_then(|packets| packets.lost);

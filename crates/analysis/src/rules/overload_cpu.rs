@@ -7,7 +7,7 @@ use linerate_model::spec::Side;
 
 /// Whether `limit`, the CPU of `side`, is what a rising rate of requests ran into.
 pub(super) fn requests(evidence: &Evidence<'_>, limit: Limit, side: Side) -> RuleOutcome {
-    let Some(overload) = Overload::of(evidence) else {
+    let Some(overload) = Overload::from_evidence(evidence) else {
         return clear("request/response that both ends keep up with does not load a CPU");
     };
     let asks = side == Side::Sender;

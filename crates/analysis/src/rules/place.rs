@@ -41,7 +41,7 @@ pub(super) fn share(evidence: &Evidence<'_>, place: Place) -> Result<(Placed, f6
     if evidence.stressed().is_empty() {
         return Err(clear("no more packets were lost than the goal tolerates"));
     }
-    let Some(placed) = Placed::of(evidence) else {
+    let Some(placed) = Placed::from_evidence(evidence) else {
         return Err(not_evaluated(format!(
             "Not recorded: {}",
             Need::Ledger.describe()

@@ -35,10 +35,10 @@ impl Rule for Policer {
         if evidence.regime() != Regime::Loss {
             return clear("nothing that was offered was lost first");
         }
-        let Some(plateau) = Plateau::of(evidence) else {
+        let Some(plateau) = Plateau::from_evidence(evidence) else {
             return clear("no load lost more than the goal tolerates");
         };
-        let bucket = Bucket::of(evidence);
+        let bucket = Bucket::from_evidence(evidence);
         match plateau.is_flat() {
             _ if bucket.is_some() => {}
             Some(true) => {}
@@ -53,7 +53,10 @@ impl Rule for Policer {
                 return not_evaluated(format!("Not recorded: {}", Need::SeveralLoads.describe()));
             }
         }
-        let (Some(placed), Some(delays)) = (Placed::of(evidence), Delays::of(evidence)) else {
+        let (Some(placed), Some(delays)) = (
+            Placed::from_evidence(evidence),
+            Delays::from_evidence(evidence),
+        ) else {
             let missing = Need::missing(&[Need::Ledger, Need::Delay], evidence);
             return not_evaluated(missing.unwrap_or_default());
         };

@@ -53,7 +53,7 @@ impl Rule for ReceiverCpu {
         let held_up = if evidence.is_tcp() {
             cpu.is_hot() || cpu.holds_up()
         } else {
-            Reader::of(evidence).is_held_up(&cpu)
+            Reader::from_evidence(evidence).is_held_up(&cpu)
         };
         if !held_up {
             return if cpu.is_idle() || cpu.thread.is_some() {
@@ -73,11 +73,11 @@ impl Rule for ReceiverCpu {
 }
 
 fn datagrams(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
-    let Some(placed) = Placed::of(evidence) else {
+    let Some(placed) = Placed::from_evidence(evidence) else {
         return not_evaluated(format!("Not recorded: {}", Need::Ledger.describe()));
     };
     let softirq = cpu.softirq_is_hot();
-    let thread = Reader::of(evidence).is_held_up(cpu) && !softirq || cpu.thread_is_hot();
+    let thread = Reader::from_evidence(evidence).is_held_up(cpu) && !softirq || cpu.thread_is_hot();
     let waiting = [(thread, THREAD_SERVES), (softirq, SOFTIRQ_SERVES)]
         .into_iter()
         .filter(|(hot, _)| *hot)

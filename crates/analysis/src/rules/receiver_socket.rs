@@ -34,7 +34,7 @@ impl Rule for ReceiverSocket {
             if let Some(buffer) = evidence.receive_buffer() {
                 figures.push(format!("The receive buffer held {buffer}."));
             }
-            figures.extend(Reader::of(evidence).figures());
+            figures.extend(Reader::from_evidence(evidence).figures());
             let cpu = Cpu::of_side(evidence, Side::Receiver);
             figures.extend(cpu.and_then(|cpu| cpu.throttling()));
             Case {

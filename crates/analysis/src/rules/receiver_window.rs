@@ -49,7 +49,9 @@ impl Rule for ReceiverWindow {
         if let Some(because) = queue(evidence) {
             return clear(because);
         }
-        if let Some(reader) = StreamReader::of(evidence).filter(|reader| reader.is_behind()) {
+        if let Some(reader) =
+            StreamReader::from_evidence(evidence).filter(|reader| reader.is_behind())
+        {
             return clear(format!(
                 "the window was closed over data that had not been read, rather than small: {}",
                 reader.figures().join(" ")
@@ -86,7 +88,7 @@ fn larger_window() -> Experiment {
 
 /// Why a larger window would not help: a queue already stands in the path.
 pub(super) fn queue(evidence: &Evidence<'_>) -> Option<String> {
-    let delays = Delays::of(evidence).filter(|delays| delays.queue_stands())?;
+    let delays = Delays::from_evidence(evidence).filter(|delays| delays.queue_stands())?;
     Some(format!(
         "a queue stands in the path (RTT {} against {} at best), so more in flight would only lengthen it",
         words::time(delays.loaded),
@@ -107,8 +109,10 @@ fn window_figures(evidence: &Evidence<'_>, share: f64, rate: f64) -> Vec<String>
             .or(sampled)
             .map(words::nanos)
     });
-    if let (Some(window), Some(delays)) = (window, Delays::of(evidence).filter(|d| d.loaded > 0.0))
-    {
+    if let (Some(window), Some(delays)) = (
+        window,
+        Delays::from_evidence(evidence).filter(|d| d.loaded > 0.0),
+    ) {
         figures.push(format!(
             "Window / RTT = {:.0} B / {} = {}; {} was received.",
             window,
@@ -124,7 +128,7 @@ fn window_figures(evidence: &Evidence<'_>, share: f64, rate: f64) -> Vec<String>
         ));
     }
     figures.extend(
-        StreamReader::of(evidence)
+        StreamReader::from_evidence(evidence)
             .iter()
             .flat_map(|reader| reader.figures()),
     );

@@ -105,7 +105,7 @@ fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
             "Not recorded: datagrams that the sender's system refused (trials.raw.streams.refused)",
         );
     }
-    let share = linerate_model::Ratio::of(refused, refused.saturating_add(sent)).get();
+    let share = linerate_model::Ratio::from_parts(refused, refused.saturating_add(sent)).get();
     if share < 0.01 {
         return clear(format!(
             "the system refused {} of {} datagrams",
@@ -113,7 +113,7 @@ fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
             words::count(refused.saturating_add(sent))
         ));
     }
-    let short = super::evidence::Gap::of(&subject).short_share();
+    let short = super::evidence::Gap::from_trials(&subject).short_share();
     found(
         short,
         format!(

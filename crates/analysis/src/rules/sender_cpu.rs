@@ -75,7 +75,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     let starved = (cpu.is_starved() || short)
         && (evidence.regime() != Regime::Unpaced || scheduled)
         || evidence.is_tcp() && cpu.holds_up();
-    let robbed = evidence.regime() == Regime::Sender && cpu.is_robbed();
+    let robbed = evidence.regime() == Regime::Sender && cpu.has_cpu_steal();
     if !cpu.is_hot() && !starved && !robbed {
         return if cpu.is_idle() || cpu.thread.is_some() {
             clear(cpu.figures().join(" "))
@@ -139,7 +139,7 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
         ),
         None => format!("The sender limits: it offered at most {peak}"),
     };
-    if let Some(plateau) = Plateau::of(evidence).filter(Plateau::falls) {
+    if let Some(plateau) = Plateau::from_evidence(evidence).filter(Plateau::falls) {
         claim.push_str(" and falls to ");
         claim.push_str(&words::rate(plateau.last));
         claim.push_str(" at an intended ");
@@ -190,7 +190,7 @@ fn loss(evidence: &Evidence<'_>) -> String {
 /// Intended against offered at the loads that were not reached.
 fn shortfall(evidence: &Evidence<'_>) -> Vec<String> {
     // More lines than these repeat themselves.
-    const MOST: usize = 4;
+    const MAX_EXAMPLES: usize = 4;
     let short = evidence.stressed();
     short
         .iter()
@@ -200,6 +200,6 @@ fn shortfall(evidence: &Evidence<'_>) -> Vec<String> {
                 trial.intended_load?, trial.offered_load?
             ))
         })
-        .take(MOST)
+        .take(MAX_EXAMPLES)
         .collect()
 }

@@ -89,7 +89,7 @@ fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) ->
         return not_evaluated(format!("Not recorded: {}", Need::SenderCpu.describe()));
     };
     let explains = cpu.explains(Gap::around_best(evidence).shortage());
-    if cpu.is_hot() || cpu.is_starved() || cpu.is_robbed() || explains {
+    if cpu.is_hot() || cpu.is_starved() || cpu.has_cpu_steal() || explains {
         return clear(format!(
             "the sender had no CPU time left: {}",
             cpu.figures().join(" ")

@@ -83,9 +83,9 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
         .filter_map(|t| t.loss_ratio())
         .map(linerate_model::Ratio::get)
         .fold(0.0, f64::max);
-    let plateau = Plateau::of(evidence);
+    let plateau = Plateau::from_evidence(evidence);
     let Some(falling) = plateau.filter(Plateau::falls) else {
-        let places = Placed::of(evidence).map(|placed| {
+        let places = Placed::from_evidence(evidence).map(|placed| {
             format!(
                 "{} could not be placed: {}.",
                 placed.figure(&[Place::Unknown]),

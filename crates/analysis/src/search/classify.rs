@@ -63,7 +63,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(goal: &SearchGoal, trials: &[Judged]) -> Self {
+    fn from_goal(goal: &SearchGoal, trials: &[Judged]) -> Self {
         let mut sums = Self::default();
         for trial in trials {
             let full = trial.duration >= goal.final_trial_duration;
@@ -85,7 +85,7 @@ impl Sums {
 
 /// Classifies a load by all its valid trials.
 pub fn classify(goal: &SearchGoal, trials: &[Judged]) -> Class {
-    let sums = Sums::of(goal, trials);
+    let sums = Sums::from_goal(goal, trials);
     let exceed = goal.exceed_ratio.get();
     let balancing = sums.short_low * exceed / (1.0 - exceed);
     let effective_high = sums.full_high + (sums.short_high - balancing).max(0.0);

@@ -34,7 +34,7 @@ pub fn against_margin(
 ) -> Result<AgainstMargin, StatisticsError> {
     check(first)?;
     check(second)?;
-    let (a, b) = (Moments::of(first), Moments::of(second));
+    let (a, b) = (Moments::from_samples(first), Moments::from_samples(second));
     let (Some(spread_a), Some(spread_b)) = (a.variance, b.variance) else {
         let found = first.len().min(second.len());
         return Err(StatisticsError::TooFew { found });

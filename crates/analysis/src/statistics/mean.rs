@@ -10,7 +10,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// very skewed (then see [`bootstrap_mean`](super::bootstrap_mean) and [`median`](super::median)).
 pub fn mean(samples: &[f64], confidence: Confidence) -> Result<Estimate, StatisticsError> {
     check(samples)?;
-    let moments = Moments::of(samples);
+    let moments = Moments::from_samples(samples);
     let interval = moments.variance.map(|variance| {
         let error = (variance / moments.count).sqrt();
         around(moments.mean, error, moments.count - 1.0, confidence)
@@ -50,7 +50,7 @@ pub(super) struct Moments {
 impl Moments {
     /// Of at least one observation; two passes, so that large equal parts do not cancel.
     #[expect(clippy::cast_precision_loss, reason = "fewer than 2^53 observations")]
-    pub(super) fn of(samples: &[f64]) -> Self {
+    pub(super) fn from_samples(samples: &[f64]) -> Self {
         let count = samples.len() as f64;
         let mean = samples.iter().sum::<f64>() / count;
         let squares: f64 = samples.iter().map(|value| (value - mean).powi(2)).sum();

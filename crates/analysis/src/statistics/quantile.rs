@@ -12,7 +12,7 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 /// From this many expected values on either side of the quantile on, the binomial distribution of
 /// their number is as good as normal: its bounds then differ by less than one rank.
-const LARGE: f64 = 1000.0;
+const MIN_EXPECTED_FOR_NORMAL: f64 = 1000.0;
 
 /// What the histogram's buckets blur: three significant digits.
 const RESOLUTION: f64 = 0.001;
@@ -40,7 +40,7 @@ pub fn quantile_interval(
 /// below it is Binomial(n, q).
 fn ranks(n: u64, q: f64, tail: f64) -> Option<(u64, u64)> {
     let count = linerate_model::PacketCount::new(n).as_f64();
-    let (below, above) = if (count * q).min(count * (1.0 - q)) > LARGE {
+    let (below, above) = if (count * q).min(count * (1.0 - q)) > MIN_EXPECTED_FOR_NORMAL {
         let normal = Normal::new(count * q, (count * q * (1.0 - q)).sqrt()).ok()?;
         let at = |share: f64| normal.inverse_cdf(share);
         (floor(at(tail) - 0.5), floor(at(1.0 - tail) + 0.5) + 1)

@@ -1,4 +1,4 @@
-//! Stores, reports and far ends in places where they cannot be, and values that are none.
+//! Stores, reports and peers in places where they cannot be, and values that are none.
 
 use crate::harness::{Ended, Place, good_log, linerate};
 use std::fs::File;
@@ -53,14 +53,14 @@ fn a_search_between_bounds_that_cross() {
 }
 
 #[test]
-fn far_ends_that_cannot_be() {
+fn peers_that_cannot_be() {
     let place = Place::new();
     let cases = [
         ("http://board", 2, "http://"),
         ("quic://board", 2, "linerate serve"),
-        ("a b", 2, "not a far end"),
-        ("board:0", 2, "not a far end"),
-        ("[::1", 2, "not a far end"),
+        ("a b", 2, "not a peer"),
+        ("board:0", 2, "not a peer"),
+        ("[::1", 2, "not a peer"),
         ("board.invalid", 5, "cannot resolve board.invalid"),
     ];
     for (far, code, word) in cases {
@@ -91,7 +91,7 @@ fn a_store_that_is_a_file() {
 fn a_store_that_may_not_be_made() {
     // Nobody may make a directory there, not even root.
     let log = good_log();
-    let ended = Ended::of(
+    let ended = Ended::spawn(
         linerate()
             .arg("import")
             .arg(log)
@@ -113,7 +113,7 @@ fn no_place_for_a_store() {
         .arg("list")
         .env_remove("HOME")
         .env_remove("XDG_DATA_HOME");
-    Ended::of(&mut command).failed(2, &["--store DIR", "--no-store"]);
+    Ended::spawn(&mut command).failed(2, &["--store DIR", "--no-store"]);
 }
 
 #[test]

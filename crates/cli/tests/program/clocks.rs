@@ -1,4 +1,4 @@
-//! A far end whose clock is another: in a time namespace, moved by as much as is known.
+//! A peer whose clock is another: in a time namespace, moved by as much as is known.
 
 use crate::harness::{Place, Server};
 use serde_json::Value;

@@ -222,7 +222,7 @@ fn files_are_compared_without_a_store() {
     command
         .args(["compare", table, table, "--no-store"])
         .current_dir(place.file("."));
-    let text = Ended::of(&mut command).done();
+    let text = Ended::spawn(&mut command).done();
     assert!(text.contains("65536 B"), "{text}");
 }
 
@@ -264,7 +264,7 @@ fn whole_distributions_go_out_and_come_back() {
         .args(["import", "one.hgrm", "--json", "--no-store"])
         .current_dir(place.file("."));
     assert_eq!(back.code, Some(2), "--store and --no-store");
-    let back = Ended::of(&mut command).document();
+    let back = Ended::spawn(&mut command).document();
     let (sent, got) = (&run["trials"][1]["delay"], &back["trials"][0]["delay"]);
     for key in ["of", "histogram", "count"] {
         assert_eq!(sent[key], got[key], "{key}");

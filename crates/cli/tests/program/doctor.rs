@@ -61,7 +61,7 @@ fn doctor(place: &Place, args: &[&str]) -> Ended {
     command.arg("doctor").args(args);
     command.arg("--root").arg(place.file("host"));
     command.arg("--undo").arg(place.file("undo.jsonl"));
-    Ended::of(&mut command)
+    Ended::spawn(&mut command)
 }
 
 #[track_caller]
@@ -181,7 +181,7 @@ fn an_undo_file_that_cannot_be_written_leaves_everything() {
         .args(["doctor", "--apply", "--root"])
         .arg(place.file("host"));
     command.arg("--undo").arg(&blocked);
-    Ended::of(&mut command).failed(4, &["blocked", "--undo"]);
+    Ended::spawn(&mut command).failed(4, &["blocked", "--undo"]);
     is_as_it_was(&place);
 }
 
@@ -193,7 +193,7 @@ fn wrong_words_are_usage_errors() {
     doctor(&place, &["--jitter", "1s"]).failed(2, &["--root"]);
     doctor(&place, &["--apply", "--restore"]).failed(2, &["--restore"]);
     doctor(&place, &["-o", "x.html"]).failed(2, &["-o"]);
-    let far = |url: &str| Ended::of(linerate().args(["doctor", "--host", url]));
+    let far = |url: &str| Ended::spawn(linerate().args(["doctor", "--host", url]));
     far("board").failed(2, &["ssh://"]);
     far("ssh://-oProxyCommand=true").failed(2, &["no name"]);
 }
@@ -202,7 +202,7 @@ fn wrong_words_are_usage_errors() {
 fn this_host_is_examined_and_its_jitter_measured() {
     let mut command = linerate();
     command.args(["doctor", "--json", "--jitter", "20ms"]);
-    let ended = Ended::of(&mut command);
+    let ended = Ended::spawn(&mut command);
     let document = valid(&ended.done());
     let cores = document["jitter"]["cores"].as_array().unwrap();
     assert!(!cores.is_empty());
@@ -226,10 +226,10 @@ fn at(host: &str, ssh: &Path, args: &[&str]) -> Ended {
         .args(["doctor", "--json", "--host", host, "--ssh"])
         .arg(ssh);
     command.args(args);
-    Ended::of(&mut command)
+    Ended::spawn(&mut command)
 }
 
-/// Runs the last argument, which is what ssh would run at the far end.
+/// Runs the last argument, which is what ssh would run at the peer.
 const HERE: &str = r#"echo "$@" >> "$0.args"; for last; do :; done; echo "Welcome to this host"; exec sh -c "$last""#;
 
 #[test]
@@ -374,7 +374,7 @@ impl Sshd {
             "--ssh",
             &ssh,
         ]);
-        Ended::of(command.args(args))
+        Ended::spawn(command.args(args))
     }
 }
 

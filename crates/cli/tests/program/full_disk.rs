@@ -33,7 +33,7 @@ fn a_trial_that_does_not_fit() {
         "-i",
         "10ms",
     ];
-    let ended = Ended::of(&mut after(LIMIT, &place.command(&args)));
+    let ended = Ended::spawn(&mut after(LIMIT, &place.command(&args)));
     ended.failed(1, &["trials.jsonl", "File too large", "ulimit -f"]);
     place.is_sound_with(1);
 }
@@ -43,7 +43,7 @@ fn an_import_that_does_not_fit_leaves_nothing() {
     let place = Place::new();
     let log = good_log();
     let import = place.command(&["import", log.to_str().unwrap()]);
-    let ended = Ended::of(&mut after("ulimit -f 1", &import));
+    let ended = Ended::spawn(&mut after("ulimit -f 1", &import));
     ended.failed(1, &["File too large", "ulimit -f"]);
     place.is_sound_with(0);
 }
@@ -53,7 +53,7 @@ fn a_report_that_does_not_fit_leaves_nothing() {
     let place = Place::new();
     place.run(&["import", good_log().to_str().unwrap()]).done();
     let report = place.command(&["report", "last", "-o", "report.html"]);
-    let ended = Ended::of(&mut after(LIMIT, &report));
+    let ended = Ended::spawn(&mut after(LIMIT, &report));
     ended.failed(1, &["cannot write report.html", "File too large"]);
     for file in std::fs::read_dir(place.file("")).unwrap() {
         assert_eq!(file.unwrap().file_name(), "store");
@@ -77,7 +77,7 @@ fn a_file_system_without_room() {
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])
         .arg(env!("CARGO_BIN_EXE_linerate"))
         .arg(server.address());
-    let ended = Ended::of(&mut unshare);
+    let ended = Ended::spawn(&mut unshare);
     assert!(ended.out.contains("code 1\n"), "{ended:?}");
     assert!(ended.out.contains("incomplete"), "{ended:?}");
     assert!(ended.out.ends_with("after 0\n"), "{ended:?}");

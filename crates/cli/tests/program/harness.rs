@@ -77,7 +77,7 @@ impl Place {
 
     /// Runs it to its end.
     pub(crate) fn run(&self, args: &[&str]) -> Ended {
-        Ended::of(&mut self.command(args))
+        Ended::spawn(&mut self.command(args))
     }
 
     /// The store's runs, as `list --json` prints them.
@@ -115,7 +115,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    pub(crate) fn of(command: &mut Command) -> Self {
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         Self::from(command.output().unwrap())
     }
 

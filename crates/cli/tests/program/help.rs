@@ -4,7 +4,7 @@ use crate::harness::{Ended, linerate};
 
 /// Every command, as the help of the program lists them.
 fn commands() -> Vec<String> {
-    let help = Ended::of(linerate().arg("-h")).done();
+    let help = Ended::spawn(linerate().arg("-h")).done();
     let (_, list) = help.split_once("Commands:\n").unwrap();
     list.lines()
         .take_while(|line| !line.is_empty())
@@ -17,7 +17,7 @@ fn commands() -> Vec<String> {
 
 #[test]
 fn the_help_of_the_program() {
-    insta::assert_snapshot!("linerate", Ended::of(linerate().arg("--help")).done());
+    insta::assert_snapshot!("linerate", Ended::spawn(linerate().arg("--help")).done());
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn the_help_of_each_command() {
     let commands = commands();
     assert!(commands.len() > 10, "{commands:?}");
     for command in commands {
-        let help = Ended::of(linerate().args([&command, "--help"])).done();
+        let help = Ended::spawn(linerate().args([&command, "--help"])).done();
         insta::assert_snapshot!(command, help);
     }
 }
@@ -55,7 +55,7 @@ fn every_exit_code_is_in_the_readme() {
 
 #[test]
 fn no_command_and_an_unknown_one_are_usage_errors() {
-    assert_eq!(Ended::of(&mut linerate()).code, Some(2));
-    Ended::of(linerate().arg("measure")).failed(2, &["measure"]);
-    Ended::of(linerate().args(["list", "--verbose"])).failed(2, &["--verbose"]);
+    assert_eq!(Ended::spawn(&mut linerate()).code, Some(2));
+    Ended::spawn(linerate().arg("measure")).failed(2, &["measure"]);
+    Ended::spawn(linerate().args(["list", "--verbose"])).failed(2, &["--verbose"]);
 }

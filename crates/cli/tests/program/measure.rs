@@ -241,7 +241,7 @@ fn nothing_is_kept_if_so_asked() {
         "--no-store",
     ]);
     command.env("LINERATE_STORE", place.store());
-    let printed = crate::harness::Ended::of(&mut command).done();
+    let printed = crate::harness::Ended::spawn(&mut command).done();
     assert!(printed.contains("received"), "{printed}");
     assert!(!place.store().exists());
 }

@@ -21,7 +21,7 @@ fn a_live_command_keeps_its_experiment_with_the_run() {
 }
 
 #[test]
-fn a_stored_run_is_proved_against_the_far_end_that_it_measured() {
+fn a_stored_run_is_proved_against_the_peer_that_it_measured() {
     let place = Place::new();
     let server = Server::on("127.0.0.1");
     place
@@ -63,7 +63,7 @@ fn an_imported_run_cannot_be_proved() {
 }
 
 #[test]
-fn a_far_end_that_is_gone_is_named() {
+fn a_peer_that_is_gone_is_named() {
     let place = Place::new();
     let server = Server::on("127.0.0.1");
     let address = server.address().to_owned();

@@ -1,4 +1,4 @@
-//! Studies: a plan file against a far end, interrupted and resumed.
+//! Studies: a plan file against a peer, interrupted and resumed.
 
 use crate::harness::{Place, Running, Server};
 use rustix::process::Signal;
@@ -103,7 +103,7 @@ fn an_interrupted_study_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_study_whose_far_end_disappears_says_how_to_go_on() {
+fn a_study_whose_peer_disappears_says_how_to_go_on() {
     let place = Place::new();
     let server = Server::on("127.0.0.1");
     place.with("plan.toml", plan(&server, "300ms").as_bytes());

@@ -7,8 +7,8 @@
 //! One datagram per call: made for ping-pong. Other traffic runs on it, at its price.
 
 use super::{
-    Arrivals, Aside, Availability, Buffers, CALL_LIMIT, DatagramPath, DatapathKind, ModeDef, Nagle,
-    ParamDef, PathSetup, Span, StreamPath, refuse_unknown,
+    Arrivals, Availability, Buffers, CALL_LIMIT, DatagramPath, DatapathKind, ModeDef, Nagle,
+    ParamDef, PathDiagnostics, PathSetup, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use linerate_model::spec::{TestSpec, WaitMode};
@@ -172,7 +172,7 @@ fn missing(error: &io::Error, disabled: Option<u8>) -> Availability {
 }
 
 /// What the ring used and lacked.
-fn aside(socket: &UringSocket, has_thread: bool) -> Aside {
+fn aside(socket: &UringSocket, has_thread: bool) -> PathDiagnostics {
     let helper_cpu = socket.helper_cpu();
     let mut notes = Vec::new();
     if let Some(lack) = socket.lacks() {
@@ -186,7 +186,7 @@ fn aside(socket: &UringSocket, has_thread: bool) -> Aside {
                 .to_owned(),
         );
     }
-    Aside { helper_cpu, notes }
+    PathDiagnostics { helper_cpu, notes }
 }
 
 struct Datagrams {
@@ -238,7 +238,7 @@ impl DatagramPath for Datagrams {
         Buffers::of(self.socket.socket())
     }
 
-    fn aside(&mut self) -> Aside {
+    fn aside(&mut self) -> PathDiagnostics {
         aside(&self.socket, self.has_thread)
     }
 }
@@ -295,7 +295,7 @@ impl StreamPath for Stream {
         Some(&self.control)
     }
 
-    fn aside(&mut self) -> Aside {
+    fn aside(&mut self) -> PathDiagnostics {
         aside(&self.socket, self.has_thread)
     }
 }

@@ -54,7 +54,7 @@ impl DatapathKind for Loopback {
         socket: UdpSocket,
         setup: &PathSetup<'_>,
     ) -> Result<Box<dyn DatagramPath>, EngineError> {
-        let ends = Ends::of(socket.local_addr(), socket.peer_addr())?;
+        let ends = Ends::from_local(socket.local_addr(), socket.peer_addr())?;
         Ok(Box::new(MemoryDatagrams {
             inbox: pipe(ends.incoming()),
             outbox: pipe(ends.outgoing()),
@@ -73,7 +73,7 @@ impl DatapathKind for Loopback {
         socket: TcpStream,
         setup: &PathSetup<'_>,
     ) -> Result<Box<dyn StreamPath>, EngineError> {
-        let ends = Ends::of(socket.local_addr(), socket.peer_addr())?;
+        let ends = Ends::from_local(socket.local_addr(), socket.peer_addr())?;
         let path = MemoryStream {
             inbox: pipe(ends.incoming()),
             outbox: pipe(ends.outgoing()),
@@ -98,7 +98,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn of(
+    fn from_local(
         local: io::Result<SocketAddr>,
         peer: io::Result<SocketAddr>,
     ) -> Result<Self, EngineError> {

@@ -185,7 +185,7 @@ impl Buffers {
 
 /// What a path used and found out beside the traffic, for the report of its stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Aside {
+pub struct PathDiagnostics {
     /// CPU time of kernel threads that worked for this path alone, since traffic began; `None` without
     /// such a thread, or where the kernel does not tell (then a note says so).
     pub helper_cpu: Option<Duration>,
@@ -283,8 +283,8 @@ pub trait DatagramPath: Send {
         None
     }
     /// What it used and found out beside the traffic. Asked once, at the end.
-    fn aside(&mut self) -> Aside {
-        Aside::default()
+    fn aside(&mut self) -> PathDiagnostics {
+        PathDiagnostics::default()
     }
 }
 
@@ -372,8 +372,8 @@ pub trait StreamPath: Send {
         None
     }
     /// What it used and found out beside the traffic. Asked once, at the end.
-    fn aside(&mut self) -> Aside {
-        Aside::default()
+    fn aside(&mut self) -> PathDiagnostics {
+        PathDiagnostics::default()
     }
 }
 

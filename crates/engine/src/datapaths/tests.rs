@@ -173,7 +173,7 @@ fn nothing_to_receive_is_said_in_bounded_time() {
 }
 
 #[test]
-fn a_closed_far_end_is_noticed_by_the_sender() {
+fn a_closed_peer_is_noticed_by_the_sender() {
     for (kind, params) in variants() {
         let (mut a, b) = datagram_paths(kind, &params, WaitMode::Block);
         drop(b);

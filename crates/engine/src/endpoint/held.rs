@@ -8,8 +8,8 @@ use linerate_sys::udp::Blocking;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// Most bytes of a datagram that are taken: far ends' reports are below 1500.
-const MOST: usize = 2048;
+/// Most bytes of a datagram that are taken: peers' reports are below 1500.
+const MAX_DATAGRAM_BYTES: usize = 2048;
 
 /// Data sockets that stay open as long as this lives.
 pub struct Held {
@@ -57,7 +57,7 @@ impl Held {
 
     /// A datagram that has come, with its stream.
     pub fn receive(&self) -> Option<(u16, Vec<u8>)> {
-        let mut room = [0; MOST];
+        let mut room = [0; MAX_DATAGRAM_BYTES];
         (0..).zip(&self.datagrams).find_map(|(stream, socket)| {
             let length = receive(socket, &mut room, Blocking::No).ok()?;
             Some((stream, room[..length].to_vec()))

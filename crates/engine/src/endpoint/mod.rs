@@ -39,7 +39,7 @@ pub struct Opened {
 
 /// Data streams that go on in another test; of one transport, the other list is empty.
 #[derive(Default)]
-pub struct Kept {
+pub struct KeptStreams {
     /// TCP streams, in order.
     pub tcp: Vec<TcpStream>,
     /// Connected UDP sockets, in order.
@@ -209,9 +209,9 @@ impl Opened {
     }
 
     /// The same sockets, for the next test of a session whose streams go on.
-    pub fn kept(&self) -> Result<Kept, EngineError> {
+    pub fn kept(&self) -> Result<KeptStreams, EngineError> {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
-        let mut kept = Kept::default();
+        let mut kept = KeptStreams::default();
         match &self.sockets {
             Sockets::Listening(_) => {}
             Sockets::Tcp(all) => kept.tcp = clones(all, TcpStream::try_clone).map_err(failed)?,
@@ -220,7 +220,7 @@ impl Opened {
         Ok(kept)
     }
 
-    /// Connects bound datagram sockets to the far end's, one port each, where both ends were told the
+    /// Connects bound datagram sockets to the peer's, one port each, where both ends were told the
     /// other's address over the control connection.
     pub fn join(&mut self, remote: SocketAddr, ports: &[u16]) -> Result<(), EngineError> {
         let Sockets::Udp(sockets) = &self.sockets else {

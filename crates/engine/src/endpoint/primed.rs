@@ -3,7 +3,7 @@
 //! Where nothing announces a stream, its first datagrams come to a socket that all streams share. The
 //! receiver of the stream takes them as its first batch; they then count with the time of that.
 
-use crate::datapaths::{Arrivals, Aside, Buffers, DatagramPath, Sole, Span};
+use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics, Sole, Span};
 use linerate_model::sample::XdpReport;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
@@ -102,7 +102,7 @@ impl DatagramPath for Primed {
         self.path.xdp()
     }
 
-    fn aside(&mut self) -> Aside {
+    fn aside(&mut self) -> PathDiagnostics {
         self.path.aside()
     }
 }

@@ -5,7 +5,7 @@ use linerate_model::units::ByteCount;
 use linerate_peers::Framing;
 use std::io::Write;
 
-const LIMIT: Duration = Duration::from_secs(10);
+const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 fn plan(role: Role, spec: &TestSpec) -> EndpointPlan {
     EndpointPlan {
@@ -32,8 +32,10 @@ fn strangers_on_a_tcp_port_are_sent_away() {
     let mut stranger = TcpStream::connect(("127.0.0.1", ports[0])).unwrap();
     stranger.write_all(&[0; 6]).unwrap();
     let remote = "127.0.0.1:0".parse().unwrap();
-    let client = Opened::connect(plan(Role::Client, &spec), remote, &ports, LIMIT).unwrap();
-    server.await_peer([127, 0, 0, 1].into(), LIMIT).unwrap();
+    let client = Opened::connect(plan(Role::Client, &spec), remote, &ports, TEST_TIMEOUT).unwrap();
+    server
+        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT)
+        .unwrap();
     let (Sockets::Tcp(taken), Sockets::Tcp(own)) = (&server.sockets, &client.sockets) else {
         unreachable!()
     };
@@ -45,8 +47,13 @@ fn another_address_than_the_control_peers_is_not_taken() {
     let spec = TestSpec::tcp_bulk();
     let mut server = server(&spec);
     let remote = "127.0.0.1:0".parse().unwrap();
-    let _client =
-        Opened::connect(plan(Role::Client, &spec), remote, &server.ports(), LIMIT).unwrap();
+    let _client = Opened::connect(
+        plan(Role::Client, &spec),
+        remote,
+        &server.ports(),
+        TEST_TIMEOUT,
+    )
+    .unwrap();
     let error = server.await_peer([192, 0, 2, 1].into(), Duration::from_millis(50));
     assert!(
         matches!(error, Err(EngineError::NoPeer { stream: 0, .. })),
@@ -68,7 +75,7 @@ fn a_hello_without_the_token_gets_no_answer() {
         stream: 0,
         kind: crate::wire::Kind::Hello,
         sequence: 0,
-        sent: crate::wire::Stamp::of(linerate_model::MonoInstant::default()),
+        sent: crate::wire::Stamp::from_instant(linerate_model::MonoInstant::default()),
     };
     header.write(&mut hello);
     stranger.send(&hello).unwrap();
@@ -94,11 +101,13 @@ fn every_stream_meets_its_own_port() {
     let remote = "127.0.0.1:0".parse().unwrap();
     let client_plan = plan(Role::Client, &spec);
     let client = std::thread::spawn(move || {
-        Opened::connect(client_plan, remote, &ports, LIMIT)
+        Opened::connect(client_plan, remote, &ports, TEST_TIMEOUT)
             .unwrap()
             .ports()
     });
-    server.await_peer([127, 0, 0, 1].into(), LIMIT).unwrap();
+    server
+        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT)
+        .unwrap();
     let Sockets::Udp(sockets) = &server.sockets else {
         unreachable!()
     };
@@ -119,9 +128,11 @@ fn by_itself(spec: &TestSpec, disturb: impl FnOnce(u16)) -> [StreamReport; 2] {
     let local = "127.0.0.1:0".parse().unwrap();
     let mut server = Opened::listen(with(Role::Server), local).unwrap();
     disturb(server.ports()[0]);
-    let client = Opened::connect(with(Role::Client), local, &server.ports(), LIMIT).unwrap();
+    let client = Opened::connect(with(Role::Client), local, &server.ports(), TEST_TIMEOUT).unwrap();
     let sender = client.start().unwrap();
-    server.await_peer([127, 0, 0, 1].into(), LIMIT).unwrap();
+    server
+        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT)
+        .unwrap();
     let receiver = server.start().unwrap();
     [sender, receiver].map(|running| running.join().remove(0))
 }
@@ -170,7 +181,7 @@ fn nobody_there_is_an_error_in_bounded_time() {
 fn a_wrong_number_of_ports_is_refused() {
     let remote = "127.0.0.1:0".parse().unwrap();
     let plan = plan(Role::Client, &TestSpec::tcp_bulk());
-    let error = Opened::connect(plan, remote, &[1, 2], LIMIT);
+    let error = Opened::connect(plan, remote, &[1, 2], TEST_TIMEOUT);
     assert!(matches!(
         error,
         Err(EngineError::PortCount {
@@ -217,7 +228,7 @@ fn every_answer_to_iperf3s_request_is_taken_behind_traffic_too() {
             },
             ..plan(Role::Client, &TestSpec::udp_datagrams(Pace::Unpaced))
         };
-        Opened::connect(plan, remote, &[], LIMIT).unwrap();
+        Opened::connect(plan, remote, &[], TEST_TIMEOUT).unwrap();
         assert_eq!(far.join().unwrap(), b"9876");
     }
 }

@@ -51,7 +51,7 @@ fn datagram(token: u32, stream: u8, kind: Kind) -> [u8; HEADER_LEN] {
         stream,
         kind,
         sequence: 0,
-        sent: Stamp::of(MonoInstant::default()),
+        sent: Stamp::from_instant(MonoInstant::default()),
     };
     header.write(&mut bytes);
     bytes
@@ -136,13 +136,13 @@ fn greet(token: u32, stream: u8, socket: &UdpSocket, deadline: MonoInstant) -> i
 
 /// How far the server is with one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Guest {
+enum HandshakeState {
     Awaited,
     Answered { last: MonoInstant },
     Settled,
 }
 
-impl Guest {
+impl HandshakeState {
     fn is_settled(self, now: MonoInstant) -> bool {
         match self {
             Self::Awaited => false,
@@ -167,14 +167,17 @@ pub(super) fn welcome(
     };
     let deadline = MonoClock.now().after(timeout);
     let failed = |error| EngineError::io("take UDP hellos on", &"a data port", error);
-    let mut guests = vec![Guest::Awaited; sockets.len()];
+    let mut handshakes = vec![HandshakeState::Awaited; sockets.len()];
     let fds: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
     loop {
         let now = MonoClock.now();
-        let Some(stream) = guests.iter().position(|guest| !guest.is_settled(now)) else {
+        let Some(stream) = handshakes
+            .iter()
+            .position(|handshake| !handshake.is_settled(now))
+        else {
             return Ok(());
         };
-        if now >= deadline && guests.contains(&Guest::Awaited) {
+        if now >= deadline && handshakes.contains(&HandshakeState::Awaited) {
             return Err(EngineError::NoPeer {
                 stream,
                 what: "UDP hello",
@@ -185,30 +188,36 @@ pub(super) fn welcome(
         let readable = wait_readable(&fds, REPEAT).map_err(failed)?;
         for (index, (socket, ready)) in (0_u8..).zip(sockets.iter().zip(readable)) {
             if ready {
-                let guest = &mut guests[usize::from(index)];
-                *guest = meet(token, index, socket, from, *guest);
+                let handshake = &mut handshakes[usize::from(index)];
+                *handshake = meet(token, index, socket, from, *handshake);
             }
         }
     }
 }
 
 /// Reads one datagram and answers it if it is the awaited client's hello.
-fn meet(token: u32, stream: u8, socket: &UdpSocket, from: IpAddr, guest: Guest) -> Guest {
+fn meet(
+    token: u32,
+    stream: u8,
+    socket: &UdpSocket,
+    from: IpAddr,
+    handshake: HandshakeState,
+) -> HandshakeState {
     let mut bytes = [0; HEADER_LEN];
     let Ok((length, address)) = socket.recv_from(&mut bytes) else {
-        return guest;
+        return handshake;
     };
     if address.ip().to_canonical() != from {
-        return guest;
+        return handshake;
     }
     match meaning(token, stream, &bytes[..length]) {
         Some(Kind::Hello) if socket.connect(address).is_ok() => {
             drop(socket.send(&datagram(token, stream, Kind::HelloAck)));
-            Guest::Answered {
+            HandshakeState::Answered {
                 last: MonoClock.now(),
             }
         }
-        Some(Kind::HelloDone) if guest != Guest::Awaited => Guest::Settled,
-        _ => guest,
+        Some(Kind::HelloDone) if handshake != HandshakeState::Awaited => HandshakeState::Settled,
+        _ => handshake,
     }
 }

@@ -7,7 +7,7 @@
 //! Big-endian. Numbers count from 0 or 1; a negative one ends the stream: its absolute value is the number that
 //! would come next. 2.0.10 to 2.0.12 set the top bit instead of negating: of both readings that
 //! one is meant which is nearer to what has come. Nothing says whose datagram it is. The upper half
-//! counts only where the client has said so: Zephyr leaves other bytes there. The time is wall time: far ends
+//! counts only where the client has said so: Zephyr leaves other bytes there. The time is wall time: peers
 //! compute a jitter from it that begins with the offset between the clocks.
 
 use super::{Numbering, Part, Reading};
@@ -103,10 +103,10 @@ impl Numbering for Iperf2 {
             },
             Ok(number) => {
                 let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1000;
-                let sent = Stamp::of(MonoInstant::from_nanos(nanos));
+                let sent = Stamp::from_instant(MonoInstant::from_nanos(nanos));
                 match number.checked_sub(first).filter(|number| *number < 1 << 47) {
                     Some(sequence) => Reading::Numbered { sequence, sent },
-                    // The far end's report, where both ends send.
+                    // The peer's report, where both ends send.
                     None => Reading::Other(None),
                 }
             }
@@ -121,7 +121,7 @@ mod tests {
 
     fn numbering(width: Width, counters: Counters, first: u8) -> Iperf2 {
         Iperf2::new(Framing {
-            opening: Opening::of(b"head"),
+            opening: Opening::from_bytes(b"head"),
             skip: 0,
             width,
             counters,
@@ -133,7 +133,7 @@ mod tests {
     fn numbered(sequence: u64, nanos: u64) -> Reading {
         Reading::Numbered {
             sequence,
-            sent: Stamp::of(MonoInstant::from_nanos(nanos)),
+            sent: Stamp::from_instant(MonoInstant::from_nanos(nanos)),
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_the_far_end_is_no_traffic_and_a_stump_is_foreign() {
+    fn a_report_of_the_peer_is_no_traffic_and_a_stump_is_foreign() {
         let new = numbering(Width::Wide, Counters::Bits64, 1);
         assert_eq!(new.read(&datagram(0, 0), 5), Reading::Other(None));
         assert_eq!(new.read(&[0; 15], 5), Reading::Foreign);

@@ -67,7 +67,7 @@ impl<const WIDE: bool> Numbering for Iperf3<WIDE> {
         let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1000;
         sequence.map_or(Reading::Foreign, |sequence| Reading::Numbered {
             sequence,
-            sent: Stamp::of(MonoInstant::from_nanos(nanos)),
+            sent: Stamp::from_instant(MonoInstant::from_nanos(nanos)),
         })
     }
 }
@@ -79,7 +79,7 @@ mod tests {
     fn numbered(sequence: u64, nanos: u64) -> Reading {
         Reading::Numbered {
             sequence,
-            sent: Stamp::of(MonoInstant::from_nanos(nanos)),
+            sent: Stamp::from_instant(MonoInstant::from_nanos(nanos)),
         }
     }
 

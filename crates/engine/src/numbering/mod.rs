@@ -53,7 +53,7 @@ pub(crate) trait Numbering: Send + 'static {
     const MARKS_WARM_UP: bool;
     /// Whether datagrams have no number and the sender ends the stream with an empty one.
     const ENDS_STREAM: bool = false;
-    /// Whether send times are of the far end's monotonic clock.
+    /// Whether send times are of the peer's monotonic clock.
     const SHOWS_CLOCK: bool = false;
 
     /// Writes the header of datagram `sequence`, from 0, into the start of `slot`.

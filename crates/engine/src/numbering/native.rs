@@ -25,7 +25,7 @@ impl Numbering for Native {
             stream: self.stream,
             kind,
             sequence,
-            sent: Stamp::of(sent),
+            sent: Stamp::from_instant(sent),
         };
         header.write(slot);
     }

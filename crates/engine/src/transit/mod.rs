@@ -1,4 +1,4 @@
-//! When messages of one stream left the far end and came to this one: what the ends' clocks and one-way delays
+//! When messages of one stream left the peer and came to this one: what the ends' clocks and one-way delays
 //! can be told from afterwards.
 //!
 //! Keeps little of many: the fastest message of each stretch of time, which bound the clocks' offset, and every
@@ -71,7 +71,7 @@ mod tests {
         let mut transit = Transit::new();
         let near_wrap = (1_u64 << 48) - 100;
         for (sent, received) in [(near_wrap, 7_000), (near_wrap + 200, 7_150)] {
-            let stamp = Stamp::of(MonoInstant::from_nanos(sent));
+            let stamp = Stamp::from_instant(MonoInstant::from_nanos(sent));
             transit.record(stamp, MonoInstant::from_nanos(received), true);
         }
         let seen = transit.finish().unwrap();
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_warm_up_bounds_the_clocks_but_is_in_no_sample() {
         let mut transit = Transit::new();
-        let stamp = Stamp::of(MonoInstant::from_nanos(5));
+        let stamp = Stamp::from_instant(MonoInstant::from_nanos(5));
         transit.record(stamp, MonoInstant::from_nanos(9), false);
         let seen = transit.finish().unwrap();
         assert_eq!((seen.floor.len(), seen.sample.len()), (1, 0));

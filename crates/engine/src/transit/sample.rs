@@ -3,7 +3,7 @@
 use linerate_model::one_way::{Passage, Passages};
 
 /// Most that are kept: 20 of them above the 99 % quantile, and some 14 KB in a document.
-const MOST: usize = 2048;
+const MAX_SAMPLES: usize = 2048;
 
 /// A systematic sample.
 pub(crate) struct Sample {
@@ -18,7 +18,7 @@ impl Sample {
         Self {
             seen: 0,
             mask: 0,
-            kept: Vec::with_capacity(MOST),
+            kept: Vec::with_capacity(MAX_SAMPLES),
         }
     }
 
@@ -29,7 +29,7 @@ impl Sample {
         if number & self.mask != 0 {
             return;
         }
-        if self.kept.len() == MOST {
+        if self.kept.len() == MAX_SAMPLES {
             let mut index = 0;
             self.kept.retain(|_| {
                 index += 1;
@@ -60,8 +60,8 @@ mod tests {
                 sample.offer(Passage { key, took_ns: 0 });
             }
             let keys: Vec<_> = sample.finish().iter().map(|p| p.key).collect();
-            let least = MOST.min(usize::try_from(count).unwrap()) / 2;
-            assert!((least..=MOST).contains(&keys.len()), "{count}");
+            let least = MAX_SAMPLES.min(usize::try_from(count).unwrap()) / 2;
+            assert!((least..=MAX_SAMPLES).contains(&keys.len()), "{count}");
             let steps: std::collections::BTreeSet<_> =
                 keys.windows(2).map(|pair| pair[1] - pair[0]).collect();
             assert!(steps.len() <= 1, "{count}: {steps:?}");

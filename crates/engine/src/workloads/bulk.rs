@@ -4,7 +4,7 @@
 //! reads them (goodput); every byte is copied to it, as to any application. Both drop the first
 //! `warm_up` of their own time. `TCP_INFO` is read at the start, the end, and at each interval.
 
-use super::datagrams::ABANDONED;
+use super::datagrams::RECEIVER_IDLE_TIMEOUT;
 use super::{Kit, Path, Step, StreamPath, Work, WorkloadKind};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
@@ -148,7 +148,7 @@ impl Stream {
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
         self.moved(now, 0);
         if failure.class() == FailureClass::WouldBlock {
-            if now.saturating_since(self.last) <= ABANDONED {
+            if now.saturating_since(self.last) <= RECEIVER_IDLE_TIMEOUT {
                 return Step::Again;
             }
             self.troubles
@@ -203,11 +203,11 @@ struct Sender {
     written: u64,
 }
 
-/// How long an end whose far end tells nothing, or only what it has, waits for its bytes to be acknowledged. Far below the time that far ends wait for the test's end (40 s).
+/// How long an end whose peer tells nothing, or only what it has, waits for its bytes to be acknowledged. Far below the time that peers wait for the test's end (40 s).
 const DELIVERY: Duration = Duration::from_secs(5);
 
 /// Pause between two looks at what is not acknowledged.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Sender {
     fn new(stream: Stream) -> Self {
@@ -258,7 +258,7 @@ impl Sender {
         Step::Until(self.limit.end().map_or(instant, |e| e.min(instant)))
     }
 
-    /// All is given to the system. Where the end of the stream tells the far end nothing, its bytes are
+    /// All is given to the system. Where the end of the stream tells the peer nothing, its bytes are
     /// waited for.
     fn deliver(&mut self, now: MonoInstant) -> Step {
         let ended = *self.ended.get_or_insert(now);
@@ -271,7 +271,7 @@ impl Sender {
         if is_late || left == 0 || !self.stream.plan.waits_for_delivery() {
             return Step::Done;
         }
-        Step::Until(now.after(LOOK))
+        Step::Until(now.after(POLL_INTERVAL))
     }
 
     /// What the last block lacks, where time ends the test and not a number of bytes.

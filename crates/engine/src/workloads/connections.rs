@@ -45,7 +45,7 @@ const GAP: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Longest wait for the next connection in one turn: bounds how late a stop is seen.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A connection that does not ask at once may not hold up the next one.
 const ASKED_WITHIN: Duration = Duration::from_millis(500);
@@ -61,7 +61,7 @@ impl WorkloadKind for Connections {
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         if !matches!(framing, Framing::Native { .. }) {
-            let why = "short connections need `linerate serve` at the far end";
+            let why = "short connections need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         let is_plain = spec.streams == 1 && spec.direction == Direction::Forward;
@@ -195,7 +195,7 @@ impl Opener {
             stream: self.common.plan.index,
             kind: Kind::Counted,
             sequence: self.number,
-            sent: Stamp::of(clock.now()),
+            sent: Stamp::from_instant(clock.now()),
         };
         let mut bytes = [0; HEADER_LEN];
         request.write(&mut bytes);
@@ -311,7 +311,7 @@ impl Work for Answerer {
         if orders.is_over(index, None, self.last, now) {
             return Step::Done;
         }
-        let waiting = tcp::wait_readable(&[self.listener.as_fd()], LOOK);
+        let waiting = tcp::wait_readable(&[self.listener.as_fd()], POLL_INTERVAL);
         if !waiting.is_ok_and(|ready| ready.first() == Some(&true)) {
             return Step::Again;
         }

@@ -1,4 +1,4 @@
-//! Bulk transfer with marks: a TCP byte stream, one way, in which marks go along that the far end sends back.
+//! Bulk transfer with marks: a TCP byte stream, one way, in which marks go along that the peer sends back.
 //!
 //! A mark waits in the sender's buffer, in the queues of the path and in the receiver's buffer like the data
 //! around it, and comes back on the same connection against the stream: the delay that anything else on a
@@ -8,7 +8,7 @@
 //! The stream consists of blocks of the write's size. Each begins with the header of a datagram, whose kind
 //! says whether it is a mark; marks come back as those headers.
 
-use super::datagrams::ABANDONED;
+use super::datagrams::RECEIVER_IDLE_TIMEOUT;
 use super::{Kit, Path, Step, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle, StreamPath};
 use crate::error::EngineError;
@@ -39,7 +39,7 @@ const MOST_MARKS: usize = 64;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Longest wait for room in the send buffer: the stream stands still for no longer where it has run empty.
-const LOOK: Duration = Duration::from_micros(500);
+const MAX_WRITE_WAIT: Duration = Duration::from_micros(500);
 
 /// Bytes of one read.
 const READ: usize = 128 << 10;
@@ -50,12 +50,12 @@ impl WorkloadKind for MarkedBulk {
     }
 
     fn summary(&self) -> &'static str {
-        "A TCP byte stream, one way, with marks in it that the far end sends back: delay on a connection under load."
+        "A TCP byte stream, one way, with marks in it that the peer sends back: delay on a connection under load."
     }
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         if !matches!(framing, Framing::Native { .. }) {
-            let why = "marks need `linerate serve` at the far end";
+            let why = "marks need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         if spec.transport != Transport::Tcp {
@@ -234,7 +234,7 @@ impl Sender {
                 Kind::WarmUp
             },
             sequence: self.number,
-            sent: Stamp::of(now),
+            sent: Stamp::from_instant(now),
         };
         header.write(self.block.bytes_mut());
     }
@@ -318,16 +318,16 @@ impl Work for Sender {
             if self.marks.is_empty() || now.saturating_since(ended) >= LINGER {
                 return Step::Done;
             }
-            self.common.path.await_arrival(LOOK);
+            self.common.path.await_arrival(MAX_WRITE_WAIT);
             return Step::Again;
         }
         match self.write(now) {
             Ok(true) => Step::Again,
             Ok(false) => {
-                if now.saturating_since(self.common.last) > ABANDONED {
+                if now.saturating_since(self.common.last) > RECEIVER_IDLE_TIMEOUT {
                     return self.common.failed(Failure::timed_out("send"), now);
                 }
-                self.common.path.await_arrival(LOOK);
+                self.common.path.await_arrival(MAX_WRITE_WAIT);
                 Step::Again
             }
             Err(step) => step,
@@ -450,7 +450,7 @@ impl Work for Receiver {
                 if let Some(step) = self.answer(now) {
                     return step;
                 }
-                if now.saturating_since(self.common.last) > ABANDONED {
+                if now.saturating_since(self.common.last) > RECEIVER_IDLE_TIMEOUT {
                     self.common.troubles.count(Failure::timed_out("recv"), now);
                     return Step::Done;
                 }

@@ -8,7 +8,7 @@ use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
 use linerate_peers::Framing;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn plan(spec: &TestSpec, role: Role, side: Side) -> EndpointPlan {
     EndpointPlan {
@@ -24,8 +24,9 @@ fn started(spec: &TestSpec, side: Side, address: &str) -> (Running, Running) {
     let local = address.parse().unwrap();
     let mut server = Opened::listen(plan(spec, Role::Server, side.other()), local).unwrap();
     let (ports, client) = (server.ports(), plan(spec, Role::Client, side));
-    let client = std::thread::spawn(move || Opened::connect(client, local, &ports, LIMIT).unwrap());
-    server.await_peer(local.ip(), LIMIT).unwrap();
+    let client =
+        std::thread::spawn(move || Opened::connect(client, local, &ports, TEST_TIMEOUT).unwrap());
+    server.await_peer(local.ip(), TEST_TIMEOUT).unwrap();
     let client = client.join().unwrap();
     // Receivers first.
     match side {
@@ -367,7 +368,7 @@ fn a_bursty_application_rests_between_its_writes() {
 #[test]
 fn a_sender_whose_peer_closed_ends_with_an_error_count() {
     let mut spec = datagrams(0);
-    spec.stop = Stop::After(LIMIT);
+    spec.stop = Stop::After(TEST_TIMEOUT);
     spec.pace = Pace::Unpaced;
     let (sender, receiver) = started(&spec, Side::Sender, "127.0.0.1:0");
     receiver.stop();
@@ -445,8 +446,9 @@ fn a_missing_core_is_an_error_that_names_it() {
     let local = "127.0.0.1:0".parse().unwrap();
     let mut server = Opened::listen(plan(&spec, Role::Server, Side::Receiver), local).unwrap();
     let (ports, client) = (server.ports(), plan(&spec, Role::Client, Side::Sender));
-    let client = std::thread::spawn(move || Opened::connect(client, local, &ports, LIMIT).unwrap());
-    server.await_peer(local.ip(), LIMIT).unwrap();
+    let client =
+        std::thread::spawn(move || Opened::connect(client, local, &ports, TEST_TIMEOUT).unwrap());
+    server.await_peer(local.ip(), TEST_TIMEOUT).unwrap();
     let error = client.join().unwrap().start().err().unwrap().to_string();
     assert!(error.contains("core 1000"), "{error}");
 }

@@ -12,7 +12,7 @@ use crate::lab::Lab;
 use crate::options::Options;
 use crate::table::Results;
 use anyhow::{Context as _, Result};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::client::{Client, Target, TestOutcome};
 use linerate_model::ByteCount;
 use linerate_model::random::Random;
@@ -46,7 +46,7 @@ pub(crate) fn rows(program: &Path, lab: &Lab, options: &Options) -> Result<Vec<S
     let listen = format!("{address}:{port}");
     let words = ["serve", "--listen", &listen].map(str::to_owned);
     let server = lab.serve(program, &words, ("tcp", port))?;
-    let target = Target::new(FarEnd::parse(&listen)?);
+    let target = Target::new(PeerAddress::parse(&listen)?);
     let (cores, rounds, seed) = (lab.cores, options.rounds * PER_ROUND, options.seed);
     let client = lab.a().spawn("observed", move || {
         let mut client = Client::connect(&target)?;

@@ -1,16 +1,15 @@
 //! The answering end: `linerate serve`, and the far host of the demo.
 
-mod guests;
-mod hall;
+mod data_streams;
 mod port;
+mod state;
 
-pub(crate) use guests::peek;
+pub(crate) use data_streams::peek;
 pub use port::Speaking;
 
 use crate::access::Network;
 use crate::login::Logins;
 use anyhow::{Context as _, Result};
-use hall::accept_loop;
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
@@ -19,6 +18,7 @@ use linerate_peers::sfnt::Release;
 use linerate_sys::wake::Waker;
 use linerate_testbed::Host;
 use port::Port;
+use state::accept_loop;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -109,11 +109,11 @@ pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) ->
     for port in &ports {
         tell(&port.words());
     }
-    accept_loop(&ports, plan, stop, &bell()?, tell)
+    accept_loop(&ports, plan, stop, &wakeup_fd()?, tell)
 }
 
 /// What wakes a listener.
-fn bell() -> Result<Waker> {
+fn wakeup_fd() -> Result<Waker> {
     Waker::new().context("an eventfd")
 }
 
@@ -126,7 +126,7 @@ fn open_all(plan: &AgentPlan) -> Result<Vec<Port>> {
 pub struct Agent {
     thread: JoinHandle<Result<()>>,
     stop: Arc<AtomicBool>,
-    bell: Arc<Waker>,
+    wakeup_fd: Arc<Waker>,
     ports: Vec<u16>,
 }
 
@@ -134,8 +134,8 @@ impl Agent {
     /// Starts an agent in the network namespace of `host`.
     pub fn start_on(host: &Host, plan: AgentPlan) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let bell = Arc::new(bell()?);
-        let (seen, heard) = (Arc::clone(&stop), Arc::clone(&bell));
+        let wakeup_fd = Arc::new(wakeup_fd()?);
+        let (seen, heard) = (Arc::clone(&stop), Arc::clone(&wakeup_fd));
         let (tell_ports, ports) = mpsc::channel();
         let thread = host.spawn("agent", move || {
             let open = open_all(&plan)?;
@@ -151,7 +151,7 @@ impl Agent {
         Ok(Self {
             thread,
             stop,
-            bell,
+            wakeup_fd,
             ports,
         })
     }
@@ -164,7 +164,7 @@ impl Agent {
     /// Ends it; tests under way are dropped.
     pub fn stop(self) -> Result<()> {
         self.stop.store(true, Ordering::Relaxed);
-        self.bell.wake().context("waking the agent")?;
+        self.wakeup_fd.wake().context("waking the agent")?;
         self.thread
             .join()
             .map_err(|_| anyhow::anyhow!("the agent panicked: please report this as a bug"))?

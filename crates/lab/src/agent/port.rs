@@ -2,7 +2,7 @@
 
 use super::AgentPlan;
 use crate::context::host_lacks;
-use crate::door::Door;
+use crate::demux::StreamDemux;
 use crate::flows::Flows;
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
@@ -93,7 +93,7 @@ pub(super) enum By {
     /// Every stream is a test.
     Itself(Arc<Flows>),
     /// By the cookie that it shows.
-    Cookie(Arc<Door>),
+    Cookie(Arc<StreamDemux>),
 }
 
 impl Port {

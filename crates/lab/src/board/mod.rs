@@ -1,8 +1,8 @@
 //! A board that runs zperf, controlled through its shell.
 
 mod address;
-mod ear;
 mod receive;
+mod stream_listener;
 mod wire;
 
 pub(crate) use address::BoardAddress;
@@ -22,7 +22,7 @@ use std::time::Duration;
 use wire::Wire;
 
 /// The longest that one wait for the shell takes.
-const WAIT: Duration = Duration::from_millis(100);
+const SHELL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What a board says of a test that it received.
 #[derive(Debug, Default)]
@@ -151,7 +151,7 @@ impl Board {
             if let Some(event) = self.shell.poll_event() {
                 return Ok(event);
             }
-            self.turn(WAIT)?;
+            self.turn(SHELL_POLL_INTERVAL)?;
         }
     }
 

@@ -1,7 +1,7 @@
 //! A test in which the board sends: this host is its server for that one test.
 
 use super::Board;
-use super::ear::{Ear, Stream};
+use super::stream_listener::{Stream, StreamListener};
 use crate::client::Pulse;
 use crate::context::peer_failure;
 use crate::driver::{Driver, News};
@@ -20,7 +20,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// How long one look for the board's stream takes.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What a board's test needs of this end.
 pub(crate) struct Here {
@@ -42,10 +42,10 @@ pub(crate) fn receive(
     spec: &TestSpec,
     pulse: &mut dyn FnMut(&Pulse) -> bool,
 ) -> Result<Seen> {
-    let ear = Ear::open(spec.transport, here.local)?;
-    let job = job(spec, here.local, ear.port()?);
+    let stream_listener = StreamListener::open(spec.transport, here.local)?;
+    let job = job(spec, here.local, stream_listener.port()?);
     board.upload(job.clone())?;
-    let Some(stream) = first(board, &ear, here.remote, pulse)? else {
+    let Some(stream) = first(board, &stream_listener, here.remote, pulse)? else {
         return Ok(None);
     };
     let limits = Limits {
@@ -68,7 +68,7 @@ pub(crate) fn receive(
     let session = Iperf2.server(config, MonoClock.now());
     let mut driver = Driver::new(stream.line, session, here.observer, here.timeout);
     let _place = stream.place;
-    driver.host(stream.guests, &stream.bytes)?;
+    driver.host(stream.data_streams, &stream.bytes)?;
     let seen = both(board, &mut driver, pulse);
     driver.bye();
     let Some((own, told)) = seen? else {
@@ -84,12 +84,12 @@ pub(crate) fn receive(
 /// The board's stream; `None` if the user did not wait for it.
 fn first(
     board: &mut Board,
-    ear: &Ear,
+    stream_listener: &StreamListener,
     from: IpAddr,
     pulse: &mut dyn FnMut(&Pulse) -> bool,
 ) -> Result<Option<Stream>> {
     loop {
-        if let Some(stream) = ear.stream(from, LOOK)? {
+        if let Some(stream) = stream_listener.stream(from, POLL_INTERVAL)? {
             return Ok(Some(stream));
         }
         board.look()?;

@@ -164,7 +164,7 @@ fn apply(plan: &DoctorPlan, scope: &Scope) -> Result<Vec<ChangeMade>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let identity = Identity::of(&plan.root);
+    let identity = Identity::in_root(&plan.root);
     let mut settings = HostSettings::new(&plan.root);
     let made = tuning::apply(&mut settings, &plan.undo, &identity, &wanted, foreign(plan));
     Ok(made.map_err(with_remedy)?)
@@ -183,7 +183,7 @@ fn wanted<'a>(check: &'a Checked, named: &[String]) -> impl Iterator<Item = &'a 
 }
 
 fn restore(plan: &DoctorPlan, notes: &mut Vec<String>) -> Result<Vec<ChangeMade>> {
-    let identity = Identity::of(&plan.root);
+    let identity = Identity::in_root(&plan.root);
     let mut settings = HostSettings::new(&plan.root);
     let restored = tuning::restore(&mut settings, &plan.undo, &identity, foreign(plan));
     let mut restored = restored.map_err(with_remedy)?;

@@ -28,7 +28,7 @@ mod tests;
 
 pub use settings::Test;
 
-use crate::address::FarEnd;
+use crate::address::PeerAddress;
 use crate::login::Login;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
@@ -51,11 +51,11 @@ const MAX_BYTES: u64 = 1024 * 1024;
 pub struct StudyPlan {
     /// What it is about.
     pub title: String,
-    /// The far end of every test.
-    pub far: FarEnd,
-    /// The key that the far end asks for; not part of the file.
+    /// The peer of every test.
+    pub far: PeerAddress,
+    /// The key that the peer asks for; not part of the file.
     pub key: Option<Key>,
-    /// The user that the far end asks for; not part of the file.
+    /// The user that the peer asks for; not part of the file.
     pub login: Option<Arc<Login>>,
     /// How often each cell is measured, at least once.
     pub repetitions: u32,
@@ -138,7 +138,7 @@ impl StudyPlan {
         let file: File = toml::from_str(text)
             .map_err(|error| place.fail(error.span().map(|span| span.start), error.message()))?;
         let host = &file.study.host;
-        let far = FarEnd::parse(host.get_ref())
+        let far = PeerAddress::parse(host.get_ref())
             .map_err(|error| place.fail(Some(host.span().start), &format!("host: {error}")))?;
         let repetitions = *file.study.repetitions.get_ref();
         let cells = cells(&file, place)?;
@@ -319,7 +319,7 @@ fn cell(defaults: &[Level<'_>], levels: &[Level<'_>], place: Places<'_>) -> Resu
     } else {
         label.join(", ")
     };
-    let test = Test::of(&values).map_err(|(at, why)| match at {
+    let test = Test::from_values(&values).map_err(|(at, why)| match at {
         Some(at) => place.fail(Some(at), &why),
         None => place.fail(None, &format!("cell \"{label}\": {why}")),
     })?;

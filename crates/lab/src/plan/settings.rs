@@ -178,7 +178,7 @@ type Given = (&'static Setting, String, usize);
 
 impl Test {
     /// The test of these values, or what is wrong and, if one value is, where it stands.
-    pub(super) fn of(values: &[Given]) -> Result<Self, (Option<usize>, String)> {
+    pub(super) fn from_values(values: &[Given]) -> Result<Self, (Option<usize>, String)> {
         let kind = values.iter().find(|(setting, ..)| setting.key == KIND);
         let Some((_, kind, at)) = kind else {
             return Err((None, format!("give a kind: {}", KINDS.join(", "))));
@@ -270,7 +270,7 @@ impl Asked {
                 "arrival and answer-timeout are of requests at a rate: give a rate".to_owned(),
             );
         }
-        let usual = LatencyPlan::of(spec);
+        let usual = LatencyPlan::from_spec(spec);
         Ok(LatencyPlan {
             modes: self.mode.map_or(usual.modes, |mode| vec![mode]),
             open: self.rate.map(|rate| OpenLoop {

@@ -1,6 +1,6 @@
 //! `linerate demo`: the main job with nothing but this machine and no privileges.
 
-use crate::address::FarEnd;
+use crate::address::PeerAddress;
 use crate::agent::{Agent, AgentPlan};
 use crate::client::Target;
 use crate::context::Context;
@@ -78,7 +78,7 @@ pub fn demo(context: &mut Context<'_>, plan: &DemoPlan) -> Result<Run> {
         TwoHosts::create(Link::symmetric(shape), 1).context("making two hosts of this machine")?;
     let agent = Agent::start_on(hosts.host(HostId::B), AgentPlan::private())?;
     hosts.host(HostId::A).enter()?;
-    let target = Target::new(FarEnd::parse(&format!(
+    let target = Target::new(PeerAddress::parse(&format!(
         "{}:{}",
         hosts.host(HostId::B).ipv4(),
         agent.port()

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 /// Experiments on one run: after this many refuted findings, people must look.
 const MOST_EXPERIMENTS: usize = 3;
 
-/// Runs the experiment on the verdict of a finished run against the far end that it measured.
+/// Runs the experiment on the verdict of a finished run against the peer that it measured.
 ///
 /// Agreed: the verdict is confirmed. Disagreed: the next finding speaks, and is tried too. Undecided,
 /// or not possible: the verdict stays and says why. The run is updated where `context` keeps it. A run
@@ -131,7 +131,7 @@ fn experiment(
 enum Obstacle {
     /// It cannot be done here; the run stays as it is and says why.
     NotRun(NotRun),
-    /// The far end, or the path to it, failed.
+    /// The peer, or the path to it, failed.
     Failed(anyhow::Error),
 }
 
@@ -149,8 +149,8 @@ fn pairs(
     record: &mut ExperimentRecord,
     verdict: &Verdict,
 ) -> Result<ExperimentOutcome, Obstacle> {
-    let design = Design::of(run, verdict)?;
-    let mut log = Log::of(record);
+    let design = Design::from_run(run, verdict)?;
+    let mut log = Log::from_record(record);
     let pilot = bench.measure(context, &design.baseline, &mut log, Part::Pilot)?;
     let Some(pilot) = pilot else {
         return Ok(cut(judge(&design.test, design.side, &[]), STOPPED));
@@ -216,7 +216,7 @@ struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    fn of(record: &'a mut ExperimentRecord) -> Self {
+    fn from_record(record: &'a mut ExperimentRecord) -> Self {
         Self {
             limit: record.limit,
             trials: &mut record.trials,
@@ -249,7 +249,7 @@ impl<'a> Log<'a> {
     const STEP: f64 = 1.0 / (1.0 + 2.0 * MOST_PAIRS as f64);
 }
 
-/// The far end and, once it is needed, the connection to it.
+/// The peer and, once it is needed, the connection to it.
 struct Bench<'a> {
     target: &'a Target,
     client: Option<Client>,
@@ -309,7 +309,7 @@ impl Bench<'_> {
     }
 }
 
-/// A test that the far end does not allow or cannot do is one that cannot be made.
+/// A test that the peer does not allow or cannot do is one that cannot be made.
 fn obstacle(error: anyhow::Error) -> Obstacle {
     let refused = error
         .chain()

@@ -132,7 +132,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
             ..plan.spec.clone()
         };
         let (done, doing) = search.progress();
-        let mut told = Told {
+        let mut told = SearchProgress {
             inner: &mut *context.watcher,
             share: done.get(),
             doing: &doing,
@@ -171,7 +171,7 @@ struct Attempts {
 }
 
 impl Attempts {
-    /// Makes one. One that breaks off at a far end of another tool says nothing of the load: it is kept as invalid,
+    /// Makes one. One that breaks off at a peer of another tool says nothing of the load: it is kept as invalid,
     /// and the search goes on. Such servers crash between two tests, or stay away for a while.
     fn make(
         &mut self,
@@ -201,7 +201,7 @@ impl Attempts {
     }
 }
 
-/// Whether it is the far end that failed, and it may not the next time.
+/// Whether it is the peer that failed, and it may not the next time.
 fn may_pass(client: &Client, error: &anyhow::Error) -> bool {
     let failure = error.downcast_ref::<Failure>();
     client.is_foreign() && failure.is_some_and(|failure| failure.code == ExitCode::Peer)
@@ -267,13 +267,13 @@ fn outcome(trial: &Trial, intended_load: BitRate) -> TrialOutcome {
 }
 
 /// Replaces a trial's own progress by the search's.
-struct Told<'a> {
+struct SearchProgress<'a> {
     inner: &'a mut dyn Watcher,
     share: f64,
     doing: &'a str,
 }
 
-impl Watcher for Told<'_> {
+impl Watcher for SearchProgress<'_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Progress { elapsed, .. } => {

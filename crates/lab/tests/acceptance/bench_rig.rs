@@ -1,6 +1,6 @@
 //! Two hosts, an agent on one, and commands run from the other.
 
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
 use linerate_lab::context::{Context, unattended};
@@ -26,7 +26,7 @@ impl Rig {
         let far = hosts.host(HostId::B);
         let agent = Agent::start_on(far, AgentPlan::private()).unwrap();
         let target =
-            Target::new(FarEnd::parse(&format!("{}:{}", far.ipv4(), agent.port())).unwrap());
+            Target::new(PeerAddress::parse(&format!("{}:{}", far.ipv4(), agent.port())).unwrap());
         Self {
             hosts,
             agent,

@@ -76,7 +76,7 @@ pub(crate) fn a_drop_list_is_lost_to_the_packet() {
     let mut drops: Vec<u64> = (0..100).map(|k| 17 + k * 977).collect();
     drops.extend(50_000..50_037);
     let config = LinkConfig {
-        drop: PacketList::of(drops),
+        drop: PacketList::from_numbers(drops),
         duplicate: Ratio::clamped(0.001),
         reorder: Ratio::clamped(0.001),
         displacement: 3,
@@ -121,7 +121,7 @@ pub(crate) fn a_drop_list_is_lost_to_the_packet() {
 /// The last fifty of a stream leave no gap in sequence numbers; only the sender's word tells of them.
 pub(crate) fn a_lost_tail_is_lost() {
     let config = LinkConfig {
-        drop: PacketList::of(9_951..=10_000),
+        drop: PacketList::from_numbers(9_951..=10_000),
         ..gigabit()
     };
     let rig = Rig::shaped(config);

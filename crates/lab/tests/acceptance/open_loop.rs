@@ -1,4 +1,4 @@
-//! Requests at a rate and round trips per minute against a far end and a link whose truth is known.
+//! Requests at a rate and round trips per minute against a peer and a link whose truth is known.
 
 use crate::bench_rig::Rig;
 use linerate_lab::run::{LatencyPlan, Mode, OpenLoop, RequestRate, latency};
@@ -9,7 +9,7 @@ use linerate_testbed::{Link, LinkConfig};
 use linerate_testkit::disturbance::undisturbed;
 use std::time::Duration;
 
-/// A far end that stands still for 50 ms in each second.
+/// A peer that stands still for 50 ms in each second.
 const STALL: Stall = Stall {
     every: Duration::from_secs(1),
     lasting: Duration::from_millis(50),

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, datagrams};
 use crate::traffic::{past_the_stack, ping_pong};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::client::Target;
 use linerate_lab::context::unattended;
 use linerate_lab::run::single;
@@ -71,7 +71,7 @@ pub(crate) fn a_killed_process_leaves_nothing_either() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(program_at(&bench, HostId::A), None);
-    until("the far end's program gone", || {
+    until("the peer's program gone", || {
         program_at(&bench, HostId::B).is_none()
     });
     bench.run(&past_the_stack("", ping_pong(32, 100)));
@@ -90,7 +90,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 
 /// Measures for longer than anybody waits.
 pub(crate) fn child(address: &str) -> ExitCode {
-    let far = FarEnd::parse(address).unwrap();
+    let far = PeerAddress::parse(address).unwrap();
     let spec = TestSpec {
         stop: Stop::After(PATIENCE * 2),
         ..ping_pong(32, 1)

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, datagrams};
 use crate::ending::{hold_interface, program_at};
 use crate::traffic::{of_both_families, past_the_stack, ping_pong};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
 use linerate_lab::context::unattended;
@@ -15,7 +15,7 @@ use std::process::Command;
 
 /// The words and the exit code of a test that is not made.
 fn refusal(hosts: &TwoHosts, port: u16, address: &str, spec: TestSpec) -> (ExitCode, String) {
-    let far = FarEnd::parse(&format!("{address}:{port}")).unwrap();
+    let far = PeerAddress::parse(&format!("{address}:{port}")).unwrap();
     let work = move || unattended(|context| single(context, &Target::new(far), &spec));
     let thread = hosts.host(HostId::A).spawn("client", work).unwrap();
     let error = thread.join().unwrap().unwrap_err();
@@ -63,7 +63,7 @@ pub(crate) fn what_cannot_be_is_said_before_it_is_tried() {
     hosts.close().unwrap();
 }
 
-/// Somebody's program at the far end's interface stays what it is.
+/// Somebody's program at the peer's interface stays what it is.
 pub(crate) fn an_interface_with_a_program_is_left_alone() {
     let bench = Bench::direct();
     let held = bench.on(HostId::B, hold_interface);

@@ -134,7 +134,7 @@ const OUT_DATAGRAMS: usize = 4;
 
 pub(crate) fn a_drop_list_of_the_link_is_lost_in_the_network() {
     let spread = (0..40).map(|k| 17 + k * 97);
-    let list = PacketList::of(spread.chain(4_000..4_030).chain([5_000]));
+    let list = PacketList::from_numbers(spread.chain(4_000..4_030).chain([5_000]));
     let listed = list.count_within(5_000);
     let config = LinkConfig {
         drop: list,

@@ -31,7 +31,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some(guard::GUARD) => guard::guard_main().map(|()| true),
-        Some(rig::FAR_END) => rig::far_end_main().map(|()| true),
+        Some(rig::FAR_END) => rig::peer_main().map(|()| true),
         _ => laboratory(&Request::parse(std::env::args().skip(1))),
     };
     match result {

@@ -1,10 +1,10 @@
-//! A scene, live: hosts, disturbances, the far end; and the test run on it.
+//! A scene, live: hosts, disturbances, the peer; and the test run on it.
 
 use crate::guard::Guard;
 use crate::rivals::Rivals;
-use crate::scene::{FarEnd, Place, Scene, Step, Test};
+use crate::scene::{PeerAddress, Place, Scene, Step, Test};
 use anyhow::{Context as _, Result, bail, ensure};
-use linerate_lab::address::FarEnd as Address;
+use linerate_lab::address::PeerAddress as Address;
 use linerate_lab::agent::{Agent, AgentPlan, serve};
 use linerate_lab::client::Target;
 use linerate_lab::context::{Context, unattended};
@@ -48,7 +48,7 @@ fn on(hosts: &TwoHosts, scene: &Scene, proof: Proof, guard: &mut Guard) -> Resul
     for step in &scene.setup {
         take(hosts, step, guard).with_context(|| format!("{step:?}"))?;
     }
-    let far = FarSide::start(hosts.host(HostId::B), scene.far_end, guard)?;
+    let far = FarSide::start(hosts.host(HostId::B), scene.peer, guard)?;
     let rivals = Rivals::start(hosts, scene.rivals)?;
     let busy = Busy::start(&scene.busy);
     let run = measure(
@@ -136,7 +136,7 @@ impl Busy {
     }
 }
 
-/// The far end, wherever it runs.
+/// The peer, wherever it runs.
 struct FarSide {
     target: Target,
     kind: Running,
@@ -148,13 +148,13 @@ enum Running {
 }
 
 impl FarSide {
-    fn start(host: &Host, kind: FarEnd, guard: &mut Guard) -> Result<Self> {
+    fn start(host: &Host, kind: PeerAddress, guard: &mut Guard) -> Result<Self> {
         let (port, kind) = match kind {
-            FarEnd::Thread => {
+            PeerAddress::Thread => {
                 let agent = Agent::start_on(host, AgentPlan::private())?;
                 (agent.port(), Running::Thread(agent))
             }
-            FarEnd::Quota(share) => {
+            PeerAddress::Quota(share) => {
                 let (port, child) = start_process(host)?;
                 guard.quota(child.id(), share)?;
                 (port, Running::Process(child))
@@ -180,8 +180,8 @@ impl FarSide {
     }
 }
 
-/// The argument that makes this program a far end.
-pub(crate) const FAR_END: &str = "--far-end";
+/// The argument that makes this program a peer.
+pub(crate) const FAR_END: &str = "--peer";
 
 fn start_process(host: &Host) -> Result<(u16, Child)> {
     let start = || {
@@ -191,19 +191,19 @@ fn start_process(host: &Host) -> Result<(u16, Child)> {
             .stdout(Stdio::piped())
             .spawn()
     };
-    let mut child = host.spawn("far-end", start)?.join().unwrap()?;
+    let mut child = host.spawn("peer", start)?.join().unwrap()?;
     let mut line = String::new();
     let stdout = child.stdout.take().context("invariant: it is piped")?;
     BufReader::new(stdout).read_line(&mut line)?;
     let port = line.trim().rsplit(':').next().unwrap_or_default();
     match port.parse() {
         Ok(port) => Ok((port, child)),
-        Err(_) => bail!("the far end said {line:?} instead of its address"),
+        Err(_) => bail!("the peer said {line:?} instead of its address"),
     }
 }
 
-/// The main of a far end: serves until its standard input ends.
-pub(crate) fn far_end_main() -> Result<()> {
+/// The main of a peer: serves until its standard input ends.
+pub(crate) fn peer_main() -> Result<()> {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {

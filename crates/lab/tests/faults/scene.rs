@@ -15,7 +15,7 @@ pub(crate) struct Scene {
     pub(crate) busy: Vec<u32>,
     /// TCP flows of others from host A to host B, from before the test until after it.
     pub(crate) rivals: u32,
-    pub(crate) far_end: FarEnd,
+    pub(crate) peer: PeerAddress,
     pub(crate) test: Test,
 }
 
@@ -28,9 +28,9 @@ pub(crate) enum Test {
     Single(Box<TestSpec>),
 }
 
-/// Where the far end runs.
+/// Where the peer runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum FarEnd {
+pub(crate) enum PeerAddress {
     /// On a thread of this process.
     Thread,
     /// In a process of its own whose control group may use this share of one core.
@@ -62,7 +62,7 @@ impl Scene {
             setup: Vec::new(),
             busy: Vec::new(),
             rivals: 0,
-            far_end: FarEnd::Thread,
+            peer: PeerAddress::Thread,
             test,
         }
     }
@@ -113,7 +113,7 @@ impl Scene {
     }
 
     pub(crate) fn quota(mut self, share: f64) -> Self {
-        self.far_end = FarEnd::Quota(share);
+        self.peer = PeerAddress::Quota(share);
         self
     }
 }
@@ -193,7 +193,7 @@ pub(crate) fn last_core() -> u32 {
     *cores.last().unwrap()
 }
 
-/// The far end sends.
+/// The peer sends.
 pub(crate) fn reverse(spec: &mut TestSpec) {
     spec.direction = Direction::Reverse;
 }

@@ -1,6 +1,6 @@
 //! Two hosts behind the link element: linerate on one, another tool's program on the other.
 
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
 use linerate_lab::context::{Context, unattended};
@@ -41,7 +41,7 @@ impl Drops {
             Self::AndAllAfter => 491..=10_000,
             Self::UpTo(last) => last - 9..=last,
         };
-        PacketList::of(alone.chain(420..=446).chain(last))
+        PacketList::from_numbers(alone.chain(420..=446).chain(last))
     }
 }
 
@@ -119,7 +119,7 @@ impl Bench {
         url: &str,
         command: impl FnOnce(&mut Context<'_>, &Target) -> anyhow::Result<Run> + Send + 'static,
     ) -> Run {
-        let target = Target::new(FarEnd::parse(url).unwrap());
+        let target = Target::new(PeerAddress::parse(url).unwrap());
         let work = move || unattended(|context| command(context, &target));
         let near = self.hosts.host(HostId::A);
         near.spawn("linerate", work)
@@ -167,7 +167,7 @@ impl Bench {
     }
 }
 
-/// Datagrams at the usual rate: all that are sent, or for three seconds where the far end sends.
+/// Datagrams at the usual rate: all that are sent, or for three seconds where the peer sends.
 pub(crate) fn datagrams(direction: Direction) -> TestSpec {
     TestSpec {
         direction,

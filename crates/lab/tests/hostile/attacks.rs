@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-/// Longer than anything may go on that a program or its far end waits for.
+/// Longer than anything may go on that a program or its peer waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(50);
 
 /// One way to be a bad peer.
@@ -93,8 +93,8 @@ const WORDS: &[(&str, &[u8])] = &[
     ),
 ];
 
-/// A far end that does this to every connection, and answers every datagram so.
-pub(crate) fn far_end(attack: Attack) -> Result<SocketAddr> {
+/// A peer that does this to every connection, and answers every datagram so.
+pub(crate) fn peer(attack: Attack) -> Result<SocketAddr> {
     let (listener, socket) = both_ports()?;
     let address = listener.local_addr()?;
     thread::spawn(move || {

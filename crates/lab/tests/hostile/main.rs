@@ -1,4 +1,4 @@
-//! Far ends and clients that are broken or mean, in every protocol and both roles: what they say is refused in clear
+//! Peers and clients that are broken or mean, in every protocol and both roles: what they say is refused in clear
 //! words or passed over, in bounded time and memory, and who serves them goes on.
 //!
 //! What each protocol makes of which bytes is tested in `linerate-peers`; here whole programs meet over sockets.
@@ -6,8 +6,8 @@
 mod attacks;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use attacks::{Attack, PATIENCE, far_end, strike};
-use linerate_lab::address::FarEnd;
+use attacks::{Attack, PATIENCE, peer, strike};
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{AgentPlan, serve, sfnt_release};
 use linerate_lab::client::{Client, Target};
 use linerate_model::spec::{Pace, Stop, TestSpec, Transport};
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// somebody announced.
 const MOST_KIB: u64 = 400 << 10;
 
-/// How long a hostile far end may be silent.
+/// How long a hostile peer may be silent.
 const IMPATIENCE: Duration = Duration::from_millis(300);
 
 /// Tests under way at once.
@@ -52,9 +52,9 @@ fn specs(kind: &dyn PeerKind) -> Vec<TestSpec> {
     all.filter(|spec| kind.check(spec).is_ok()).collect()
 }
 
-/// Makes a test with a far end that may be silent for so long, or says why not.
+/// Makes a test with a peer that may be silent for so long, or says why not.
 fn test(kind: &dyn PeerKind, far: SocketAddr, spec: &TestSpec, timeout: Duration) -> Result<()> {
-    let far = FarEnd::parse(&format!("{}://{far}", kind.id()))?;
+    let far = PeerAddress::parse(&format!("{}://{far}", kind.id()))?;
     let target = Target {
         timeout,
         ..Target::new(far)
@@ -96,10 +96,10 @@ fn for_each<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Vec
     })
 }
 
-/// One hostile far end.
+/// One hostile peer.
 fn client_meets(kind: &'static dyn PeerKind, spec: &TestSpec, attack: Attack) -> Result<()> {
     let name = format!("{} {} {attack:?}", kind.id(), spec.transport);
-    let far = far_end(attack)?;
+    let far = peer(attack)?;
     let spec = spec.clone();
     // Of a TCP stream an iperf2 server says nothing, so one that says nothing is as good as any.
     let is_sink = kind.id() == "iperf2" && spec.transport == Transport::Tcp;
@@ -113,7 +113,7 @@ fn client_meets(kind: &'static dyn PeerKind, spec: &TestSpec, attack: Attack) ->
 }
 
 #[test]
-fn a_hostile_far_end_of_any_protocol_is_named_in_time() {
+fn a_hostile_peer_of_any_protocol_is_named_in_time() {
     let meetings: Vec<_> = linerate_peers::ALL
         .iter()
         .flat_map(|kind| specs(*kind).into_iter().map(move |spec| (*kind, spec)))

@@ -2,7 +2,7 @@
 
 use crate::matrix::{Cell, Count, Way};
 use anyhow::{Context as _, Result, ensure};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{AgentPlan, serve};
 use linerate_lab::client::{Client, DirectionOutcome, Target};
 use linerate_model::sample::{EndpointReport, StreamReport};
@@ -53,7 +53,7 @@ pub(crate) fn spec(cell: Cell) -> TestSpec {
 
 /// A client of `url`.
 pub(crate) fn connect(url: &str) -> Result<Client> {
-    Client::connect(&Target::new(FarEnd::parse(url)?))
+    Client::connect(&Target::new(PeerAddress::parse(url)?))
 }
 
 /// Makes the usual test of a cell as a client of `url`.

@@ -1,4 +1,4 @@
-//! iperf2 as the far end, in both roles.
+//! iperf2 as the peer, in both roles.
 //!
 //! It tells nothing of TCP over the wire, so what it prints is compared. It counts what is no data: bytes of
 //! headers, and the datagram that ends a stream.
@@ -211,7 +211,7 @@ fn as_client(iperf: &str, cell: Cell) -> Result<Vec<Count>> {
         } else {
             [&done.receiver, &done.sender]
         };
-        let told = told.as_ref().context("a report of the far end")?;
+        let told = told.as_ref().context("a report of the peer")?;
         ensure!(told.streams.is_empty(), "it tells nothing of TCP: {told:?}");
         let ours = bytes(ours.as_ref().context("our report")?);
         Ok(if is_forward {

@@ -1,4 +1,4 @@
-//! iperf3 as the far end, in both roles. JSON says what each of its ends counted.
+//! iperf3 as the peer, in both roles. JSON says what each of its ends counted.
 
 use crate::ends::{OwnServer, loopback, measure};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};

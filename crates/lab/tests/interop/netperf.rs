@@ -1,4 +1,4 @@
-//! netperf as the far end, in both roles: `netserver`, and `netperf`, which prints what both ends counted.
+//! netperf as the peer, in both roles: `netserver`, and `netperf`, which prints what both ends counted.
 
 use crate::ends::{OwnServer, both, connect, loopback};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
@@ -238,7 +238,7 @@ fn client(
     let mut command = Command::new(netperf);
     command.args(["-H", &host, "-p", &port, "-t", name, "-l", "1", "-P", "0"]);
     if name == "UDP_STREAM" {
-        // Kept by builds that have a pace.
+        // KeptStreams by builds that have a pace.
         command.args(["-b", "1", "-w", "2"]);
     }
     let output = command

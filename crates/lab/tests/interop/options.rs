@@ -3,7 +3,7 @@
 use crate::ends::{OwnServer, spec};
 use crate::iperf3::{Iperf3, RealServer};
 use crate::matrix::{Cell, Role, Tool as _, Way, programs};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::AgentPlan;
 use linerate_lab::client::{Client, Target};
 use linerate_lab::login::{Login, Padding, read_login, read_logins};
@@ -71,7 +71,7 @@ fn an_iperf3_server_lets_in_its_user_and_nobody_else() {
         ];
         let server = RealServer::start(&program, HERE, &options).unwrap();
         let outcome = |login| {
-            let mut target = Target::new(FarEnd::parse(&server.url()).unwrap());
+            let mut target = Target::new(PeerAddress::parse(&server.url()).unwrap());
             target.login = login;
             let mut client = Client::connect(&target).unwrap();
             client.run(&tcp(), &mut |_| true)
@@ -124,7 +124,7 @@ fn an_iperf3_client_is_let_in_with_its_password_and_not_without() {
 fn what_an_iperf3_server_prints_is_kept_if_it_is_wanted() {
     for (program, _) in by_version() {
         let server = RealServer::start(&program, HERE, &["-1"]).unwrap();
-        let mut target = Target::new(FarEnd::parse(&server.url()).unwrap());
+        let mut target = Target::new(PeerAddress::parse(&server.url()).unwrap());
         target.far_output = true;
         let mut client = Client::connect(&target).unwrap();
         let printed = client.run(&tcp(), &mut |_| true).unwrap().far_output;

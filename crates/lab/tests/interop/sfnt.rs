@@ -3,7 +3,7 @@
 
 use crate::ends::OwnServer;
 use anyhow::{Context as _, Result, ensure};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{AgentPlan, sfnt_release};
 use linerate_lab::client::{Client, Target};
 use linerate_model::ByteCount;
@@ -23,7 +23,7 @@ fn server(ip: IpAddr) -> Result<OwnServer> {
 }
 
 fn client(server: SocketAddr) -> Result<Client> {
-    let far = FarEnd::parse(&format!("sfnt://{server}"))?;
+    let far = PeerAddress::parse(&format!("sfnt://{server}"))?;
     Client::connect(&Target::new(far))
 }
 
@@ -119,7 +119,7 @@ fn a_bulk_transfer_is_refused_and_the_next_test_is_made() {
 fn a_datagram_that_is_lost_ends_the_run_with_what_to_do() {
     use std::io::{Read as _, Write as _};
     let listener = TcpListener::bind((HERE, 0)).unwrap();
-    let far = FarEnd::parse(&format!("sfnt://{}", listener.local_addr().unwrap())).unwrap();
+    let far = PeerAddress::parse(&format!("sfnt://{}", listener.local_addr().unwrap())).unwrap();
     let server = std::thread::spawn(move || {
         let (mut control, _) = listener.accept().unwrap();
         // A socket that answers nothing.

@@ -1,4 +1,4 @@
-//! sockperf as the far end, in both roles: its server says at its end how many messages it handled, its client how
+//! sockperf as the peer, in both roles: its server says at its end how many messages it handled, its client how
 //! many it sent and how many came back.
 
 use crate::ends::{OwnServer, connect, loopback};

@@ -1,6 +1,6 @@
 //! Two hosts, an agent on one, tests from the other, and counters that linerate does not read.
 
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
 use linerate_lab::context::unattended;
@@ -116,7 +116,7 @@ impl Bench {
     /// Runs one test on host A, if it can be made.
     pub(crate) fn try_run(&self, spec: &TestSpec) -> anyhow::Result<Run> {
         let spec = spec.clone();
-        let far = FarEnd::parse(&self.address()).unwrap();
+        let far = PeerAddress::parse(&self.address()).unwrap();
         let work = move || unattended(|context| single(context, &Target::new(far), &spec));
         self.on(HostId::A, work)
     }

@@ -103,7 +103,7 @@ pub(crate) fn at_the_sending_interface() {
 pub(crate) fn in_the_network() {
     for amount in AMOUNTS {
         let bench = Bench::over(Link::symmetric(LinkConfig {
-            drop: PacketList::of(10..10 + amount),
+            drop: PacketList::from_numbers(10..10 + amount),
             ..LinkConfig::default()
         }));
         let place = Place::Network;

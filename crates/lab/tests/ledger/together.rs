@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 
 fn listed(packets: u64) -> Link {
     Link::symmetric(LinkConfig {
-        drop: PacketList::of((0..packets).map(|k| 3 + 7 * k)),
+        drop: PacketList::from_numbers((0..packets).map(|k| 3 + 7 * k)),
         ..LinkConfig::default()
     })
 }

@@ -35,7 +35,7 @@ pub(crate) fn each_drop_has_its_reason() {
 /// With the reasons even a flood of foreign drops at the same place changes nothing.
 pub(crate) fn another_flow_dropped_beside_is_told_apart() {
     let bench = Bench::over(Link::symmetric(LinkConfig {
-        drop: PacketList::of((0..137).map(|k| 3 + 7 * k)),
+        drop: PacketList::from_numbers((0..137).map(|k| 3 + 7 * k)),
         ..LinkConfig::default()
     }));
     bench.shell(

@@ -10,7 +10,7 @@ mod source;
 
 use anyhow::Result;
 use bench::{BOARD, Board, HOST};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{AgentPlan, serve};
 use linerate_lab::client::{Client, Target};
 use linerate_model::ByteCount;
@@ -76,7 +76,7 @@ fn lwiperf_counts_what_linerate_sends() {
     let program = program();
     bench::enter().unwrap();
     let mut board = Board::start(&program, &["server", &BOARD.to_string()]).unwrap();
-    let far = FarEnd::parse(&format!("iperf2://{BOARD}")).unwrap();
+    let far = PeerAddress::parse(&format!("iperf2://{BOARD}")).unwrap();
     let mut client = Client::connect(&Target::new(far)).unwrap();
     // By time, with blocks as iperf's; and by bytes, in small ones, on the same server.
     for spec in [

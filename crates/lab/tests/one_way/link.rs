@@ -60,7 +60,7 @@ fn ping_pong() -> TestSpec {
 }
 
 /// The overhead of the element and the hosts is what the same two hosts take through the same element beyond
-/// a delay of 5 ms. There the far end rests 20 ms before each answer, so that hosts and element wake from as long
+/// a delay of 5 ms. There the peer rests 20 ms before each answer, so that hosts and element wake from as long
 /// a sleep, and the element by the same timer, as with 10 ms. Of some hundred messages the fastest must be on
 /// time: any other may have waited for a core.
 pub(crate) fn of_10_ms() {

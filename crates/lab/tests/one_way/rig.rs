@@ -1,6 +1,6 @@
 //! Two hosts, an agent on one, and single tests from the other.
 
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::agent::{Agent, AgentPlan};
 use linerate_lab::client::Target;
 use linerate_lab::context::unattended;
@@ -40,7 +40,7 @@ impl Rig {
     /// Runs one test from host A: its only trial.
     pub(crate) fn run(&self, spec: &TestSpec) -> Trial {
         let far = self.hosts.host(HostId::B).ipv4();
-        let target = FarEnd::parse(&format!("{far}:{}", self.agent.port())).unwrap();
+        let target = PeerAddress::parse(&format!("{far}:{}", self.agent.port())).unwrap();
         let spec = spec.clone();
         let work = move || unattended(|context| single(context, &Target::new(target), &spec));
         let client = self.hosts.host(HostId::A).spawn("client", work).unwrap();

@@ -336,11 +336,11 @@ fn rate(bits: u64, era: Era) -> String {
     format!("{whole}.{:02} Mbps", rest * 100 / era.kilo)
 }
 
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The first datagram of a session is not counted, and neither is the last.
 fn receive_udp(era: Era, socket: &UdpSocket, stop: &AtomicBool, console: &Console, truth: &Truth) {
-    socket.set_read_timeout(Some(LOOK)).unwrap();
+    socket.set_read_timeout(Some(POLL_INTERVAL)).unwrap();
     let mut buffer = [0; 1500];
     let mut session: Option<u32> = None;
     let mut bytes = 0;
@@ -415,7 +415,7 @@ fn receive_tcp(
     listener.set_nonblocking(true).unwrap();
     while !stop.load(Ordering::Relaxed) {
         let Ok((mut stream, _)) = listener.accept() else {
-            sleep_until(MonoClock.now().after(LOOK));
+            sleep_until(MonoClock.now().after(POLL_INTERVAL));
             continue;
         };
         stream.set_nonblocking(false).unwrap();

@@ -8,7 +8,7 @@
 mod board;
 
 use board::{A, B, Board, Era};
-use linerate_lab::address::FarEnd;
+use linerate_lab::address::PeerAddress;
 use linerate_lab::client::{Client, DirectionOutcome, Target, TestOutcome};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::sample::EndpointReport;
@@ -23,7 +23,7 @@ use std::time::Duration;
 const SETTINGS: u64 = 24;
 
 fn target(url: &str) -> Target {
-    Target::new(FarEnd::parse(url).unwrap())
+    Target::new(PeerAddress::parse(url).unwrap())
 }
 
 fn spec(transport: Transport, direction: Direction) -> TestSpec {
@@ -189,7 +189,7 @@ fn a_shell_that_says_nothing_is_given_up() {
     fails(&target, ExitCode::Peer, "it said nothing");
 }
 
-/// What becomes of a telnet connection whose far end says the same without an end, and reads nothing.
+/// What becomes of a telnet connection whose peer says the same without an end, and reads nothing.
 #[track_caller]
 fn flooded(said: &'static [u8], part: &str) {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -214,7 +214,7 @@ fn a_shell_that_never_stops_talking_is_given_up() {
 }
 
 #[test]
-fn a_far_end_that_never_stops_negotiating_is_given_up() {
+fn a_peer_that_never_stops_negotiating_is_given_up() {
     flooded(b"\xff\xfd\x01$ ", "telnet options without an end");
 }
 

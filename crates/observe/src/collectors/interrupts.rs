@@ -64,7 +64,7 @@ struct Marks {
 }
 
 impl Marks {
-    fn of(host: &HostView<'_>) -> Result<Self, ReadError> {
+    fn read(host: &HostView<'_>) -> Result<Self, ReadError> {
         let directory = interface_directory(host)?;
         let mut names = vec![host.interface()?.to_owned()];
         let device = std::fs::read_link(host.path(&format!("{directory}/device")));
@@ -98,7 +98,7 @@ fn is_of(action: &str, name: &str) -> bool {
 }
 
 fn of_interface(host: &HostView<'_>) -> Result<u64, ReadError> {
-    let marks = Marks::of(host)?;
+    let marks = Marks::read(host)?;
     let text = host.text(HARD)?;
     sum_of(&text, &marks).ok_or_else(|| ReadError::Unfit {
         what: format!(
@@ -147,7 +147,7 @@ fn rows_of<'a>(text: &'a str, marks: &'a Marks) -> Option<impl Iterator<Item = R
 pub(crate) fn interrupts_of_interface(
     host: &HostView<'_>,
 ) -> Result<Vec<(u32, String)>, ReadError> {
-    let marks = Marks::of(host)?;
+    let marks = Marks::read(host)?;
     let text = host.text(HARD)?;
     let name = |actions: &str| {
         let last = actions.rsplit(' ').next();

@@ -7,7 +7,7 @@ use linerate_model::sample::{Facts, Snapshot};
 
 const DEVICES: &str = "sys/bus/pci/devices";
 /// Most devices that are told.
-const MOST: usize = 32;
+const MAX_DEVICES: usize = 32;
 
 pub(super) struct Pci;
 
@@ -29,7 +29,7 @@ impl Collector for Pci {
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
         let names = host.names(DEVICES);
         let devices = names.iter().filter_map(|name| device(host, name));
-        let devices: Vec<String> = devices.take(MOST).collect();
+        let devices: Vec<String> = devices.take(MAX_DEVICES).collect();
         note(
             into,
             "pci_network_devices",

@@ -141,7 +141,7 @@ pub(super) fn stolen(host: &HostView<'_>) -> Known<Ratio> {
         .take(8)
         .collect();
     match ticks.as_slice() {
-        all @ [.., stolen] if all.len() == 8 => Ok(Ratio::of(
+        all @ [.., stolen] if all.len() == 8 => Ok(Ratio::from_parts(
             *stolen,
             all.iter().fold(0, |sum, t| sum.saturating_add(*t)),
         )),

@@ -37,12 +37,12 @@ pub fn interface_for(scope: &Scope, remote: IpAddr, local: IpAddr) -> Option<Str
 /// beside the loopback. `None` if neither is there.
 pub fn default_interface(scope: &Scope) -> Option<String> {
     /// An address of documentation (RFC 5737): no route but the default one leads there.
-    const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+    const DOCUMENTATION_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
     let host = HostView::new(scope);
     let routed = host
         .text(ROUTE)
         .ok()
-        .and_then(|table| best_route(&table, FAR));
+        .and_then(|table| best_route(&table, DOCUMENTATION_ADDRESS));
     routed.or_else(|| {
         let table = host.text(DEV).ok()?;
         let mut names = whole_lines(&table)

@@ -81,7 +81,7 @@ impl Gaps {
             threshold_ns: self.threshold,
             interruptions: self.histogram.len(),
             lost_ns: self.lost,
-            lost_ratio: Ratio::of(self.lost, elapsed),
+            lost_ratio: Ratio::from_parts(self.lost, elapsed),
             p50_ns: quantile(0.5),
             p99_ns: quantile(0.99),
             p999_ns: quantile(0.999),

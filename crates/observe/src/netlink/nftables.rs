@@ -20,7 +20,7 @@ const NFTA_CHAIN_TABLE: u16 = 1;
 const NFTA_CHAIN_NAME: u16 = 3;
 const NFTA_CHAIN_HOOK: u16 = 4;
 /// Most chains that are told.
-const MOST: usize = 32;
+const MAX_CHAINS: usize = 32;
 /// Most datagrams that are read: each holds dozens of chains.
 const MOST_DATAGRAMS: usize = 64;
 
@@ -62,7 +62,7 @@ pub(super) fn take(datagram: &[u8], chains: &mut Vec<String>) -> Result<bool, Er
                 let errno = i32_at(body, 0).and_then(i32::checked_neg).unwrap_or(0);
                 return Err(Errno::from_raw_os_error(errno.max(1)));
             }
-            NEW_CHAIN if chains.len() < MOST => chains.extend(base_chain(body)),
+            NEW_CHAIN if chains.len() < MAX_CHAINS => chains.extend(base_chain(body)),
             _ => {}
         }
     }

@@ -108,7 +108,7 @@ impl Stacks {
                 return u32::MAX;
             }
             self.threads
-                .insert(number, Thread::of(sample.process, number));
+                .insert(number, Thread::new(sample.process, number));
         }
         number
     }
@@ -125,7 +125,7 @@ impl Stacks {
         for (stack, count) in &self.counts {
             let mut frames = match self.threads.get(&stack.thread) {
                 Some(thread) if thread.owner == Owner::Ours => vec![thread.name.as_str()],
-                // The far end is a stranger to whom the names of this host's programs are no business.
+                // The peer is a stranger to whom the names of this host's programs are no business.
                 Some(_) | None => vec![OTHER_PROGRAMS],
             };
             match stack.context {
@@ -211,7 +211,7 @@ fn shortened(name: &str) -> String {
 }
 
 impl Thread {
-    fn of(process: u32, thread: u32) -> Self {
+    fn new(process: u32, thread: u32) -> Self {
         if thread == 0 {
             return Self {
                 name: "swapper".to_owned(),

@@ -36,9 +36,9 @@ pub(crate) fn read(
     into: &mut Snapshot,
 ) {
     let text = host.text(file);
-    let v4 = Group::of(&text, |text| pair_of_lines(text, group));
+    let v4 = Group::from_text(&text, |text| pair_of_lines(text, group));
     let text6 = host.text(SNMP6);
-    let v6 = Group::of(&text6, |text| lines_of_pairs(text, &format!("{group}6")));
+    let v6 = Group::from_text(&text6, |text| lines_of_pairs(text, &format!("{group}6")));
     for wanted in columns {
         let value = v4.sum(file, wanted.v4).and_then(|sum| {
             let share = wanted.v6.map_or(Ok(0), |column| v6.optional(column))?;
@@ -52,7 +52,7 @@ pub(crate) fn read(
 struct Group<'a>(Result<Vec<(&'a str, &'a str)>, &'a ReadError>);
 
 impl<'a> Group<'a> {
-    fn of(
+    fn from_text(
         text: &'a Result<Rc<str>, ReadError>,
         parse: impl FnOnce(&'a str) -> Vec<(&'a str, &'a str)>,
     ) -> Self {

@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_millis(500);
 /// given before, and listens for no other stream meanwhile.
 const DEAF: Duration = Duration::from_millis(1100);
 
-/// How long the end of this end's streams waits for that of the far end's, where both send: the answer to it comes on
+/// How long the end of this end's streams waits for that of the peer's, where both send: the answer to it comes on
 /// the socket that a receiver still reads, and only the first answer is one. From 2.1 on iperf2 reads what follows
 /// into the memory of its answer, and sends that again.
 const LINGER: Duration = Duration::from_millis(300);
@@ -93,20 +93,20 @@ pub(super) struct Client {
     has_key: bool,
     spec: TestSpec,
     closing: Option<Closing>,
-    /// Streams of the far end that have not begun.
+    /// Streams of the peer that have not begun.
     silent: Vec<bool>,
     /// Streams on which something was said, when it first was, and when the traffic began.
     opened: u16,
     opened_at: Vec<MonoInstant>,
     began: MonoInstant,
-    /// When this end's senders were done, and how long the far end had to wait until it was told.
+    /// When this end's senders were done, and how long the peer had to wait until it was told.
     finished: MonoInstant,
     lingered: Duration,
     /// When to say it on the next one, or again, and when it is no use any more.
     ask: Option<MonoInstant>,
     patience: Option<MonoInstant>,
     own: Option<Vec<EndpointReport>>,
-    /// A far end has answered once.
+    /// A peer has answered once.
     was_answered: bool,
     /// Until when the next datagram test waits.
     rests_until: MonoInstant,
@@ -333,7 +333,7 @@ impl Client {
         told
     }
 
-    /// What is known of the far end's side. Of a TCP stream it tells nothing: a report without streams.
+    /// What is known of the peer's side. Of a TCP stream it tells nothing: a report without streams.
     fn far_reports(&self, told: Vec<StreamReport>) -> Vec<EndpointReport> {
         let report = |side, streams| EndpointReport::of_streams(side, streams);
         let mut reports = Vec::new();
@@ -504,7 +504,7 @@ fn framing(spec: &TestSpec) -> Iperf2 {
         },
     };
     Iperf2 {
-        opening: Opening::of(&header::write(&request)),
+        opening: Opening::from_bytes(&header::write(&request)),
         skip: 0,
         width: Width::Wide,
         counters: if is_forward {

@@ -1,5 +1,4 @@
-//! The end of datagram streams: this end's last datagrams until they are answered, and its answers to the far
-//! end's.
+//! The end of datagram streams: this end's last datagrams until they are answered, and its answers to the peer's.
 
 use super::report::Report;
 use super::word;
@@ -18,7 +17,7 @@ const FIRST: u32 = 10;
 /// Gap between the later ones: a slow path is not to be filled with them.
 const LATER: Duration = Duration::from_millis(50);
 /// All of them; together 5 s, which is longer than a queue takes to drain that anybody can work with.
-pub(super) const MOST: u32 = 110;
+pub(super) const MAX_CLOSING_DATAGRAMS: u32 = 110;
 
 /// What an end of datagram streams still has to hear and to say.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl Closing {
         let receiver = reports.iter().find(|report| report.side == Side::Receiver);
         let write = |stream: &StreamReport| {
             stream.sent_there?;
-            Report::of(stream).write(self.framing.width, is_extended, self.payload)
+            Report::from_stream(stream).write(self.framing.width, is_extended, self.payload)
         };
         self.reports = receiver.map_or_else(Vec::new, |report| {
             report.streams.iter().map(write).collect()
@@ -100,10 +99,10 @@ impl Closing {
         }
         self.tries += 1;
         let gap = if self.tries < FIRST { SOON } else { LATER };
-        self.next = (self.tries < MOST).then(|| now.after(gap));
+        self.next = (self.tries < MAX_CLOSING_DATAGRAMS).then(|| now.after(gap));
     }
 
-    /// A datagram of the far end, which is its report or the end of what it sent. Whether it was an end.
+    /// A datagram of the peer, which is its report or the end of what it sent. Whether it was an end.
     pub(super) fn hear(
         &mut self,
         stream: u16,

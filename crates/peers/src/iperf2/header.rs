@@ -229,14 +229,15 @@ fn header_len(flags: u32) -> usize {
 }
 
 /// Most streams that are plausible.
-const MANY: u32 = 1024;
+const MAX_PLAUSIBLE_STREAMS: u32 = 1024;
 
 /// Whether a header begins at `at`: at least one stream, and a port.
 fn is_base(bytes: &[u8], at: usize) -> bool {
     // From 2.1 on the upper bits of the number of streams are used otherwise.
     let streams = word(bytes, at + 4).map(|streams| streams & 0x000f_ffff);
     let port = word(bytes, at + 8);
-    streams.is_some_and(|n| (1..=MANY).contains(&n)) && port.is_some_and(|p| p <= 0xffff)
+    streams.is_some_and(|n| (1..=MAX_PLAUSIBLE_STREAMS).contains(&n))
+        && port.is_some_and(|p| p <= 0xffff)
 }
 
 /// How wide the numbers of datagrams are that begin like this.

@@ -8,7 +8,7 @@
 //! ```text
 //!  client driver          client            server            server driver
 //!  Begin(spec) ->
-//!           <- OpenStreams | ══ data, header first ═══════►|  Guest ->
+//!           <- OpenStreams | ══ data, header first ═══════►|  StreamOpened ->
 //!  Connected ->            |── a first datagram, alone ───►|  Prepare ->      <- Prepared, Connected
 //!           <- Start…      |                               |  Start… ->
 //!  Heard ->                |◄══ data, if it is to send ════|
@@ -65,11 +65,11 @@ impl PeerKind for Iperf2 {
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
             "facts, counters and CPU use of the far host",
-            "the far end's progress and its reporting intervals",
-            "anything of the far end's side of a TCP stream: what this end's TCP had acknowledged is all that is known of a far receiver",
+            "the peer's progress and its reporting intervals",
+            "anything of the peer's side of a TCP stream: what this end's TCP had acknowledged is all that is known of a far receiver",
             "the time a far sender took: its offered load is not known, only its number of datagrams",
             "delay variation and duplicates at a far receiver: a duplicate there may hide one loss",
-            "in which place a datagram was lost at the far end",
+            "in which place a datagram was lost at the peer",
         ]
     }
 

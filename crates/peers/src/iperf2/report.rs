@@ -16,7 +16,7 @@
 
 use super::word;
 use crate::framing::Width;
-use linerate_model::sample::{StreamReport, Told};
+use linerate_model::sample::{PeerCounts, StreamReport};
 use linerate_model::{ByteCount, PacketCount};
 use std::time::Duration;
 
@@ -152,10 +152,10 @@ impl Report {
             bytes: ByteCount::new(received.saturating_mul(payload)),
             packets: PacketCount::new(received),
             duration: Some(self.duration)
-                .filter(|time| *time < LONGEST)
+                .filter(|time| *time < MAX_PLAUSIBLE_DURATION)
                 .unwrap_or_default(),
             rtp_jitter_ns: nanos.filter(|_| self.jitter < self.duration),
-            told: Some(Told {
+            told: Some(PeerCounts {
                 bytes: ByteCount::new(self.bytes),
                 datagrams: self.datagrams,
                 lost: self.lost,
@@ -166,7 +166,7 @@ impl Report {
     }
 
     /// What this end's receiver saw of a stream.
-    pub(super) fn of(stream: &StreamReport) -> Self {
+    pub(super) fn from_stream(stream: &StreamReport) -> Self {
         let sequence = stream.sequence.unwrap_or_default();
         let received = sequence.received.get();
         Self {
@@ -182,7 +182,7 @@ impl Report {
 }
 
 /// Longest test whose time is believed.
-const LONGEST: Duration = Duration::from_hours(48);
+const MAX_PLAUSIBLE_DURATION: Duration = Duration::from_hours(48);
 
 /// Whether a count of datagrams was read out of a negated number with its top bit cut off.
 const fn is_marked(datagrams: u64) -> bool {

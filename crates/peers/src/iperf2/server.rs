@@ -162,7 +162,7 @@ impl Server {
             state: self.steps.state.name(),
             message: "header",
             offset: 0,
-            bytes: Excerpt::of(bytes),
+            bytes: Excerpt::from_bytes(bytes),
             cause,
         }
     }
@@ -288,7 +288,7 @@ fn spec_back(forward: &TestSpec, header: &Header) -> TestSpec {
     }
 }
 
-/// A rate that a test can have: far ends that mean "as fast as you can" name a very high one.
+/// A rate that a test can have: peers that mean "as fast as you can" name a very high one.
 fn fit(rate: BitRate) -> BitRate {
     rate.min(linerate_model::spec::MAX_RATE)
 }
@@ -306,7 +306,7 @@ impl Stepping for Server {
 
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            Input::Guest { transport, bytes } if self.steps.state == State::Waiting => {
+            Input::StreamOpened { transport, bytes } if self.steps.state == State::Waiting => {
                 self.welcome(now, transport, bytes)?;
             }
             Input::Prepared { .. } if self.steps.state == State::Preparing => {}

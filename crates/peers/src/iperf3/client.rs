@@ -1,8 +1,8 @@
 //! The end that asks for a test. The drawing in [`super`] shows both ends.
 
 use super::inbox::{framed, name};
-use super::login::Shown;
-use super::results::{self, End, Heard};
+use super::login::LoginAttempt;
+use super::results::{self, End, PeerResults};
 use super::{DRAIN, MAX_TEXT, byte, code, params};
 use crate::error::{ProtocolError, clean};
 use crate::framing::{Cookie, Counters, Framing};
@@ -122,7 +122,7 @@ pub(super) struct Client {
     /// A key was given, which this protocol does not have.
     has_key: bool,
     /// The user to show, and when the session began.
-    login: Option<Shown>,
+    login: Option<LoginAttempt>,
     wants_output: bool,
     began: MonoInstant,
     /// When to tell the server that the test is over.
@@ -366,7 +366,7 @@ impl Client {
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
         let state = self.steps.state.name();
         let taken = results::take(&mut self.inbox, End::Server, &self.spec, state)?;
-        let Some(Heard {
+        let Some(PeerResults {
             mut reports,
             output,
         }) = taken

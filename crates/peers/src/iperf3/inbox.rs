@@ -1,4 +1,4 @@
-//! Cuts the far end's bytes into states and framed JSON.
+//! Cuts the peer's bytes into states and framed JSON.
 
 use super::byte;
 use crate::error::{Excerpt, ProtocolError};
@@ -29,7 +29,7 @@ impl Inbox {
                 length,
                 most,
                 offset: self.offset(),
-                bytes: Excerpt::of(self.pending()),
+                bytes: Excerpt::from_bytes(self.pending()),
             });
         }
         let end = 4 + usize::try_from(length).unwrap_or(usize::MAX);
@@ -40,7 +40,7 @@ impl Inbox {
             state,
             message,
             offset: self.offset(),
-            bytes: Excerpt::of(body),
+            bytes: Excerpt::from_bytes(body),
             cause,
         })?;
         self.consume(end);

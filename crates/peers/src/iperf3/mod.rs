@@ -1,7 +1,7 @@
 //! iperf3's control protocol, versions 3.1 to 3.22: one TCP connection per test, one-byte states, framed JSON.
 //!
 //! Does not carry traffic and does not judge it. The client ends the test in every direction. Invariant: a
-//! far end gets no more than one message of bounded size kept, and no number it names is used before it is checked.
+//! peer gets no more than one message of bounded size kept, and no number it names is used before it is checked.
 //!
 //! ```text
 //!  client driver        client                       server           server driver
@@ -75,11 +75,11 @@ impl PeerKind for Iperf3 {
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
             "facts, counters and CPU use of the far host",
-            "the far end's progress and its reporting intervals",
+            "the peer's progress and its reporting intervals",
             "TCP_INFO of a far sender, but its retransmissions",
             "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",
             "delay variation, duplicates and reordering at a far receiver: a duplicate there hides one loss",
-            "in which place a datagram was lost at the far end",
+            "in which place a datagram was lost at the peer",
         ]
     }
 
@@ -121,5 +121,5 @@ const MAX_PARAMS: u32 = 64 * 1024;
 const MAX_RESULTS: u32 = 8 * 1024 * 1024;
 /// Most streams per direction, as in iperf3.
 const MAX_STREAMS: u16 = 128;
-/// Longest text of the far end that is shown.
+/// Longest text of the peer that is shown.
 const MAX_TEXT: usize = 1000;

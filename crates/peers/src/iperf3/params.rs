@@ -325,11 +325,11 @@ fn count(value: &Value, key: &str) -> Result<Option<u64>, Wrong> {
 
 /// A whole number from 0 to 2^53, in whatever form; a fraction is dropped.
 pub(super) fn as_count(number: &Value) -> Option<u64> {
-    const MOST: f64 = 9_007_199_254_740_992.0;
+    const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
     // 3.12 writes -1 as 2^64 - 1.
     let float = number
         .as_f64()
-        .filter(|float| (0.0..=MOST).contains(float))?;
+        .filter(|float| (0.0..=MAX_SAFE_INTEGER).contains(float))?;
     if let Some(whole) = number.as_u64() {
         return Some(whole);
     }

@@ -127,21 +127,21 @@ pub(super) fn retransmitted(stream: &StreamReport) -> Option<u64> {
     last.retrans_segments?.checked_sub(first.retrans_segments?)
 }
 
-/// What the far end's results hold.
+/// What the peer's results hold.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct PeerResults {
     pub(super) reports: Vec<EndpointReport>,
     /// What a server printed, if it was asked for that.
     pub(super) output: Option<String>,
 }
 
-/// The far end's results, once they are there; `state` is this end's.
+/// The peer's results, once they are there; `state` is this end's.
 pub(super) fn take(
     inbox: &mut Inbox,
     theirs: End,
     spec: &TestSpec,
     state: &'static str,
-) -> Result<Option<Heard>, ProtocolError> {
+) -> Result<Option<PeerResults>, ProtocolError> {
     let (message, offset) = ("results", inbox.offset());
     let Some(value) = inbox.take_json(state, message, MAX_RESULTS)? else {
         return Ok(None);
@@ -150,11 +150,11 @@ pub(super) fn take(
         state,
         message,
         offset,
-        bytes: Excerpt::of(value.to_string().as_bytes()),
+        bytes: Excerpt::from_bytes(value.to_string().as_bytes()),
         cause,
     })?;
     let output = output(&value);
-    Ok(Some(Heard { reports, output }))
+    Ok(Some(PeerResults { reports, output }))
 }
 
 /// What a server printed, as text or as JSON.
@@ -174,7 +174,7 @@ fn output(value: &Value) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// The far end's reports.
+/// The peer's reports.
 pub(super) fn from_json(
     theirs: End,
     spec: &TestSpec,
@@ -209,7 +209,7 @@ pub(super) fn from_json(
     parts.into_iter().map(report).collect()
 }
 
-/// Counts datagrams that the far end sent and this end's receivers saw no trace of, not even a gap: the tail.
+/// Counts datagrams that the peer sent and this end's receivers saw no trace of, not even a gap: the tail.
 /// `theirs` are the far senders' reports.
 pub(super) fn add_tail(own: &mut [EndpointReport], theirs: &[EndpointReport]) {
     let sent = theirs.iter().find(|report| report.side == Side::Sender);
@@ -233,12 +233,12 @@ fn numbered(sender: &StreamReport) -> u64 {
     sender.packets.get().saturating_add(before)
 }
 
-/// Makes the far end's counts of datagrams of a test with a warm-up fit this end's.
+/// Makes the peer's counts of datagrams of a test with a warm-up fit this end's.
 ///
 /// Both ends end the warm-up by their own clocks, so their counted datagrams are not the same ones; loss is the
 /// same whichever is taken. So a far sender counts what came after the number at which this end's
 /// receiver began to count, and a far receiver what this end's sender counted less what was lost after
-/// the far end's warm-up.
+/// the peer's warm-up.
 pub(super) fn align(
     spec: &TestSpec,
     own: &[EndpointReport],

@@ -2,7 +2,7 @@
 
 use super::inbox::{framed, name};
 use super::params::{self, GUARD, Params};
-use super::results::{self, End, Heard};
+use super::results::{self, End, PeerResults};
 use super::{DRAIN, MAX_PARAMS, MAX_TEXT, byte, code, log};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::framing::{COOKIE_LEN, Cookie, Counters, Framing};
@@ -188,7 +188,7 @@ impl Server {
                 state,
                 message: "parameters",
                 offset,
-                bytes: Excerpt::of(value.to_string().as_bytes()),
+                bytes: Excerpt::from_bytes(value.to_string().as_bytes()),
                 cause: wrong.cause,
             }
         })?;
@@ -298,7 +298,7 @@ impl Server {
             return Ok(true);
         }
         let taken = results::take(&mut self.inbox, End::Client, &self.test.spec, state)?;
-        let Some(Heard { reports, .. }) = taken else {
+        let Some(PeerResults { reports, .. }) = taken else {
             return Ok(false);
         };
         let mut own = self.own.take().unwrap_or_default();

@@ -119,7 +119,7 @@ impl Client {
                 Ok(())
             }
             (Message::Aborted(_), _) => self.core.stopped_there(now),
-            // Sent before the far end knew that the test is aborted.
+            // Sent before the peer knew that the test is aborted.
             (_, State::Stopping) => Ok(()),
             (Message::Ready(body), State::Preparing) => self.ready(now, body),
             (Message::Refused(body), State::Preparing) => {

@@ -1,9 +1,9 @@
-//! Recognises a far end that speaks something other than linerate's protocol, to say so in one sentence.
+//! Recognises a peer that speaks something other than linerate's protocol, to say so in one sentence.
 
 use super::message::Role;
 use crate::error::{Excerpt, ProtocolError};
 
-/// What a foreign far end begins with, what it is, and what to do about it.
+/// What a foreign peer begins with, what it is, and what to do about it.
 struct Sign {
     from: Role,
     begins: &'static [&'static [u8]],
@@ -73,7 +73,7 @@ pub(super) fn is_told_by_first_byte(bytes: &[u8]) -> bool {
     matches!(bytes, [0x09 | 0xff, ..])
 }
 
-/// The error for a far end that began with these bytes.
+/// The error for a peer that began with these bytes.
 pub(super) fn identify(from: Role, bytes: &[u8], state: &'static str) -> ProtocolError {
     let sign = SIGNS
         .iter()
@@ -90,7 +90,7 @@ pub(super) fn identify(from: Role, bytes: &[u8], state: &'static str) -> Protoco
     ProtocolError::Foreign {
         protocol,
         state,
-        bytes: Excerpt::of(bytes),
+        bytes: Excerpt::from_bytes(bytes),
         remedy,
     }
 }

@@ -1,4 +1,4 @@
-//! Cuts the far end's bytes into preamble and frames, at any split, keeping at most one frame.
+//! Cuts the peer's bytes into preamble and frames, at any split, keeping at most one frame.
 //!
 //! ```text
 //!  once per side:   l i n e r a t e  version:u16        (big-endian)
@@ -17,7 +17,7 @@ pub(super) fn preamble() -> Vec<u8> {
 /// Length field and kind byte.
 const HEADER: usize = 5;
 
-/// Bytes of the far end that have not been understood yet.
+/// Bytes of the peer that have not been understood yet.
 #[derive(Debug)]
 pub(super) struct Inbox {
     /// Who speaks to us.
@@ -25,7 +25,7 @@ pub(super) struct Inbox {
     bytes: Vec<u8>,
     /// Bytes before this index are done with.
     start: usize,
-    /// Offset of `bytes[start]` in what the far end has sent.
+    /// Offset of `bytes[start]` in what the peer has sent.
     offset: u64,
 }
 
@@ -46,7 +46,7 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Bytes the far end has sent in complete messages.
+    /// Bytes the peer has sent in complete messages.
     pub(super) const fn offset(&self) -> u64 {
         self.offset
     }
@@ -62,7 +62,7 @@ impl Inbox {
     }
 
     /// Takes the preamble; `false` if more bytes are needed. `last` says that no more will come, so that a
-    /// far end which said too little to be recognised is judged by what it said.
+    /// peer which said too little to be recognised is judged by what it said.
     pub(super) fn take_preamble(
         &mut self,
         state: &'static str,
@@ -108,7 +108,7 @@ impl Inbox {
             state,
             message: kind.name(),
             offset,
-            bytes: Excerpt::of(body),
+            bytes: Excerpt::from_bytes(body),
             cause: cause.to_string(),
         })?;
         self.consume(end);
@@ -132,7 +132,7 @@ impl Inbox {
                 length,
                 most: cap,
                 offset: self.offset,
-                bytes: Excerpt::of(&self.pending()[..HEADER]),
+                bytes: Excerpt::from_bytes(&self.pending()[..HEADER]),
             });
         }
         let refuse = |cause: String| ProtocolError::Unexpected {

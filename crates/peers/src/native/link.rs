@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Silence after which an end sends a ping: a tenth of the usual timeout.
 const PING_AFTER: Duration = Duration::from_secs(1);
-/// Longest text of the far end that is shown.
+/// Longest text of the peer that is shown.
 const MAX_TEXT: usize = 1000;
 
 /// One end of the connection.
@@ -23,7 +23,7 @@ pub(super) struct Link {
     timeout: Duration,
     heard: MonoInstant,
     sent: MonoInstant,
-    /// Whether the far end's preamble was right.
+    /// Whether the peer's preamble was right.
     introduced: bool,
     /// When the present step must be over, and how long it had.
     due: Option<(MonoInstant, Duration)>,
@@ -88,7 +88,7 @@ impl Link {
         self.inbox.feed(bytes);
     }
 
-    /// The next message of the far end, with its offset.
+    /// The next message of the peer, with its offset.
     pub(super) fn next(&mut self, state: State) -> Result<Option<(Message, u64)>, ProtocolError> {
         if state == State::Closed {
             return Ok(None);
@@ -99,7 +99,7 @@ impl Link {
         self.inbox.take_message(state.name(), state.most_bytes())
     }
 
-    /// Takes the far end's preamble; the server answers with its own, so that each knows the other's version.
+    /// Takes the peer's preamble; the server answers with its own, so that each knows the other's version.
     fn introduce(&mut self, state: State, last: bool) -> Result<bool, ProtocolError> {
         let outcome = self.inbox.take_preamble(state.name(), last);
         let is_linerate = matches!(outcome, Ok(true) | Err(ProtocolError::Version { .. }));
@@ -123,11 +123,11 @@ impl Link {
         ProtocolError::Eof {
             state: state.name(),
             offset: self.inbox.offset() + self.inbox.pending().len() as u64,
-            pending: Excerpt::of(self.inbox.pending()),
+            pending: Excerpt::from_bytes(self.inbox.pending()),
         }
     }
 
-    /// Recognises a foreign far end from however little it said.
+    /// Recognises a foreign peer from however little it said.
     fn judge_greeting(&mut self, state: State) -> Result<(), ProtocolError> {
         if !self.introduced {
             self.introduce(state, true)?;
@@ -135,7 +135,7 @@ impl Link {
         Ok(())
     }
 
-    /// Whether the far end has been silent for too long.
+    /// Whether the peer has been silent for too long.
     pub(super) fn check_silence(
         &mut self,
         now: MonoInstant,
@@ -180,7 +180,7 @@ impl Link {
         [Some(silence), ping, due].into_iter().flatten().min()
     }
 
-    /// Tells the far end that the session is over, and why.
+    /// Tells the peer that the session is over, and why.
     pub(super) fn farewell(&mut self, now: MonoInstant, code: RefusalCode, message: &str) {
         let message = clean(message, MAX_TEXT);
         self.send_short(now, &Message::Farewell(Farewell { code, message }));
@@ -205,7 +205,7 @@ impl Link {
     }
 }
 
-/// Text of the far end, bounded and printable.
+/// Text of the peer, bounded and printable.
 pub(super) fn text(text: &str) -> String {
     clean(text, MAX_TEXT)
 }

@@ -18,11 +18,11 @@ pub enum Role {
 }
 
 /// Longest body of a message whose size does not depend on the test.
-const SMALL: u32 = 16 * 1024;
+const MAX_FIXED_BODY: u32 = 16 * 1024;
 /// Longest message before both ends have said hello, and longest specification.
-const MEDIUM: u32 = 64 * 1024;
+const MAX_SPEC_BODY: u32 = 64 * 1024;
 /// Longest report: 128 streams with intervals and histograms.
-const LARGE: u32 = 8 * 1024 * 1024;
+const MAX_REPORT_BODY: u32 = 8 * 1024 * 1024;
 
 /// The kind of a message, as its byte on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,26 +73,51 @@ pub enum Kind {
 impl Kind {
     /// Every kind with its name, who sends it, and the most bytes it may have (kind byte and body).
     pub const ALL: &'static [(Self, &'static str, Option<Role>, u32)] = &[
-        (Self::Hello, "Hello", Some(Role::Client), MEDIUM),
-        (Self::Welcome, "Welcome", Some(Role::Server), MEDIUM),
-        (Self::Farewell, "Farewell", None, SMALL),
+        (Self::Hello, "Hello", Some(Role::Client), MAX_SPEC_BODY),
+        (Self::Welcome, "Welcome", Some(Role::Server), MAX_SPEC_BODY),
+        (Self::Farewell, "Farewell", None, MAX_FIXED_BODY),
         (Self::Ping, "Ping", None, 1),
         (Self::Bye, "Bye", Some(Role::Client), 1),
-        (Self::Challenge, "Challenge", Some(Role::Server), SMALL),
-        (Self::Proof, "Proof", Some(Role::Client), SMALL),
-        (Self::Prepare, "Prepare", Some(Role::Client), MEDIUM),
-        (Self::Ready, "Ready", Some(Role::Server), SMALL),
-        (Self::Refused, "Refused", Some(Role::Server), SMALL),
-        (Self::Connected, "Connected", Some(Role::Server), SMALL),
-        (Self::Start, "Start", Some(Role::Client), SMALL),
-        (Self::Started, "Started", Some(Role::Server), SMALL),
-        (Self::Progress, "Progress", Some(Role::Server), SMALL),
-        (Self::Finished, "Finished", None, SMALL),
-        (Self::Report, "Report", Some(Role::Server), LARGE),
-        (Self::Acknowledge, "Acknowledge", Some(Role::Client), SMALL),
-        (Self::Abort, "Abort", None, SMALL),
-        (Self::Aborted, "Aborted", None, SMALL),
-        (Self::EndTraffic, "EndTraffic", Some(Role::Client), SMALL),
+        (
+            Self::Challenge,
+            "Challenge",
+            Some(Role::Server),
+            MAX_FIXED_BODY,
+        ),
+        (Self::Proof, "Proof", Some(Role::Client), MAX_FIXED_BODY),
+        (Self::Prepare, "Prepare", Some(Role::Client), MAX_SPEC_BODY),
+        (Self::Ready, "Ready", Some(Role::Server), MAX_FIXED_BODY),
+        (Self::Refused, "Refused", Some(Role::Server), MAX_FIXED_BODY),
+        (
+            Self::Connected,
+            "Connected",
+            Some(Role::Server),
+            MAX_FIXED_BODY,
+        ),
+        (Self::Start, "Start", Some(Role::Client), MAX_FIXED_BODY),
+        (Self::Started, "Started", Some(Role::Server), MAX_FIXED_BODY),
+        (
+            Self::Progress,
+            "Progress",
+            Some(Role::Server),
+            MAX_FIXED_BODY,
+        ),
+        (Self::Finished, "Finished", None, MAX_FIXED_BODY),
+        (Self::Report, "Report", Some(Role::Server), MAX_REPORT_BODY),
+        (
+            Self::Acknowledge,
+            "Acknowledge",
+            Some(Role::Client),
+            MAX_FIXED_BODY,
+        ),
+        (Self::Abort, "Abort", None, MAX_FIXED_BODY),
+        (Self::Aborted, "Aborted", None, MAX_FIXED_BODY),
+        (
+            Self::EndTraffic,
+            "EndTraffic",
+            Some(Role::Client),
+            MAX_FIXED_BODY,
+        ),
     ];
 
     /// The row of [`Kind::ALL`] with this byte.

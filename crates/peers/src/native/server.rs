@@ -143,7 +143,7 @@ impl Server {
         match (message, self.core.state) {
             (Message::Abort(body), _) => self.core.aborted_by_peer(now, &body),
             (Message::Aborted(_), _) => return self.core.stopped_there(now),
-            // Sent before the far end knew that the test is aborted, or that its senders came to their end.
+            // Sent before the peer knew that the test is aborted, or that its senders came to their end.
             (_, State::Stopping) | (Message::EndTraffic(_), State::Reporting) => {}
             (Message::Start(_), State::Connecting) if self.core.test.connected.here => {
                 self.start(now);
@@ -241,7 +241,7 @@ impl Server {
         }
     }
 
-    /// A step of setting up, which has as long as the far end may be silent.
+    /// A step of setting up, which has as long as the peer may be silent.
     fn step(&mut self, now: MonoInstant, state: State) {
         let limit = self.core.link.timeout();
         self.core.enter(now, state, Some(limit));

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Where a session is. The same names at both ends, so that two logs can be laid side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Waiting for the far end's hello.
+    /// Waiting for the peer's hello.
     Greeting,
     /// Between tests.
     Idle,
@@ -52,12 +52,12 @@ impl State {
         !matches!(self, Self::Greeting | Self::Closed)
     }
 
-    /// Whether a test is under way that the far end knows of.
+    /// Whether a test is under way that the peer knows of.
     pub(super) const fn has_test(self) -> bool {
         !matches!(self, Self::Greeting | Self::Idle | Self::Closed)
     }
 
-    /// Longest message the far end may send now.
+    /// Longest message the peer may send now.
     pub(super) const fn most_bytes(self) -> u32 {
         match self {
             Self::Greeting => 64 * 1024,
@@ -252,7 +252,7 @@ impl Core {
         self.enter(now, State::Stopping, Some(limit));
     }
 
-    /// The far end wants the test to end early. If both do at once, each answers the other.
+    /// The peer wants the test to end early. If both do at once, each answers the other.
     pub(super) fn aborted_by_peer(&mut self, now: MonoInstant, body: &Refused) {
         if self.state != State::Stopping {
             self.stop(now, StopCause::Peer, body.code, text(&body.message));
@@ -271,7 +271,7 @@ impl Core {
         Ok(())
     }
 
-    /// The far end has dropped the test.
+    /// The peer has dropped the test.
     pub(super) fn stopped_there(&mut self, now: MonoInstant) -> Result<(), &'static str> {
         if self.state != State::Stopping || self.test.stopped.there {
             return Err("no test is being aborted");
@@ -288,7 +288,7 @@ impl Core {
         }
     }
 
-    /// What the far end said when it ended the session.
+    /// What the peer said when it ended the session.
     pub(super) fn turned_away(&self, code: RefusalCode, message: &str) -> ProtocolError {
         ProtocolError::TurnedAway {
             state: self.state.name(),
@@ -297,7 +297,7 @@ impl Core {
         }
     }
 
-    /// A step took too long although the far end is alive.
+    /// A step took too long although the peer is alive.
     pub(super) fn overdue(&self, limit: Duration, hint: &'static str) -> ProtocolError {
         ProtocolError::Overdue {
             state: self.state.name(),

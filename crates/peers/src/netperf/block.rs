@@ -115,9 +115,9 @@ impl Block {
     /// The type of a block that has begun, if it is none that either end knows; `None` if it may be one.
     pub(super) fn beginning(bytes: &[u8]) -> Option<u32> {
         /// Above any type of any version.
-        const MOST: u32 = 0xffff;
+        const MAX_TYPE: u32 = 0xffff;
         let kind = u32::from_be_bytes(*bytes.first_chunk()?);
-        (kind.min(kind.swap_bytes()) > MOST).then_some(kind)
+        (kind.min(kind.swap_bytes()) > MAX_TYPE).then_some(kind)
     }
 
     /// As on the wire.

@@ -20,7 +20,7 @@ pub(super) enum Test {
 }
 
 /// Longest time that is asked for where the client ends the test: netserver's own guard then never does.
-const LONGEST: u32 = 86_400;
+const MAX_TEST_SECONDS: u32 = 86_400;
 
 /// A buffer of the size that the system chooses: -1. Since 2.4.4 zero asks for the least.
 const SYSTEMS_CHOICE: u32 = u32::MAX;
@@ -44,7 +44,7 @@ impl Test {
     ];
 
     /// The test that `spec` is.
-    pub(super) fn of(spec: &TestSpec) -> Self {
+    pub(super) fn from_spec(spec: &TestSpec) -> Self {
         match (spec.transport, spec.workload.as_str(), spec.direction) {
             (Transport::Tcp, "ping-pong", _) => Self::TcpRr,
             (Transport::Udp, "ping-pong", _) => Self::UdpRr,
@@ -142,7 +142,7 @@ pub(super) struct Places {
 
 /// Whether netperf can carry this test; if not, why, and what to do.
 pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
-    let test = Test::of(spec);
+    let test = Test::from_spec(spec);
     let is_rr = matches!(test, Test::TcpRr | Test::UdpRr);
     let whole_seconds = matches!(spec.stop, Stop::After(time) if time.subsec_nanos() == 0);
     let problem = if spec.streams > 1 {
@@ -176,10 +176,11 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
 /// How long the server is asked to go on, in whole seconds.
 pub(super) fn length(spec: &TestSpec) -> u32 {
     let Stop::After(time) = spec.stop else {
-        return LONGEST;
+        return MAX_TEST_SECONDS;
     };
     let nanos = time.saturating_add(spec.warm_up).as_nanos();
-    u32::try_from(nanos.div_ceil(1_000_000_000)).map_or(LONGEST, |seconds| seconds.min(LONGEST))
+    u32::try_from(nanos.div_ceil(1_000_000_000))
+        .map_or(MAX_TEST_SECONDS, |seconds| seconds.min(MAX_TEST_SECONDS))
 }
 
 /// Until when after the response the server has ended the test by itself, if it has heard nothing of its end.
@@ -189,7 +190,7 @@ pub(super) fn guard(spec: &TestSpec) -> Duration {
 
 /// The request for a test that [`check`] has seen, over a control connection from `local`.
 pub(super) fn request(spec: &TestSpec, local: IpAddr) -> Block {
-    let test = Test::of(spec);
+    let test = Test::from_spec(spec);
     let places = test.places();
     let mut words = [0; 17];
     let buffer = |size: Option<ByteCount>| size.map_or(SYSTEMS_CHOICE, |bytes| word(bytes.get()));
@@ -238,7 +239,7 @@ pub(super) fn report(
     results: &Block,
     seen: Seen,
 ) -> Result<Vec<EndpointReport>, String> {
-    let test = Test::of(spec);
+    let test = Test::from_spec(spec);
     let bytes = |at| {
         let count = results.count(at).map(ByteCount::new);
         count.ok_or("its bytes are no number from 0 to 2^53")
@@ -439,8 +440,8 @@ mod tests {
 
     #[test]
     fn what_netperf_cannot_do_is_refused_with_a_remedy() {
-        type Spoil = fn(&mut TestSpec);
-        let spoils: &[(&str, Spoil)] = &[
+        type Corrupt = fn(&mut TestSpec);
+        let spoils: &[(&str, Corrupt)] = &[
             ("-P", |s| s.streams = 2),
             ("each direction", |s| s.direction = Direction::Duplex),
             ("linerate serve", |s| {
@@ -457,10 +458,10 @@ mod tests {
                 s.stop = Stop::Transactions(5);
             }),
         ];
-        for (word, spoil) in spoils {
+        for (word, corrupt) in spoils {
             let mut spec = TestSpec::tcp_bulk();
             check(&spec).unwrap();
-            spoil(&mut spec);
+            corrupt(&mut spec);
             let problem = check(&spec).unwrap_err();
             assert!(problem.contains(word), "{problem}");
         }

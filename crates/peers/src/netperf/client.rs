@@ -128,7 +128,7 @@ impl Client {
 
     /// One block of the server.
     fn hear(&mut self, now: MonoInstant, block: Block) -> Result<(), ProtocolError> {
-        let test = Test::of(&self.spec);
+        let test = Test::from_spec(&self.spec);
         let response = test.kind() + 1;
         match (self.steps.state, block.kind) {
             (State::Greeting, kind::DEBUG_OK) => {
@@ -213,7 +213,7 @@ impl Client {
 
     /// The server waits at its data port.
     fn open(&mut self, now: MonoInstant, response: &Block) -> Result<(), ProtocolError> {
-        let test = Test::of(&self.spec);
+        let test = Test::from_spec(&self.spec);
         let named = response.word(test.port_at());
         let port = u16::try_from(named).ok().filter(|port| *port > 0);
         let port = port.ok_or_else(|| ProtocolError::Unexpected {
@@ -238,10 +238,11 @@ impl Client {
 
     /// Traffic begins: the server's end has begun with its response.
     fn run(&mut self, now: MonoInstant) {
-        self.steps.act(match Test::of(&self.spec).server_side() {
-            Side::Receiver => Action::StartSenders,
-            Side::Sender => Action::StartReceivers,
-        });
+        self.steps
+            .act(match Test::from_spec(&self.spec).server_side() {
+                Side::Receiver => Action::StartSenders,
+                Side::Sender => Action::StartReceivers,
+            });
         let time = match self.spec.stop {
             Stop::After(time) => time,
             Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
@@ -283,7 +284,7 @@ impl Client {
             state: self.steps.state.name(),
             message: "results",
             offset: self.inbox.offset(),
-            bytes: Excerpt::of(&results.write(self.size)),
+            bytes: Excerpt::from_bytes(&results.write(self.size)),
             cause,
         })
     }

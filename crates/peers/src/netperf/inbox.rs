@@ -1,4 +1,4 @@
-//! Cuts the far end's bytes into blocks.
+//! Cuts the peer's bytes into blocks.
 
 use super::block::{Block, Size};
 use crate::inbox::Inbox;

@@ -1,7 +1,7 @@
 //! netperf's control protocol: one TCP connection, on which blocks of fixed size ask for a test.
 //!
 //! Does not carry traffic and does not judge it. The client speaks the classic tests, which every netserver knows;
-//! the server also OMNI, which clients from 2.5 on use for all of them. Invariant: a far end gets no more than one
+//! the server also OMNI, which clients from 2.5 on use for all of them. Invariant: a peer gets no more than one
 //! block kept, and no number it names is used before it is checked.
 //!
 //! The protocol has test after test on a connection, and our server makes them. netserver (2.7.0) does not survive
@@ -66,11 +66,11 @@ impl PeerKind for Netperf {
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
             "facts, counters and CPU use of the far host",
-            "the far end's progress and its reporting intervals",
+            "the peer's progress and its reporting intervals",
             "TCP_INFO of a far sender",
             "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",
             "delay variation, duplicates and reordering at a far receiver: datagrams have no numbers, so a duplicate there hides one loss",
-            "in which place a datagram was lost at the far end",
+            "in which place a datagram was lost at the peer",
         ]
     }
 

@@ -33,7 +33,7 @@ fn what_a_client_asks_for_is_what_the_server_reads() {
         spec.stop = Stop::After(Duration::from_secs(7));
         spec.socket.receive_buffer_bytes = Some(ByteCount::new(1 << 20));
         let order = order::read(&classic::request(&spec, HERE)).unwrap();
-        assert_eq!(order.test, Test::of(&spec));
+        assert_eq!(order.test, Test::from_spec(&spec));
         let same = (order.spec.transport, order.spec.direction);
         assert_eq!(same, (spec.transport, spec.direction));
         assert_eq!(order.length, Some(Duration::from_secs(7)));

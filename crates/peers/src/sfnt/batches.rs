@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Most messages of one batch, as in sfnt-pingpong.
-const MOST: u32 = 1000;
+const MAX_BATCH_MESSAGES: u32 = 1000;
 
-/// Batches that are announced ahead, so that the far end never waits for the next.
+/// Batches that are announced ahead, so that the peer never waits for the next.
 const AHEAD: usize = 2;
 
 /// A batch is this many times its predecessor while the path's round trip is being learnt.
@@ -31,7 +31,7 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    pub(super) fn of(spec: &TestSpec, now: MonoInstant) -> Self {
+    pub(super) fn from_spec(spec: &TestSpec, now: MonoInstant) -> Self {
         let most = spec.transactions.at_most.unwrap_or(u64::MAX);
         let (ends, left) = match spec.stop {
             Stop::After(time) => (Some(now.after(spec.warm_up.saturating_add(time))), most),
@@ -55,7 +55,10 @@ impl Batches {
         if self.outstanding.len() >= AHEAD || self.left == 0 || knows_nothing {
             return None;
         }
-        let mut count = self.last.saturating_mul(GROWTH).clamp(1, MOST);
+        let mut count = self
+            .last
+            .saturating_mul(GROWTH)
+            .clamp(1, MAX_BATCH_MESSAGES);
         if let Some(ends) = self.ends {
             let left = ends.saturating_since(now);
             if left.is_zero() {
@@ -122,7 +125,7 @@ mod tests {
         };
         let start = MonoInstant::from_nanos(1);
         let mut now = start;
-        let mut batches = Batches::of(&spec, now);
+        let mut batches = Batches::from_spec(&spec, now);
         let mut made = Vec::new();
         loop {
             while let Some(count) = batches.next(now) {
@@ -148,7 +151,7 @@ mod tests {
         };
         let mut now = MonoInstant::from_nanos(1);
         let counted = now.after(spec.warm_up);
-        let mut batches = Batches::of(&spec, now);
+        let mut batches = Batches::from_spec(&spec, now);
         let mut made = 0;
         loop {
             while let Some(count) = batches.next(now) {

@@ -90,7 +90,7 @@ impl Client {
             local: config.local.to_canonical(),
             has_key: config.credential.is_some(),
             layout: Layout::V1_6,
-            batches: Batches::of(&spec, now),
+            batches: Batches::from_spec(&spec, now),
             spec,
             opened_for: None,
         }
@@ -141,7 +141,7 @@ impl Client {
     }
 
     fn unexpected(&self) -> Result<(), ProtocolError> {
-        let pending = Excerpt::of(self.inbox.pending());
+        let pending = Excerpt::from_bytes(self.inbox.pending());
         if pending.is_empty() {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl Client {
             version: version.unwrap_or_default(),
             checksum: checksum.unwrap_or_default(),
         };
-        self.layout = Layout::of(&release);
+        self.layout = Layout::from_release(&release);
         let facts = Facts::from([
             ("sfnt-version".to_owned(), release.version.into()),
             ("sfnt-checksum".to_owned(), release.checksum.into()),
@@ -215,7 +215,7 @@ impl Client {
             });
             return self.steps.enter(now, State::Connecting, self.steps.timeout);
         }
-        let options = Options::of(&self.spec).encode(self.layout);
+        let options = Options::from_spec(&self.spec).encode(self.layout);
         self.steps.act(Action::Send(options));
         match self.spec.transport {
             Transport::Tcp => self.steps.enter(now, State::Opening, self.steps.timeout),
@@ -228,7 +228,7 @@ impl Client {
         }
     }
 
-    /// What this test needs and the far end or the open stream cannot give.
+    /// What this test needs and the peer or the open stream cannot give.
     fn cannot(&self, spec: &TestSpec) -> Option<String> {
         let words = |text: &str| Some(text.to_owned());
         if let Some(why) = refusal(spec, self.layout) {
@@ -301,7 +301,7 @@ impl Client {
         };
         let limit = time.saturating_add(self.spec.warm_up).saturating_add(DRAIN);
         self.steps.act(Action::StartSenders);
-        self.batches = Batches::of(&self.spec, now);
+        self.batches = Batches::from_spec(&self.spec, now);
         self.steps.enter(now, State::Running, limit);
         self.go_on(now);
     }

@@ -1,9 +1,8 @@
 //! sfnt-pingpong's control protocol, versions 1.4 to 1.6: one TCP connection for a run of many sizes.
 //!
-//! Does not carry messages and does not time them. Both ends say what they are, the client says how the far
-//! end is to take part, then it announces how many messages of which size go there and back, again and
-//! again; the far end tells nothing of what it saw. Invariant: no more than one message of bounded size is
-//! kept, and a number that the far end names is checked before it is used.
+//! Does not carry messages and does not time them. Both ends say what they are, the client says how the peer is to take part, then it announces how many messages of which size go there and back, again and
+//! again; the peer tells nothing of what it saw. Invariant: no more than one message of bounded size is
+//! kept, and a number that the peer names is checked before it is used.
 //!
 //! ```text
 //!  client driver        client                       server           server driver
@@ -79,7 +78,7 @@ impl PeerKind for Sfnt {
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
             "facts, counters and CPU use of the far host",
-            "what the far end counted: all is timed and counted at this end",
+            "what the peer counted: all is timed and counted at this end",
             "which way a datagram was lost: the tool cannot go on after a loss, so the run ends with an error",
         ]
     }
@@ -139,5 +138,5 @@ impl Default for Release {
     }
 }
 
-/// Longest text of the far end that is shown.
+/// Longest text of the peer that is shown.
 const MAX_TEXT: usize = 1000;

@@ -1,4 +1,4 @@
-//! The options that a client sends: how the far end is to take part. No length, no version: both ends must
+//! The options that a client sends: how the peer is to take part. No length, no version: both ends must
 //! know the layout.
 
 use super::wire::{Cursor, Layout, Trouble, put_int, put_text};
@@ -65,8 +65,8 @@ const SERVER_TIMEOUT: i32 = 30;
 const BUSY_POLL: i32 = 50;
 
 impl Options {
-    /// What a client of linerate asks the far end for.
-    pub(super) fn of(spec: &TestSpec) -> Self {
+    /// What a client of linerate asks the peer for.
+    pub(super) fn from_spec(spec: &TestSpec) -> Self {
         let ints = [
             (
                 "fd-type",
@@ -189,7 +189,7 @@ fn fields(layout: Layout) -> impl Iterator<Item = &'static Field> {
     FIELDS.iter().filter(move |(.., since)| *since <= layout)
 }
 
-/// What a client's `spec` asks for that the far end cannot be told; `None` if it can do all of it.
+/// What a client's `spec` asks for that the peer cannot be told; `None` if it can do all of it.
 pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
     let why = if spec.workload != "ping-pong" {
         "sfnt-pingpong sends one message and waits for the answer, nothing else: use `linerate latency`"
@@ -235,7 +235,7 @@ mod tests {
             },
             ..TestSpec::ping_pong(Transport::Tcp)
         };
-        let whole = Options::of(&spec);
+        let whole = Options::from_spec(&spec);
         for (layout, count) in [(Layout::V1_4, 19), (Layout::V1_5, 20), (Layout::V1_6, 25)] {
             assert_eq!(fields(layout).count(), count);
             let bytes = whole.encode(layout);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_linerate_cannot_do_is_named() {
-        let good = Options::of(&TestSpec::ping_pong(Transport::Udp));
+        let good = Options::from_spec(&TestSpec::ping_pong(Transport::Udp));
         good.to_spec(TIME).unwrap();
         let int = |name, value| {
             let mut options = good.clone();

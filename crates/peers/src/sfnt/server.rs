@@ -82,7 +82,7 @@ impl Server {
         let mut server = Self {
             inbox: Inbox::default(),
             steps: Steps::waiting(State::Asking, config.timeout, now),
-            layout: Layout::of(&config.sfnt),
+            layout: Layout::from_release(&config.sfnt),
             transport: Transport::Tcp,
             moved: (0, now),
             config,

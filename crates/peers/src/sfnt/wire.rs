@@ -28,7 +28,7 @@ pub(super) enum Layout {
 
 impl Layout {
     /// Of a program that is this: a release, else it was built from later sources.
-    pub(super) fn of(release: &Release) -> Self {
+    pub(super) fn from_release(release: &Release) -> Self {
         let version = release.number();
         let is = |number: &str| {
             version
@@ -164,7 +164,7 @@ impl Inbox {
                 state,
                 message,
                 offset: self.offset(),
-                bytes: Excerpt::of(self.pending()),
+                bytes: Excerpt::from_bytes(self.pending()),
                 cause,
             }),
         }
@@ -248,7 +248,7 @@ mod tests {
                 version: version.to_owned(),
                 checksum: checksum.to_owned(),
             };
-            assert_eq!(Layout::of(&release), layout, "{release:?}");
+            assert_eq!(Layout::from_release(&release), layout, "{release:?}");
         }
     }
 

@@ -8,7 +8,7 @@
 //!  client driver        client                server          server driver
 //!  Begin(spec) ->          |                     |
 //!          <- OpenStreams  |                     |
-//!  Connected ->            |                     |            <- Guest
+//!  Connected ->            |                     |            <- StreamOpened
 //!          <- StartSenders |                     |  Prepare, StartReceivers ->
 //!                          | ==== messages ====> |
 //!                          | <===== replies ==== |
@@ -60,7 +60,7 @@ impl PeerKind for Sockperf {
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
             "facts, counters and CPU use of the far host",
-            "what the far end counted: all is timed and counted at this end",
+            "what the peer counted: all is timed and counted at this end",
             "which way a datagram was lost",
         ]
     }

@@ -82,7 +82,7 @@ impl Server {
                 state: self.steps.state.name(),
                 message: "first message",
                 offset: 0,
-                bytes: Excerpt::of(bytes),
+                bytes: Excerpt::from_bytes(bytes),
                 cause: format!(
                     "it does not begin with the {HEADER_LEN} bytes of a client of sockperf 2.7 or later"
                 ),
@@ -131,7 +131,7 @@ impl Stepping for Server {
 
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match (self.steps.state, input) {
-            (State::Waiting, Input::Guest { transport, bytes }) => {
+            (State::Waiting, Input::StreamOpened { transport, bytes }) => {
                 self.welcome(now, transport, bytes)?;
             }
             (State::Preparing, Input::Refused { code, message }) => {

@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// stalled prints none.
 const NUMBERS: Duration = Duration::from_secs(3);
 
-/// How many telnet options one conversation refuses: four words about each of the 256. A far end that
+/// How many telnet options one conversation refuses: four words about each of the 256. A peer that
 /// goes on asking is in a loop, or wants its answers to pile up.
 const OPTIONS: usize = 4 * 256;
 
@@ -49,7 +49,7 @@ pub struct Config {
     pub timeout: Duration,
 }
 
-/// Who is at the far end.
+/// Who is at the peer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Board {
     /// Zephyr's release, as the user or the shell says.
@@ -417,7 +417,7 @@ impl Shell {
     }
 
     fn overdue(&mut self, now: MonoInstant, limit: Duration) -> Result<(), ShellError> {
-        let last = Excerpt::of(self.last.trim_ascii_end());
+        let last = Excerpt::from_bytes(self.last.trim_ascii_end());
         match self.state {
             State::Greeting => Err(ShellError::NoPrompt { limit, last }),
             // Numbers that never come are absent.

@@ -36,7 +36,7 @@ enum At {
 }
 
 impl Telnet {
-    /// The text among `bytes`, and what is to be answered: each option that the far end offers or asks
+    /// The text among `bytes`, and what is to be answered: each option that the peer offers or asks
     /// for is refused.
     pub(super) fn take(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let (mut text, mut answer) = (Vec::new(), Vec::new());

@@ -147,7 +147,7 @@ enum Arrivals {
 }
 
 impl Arrivals {
-    const fn of(framing: Option<&Framing>) -> Self {
+    const fn from_framing(framing: Option<&Framing>) -> Self {
         match framing {
             Some(framing) if framing.tells_its_end() => Self::Seen,
             _ => Self::Told,
@@ -299,7 +299,7 @@ impl End {
                 let is_told = framing.is_some_and(|framing| framing.is_granted())
                     && spec.transport == Transport::Udp;
                 self.begin((**spec).clone());
-                self.arrivals = Arrivals::of(framing.as_ref());
+                self.arrivals = Arrivals::from_framing(framing.as_ref());
                 let plays = [
                     (self.sends(), Side::Sender),
                     (self.receives(), Side::Receiver),
@@ -316,7 +316,7 @@ impl End {
             }
             Action::OpenStreams { framing, .. } | Action::ReuseStreams { framing } => {
                 self.is_granted = framing.is_granted();
-                self.arrivals = Arrivals::of(Some(framing));
+                self.arrivals = Arrivals::from_framing(Some(framing));
                 vec![Input::Connected]
             }
             Action::Grant(_) if self.role == Role::Client => vec![Input::Spent],

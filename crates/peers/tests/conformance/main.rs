@@ -49,7 +49,7 @@ fn essence(reports: &[EndpointReport]) -> BTreeMap<Side, Vec<(u16, u64, u64)>> {
 
 #[test]
 fn the_client_gets_what_the_server_saw() {
-    // Where nothing is told of the far end, nothing is.
+    // Where nothing is told of the peer, nothing is.
     for kind in conversing().filter(|kind| kind.tests() != Tests::Alike) {
         for spec in specs_of(kind) {
             let (client, server, outcome) = session(kind, &[spec], usize::MAX);
@@ -64,7 +64,7 @@ fn the_client_gets_what_the_server_saw() {
 }
 
 #[test]
-fn receivers_run_before_the_far_end_sends() {
+fn receivers_run_before_the_peer_sends() {
     for kind in conversing() {
         let specs = specs_of(kind);
         let playing = |not: Direction| specs.iter().filter(|s| s.direction != not).count();
@@ -138,7 +138,7 @@ fn a_connection_that_ends_at_any_offset_ends_the_session() {
 }
 
 #[test]
-fn a_far_end_that_falls_silent_is_noticed_in_every_state() {
+fn a_peer_that_falls_silent_is_noticed_in_every_state() {
     for kind in conversing() {
         let (client, _, _) = session(kind, &specs_of(kind)[..1], usize::MAX);
         let said = &client.sent[..client.sent.len() - 1];

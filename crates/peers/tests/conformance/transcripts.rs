@@ -6,7 +6,7 @@
 //! # what it shows
 //! end client            which end is under test
 //! test {…}              client: a test it will ask for, as JSON
-//! < …                   bytes of the far end, escaped
+//! < …                   bytes of the peer, escaped
 //! > …                   bytes this end sends after them
 //! = …                   what its driver is told after them, by the action's name
 //! ~                     time passes until this end wants to be told
@@ -74,7 +74,7 @@ fn name(action: &Action) -> String {
         .to_owned()
 }
 
-/// What the transcript should say, given the far end's bytes in it.
+/// What the transcript should say, given the peer's bytes in it.
 fn replay(kind: &dyn PeerKind, text: &str) -> String {
     let mut end = end_for(kind, text);
     let mut said = String::new();

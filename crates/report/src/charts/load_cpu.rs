@@ -61,7 +61,7 @@ fn mean(point: &LoadPoint<'_>, get: fn(&Trial) -> Option<Ratio>) -> Option<Value
         .iter()
         .filter_map(|trial| get(trial).map(|ratio| (ratio.get(), None)))
         .collect();
-    Value::of(&seen)
+    Value::from_observations(&seen)
 }
 
 fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {

@@ -5,7 +5,7 @@ use crate::figures::float;
 use std::collections::BTreeSet;
 
 /// Fewer sizes make no curve.
-const LEAST: usize = 3;
+const MIN_SIZES: usize = 3;
 
 /// The sizes of a chart, ascending.
 pub(crate) struct SizeAxis {
@@ -16,11 +16,11 @@ pub(crate) struct SizeAxis {
 
 impl SizeAxis {
     /// `None` if there are too few different sizes for a curve.
-    pub(crate) fn of(sizes: impl IntoIterator<Item = u64>) -> Option<Self> {
+    pub(crate) fn from_sizes(sizes: impl IntoIterator<Item = u64>) -> Option<Self> {
         let all: BTreeSet<u64> = sizes.into_iter().collect();
         let sizes: Vec<u64> = all.into_iter().collect();
         let is_spaced = *sizes.first()? > 0;
-        (sizes.len() >= LEAST).then_some(Self { sizes, is_spaced })
+        (sizes.len() >= MIN_SIZES).then_some(Self { sizes, is_spaced })
     }
 
     pub(crate) fn sizes(&self) -> &[u64] {

@@ -88,7 +88,7 @@ fn mode(trial: &Trial) -> String {
 }
 
 fn sizes(timed: &[Timed<'_>]) -> Option<SizeAxis> {
-    SizeAxis::of(timed.iter().map(|one| one.size))
+    SizeAxis::from_sizes(timed.iter().map(|one| one.size))
 }
 
 /// In the order of measuring the smallest size.

@@ -43,7 +43,7 @@ fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {
     let unit = Unit::for_rate(largest(&lines));
     let means = streams
         .iter()
-        .filter_map(|s| BitRate::of(s.bytes, s.duration));
+        .filter_map(|s| BitRate::from_bytes(s.bytes, s.duration));
     let (low, high) = (means.clone().min()?, means.max()?);
     let about = About {
         id: "stream-rate",
@@ -65,7 +65,7 @@ fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {
 
 fn line((index, stream): (usize, &StreamReport)) -> Line {
     let points = stream.intervals.iter().filter_map(|interval| {
-        let rate = BitRate::of(interval.bytes, interval.end.checked_sub(interval.start)?)?;
+        let rate = BitRate::from_bytes(interval.bytes, interval.end.checked_sub(interval.start)?)?;
         Some((middle(interval.start, interval.end), rate.as_f64()))
     });
     Line {

@@ -53,11 +53,11 @@ fn ratios(comparison: &Comparison, metric: &MetricComparison, rows: &Rows<'_>) -
 
 /// Ratios that lie far apart cannot be told apart on equal steps.
 fn ratio_scale(known: &[Known<'_>]) -> Scale {
-    const FAR: f64 = 5.0;
+    const LOG_AXIS_RATIO: f64 = 5.0;
     let ratios = || known.iter().map(|(_, _, ratio)| ratio.point);
     let most = ratios().fold(1.0, f64::max);
     let least = ratios().fold(1.0, f64::min);
-    if most > least * FAR {
+    if most > least * LOG_AXIS_RATIO {
         Scale::Log
     } else {
         Scale::LinearFit
@@ -142,7 +142,7 @@ fn by_size(metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
         .iter()
         .filter_map(|(pair, metric)| Some((pair.cell.payload_bytes?.get(), *pair, *metric)))
         .collect();
-    let sizes = SizeAxis::of(placed.iter().map(|(size, ..)| *size))?;
+    let sizes = SizeAxis::from_sizes(placed.iter().map(|(size, ..)| *size))?;
     let typical = placed.iter().map(|(_, _, metric)| metric.a.point);
     let unit = unit(&metric.metric, crate::figures::middle(typical));
     Some(Chart {

@@ -75,8 +75,8 @@ fn shown(key: &str, value: &Value) -> String {
 
 /// A small size that is no whole number of KiB (an MTU) as engineers say it: `1500 B`.
 fn size(bytes: u64) -> String {
-    const SMALL: u64 = 10 * 1024;
-    if bytes < SMALL && !bytes.is_multiple_of(1024) {
+    const MAX_PLAIN_BYTES: u64 = 10 * 1024;
+    if bytes < MAX_PLAIN_BYTES && !bytes.is_multiple_of(1024) {
         return format!("{bytes} B");
     }
     crate::figures::bytes(ByteCount::new(bytes))

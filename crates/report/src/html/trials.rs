@@ -71,7 +71,7 @@ fn trial_columns(unit: Unit) -> Vec<String> {
 
 /// The row of a trial; a bad one is red and says why.
 fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
-    let one = |seen| Value::of(&Option::into_iter(seen).collect::<Vec<_>>());
+    let one = |seen| Value::from_observations(&Option::into_iter(seen).collect::<Vec<_>>());
     let count = |get: fn(&Packets) -> Option<PacketCount>| {
         Cell::count(trial.packets.as_ref().and_then(get).map(PacketCount::get))
     };

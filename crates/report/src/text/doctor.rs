@@ -289,7 +289,7 @@ mod tests {
             threshold_ns: 1_000,
             interruptions: 1,
             lost_ns: 299_975,
-            lost_ratio: Ratio::of(299_975, 1_000_000_000),
+            lost_ratio: Ratio::from_parts(299_975, 1_000_000_000),
             p50_ns: Some(300_000),
             p99_ns: Some(300_000),
             p999_ns: Some(300_000),

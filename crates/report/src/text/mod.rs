@@ -112,7 +112,7 @@ fn body(paper: &mut Paper, run: &Run) {
 fn far_output(paper: &mut Paper, run: &Run) {
     for text in run.trials.iter().filter_map(|t| t.far_output.as_ref()) {
         for (index, line) in text.lines().take(MAX_LINES).enumerate() {
-            paper.row(if index == 0 { "far end" } else { "" }, line);
+            paper.row(if index == 0 { "peer" } else { "" }, line);
         }
     }
 }

@@ -37,10 +37,10 @@ struct Page {
 impl Page {
     fn new(runs: &[Run]) -> Self {
         let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
-        Self::of(&html.render(&report(runs)).unwrap())
+        Self::from_html(&html.render(&report(runs)).unwrap())
     }
 
-    fn of(html: &str) -> Self {
+    fn from_html(html: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("report.html");
         std::fs::write(&file, html).unwrap();
@@ -143,7 +143,7 @@ fn hostile_text_stays_text_in_the_browser() {
 #[ignore = "needs chromium"]
 fn the_charts_of_a_comparison_are_drawn_and_its_text_stays_text() {
     for text in ["block, idle", HOSTILE] {
-        let page = Page::of(&comparison_html(&comparison(text), &made()).unwrap());
+        let page = Page::from_html(&comparison_html(&comparison(text), &made()).unwrap());
         let dom = dom(&page, &["--window-size=1280,900"]);
         assert_all_drawn(&dom, 2);
         assert!(!dom.contains("data-owned"), "a script was executed");

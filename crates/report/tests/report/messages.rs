@@ -63,7 +63,7 @@ pub(crate) fn apart() -> Run {
     }));
     let mut unknown = message(1, "64 B, block, idle", 60e3);
     unknown.one_way = Some(Box::new(OneWay {
-        missing: Some("the far end's clock is not in the messages".to_owned()),
+        missing: Some("the peer's clock is not in the messages".to_owned()),
         ..OneWay::default()
     }));
     run.trials = vec![known, unknown];

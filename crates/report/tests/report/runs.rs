@@ -57,7 +57,7 @@ fn packets(sent: u64, lost: u64) -> Packets {
         lost: Some(PacketCount::new(lost)),
         duplicated: None,
         reordered: None,
-        loss_ratio: Some(Ratio::of(lost, sent)),
+        loss_ratio: Some(Ratio::from_parts(lost, sent)),
     }
 }
 
@@ -437,7 +437,7 @@ fn tcp_state(samples: Vec<TcpSample>) -> TcpSummary {
             needless: Some(3),
             ..TcpRetransmissions::default()
         }),
-        queueing: TcpQueueing::of(210_000, 8_440_000),
+        queueing: TcpQueueing::from_idle_ns(210_000, 8_440_000),
         samples,
         ..TcpSummary::default()
     }

@@ -74,7 +74,7 @@ fn cost() -> ProfileCost {
     let layer = |layer, samples: u64, functions: &[&str]| LayerCost {
         layer,
         samples,
-        share_ratio: Ratio::of(samples, 800),
+        share_ratio: Ratio::from_parts(samples, 800),
         ns_per_packet: Some(PacketCount::new(samples).as_f64() * 2.5),
         functions: functions.iter().map(|name| (*name).to_owned()).collect(),
     };

@@ -24,7 +24,7 @@ const ID: &str = "hgrm";
 const COLUMNS: [&str; 4] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
 
 /// Most distributions of one file: each takes a quarter of a megabyte, however short its text is.
-const MOST: usize = 256;
+const MAX_DISTRIBUTIONS: usize = 256;
 
 /// One hour: the histogram's largest value.
 const MAX_NANOS: f64 = 3.6e12;
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         if let Some(open) = &self.open {
             return Err(self.cut(open.line, "its lines #[Mean …] and #[Max …] are not there"));
         }
-        if self.tests.len() == MOST {
+        if self.tests.len() == MAX_DISTRIBUTIONS {
             return Err(ImportError::line(
                 self.file,
                 number,

@@ -390,7 +390,7 @@ impl Draft<'_> {
             lost: Some(PacketCount::new(dropped)),
             duplicated: Some(PacketCount::new(duplicated)),
             reordered: Some(PacketCount::new(reordered)),
-            loss_ratio: (sent > 0).then(|| Ratio::of(dropped, sent)),
+            loss_ratio: (sent > 0).then(|| Ratio::from_parts(dropped, sent)),
         });
     }
 

@@ -167,7 +167,7 @@ impl Netlink {
         self.request(message)
     }
 
-    /// Whether the interface carries frames: it and its far end are up, and the kernel, which
+    /// Whether the interface carries frames: it and its peer are up, and the kernel, which
     /// notices that some time after, has noticed.
     pub fn is_operational(&mut self, index: InterfaceIndex) -> io::Result<bool> {
         let mut message = Message::query(libc::RTM_GETLINK);

@@ -100,7 +100,7 @@ impl Sampler {
 
 fn open_event(request: Request, core: u32) -> Result<OwnedFd, Failure> {
     const CALL: &str = "perf_event_open";
-    let mut attributes = Attributes::of(request);
+    let mut attributes = Attributes::new(request);
     let (pid, core) = match request.scope {
         Scope::Host => (-1, core),
         Scope::Thread => (0, core),
@@ -146,7 +146,7 @@ const _: () = assert!(size_of::<Attributes>() == 64);
 const _: () = assert!(std::mem::offset_of!(Attributes, flags) == 40);
 
 impl Attributes {
-    fn of(request: Request) -> Self {
+    fn new(request: Request) -> Self {
         let rate = u64::from(request.rate_hz.max(1));
         let (kind, config, period, by_frequency) = match request.event {
             Event::CpuClock => (
@@ -221,10 +221,10 @@ mod tests {
             kernel: Kernel::Included,
             rate_hz: 1000,
         };
-        let clock = Attributes::of(request);
+        let clock = Attributes::new(request);
         assert_eq!((clock.kind, clock.period), (1, 1_000_000));
         assert_eq!(clock.flags & (FREQUENCY | INHERIT | EXCLUDE_KERNEL), 0);
-        let cycles = Attributes::of(Request {
+        let cycles = Attributes::new(Request {
             event: Event::Cycles,
             scope: Scope::Thread,
             kernel: Kernel::Excluded,

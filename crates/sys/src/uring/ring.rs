@@ -138,7 +138,7 @@ impl UringSocket {
         if self.setup != Setup::KernelThread {
             return None;
         }
-        let late = || Helper::of(&self.ring, Duration::ZERO);
+        let late = || Helper::new(&self.ring, Duration::ZERO);
         let helper = self.helper.or_else(late)?;
         Some(cpu_of(helper.thread)?.saturating_sub(helper.before))
     }
@@ -210,7 +210,7 @@ impl UringSocket {
         self.is_enabled = true;
         // It may not have begun: then it has used nothing yet, and is found at the end.
         if self.setup == Setup::KernelThread {
-            self.helper = Helper::of(&self.ring, Duration::ZERO).map(|helper| Helper {
+            self.helper = Helper::new(&self.ring, Duration::ZERO).map(|helper| Helper {
                 before: cpu_of(helper.thread).unwrap_or_default(),
                 ..helper
             });
@@ -364,7 +364,7 @@ fn outcome(operation: &'static str, result: i32) -> Result<usize, Failure> {
 impl Helper {
     /// The thread of `ring`, which had used `before`; `None` where the kernel does not say which it is, or
     /// not yet: before the thread runs, another number stands there.
-    fn of(ring: &IoUring, before: Duration) -> Option<Self> {
+    fn new(ring: &IoUring, before: Duration) -> Option<Self> {
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", ring.as_raw_fd())).ok()?;
         let thread = thread_in(&text)?;
         // In a PID namespace the number may be another's: a thread of this process has the kernel's name.

@@ -24,7 +24,7 @@ pub struct LinkConfig {
     /// Whether the rate polices instead of shaping: a frame that would have to wait passes at once, and
     /// one for which the queue has no room is dropped. The queue is then the depth of a token bucket.
     pub police: bool,
-    /// From the last bit on the line to the far end.
+    /// From the last bit on the line to the peer.
     #[serde(rename = "delay_s", with = "linerate_model::time::as_seconds")]
     pub delay: Duration,
     /// Each frame's delay is uniform in `delay - jitter ..= delay + jitter`. It never reorders:
@@ -86,7 +86,7 @@ impl LinkConfig {
         if self.jitter > self.delay {
             return Err(ConfigError::new("jitter", "must not exceed delay"));
         }
-        if self.delay > LONGEST || self.reorder_wait > LONGEST {
+        if self.delay > MAX_DELAY || self.reorder_wait > MAX_DELAY {
             return Err(ConfigError::new(
                 "delay and reorder_wait",
                 "must not exceed 60 s",
@@ -147,7 +147,7 @@ pub(crate) const ETHERNET_HEADER: u64 = 14;
 const RATES: RangeInclusive<u64> = 1..=1_000_000_000_000;
 
 /// Longer than any path on Earth; keeps the element's schedule far from the clock's end.
-const LONGEST: Duration = Duration::from_mins(1);
+const MAX_DELAY: Duration = Duration::from_mins(1);
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,7 @@ impl PacketList {
     }
 
     /// The packets with the given numbers; number 0 does not exist and is left out.
-    pub fn of(numbers: impl IntoIterator<Item = u64>) -> Self {
+    pub fn from_numbers(numbers: impl IntoIterator<Item = u64>) -> Self {
         Self::merged(numbers.into_iter().filter(|n| *n > 0).map(|n| (n, n)))
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn overlaps_and_neighbours_join() {
         let list: PacketList = "4-6,1-3, 5-9,20".parse().unwrap();
         assert_eq!(list.to_string(), "1-9, 20");
-        assert_eq!(PacketList::of([3, 0, 1, 2, 2]).to_string(), "1-3");
+        assert_eq!(PacketList::from_numbers([3, 0, 1, 2, 2]).to_string(), "1-3");
     }
 
     #[test]

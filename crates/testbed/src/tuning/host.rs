@@ -23,7 +23,7 @@ pub const SYSCTLS: &[&str] = &[
 ];
 
 /// Longest value of a setting.
-const LONGEST: u64 = 4096;
+const MAX_VALUE_BYTES: u64 = 4096;
 
 /// The settings of the host whose `/proc` and `/sys` are below a root. Drivers and queueing
 /// disciplines are asked only where that is `/`, in the network namespace of the calling thread.
@@ -94,7 +94,8 @@ impl Settings for HostSettings {
     }
 
     fn write(&mut self, knob: &Knob, value: &str) -> Result<(), String> {
-        if value.len() as u64 > LONGEST || value.contains(char::is_control) && !value.contains('\t')
+        if value.len() as u64 > MAX_VALUE_BYTES
+            || value.contains(char::is_control) && !value.contains('\t')
         {
             return Err(format!("the value for {knob} is no line of text"));
         }
@@ -130,7 +131,9 @@ fn refusal(what: &str, on: &dyn std::fmt::Display, error: &io::Error) -> String 
 
 fn read_file(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(LONGEST).read_to_string(&mut text)?;
+    File::open(path)?
+        .take(MAX_VALUE_BYTES)
+        .read_to_string(&mut text)?;
     Ok(text.trim().to_owned())
 }
 

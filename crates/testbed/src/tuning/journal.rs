@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Version of the file.
 const SCHEMA: &str = "linerate/undo/1";
 /// Longest undo file that is read: some ten thousand records.
-const LIMIT: u64 = 4 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Which start of which host, and which of its networks, settings belong to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct Identity {
 
 impl Identity {
     /// That of the calling thread on the host whose files are below `root`.
-    pub fn of(root: &Path) -> Self {
+    pub fn in_root(root: &Path) -> Self {
         let boot = fs::read_to_string(root.join("proc/sys/kernel/random/boot_id"));
         let network = fs::read_link(root.join("proc/thread-self/ns/net"));
         Self {
@@ -192,10 +192,12 @@ impl Journal {
 
     fn load(&mut self) -> Result<(), UndoError> {
         let mut bytes = Vec::new();
-        let read = (&self.file).take(LIMIT + 1).read_to_end(&mut bytes);
+        let read = (&self.file)
+            .take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut bytes);
         read.map_err(failed("reading", &self.path))?;
-        if bytes.len() as u64 > LIMIT {
-            return Err(self.content(1, format!("the file is longer than {LIMIT} bytes")));
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(self.content(1, format!("the file is longer than {MAX_FILE_BYTES} bytes")));
         }
         let whole = bytes
             .iter()

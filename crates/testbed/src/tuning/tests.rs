@@ -48,7 +48,7 @@ impl Tree {
     }
 
     fn identity(&self) -> Identity {
-        Identity::of(self.dir.path())
+        Identity::in_root(self.dir.path())
     }
 
     fn apply(&self, wanted: &[Setting]) -> Vec<ChangeResult> {

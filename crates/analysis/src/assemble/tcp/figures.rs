@@ -19,7 +19,7 @@ const TCP_IPV4: FrameOverhead = FrameOverhead {
 
 /// Bits per second of one window per round-trip time.
 fn per_rtt(bytes: u64, rtt_ns: u64) -> Option<BitRate> {
-    BitRate::of(ByteCount::new(bytes), Duration::from_nanos(rtt_ns))
+    BitRate::from_bytes(ByteCount::new(bytes), Duration::from_nanos(rtt_ns))
 }
 
 /// The sum of what each stream has; `None` if any lacks it.
@@ -73,7 +73,7 @@ pub(super) fn rfc6349(
         efficiency_ratio: sent
             .zip(again)
             .filter(|(sent, _)| *sent > 0)
-            .map(|(sent, again)| Ratio::of(sent.saturating_sub(again), sent)),
+            .map(|(sent, again)| Ratio::from_parts(sent.saturating_sub(again), sent)),
         buffer_delay_ratio: rtts
             .filter(|(_, base)| *base > 0)
             .map(|(mean, base)| seconds(mean.saturating_sub(base)) / seconds(base)),

@@ -70,7 +70,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
         counted.iter().map(|s| (s.readings, buffer(s))).collect();
     let chosen = ends.spec.socket.congestion_control.clone();
     let congestion_control = first.congestion_control.clone().or(chosen);
-    let control = shares::Control::of(congestion_control.as_deref());
+    let control = shares::Control::from_name(congestion_control.as_deref());
     let (shares, shares_over_time) = shares::shares(&readings, ends.spec.interval, control);
     let srtt_mean_ns = mean(&loaded(|sample| sample.srtt_ns));
     let min_rtt_ns = all().filter_map(|sample| sample.min_rtt_ns).min();
@@ -83,7 +83,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
         acknowledged_bytes: acknowledged,
         acknowledged_rate: acknowledged
             .zip(over)
-            .and_then(|(bytes, time)| BitRate::of(bytes, time)),
+            .and_then(|(bytes, time)| BitRate::from_bytes(bytes, time)),
         retransmitted_segments: gained(&counted, |sample| sample.retrans_segments),
         busy_ratio: share(&counted, |sample| sample.busy_ns),
         rwnd_limited_ratio: share(&counted, |sample| sample.rwnd_limited_ns),
@@ -101,7 +101,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
         retransmissions: figures::retransmissions(ends, &counted),
         queueing: min_rtt_ns
             .zip(srtt_mean_ns)
-            .and_then(|(idle, loaded)| TcpQueueing::of(idle, loaded)),
+            .and_then(|(idle, loaded)| TcpQueueing::from_idle_ns(idle, loaded)),
         samples: first.tcp.clone(),
     })
 }
@@ -138,7 +138,7 @@ fn share(streams: &[Stream<'_>], part: Part) -> Option<Ratio> {
         limited = limited.saturating_add(gain);
         whole = whole.saturating_add(time);
     }
-    (whole > 0).then(|| Ratio::of(limited, whole))
+    (whole > 0).then(|| Ratio::from_parts(limited, whole))
 }
 
 /// The mean, rounded down; `None` of nothing.

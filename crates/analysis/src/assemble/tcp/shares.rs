@@ -47,7 +47,7 @@ impl Times {
         }
         let mut shares = TcpShares::default();
         for (wait, time) in TcpWait::ALL.into_iter().zip(self.0) {
-            shares.set(wait, Ratio::of(time, whole));
+            shares.set(wait, Ratio::from_parts(time, whole));
         }
         Some(shares)
     }
@@ -109,7 +109,8 @@ impl Slice<'_> {
         let nanos = Duration::from_nanos(self.wall()?).as_secs_f64();
         let bytes = linerate_model::ByteCount::new(self.gained(|s| s.bytes_sent)?);
         let pace = linerate_model::BitRate::from_bps(self.to.pacing_rate_bps?).as_f64();
-        let rate = linerate_model::BitRate::of(bytes, Duration::from_secs_f64(nanos))?.as_f64();
+        let rate =
+            linerate_model::BitRate::from_bytes(bytes, Duration::from_secs_f64(nanos))?.as_f64();
         let flight = self.to.unacked_segments?.checked_mul(self.to.smss_bytes?)?;
         let full = flight >= self.to.cwnd_bytes?.saturating_mul(9) / 10;
         Some(!full && pace > 0.0 && rate >= pace * PACED && rate <= pace / PACED)
@@ -154,7 +155,7 @@ pub(super) enum Control {
 
 impl Control {
     /// By its name in the kernel; what is not known to model the path answers to loss.
-    pub(super) fn of(name: Option<&str>) -> Self {
+    pub(super) fn from_name(name: Option<&str>) -> Self {
         if name.is_some_and(|name| name.starts_with("bbr")) {
             Self::ModelBased
         } else {
@@ -305,7 +306,7 @@ mod tests {
         }
     }
 
-    fn of(samples: &[TcpSample]) -> TcpShares {
+    fn shares_of(samples: &[TcpSample]) -> TcpShares {
         shares(&[(samples, None)], SECOND, LOSS).0.unwrap()
     }
 
@@ -317,7 +318,7 @@ mod tests {
             sndbuf_limited_ns: Some(5 * MS),
             ..busy(100)
         };
-        let shares = of(&[busy(0), late]);
+        let shares = shares_of(&[busy(0), late]);
         let share = |wait| shares.of(wait);
         assert_eq!(share(TcpWait::Application), Ratio::clamped(0.75));
         assert_eq!(share(TcpWait::ReceiverWindow), Ratio::clamped(0.1));
@@ -332,7 +333,7 @@ mod tests {
             delivered_ce: Some(marks),
             ..busy(at)
         };
-        let shares = of(&[
+        let shares = shares_of(&[
             lost(0, 0, 0),
             lost(10, 0, 0),
             lost(20, 3, 0),
@@ -355,14 +356,17 @@ mod tests {
             ..busy(at)
         };
         assert_eq!(
-            of(&[opening(0), opening(50)]).slow_start_ratio,
+            shares_of(&[opening(0), opening(50)]).slow_start_ratio,
             Ratio::clamped(1.0)
         );
         let still = |at| TcpSample {
             unacked_segments: Some(40),
             ..busy(at)
         };
-        assert_eq!(of(&[still(0), still(50)]).system_ratio, Ratio::clamped(1.0));
+        assert_eq!(
+            shares_of(&[still(0), still(50)]).system_ratio,
+            Ratio::clamped(1.0)
+        );
     }
 
     #[test]
@@ -372,7 +376,7 @@ mod tests {
             unacked_segments: Some(10),
             ..busy(at)
         };
-        let shares = of(&[nearly_shut(0), nearly_shut(50)]);
+        let shares = shares_of(&[nearly_shut(0), nearly_shut(50)]);
         assert_eq!(shares.receiver_window_ratio, Ratio::clamped(1.0));
     }
 
@@ -400,10 +404,10 @@ mod tests {
             ..busy(at)
         };
         assert_eq!(
-            of(&[paced(0, 50), paced(50, 50)]).pacing_ratio,
+            shares_of(&[paced(0, 50), paced(50, 50)]).pacing_ratio,
             Ratio::clamped(1.0)
         );
-        let full = of(&[paced(0, 99), paced(50, 99)]);
+        let full = shares_of(&[paced(0, 99), paced(50, 99)]);
         assert_eq!(full.pacing_ratio, Ratio::clamped(0.0));
     }
 
@@ -416,12 +420,12 @@ mod tests {
         };
         let of = |flight| {
             let samples = [lossy(0, flight), lossy(50, flight)];
-            let control = Control::of(Some("bbr"));
+            let control = Control::from_name(Some("bbr"));
             shares(&[(&samples, None)], SECOND, control).0.unwrap()
         };
         assert_eq!(of(40).pacing_ratio, Ratio::clamped(1.0));
         assert_eq!(of(99).congestion_control_ratio, Ratio::clamped(1.0));
-        assert_eq!(Control::of(Some("cubic")), Control::LossBased);
+        assert_eq!(Control::from_name(Some("cubic")), Control::LossBased);
     }
 
     #[test]

@@ -29,7 +29,7 @@ const CHANCE: f64 = 1e-6;
 
 impl Bucket {
     /// The plainest such pair of trials, if there is one.
-    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let pairs = evidence.trials().iter().flat_map(|passed| {
             let others = evidence.trials().iter();
             others.filter_map(|lossy| Self::from_pair(passed, lossy))

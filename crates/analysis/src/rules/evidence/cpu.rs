@@ -30,14 +30,14 @@ const THROTTLED: f64 = 0.05;
 /// A core that is this busy, in ticks of 10 ms, has no time free.
 const FULL: f64 = 0.95;
 /// Waiting for a core for this share of the time delays a paced sender.
-const FELT: f64 = 0.1;
+const RUN_DELAY_THRESHOLD: f64 = 0.1;
 /// A thread that runs, or waits to run, this much of the time on a full core makes a byte stream
 /// wait: pinned beside three busy loops it was 0.66 to 0.75, on a host that is merely full up to 0.6.
 const HOLDS_UP: f64 = 0.62;
 /// Waiting for less than this happens on any host.
 const LEAST_WAIT: f64 = 0.02;
 /// A hypervisor that takes this share is felt.
-const STOLEN: f64 = 0.1;
+const STEAL_THRESHOLD: f64 = 0.1;
 
 impl Cpu {
     /// What is known of `side`; `None` if nothing is.
@@ -90,13 +90,17 @@ impl Cpu {
     }
 
     /// Whether the hypervisor took so much that a thread with a schedule to keep feels it.
-    pub(in crate::rules) fn is_robbed(&self) -> bool {
-        self.steal >= STOLEN
+    pub(in crate::rules) fn has_cpu_steal(&self) -> bool {
+        self.steal >= STEAL_THRESHOLD
     }
 
     /// Share of the time that the thread could do nothing else: it ran, waited, or had no host.
     pub(in crate::rules) fn pressure(&self) -> f64 {
-        let stolen = if self.is_robbed() { self.steal } else { 0.0 };
+        let stolen = if self.has_cpu_steal() {
+            self.steal
+        } else {
+            0.0
+        };
         (self.thread.unwrap_or(0.0) + stolen).min(1.0)
     }
 
@@ -118,7 +122,7 @@ impl Cpu {
                 "the {side}'s busiest core was used {core}, and the thread waited for a core {waited} of the time"
             );
         }
-        if self.is_robbed() && !self.softirq_is_hot() {
+        if self.has_cpu_steal() && !self.softirq_is_hot() {
             let stolen = words::percent(self.steal);
             return format!("the hypervisor took {stolen} of the {side}'s CPU");
         }
@@ -137,7 +141,7 @@ impl Cpu {
     /// one. A thread that sleeps between packets is late by each wait, so it falls short long before
     /// it fills a core.
     pub(in crate::rules) fn is_starved(&self) -> bool {
-        self.fullest_core().is_some_and(|core| core >= FULL) && self.waited >= FELT
+        self.fullest_core().is_some_and(|core| core >= FULL) && self.waited >= RUN_DELAY_THRESHOLD
     }
 
     /// Whether a starved thread spends so much of its time that a byte stream must wait for it: the

@@ -17,7 +17,7 @@ pub(in crate::rules) struct Gap {
 }
 
 impl Gap {
-    pub(in crate::rules) fn of(trials: &[&Trial]) -> Self {
+    pub(in crate::rules) fn from_trials(trials: &[&Trial]) -> Self {
         let mut gap = Self::default();
         for trial in trials {
             let offered = trial.offered_load.map(BitRate::as_f64);
@@ -43,7 +43,7 @@ impl Gap {
         if trials.iter().any(near) {
             trials.retain(near);
         }
-        Self::of(&trials)
+        Self::from_trials(&trials)
     }
 
     pub(in crate::rules) fn total(self) -> f64 {
@@ -102,7 +102,7 @@ const NEAR_RATIO: f64 = 0.7;
 
 impl Plateau {
     /// `None` unless a stressed trial has both a load and a received rate.
-    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let point = |trial: &&Trial| Some((load(trial)?, trial.received_rate?.as_f64()));
         let stressed: Vec<(f64, f64)> = evidence.stressed().iter().filter_map(point).collect();
         let by_load = |a: &&(f64, f64), b: &&(f64, f64)| a.0.total_cmp(&b.0);
@@ -207,7 +207,7 @@ const CALM: f64 = 0.9;
 
 impl Delays {
     /// `None` if either is not known.
-    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         if evidence.is_tcp() {
             let min = |trial: &&Trial| trial.tcp.as_ref()?.min_rtt_ns;
             return Some(Self {
@@ -257,7 +257,7 @@ pub(in crate::rules) struct Placed {
 
 impl Placed {
     /// `None` when no stressed trial that lost packets says where.
-    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let mut placed = Self::default();
         for trial in evidence.subject() {
             let lost = trial.packets.and_then(|packets| packets.lost);
@@ -287,7 +287,7 @@ impl Placed {
         let (mut here, mut all) = (0.0, 0.0);
         for (lost, entries) in &self.trials {
             let weight = PacketCount::new(*lost).as_f64().sqrt();
-            here += weight * Ratio::of(count_at(entries, places), *lost).get();
+            here += weight * Ratio::from_parts(count_at(entries, places), *lost).get();
             all += weight;
         }
         if all > 0.0 { here / all } else { 0.0 }
@@ -308,7 +308,7 @@ impl Placed {
             "{} of {} lost packets ({})",
             words::count(self.at(places)),
             words::count(self.lost),
-            words::percent(Ratio::of(self.at(places), self.lost).get())
+            words::percent(Ratio::from_parts(self.at(places), self.lost).get())
         )
     }
 }

@@ -187,7 +187,7 @@ impl<'a> Evidence<'a> {
                 .any(|t| t.loss_ratio().is_some_and(|l| l.get() > 0.0));
             return if lossy { Regime::Loss } else { Regime::Unpaced };
         }
-        let gap = Gap::of(&self.onset());
+        let gap = Gap::from_trials(&self.onset());
         if gap.total() <= 0.0 && self.stressed().is_empty() {
             Regime::Nothing
         } else if self.is_tcp() {
@@ -293,7 +293,7 @@ pub(super) fn is_short(trial: &Trial) -> bool {
     let packet = trial
         .payload_bytes
         .zip(trial.duration)
-        .and_then(|(bytes, time)| BitRate::of(bytes, time))
+        .and_then(|(bytes, time)| BitRate::from_bytes(bytes, time))
         .map_or(0.0, BitRate::as_f64);
     intended.as_f64() - offered > intended.as_f64() * SHORT_RATIO + 2.0 * packet
 }

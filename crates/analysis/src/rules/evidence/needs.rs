@@ -80,13 +80,13 @@ impl Need {
                     .as_ref()
                     .is_some_and(|tcp| tcp.cwnd_mean_bytes.is_some())
             }),
-            Self::Delay => super::Delays::of(evidence).is_some(),
+            Self::Delay => super::Delays::from_evidence(evidence).is_some(),
             Self::DelayFloor => any(|t| {
                 let mut streams = t.raw.iter().flat_map(|report| &report.streams);
                 streams.any(|stream| !stream.delay_floor_ns.is_empty())
             }),
             Self::IntendedLoad => any(|t| t.intended_load.is_some()),
-            Self::Ledger => super::Placed::of(evidence).is_some(),
+            Self::Ledger => super::Placed::from_evidence(evidence).is_some(),
             Self::LinkSpeed => evidence.link_speed().is_some(),
             Self::Loss => any(|t| {
                 let retransmitted = t.tcp.as_ref().and_then(|tcp| tcp.retransmitted_segments);

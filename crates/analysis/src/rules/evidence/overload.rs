@@ -15,7 +15,7 @@ pub(in crate::rules) struct Overload<'a> {
 
 impl<'a> Overload<'a> {
     /// Of the run's curve; `None` if every rate was answered in full, or there was one rate only.
-    pub(in crate::rules) fn of(evidence: &Evidence<'a>) -> Option<Self> {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'a>) -> Option<Self> {
         let knee = evidence.run.curve?.knee?;
         let rate = knee.saturated?;
         let trials = evidence.trials().iter();
@@ -67,7 +67,7 @@ impl<'a> Overload<'a> {
         } else {
             requests.unanswered
         };
-        Some(Ratio::of(lacking.get(), requests.intended.get()))
+        Some(Ratio::from_parts(lacking.get(), requests.intended.get()))
     }
 
     /// Share of that trial in which the busiest traffic thread of `side` ran or waited for a core.

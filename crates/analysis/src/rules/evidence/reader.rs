@@ -31,7 +31,7 @@ const EMPTYING_SHARE: f64 = 0.1;
 const HELD_UP_SHARE: f64 = 0.5;
 
 impl Reader {
-    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Self {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Self {
         let trials = evidence.subject();
         let stands: Vec<(f64, f64)> = trials.iter().filter_map(|trial| floor(trial)).collect();
         let always = stands.iter().map(|stand| stand.0).min_by(f64::total_cmp);
@@ -90,7 +90,7 @@ fn empties(trial: &Trial) -> bool {
     let (reads, emptying) = known.fold((0, 0), |sum: (u64, u64), one| {
         (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
     });
-    linerate_model::Ratio::of(emptying, reads).get() >= EMPTYING_SHARE
+    linerate_model::Ratio::from_parts(emptying, reads).get() >= EMPTYING_SHARE
 }
 
 /// Lowest and highest of the smallest delays in the second half of a trial, all streams; `None`
@@ -120,5 +120,5 @@ fn unattended(trial: &Trial) -> Option<f64> {
         .filter(|entry| entry.place == Place::ReceiverSocket)
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.packets.get()));
     let all = received.len().saturating_add(dropped);
-    (all > 0).then(|| linerate_model::Ratio::of(late.saturating_add(dropped), all).get())
+    (all > 0).then(|| linerate_model::Ratio::from_parts(late.saturating_add(dropped), all).get())
 }

@@ -1,4 +1,4 @@
-//! What TCP's own figures say: where its time went, who else used the link, whether the far end reads.
+//! What TCP's own figures say: where its time went, who else used the link, whether the peer reads.
 
 use super::{Evidence, mean};
 use crate::rules::words;
@@ -96,7 +96,7 @@ pub(in crate::rules) struct Others {
 
 impl Others {
     /// `None` unless counters of an interface show that they matter.
-    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let at = |side: Side| {
             let share = mean(
                 evidence
@@ -164,7 +164,7 @@ const UNREAD: f64 = 0.25;
 
 impl StreamReader {
     /// `None` if nothing is known of it.
-    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let subject = evidence.subject();
         let readings = subject
             .iter()
@@ -232,7 +232,7 @@ const LEAST_AGAIN: u64 = 3;
 
 impl Stall {
     /// When no stream of any trial got a full segment acknowledged, and sent some again and again.
-    pub(in crate::rules) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+    pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let mut whole: Option<Self> = None;
         for trial in evidence.subject() {
             for stream in streams(trial, Side::Sender) {

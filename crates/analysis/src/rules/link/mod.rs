@@ -55,7 +55,7 @@ impl Rule for Link {
         if regime == Regime::Nothing {
             return clear("everything that was intended was carried");
         }
-        let view = View::of(evidence);
+        let view = View::from_evidence(evidence);
         if let Some(full) = view.full() {
             return full.found();
         }
@@ -79,7 +79,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(evidence: &'a Evidence<'a>) -> Self {
+    fn from_evidence(evidence: &'a Evidence<'a>) -> Self {
         let best = |trial: &&linerate_model::run::Trial| trial.received_rate.or(trial.offered_load);
         Self {
             evidence,
@@ -90,10 +90,10 @@ impl<'a> View<'a> {
                 .max()
                 .map_or(0.0, BitRate::as_f64),
             speed: evidence.link_speed(),
-            plateau: Plateau::of(evidence),
-            delays: Delays::of(evidence),
+            plateau: Plateau::from_evidence(evidence),
+            delays: Delays::from_evidence(evidence),
             // What could not be placed decides nothing.
-            placed: Placed::of(evidence).filter(|p| p.share(&[Place::Unknown]) < 0.5),
+            placed: Placed::from_evidence(evidence).filter(|p| p.share(&[Place::Unknown]) < 0.5),
         }
     }
 

@@ -17,7 +17,7 @@ fn examine(view: &View<'_>) -> RuleOutcome {
     let Some(delays) = view.delays else {
         return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
-    if let Some(others) = Others::of(view.evidence) {
+    if let Some(others) = Others::from_evidence(view.evidence) {
         return clear(format!(
             "the link is not this transfer's alone: {}",
             others.told()
@@ -38,7 +38,8 @@ fn examine(view: &View<'_>) -> RuleOutcome {
 
 /// Why a queue that stands is not the link's: it stands in an end, or nothing had to wait for it.
 fn elsewhere(evidence: &Evidence<'_>) -> Option<String> {
-    if let Some(reader) = StreamReader::of(evidence).filter(|reader| reader.is_behind()) {
+    if let Some(reader) = StreamReader::from_evidence(evidence).filter(|reader| reader.is_behind())
+    {
         return Some(format!(
             "what waits has passed the link: {}",
             reader.figures().join(" ")

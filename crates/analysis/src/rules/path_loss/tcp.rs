@@ -21,7 +21,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if again == 0 {
         return clear("no segment was retransmitted");
     }
-    if let Some(stall) = Stall::of(evidence) {
+    if let Some(stall) = Stall::from_evidence(evidence) {
         return clear(format!(
             "no segment of {} B got through at all: see path-mtu",
             stall.smss
@@ -34,13 +34,13 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             words::count(again)
         ));
     }
-    if let Some(others) = Others::of(evidence) {
+    if let Some(others) = Others::from_evidence(evidence) {
         return clear(format!(
             "the loss comes from load that is not this transfer's: {}",
             others.told()
         ));
     }
-    let Some(delays) = Delays::of(evidence) else {
+    let Some(delays) = Delays::from_evidence(evidence) else {
         return not_evaluated(format!("Not recorded: {}", Need::Delay.describe()));
     };
     if delays.queue_stands() {

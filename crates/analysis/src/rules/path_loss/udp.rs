@@ -26,7 +26,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             placed.figure(&[Place::Network])
         ));
     }
-    if let Some(bucket) = Bucket::of(evidence) {
+    if let Some(bucket) = Bucket::from_evidence(evidence) {
         return clear(format!(
             "{} packets passed whole at {}, and a longer trial at no higher load lost {}: the loss comes from volume",
             words::count(bucket.passed),
@@ -43,7 +43,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
 
 /// Loss of requests, or of their answers.
 fn requests(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
-    let Some(overload) = Overload::of(evidence) else {
+    let Some(overload) = Overload::from_evidence(evidence) else {
         let told = "request/response that both ends keep up with loads nothing";
         return found(Confidence::Weak, None, all, told);
     };
@@ -83,7 +83,7 @@ impl Loss {
     }
 
     fn ratio(self) -> f64 {
-        linerate_model::Ratio::of(self.lost, self.sent).get()
+        linerate_model::Ratio::from_parts(self.lost, self.sent).get()
     }
 
     /// Standard error of the ratio if each packet is lost by itself.
@@ -95,7 +95,8 @@ impl Loss {
 
 /// The ledger, when it shows that the network lost next to nothing.
 fn elsewhere(evidence: &Evidence<'_>) -> Option<Placed> {
-    Placed::of(evidence).filter(|placed| placed.share(&[Place::Network, Place::Unknown]) < 0.1)
+    Placed::from_evidence(evidence)
+        .filter(|placed| placed.share(&[Place::Network, Place::Unknown]) < 0.1)
 }
 
 /// Fewer lost packets than these cannot tell one loss ratio from another.
@@ -152,7 +153,7 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
 }
 
 fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
-    let Some(delays) = Delays::of(evidence) else {
+    let Some(delays) = Delays::from_evidence(evidence) else {
         return not_evaluated(format!(
             "Not recorded: {}; {}",
             Need::SeveralLoads.describe(),
@@ -165,7 +166,9 @@ fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
             words::time(delays.loaded)
         ));
     }
-    let Some(placed) = Placed::of(evidence).filter(|p| p.share(&[Place::Network]) >= 0.5) else {
+    let Some(placed) =
+        Placed::from_evidence(evidence).filter(|p| p.share(&[Place::Network]) >= 0.5)
+    else {
         return not_evaluated(
             "proof that the packets were lost in the network, or trials at two or more loads",
         );

@@ -6,7 +6,7 @@ use linerate_model::ByteCount;
 use linerate_model::run::{Confidence, Experiment, Limit};
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
-    let Some(stall) = Stall::of(evidence) else {
+    let Some(stall) = Stall::from_evidence(evidence) else {
         return passed(evidence);
     };
     let mut figures = vec![format!(
@@ -38,7 +38,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
 
 /// What rules it out: segments of full length arrived.
 fn passed(evidence: &Evidence<'_>) -> RuleOutcome {
-    /// More than what a far end that only shakes hands takes.
+    /// More than what a peer that only shakes hands takes.
     const SOME: u64 = 65_536;
     let subject = evidence.subject();
     let received = subject

@@ -35,7 +35,9 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         ));
     }
     let here = [Place::ReceiverSocket, Place::ReceiverBacklog];
-    if let Some(placed) = Placed::of(evidence).filter(|placed| placed.share(&here) >= 0.5) {
+    if let Some(placed) =
+        Placed::from_evidence(evidence).filter(|placed| placed.share(&here) >= 0.5)
+    {
         return clear(format!(
             "{} were lost inside the receiver",
             placed.figure(&here)

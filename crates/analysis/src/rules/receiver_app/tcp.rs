@@ -21,7 +21,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
             words::percent(share)
         ));
     }
-    let Some(reader) = StreamReader::of(evidence) else {
+    let Some(reader) = StreamReader::from_evidence(evidence) else {
         return not_evaluated(
             "Not recorded: bytes that the receiving application had not read (trials.raw.streams.tcp.unread_bytes)",
         );

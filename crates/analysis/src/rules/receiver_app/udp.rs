@@ -18,7 +18,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         Ok(found) => found,
         Err(outcome) => return outcome,
     };
-    let reader = Reader::of(evidence);
+    let reader = Reader::from_evidence(evidence);
     match reader.stands {
         None => {
             return not_evaluated(format!("Not recorded: {}", Need::DelayFloor.describe()));

@@ -210,12 +210,12 @@ fn interrupted(outcome: TrialOutcome, per_second: f64, random: &mut Random) -> T
 }
 
 /// Searches by a sender that is interrupted.
-const MANY: u32 = 100;
+const INTERRUPTED_SEARCHES: u32 = 100;
 
 /// Bounds of searches by a sender that is interrupted `per_second` times: how often settled, and the mean width.
 fn search_interrupted(per_second: f64) -> (u32, f64) {
     let (mut reached, mut widths) = (0, 0.0);
-    for seed in 0..u64::from(MANY) {
+    for seed in 0..u64::from(INTERRUPTED_SEARCHES) {
         let mut device = Device::hard(CAPACITY, seed);
         let mut random = Random::new(seed + 1000);
         let config = SearchConfig {
@@ -234,16 +234,22 @@ fn search_interrupted(per_second: f64) -> (u32, f64) {
         reached += u32::from(goal.reached);
         widths += goal.width.unwrap().get();
     }
-    (reached, widths / f64::from(MANY))
+    (reached, widths / f64::from(INTERRUPTED_SEARCHES))
 }
 
 /// On a host that is shared, most trials of a second have an interruption; the bounds are wider then, and true.
 #[test]
 fn a_sender_that_is_interrupted_all_the_time_has_true_bounds() {
     let (reached, width) = search_interrupted(0.5);
-    assert!(reached == MANY && width <= 0.005, "{reached} {width}");
+    assert!(
+        reached == INTERRUPTED_SEARCHES && width <= 0.005,
+        "{reached} {width}"
+    );
     let (reached, width) = search_interrupted(1.5);
-    assert!(reached >= MANY / 2 && width <= 0.02, "{reached} {width}");
+    assert!(
+        reached >= INTERRUPTED_SEARCHES / 2 && width <= 0.02,
+        "{reached} {width}"
+    );
     let (_, width) = search_interrupted(2.5);
     assert!(width <= 0.04, "{width}");
 }
@@ -253,7 +259,7 @@ fn a_sender_that_is_interrupted_all_the_time_has_true_bounds() {
 #[test]
 fn a_search_that_is_not_settled_has_a_lower_bound_all_the_same() {
     let mut without = 0;
-    for seed in 0..u64::from(MANY) {
+    for seed in 0..u64::from(INTERRUPTED_SEARCHES) {
         let mut device = Device::hard(CAPACITY, seed);
         let mut random = Random::new(seed + 1000);
         let run = run(start(config(seed)), |load, duration| {
@@ -275,5 +281,5 @@ fn a_search_that_is_not_settled_has_a_lower_bound_all_the_same() {
             }
         }
     }
-    assert!(without <= 3, "{without} of {}", 3 * MANY);
+    assert!(without <= 3, "{without} of {}", 3 * INTERRUPTED_SEARCHES);
 }

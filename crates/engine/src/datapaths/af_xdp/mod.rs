@@ -6,7 +6,7 @@
 //!   this process ──► AF_XDP socket ──► driver, past queueing disciplines and packet filters
 //! ```
 //! The ordinary socket that the handshake connected stays open and silent: it keeps the port, so that the kernel
-//! neither gives it to another nor answers the far end that nobody has it.
+//! neither gives it to another nor answers the peer that nobody has it.
 //!
 //! Program and sockets end with the process, however it ends.
 

@@ -22,7 +22,7 @@ pub(super) struct Open {
     _map: SocketMap,
     /// One per queue; frames are sent by the first.
     pub(super) queues: Vec<Xsk>,
-    /// The ordinary socket: keeps the port and hears what the far end's kernel says.
+    /// The ordinary socket: keeps the port and hears what the peer's kernel says.
     pub(super) port: UdpSocket,
     pub(super) way: Way,
     pub(super) mode: XdpMode,
@@ -69,7 +69,7 @@ pub(super) fn open(
     params: Params,
     setup: &PathSetup<'_>,
 ) -> Result<Open, EngineError> {
-    let mut way = Way::of(&port)?;
+    let mut way = Way::from_socket(&port)?;
     let frame_bytes = frame_bytes(&way, setup.payload)?;
     let queues = way.link.receive_queues.clamp(1, 4096);
     let map = SocketMap::new(queues).map_err(host("making a map of AF_XDP sockets"))?;

@@ -17,10 +17,10 @@ use linerate_sys::xsk::{Xsk, XskStatistics, wait_for_frame};
 /// Looks at the rings per call that spins: some 0.2 µs, so that the caller's look at clock and orders costs little.
 const LOOKS: u32 = 64;
 
-/// Sending calls between two looks at what the far end's kernel says of the port: 64 calls take some 50 µs.
+/// Sending calls between two looks at what the peer's kernel says of the port: 64 calls take some 50 µs.
 const CALLS_PER_LOOK: u32 = 64;
 
-/// Frames between one process and one far end.
+/// Frames between one process and one peer.
 pub(super) struct FramePath {
     open: Open,
     template: Template,
@@ -54,7 +54,7 @@ impl FramePath {
             outgoing: PageBuffer::new(payload * batch, 0),
             payload,
             batch,
-            incoming: Vec::with_capacity(batch * LONGEST),
+            incoming: Vec::with_capacity(batch * MAX_PAYLOAD),
             spans: Vec::with_capacity(batch),
             wait: setup.wait,
             current: 0,
@@ -156,7 +156,7 @@ impl FramePath {
         }
     }
 
-    /// What the last call found, and now and then what the far end's kernel said of the port: that nobody has it.
+    /// What the last call found, and now and then what the peer's kernel said of the port: that nobody has it.
     fn listen(&mut self) -> Result<(), Failure> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -288,4 +288,4 @@ fn number(length: usize) -> u32 {
 }
 
 /// Most bytes of a payload in one frame of 4 KiB.
-const LONGEST: usize = 4096;
+const MAX_PAYLOAD: usize = 4096;

@@ -1,4 +1,4 @@
-//! The way to the far end: interface, next hop and addresses, as the kernel has them.
+//! The way to the peer: interface, next hop and addresses, as the kernel has them.
 
 use super::frame::{End, Flow};
 use crate::error::EngineError;
@@ -10,7 +10,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// How frames get to the far end of a connected socket.
+/// How frames get to the peer of a connected socket.
 pub(super) struct Way {
     pub(super) flow: Flow,
     pub(super) interface: InterfaceIndex,
@@ -28,7 +28,7 @@ const SOCKETS: &str = "leave --datapath out, or measure to a host behind an Ethe
 
 impl Way {
     /// Of the flow that `socket` is connected for.
-    pub(super) fn of(socket: &UdpSocket) -> Result<Self, EngineError> {
+    pub(super) fn from_socket(socket: &UdpSocket) -> Result<Self, EngineError> {
         let failed = |error| EngineError::io("name the ends of", &"a data socket", error);
         let local = canonical(socket.local_addr().map_err(failed)?);
         let remote = canonical(socket.peer_addr().map_err(failed)?);

@@ -7,8 +7,8 @@
 mod waiting;
 
 use super::{
-    Arrivals, Aside, Availability, Buffers, CALL_LIMIT, Calls, DatagramPath, DatapathKind, ModeDef,
-    Nagle, ParamDef, PathSetup, Run, Sole, Span, StreamPath, refuse_unknown,
+    Arrivals, Availability, Buffers, CALL_LIMIT, Calls, DatagramPath, DatapathKind, ModeDef, Nagle,
+    ParamDef, PathDiagnostics, PathSetup, Run, Sole, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use crate::stamped::{StampedDatagrams, StampedStream};
@@ -360,7 +360,7 @@ impl DatagramPath for DatagramSocket {
         Buffers::of(&self.socket)
     }
 
-    fn aside(&mut self) -> Aside {
+    fn aside(&mut self) -> PathDiagnostics {
         self.waiting.aside(&self.socket)
     }
 }
@@ -449,7 +449,7 @@ impl DatagramPath for SingleSocket {
         Buffers::of(&self.socket)
     }
 
-    fn aside(&mut self) -> Aside {
+    fn aside(&mut self) -> PathDiagnostics {
         self.waiting.aside(&self.socket)
     }
 }
@@ -501,7 +501,7 @@ impl StreamPath for StreamSocket {
         Some(&self.socket)
     }
 
-    fn aside(&mut self) -> Aside {
+    fn aside(&mut self) -> PathDiagnostics {
         self.waiting.aside(&self.socket)
     }
 }

@@ -5,7 +5,7 @@
 //! told at the end.
 
 use super::{CALL_LIMIT, host};
-use crate::datapaths::{Aside, Sole};
+use crate::datapaths::{PathDiagnostics, Sole};
 use crate::error::EngineError;
 use linerate_model::spec::WaitMode;
 use linerate_sys::epoll::{BusyEpoll, BusyPoll};
@@ -147,7 +147,7 @@ impl Waiting {
     }
 
     /// What was refused, and whether there was anything to poll.
-    pub(super) fn aside<S: AsFd>(&mut self, socket: S) -> Aside {
+    pub(super) fn aside<S: AsFd>(&mut self, socket: S) -> PathDiagnostics {
         let mut notes = std::mem::take(&mut self.refused);
         if self.is_polling {
             match sockopt::incoming_queue(socket) {
@@ -161,7 +161,7 @@ impl Waiting {
                 )),
             }
         }
-        Aside {
+        PathDiagnostics {
             helper_cpu: None,
             notes,
         }
@@ -195,7 +195,7 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         for wait in [WaitMode::Block, WaitMode::Spin] {
             let mut waiting = Waiting::of(&socket, wait, false).unwrap();
-            assert_eq!(waiting.aside(&socket), Aside::default());
+            assert_eq!(waiting.aside(&socket), PathDiagnostics::default());
         }
     }
 }

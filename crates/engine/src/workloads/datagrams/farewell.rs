@@ -11,7 +11,7 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(10);
 
 /// Empty datagrams at most; each wait is twice the one before, so the last goes after 150 ms.
-const MOST: u32 = 4;
+const MAX_EMPTY_DATAGRAMS: u32 = 4;
 
 /// What the sender still has to say.
 pub(super) struct Farewell {
@@ -37,7 +37,7 @@ impl Farewell {
         let sent = path.send_empty();
         self.said += 1;
         let is_heard = sent.is_err_and(|failure| failure.class() == FailureClass::PeerGone);
-        if is_heard || self.said == MOST {
+        if is_heard || self.said == MAX_EMPTY_DATAGRAMS {
             return Step::Done;
         }
         self.next = now.after(FIRST * 2_u32.pow(self.said));
@@ -46,7 +46,7 @@ impl Farewell {
 
     /// Says all of it now: the stream was stopped.
     pub(super) fn at_once(path: &mut dyn DatagramPath) {
-        for _ in 0..MOST {
+        for _ in 0..MAX_EMPTY_DATAGRAMS {
             let _ = path.send_empty();
         }
     }

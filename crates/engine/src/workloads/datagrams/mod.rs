@@ -10,7 +10,7 @@ mod farewell;
 mod receiver;
 mod sender;
 
-pub(super) use receiver::ABANDONED;
+pub(super) use receiver::RECEIVER_IDLE_TIMEOUT;
 
 use super::{Kit, Path, Work, WorkloadKind};
 use crate::datapaths::{Calls, DatagramPath};
@@ -49,7 +49,7 @@ impl WorkloadKind for Datagrams {
         }
         let payload = spec.payload_bytes;
         let Some(header) = header_len(framing) else {
-            let why = "the far end's protocol has request and response only";
+            let why = "the peer's protocol has request and response only";
             return Err(EngineError::plan("workload", &self.id(), why));
         };
         if !(header..=MAX_DATAGRAM).contains(&payload.get()) {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Silence after which a receiver that nobody ends gives up: its sender is gone.
-pub(crate) const ABANDONED: Duration = Duration::from_secs(30);
+pub(crate) const RECEIVER_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Receiver<N> {
     path: Box<dyn DatagramPath>,
@@ -119,7 +119,7 @@ impl<N: Numbering> Receiver<N> {
                 Remedy::GiveUp => return Step::Done,
             },
         }
-        if now.saturating_since(self.last) > ABANDONED {
+        if now.saturating_since(self.last) > RECEIVER_IDLE_TIMEOUT {
             self.troubles.count(Failure::timed_out("recvmmsg"), now);
             return Step::Done;
         }

@@ -53,7 +53,7 @@ pub(super) struct Sender<N> {
     sent_by: MonoInstant,
     ended: Option<MonoInstant>,
     sending: bool,
-    /// Says to the far end that all was sent, where the stream itself does.
+    /// Says to the peer that all was sent, where the stream itself does.
     farewell: Option<Farewell>,
 }
 
@@ -195,7 +195,7 @@ impl<N: Numbering> Sender<N> {
         }
     }
 
-    /// All is sent: where nothing else tells the far end, the stream does.
+    /// All is sent: where nothing else tells the peer, the stream does.
     fn part(&mut self, ended: MonoInstant, now: MonoInstant) -> Step {
         if !N::ENDS_STREAM {
             return Step::Done;

@@ -206,7 +206,7 @@ impl Bench {
             stream: 0,
             kind: *kind,
             sequence: *sequence,
-            sent: Stamp::of(START),
+            sent: Stamp::from_instant(START),
         };
         let batch = (headers.iter().map(header).collect(), overflows);
         self.script.0.lock().unwrap().arrivals.push_back(batch);

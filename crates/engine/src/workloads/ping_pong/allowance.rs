@@ -1,6 +1,6 @@
 //! How many messages may be exchanged now, where both ends have agreed on it beforehand.
 //!
-//! What was granted must be exchanged to the end: the far end waits for exactly that many.
+//! What was granted must be exchanged to the end: the peer waits for exactly that many.
 
 use crate::orders::Orders;
 use linerate_peers::Grant;
@@ -39,7 +39,7 @@ impl Allowance {
         self.left > 0
     }
 
-    /// Whether the next message is one that is timed: the first of a grant wakes the far end.
+    /// Whether the next message is one that is timed: the first of a grant wakes the peer.
     pub(super) const fn is_timed(&self) -> bool {
         !self.is_first
     }

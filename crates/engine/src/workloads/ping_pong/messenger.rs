@@ -1,6 +1,6 @@
 //! Whole messages over datagrams or a byte stream.
 
-use crate::datapaths::{Aside, Buffers, DatagramPath, KernelStamps, Sole, StreamPath};
+use crate::datapaths::{Buffers, DatagramPath, KernelStamps, PathDiagnostics, Sole, StreamPath};
 use crate::plan::StreamPlan;
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use crate::workloads::Path;
@@ -51,7 +51,7 @@ struct Buffer {
 /// What a receiving call brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Incoming {
-    /// The far end closed.
+    /// The peer closed.
     End,
     /// A whole message.
     Message(Message),
@@ -64,7 +64,7 @@ pub(super) enum Incoming {
 pub(super) struct Message {
     /// Its number, as far as its length carries one.
     pub(super) number: Number,
-    /// The far end's clock when it left, if it carries that.
+    /// The peer's clock when it left, if it carries that.
     pub(super) left: Option<Stamp>,
     /// Just after the receiving call.
     pub(super) at: MonoInstant,
@@ -81,7 +81,7 @@ impl Number {
 }
 
 impl Incoming {
-    fn of(read: Option<(Number, Option<Stamp>)>, at: MonoInstant) -> Self {
+    fn from_read(read: Option<(Number, Option<Stamp>)>, at: MonoInstant) -> Self {
         read.map_or(Self::Nothing, |(number, left)| {
             Self::Message(Message { number, left, at })
         })
@@ -221,7 +221,7 @@ impl Messenger {
                 }
                 let datagram = datagram.filter(|d| d.len() == length);
                 let number = datagram.and_then(|d| self.marks.read(d));
-                Ok(Incoming::of(number, at))
+                Ok(Incoming::from_read(number, at))
             }
             Carrier::Stream(path, buffer) => {
                 let got = path.read(&mut buffer.message[buffer.received..])?;
@@ -233,7 +233,7 @@ impl Messenger {
                 if buffer.received < buffer.message.len() {
                     return Ok(Incoming::Nothing);
                 }
-                Ok(Incoming::of(self.marks.read(&buffer.message), at))
+                Ok(Incoming::from_read(self.marks.read(&buffer.message), at))
             }
         }
     }
@@ -293,7 +293,7 @@ impl Messenger {
         }
     }
 
-    pub(super) fn aside(&mut self) -> Aside {
+    pub(super) fn aside(&mut self) -> PathDiagnostics {
         match &mut self.carrier {
             Carrier::Datagrams(path) => path.aside(),
             Carrier::Stream(path, _) => path.aside(),
@@ -317,7 +317,7 @@ impl Marks {
                     stream,
                     kind: Kind::Counted,
                     sequence: number & ((1 << 48) - 1),
-                    sent: Stamp::of(now),
+                    sent: Stamp::from_instant(now),
                 };
                 header.write(bytes);
             }

@@ -11,11 +11,11 @@
 //! call, the answering end's just after its receiving one. Each end notes how its own clock then differs from
 //! it ([`crate::transit`]), from which `analysis` tells the clocks' offset and one-way delays.
 //!
-//! With sfnt-pingpong at the far end messages carry nothing at all, and both ends have agreed on how many of
+//! With sfnt-pingpong at the peer messages carry nothing at all, and both ends have agreed on how many of
 //! which size go there and back before the next word on the control connection: see [`allowance`]. Nothing
 //! is repeated there, so a datagram that is lost ends the exchange.
 //!
-//! With netperf at the far end messages carry nothing, so an answer that comes too late would be taken for the
+//! With netperf at the peer messages carry nothing, so an answer that comes too late would be taken for the
 //! next one: after one that did not come in time the asking side is silent until none can be under way.
 //!
 //! A closed loop does not see what happens while it waits (coordinated omission): it is the delay
@@ -51,13 +51,13 @@ impl WorkloadKind for PingPong {
     }
 
     fn summary(&self) -> &'static str {
-        "One message at a time to the far end and back, over UDP or TCP: round-trip times."
+        "One message at a time to the peer and back, over UDP or TCP: round-trip times."
     }
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         let payload = spec.payload_bytes;
         if matches!(framing, Framing::Iperf2(_) | Framing::Iperf3 { .. }) {
-            let why = "the far end's protocol has no request and response";
+            let why = "the peer's protocol has no request and response";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         match spec.transport {

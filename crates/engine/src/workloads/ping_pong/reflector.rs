@@ -4,7 +4,7 @@ use crate::datapaths::{Buffers, DatagramPath, StreamPath};
 use crate::orders::Orders;
 use crate::plan::StreamPlan;
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use crate::workloads::datagrams::ABANDONED;
+use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Kit, Path, Step, Work};
 use linerate_model::sample::StreamReport;
 use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
@@ -46,7 +46,7 @@ struct Replies {
     sent: usize,
 }
 
-/// The far end announced a message that cannot be.
+/// The peer announced a message that cannot be.
 struct BadLength;
 
 impl Replies {
@@ -214,7 +214,7 @@ impl Reflector {
         match failure.class() {
             // Silence is how a client of datagrams ends.
             FailureClass::WouldBlock | FailureClass::Interrupted => {
-                if now.saturating_since(self.last) <= ABANDONED {
+                if now.saturating_since(self.last) <= RECEIVER_IDLE_TIMEOUT {
                     Step::Again
                 } else {
                     Step::Done

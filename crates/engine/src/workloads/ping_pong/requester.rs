@@ -25,10 +25,10 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 /// The least wait once it is known; then three times the longest round trip so far.
 const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How long an answer is waited for where a lost one ends the exchange: a busy far end is not taken for a loss.
+/// How long an answer is waited for where a lost one ends the exchange: a busy peer is not taken for a loss.
 const FATAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long TCP may keep an answer back before the far end counts as gone.
+/// How long TCP may keep an answer back before the peer counts as gone.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Requester {

@@ -10,7 +10,7 @@ use crate::plan::StreamPlan;
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::transit::Transit;
 use crate::wire::Stamp;
-use crate::workloads::datagrams::ABANDONED;
+use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::StreamReport;
 use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
@@ -163,7 +163,7 @@ impl Responder {
         let now = self.clock.now();
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => {
-                if now.saturating_since(self.last) <= ABANDONED {
+                if now.saturating_since(self.last) <= RECEIVER_IDLE_TIMEOUT {
                     return Step::Again;
                 }
                 self.troubles.count(Failure::timed_out("recv"), now);
@@ -223,12 +223,12 @@ impl Responder {
         })
     }
 
-    /// Nothing is agreed on: the far end is between two announcements, or done.
+    /// Nothing is agreed on: the peer is between two announcements, or done.
     fn idle(&mut self, now: MonoInstant, orders: &Orders) -> Step {
         if orders.is_ending() {
             return Step::Done;
         }
-        // The silence of a far end that was granted nothing is its right; the session watches it.
+        // The silence of a peer that was granted nothing is its right; the session watches it.
         self.last = now;
         Step::Again
     }

@@ -10,13 +10,13 @@ use linerate_sys::timestamps::Wall;
 use std::collections::BTreeMap;
 
 /// Most messages that are kept.
-const MOST: usize = 2048;
+const MAX_MESSAGES: usize = 2048;
 
 /// Parts of a message at one end: four, and what is between this end's stamps on the other side.
 const PARTS: usize = 5;
 
 /// The parts at the asking end, in the order of [`Stages::asked`].
-const NEAR: [Option<Stage>; PARTS] = [
+const REQUESTER_STAGES: [Option<Stage>; PARTS] = [
     Some(Stage::NearApplication),
     Some(Stage::NearSendStack),
     Some(Stage::NearQueue),
@@ -26,7 +26,7 @@ const NEAR: [Option<Stage>; PARTS] = [
 
 /// The parts at the answering end, in the order of [`Stages::answered`]; what is between the arrival and the
 /// departure of the answer is all of them.
-const FAR: [Option<Stage>; PARTS] = [
+const RESPONDER_STAGES: [Option<Stage>; PARTS] = [
     Some(Stage::FarReceiveStack),
     Some(Stage::FarApplication),
     Some(Stage::FarSendStack),
@@ -62,7 +62,7 @@ pub(super) struct Stages {
 impl Stages {
     pub(super) fn new() -> Self {
         Self {
-            rows: Vec::with_capacity(MOST),
+            rows: Vec::with_capacity(MAX_MESSAGES),
             ..Self::default()
         }
     }
@@ -158,7 +158,7 @@ impl Stages {
         if number & self.mask != 0 {
             return;
         }
-        if self.rows.len() == MOST {
+        if self.rows.len() == MAX_MESSAGES {
             self.mask = (self.mask << 1) | 1;
             let mask = self.mask;
             self.rows.retain(|(number, _)| number & mask == 0);
@@ -166,19 +166,19 @@ impl Stages {
                 return;
             }
         }
-        if self.rows.len() < MOST {
+        if self.rows.len() < MAX_MESSAGES {
             self.rows.push((number, row));
         }
     }
 
     /// What the asking end saw.
     pub(super) fn finish_asking(self) -> StageReport {
-        self.finish(NEAR)
+        self.finish(REQUESTER_STAGES)
     }
 
     /// What the answering end saw.
     pub(super) fn finish_answering(self) -> StageReport {
-        self.finish(FAR)
+        self.finish(RESPONDER_STAGES)
     }
 
     fn finish(self, stages: [Option<Stage>; PARTS]) -> StageReport {
@@ -349,7 +349,7 @@ mod tests {
         };
         let (here, there) = (keys(50_000, 1_001), keys(50_000, 128));
         let both = here.iter().filter(|key| there.binary_search(key).is_ok());
-        assert!(both.count() >= MOST / 2 - 50);
-        assert!(here.len() <= MOST);
+        assert!(both.count() >= MAX_MESSAGES / 2 - 50);
+        assert!(here.len() <= MAX_MESSAGES);
     }
 }

@@ -35,7 +35,7 @@ enum Way {
 /// What a receiving call brought beside the numbers of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Incoming {
-    /// The far end closed.
+    /// The peer closed.
     End,
     /// Messages, of which so many are of no request of this stream.
     Messages {
@@ -75,7 +75,7 @@ impl Carrier {
             stream: self.stream,
             kind: Kind::Counted,
             sequence: number & ((1 << 48) - 1),
-            sent: Stamp::of(due),
+            sent: Stamp::from_instant(due),
         };
         match &mut self.way {
             Way::Datagrams(path) => header.write(path.slots()),

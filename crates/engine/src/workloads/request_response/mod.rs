@@ -36,12 +36,12 @@ impl WorkloadKind for RequestResponse {
     }
 
     fn summary(&self) -> &'static str {
-        "Requests at a given rate over UDP or TCP, answered by the far end: times from when each was meant to be sent."
+        "Requests at a given rate over UDP or TCP, answered by the peer: times from when each was meant to be sent."
     }
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         if !matches!(framing, Framing::Native { .. }) {
-            let why = "requests at a rate need `linerate serve` at the far end";
+            let why = "requests at a rate need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         if spec.pace == Pace::Unpaced {

@@ -1,16 +1,16 @@
 //! Requests that are under way, by number. Pure: no clock.
 //!
-//! Memory is bounded: a ring of as many as can be under way within the timeout, at most [`MOST`]. Where
+//! Memory is bounded: a ring of as many as can be under way within the timeout, at most [`MAX_PENDING`]. Where
 //! more are, the oldest counts as unanswered early.
 
 use linerate_model::MonoInstant;
 use std::time::Duration;
 
 /// Most requests under way: with 24 bytes each the memory of a stream stays within 24 MiB.
-const MOST: u64 = 1 << 20;
+const MAX_PENDING: u64 = 1 << 20;
 
 /// Least: what a requester that stalls for a moment at a low rate has to send at once.
-const LEAST: u64 = 1 << 10;
+const MIN_PENDING: u64 = 1 << 10;
 
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +56,8 @@ impl Pending {
     /// Room for what `rate` requests per second have under way within twice the timeout.
     pub(super) fn new(rate: f64, timeout: Duration) -> Self {
         let expected = Duration::try_from_secs_f64(2.0 * rate * timeout.as_secs_f64());
-        let expected = expected.map_or(MOST, |count| count.as_secs());
-        let room = expected.clamp(LEAST, MOST).next_power_of_two();
+        let expected = expected.map_or(MAX_PENDING, |count| count.as_secs());
+        let room = expected.clamp(MIN_PENDING, MAX_PENDING).next_power_of_two();
         let none = Request {
             due: MonoInstant::default(),
             sent: MonoInstant::default(),
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_full_ring_gives_the_oldest_up() {
         let mut pending = Pending::new(1.0, Duration::from_secs(10));
-        for number in 0..LEAST {
+        for number in 0..MIN_PENDING {
             assert_eq!(pending.give_up(at(0)), None, "{number}");
             pending.push(request(0));
         }
@@ -206,6 +206,9 @@ mod tests {
         assert_eq!(pending.give_up(at(0)), None);
         pending.push(request(0));
         assert_eq!(pending.answer(0, at(1)), Answer::Unknown);
-        assert_eq!(pending.answer(LEAST, at(1)), Answer::InTime(request(0)));
+        assert_eq!(
+            pending.answer(MIN_PENDING, at(1)),
+            Answer::InTime(request(0))
+        );
     }
 }

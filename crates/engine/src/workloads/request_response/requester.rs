@@ -122,7 +122,7 @@ impl Requester {
         (!self.limit.is_over(next)).then_some(next)
     }
 
-    /// Whether requests that are still due are given up: the far end, or this one, has not kept up.
+    /// Whether requests that are still due are given up: the peer, or this one, has not kept up.
     fn is_too_late(&self, now: MonoInstant) -> bool {
         let end = self.limit.end();
         end.is_some_and(|end| now > end.after(self.timeout))
@@ -354,7 +354,7 @@ impl Requester {
         self.give_up(now);
         let under_way = self.pending.under_way();
         let open = under_way.filter(|number| self.counts(*number)).count() as u64;
-        // Where the far end went away there are no answers; where a user ended the test, nobody knows.
+        // Where the peer went away there are no answers; where a user ended the test, nobody knows.
         let (unanswered, sent) = if self.gone {
             (self.counts.unanswered + open, self.counts.sent)
         } else {

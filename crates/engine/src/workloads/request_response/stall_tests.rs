@@ -1,7 +1,7 @@
-//! A far end that stands still for 50 ms in each second, in virtual time: the open loop shows the share of
+//! A peer that stands still for 50 ms in each second, in virtual time: the open loop shows the share of
 //! requests that it hurts, the closed loop does not.
 
-use super::world::{Manners, requester};
+use super::world::{PathModel, requester};
 use linerate_model::sample::{RequestCount, StreamReport};
 use linerate_model::spec::{Arrival, Stall, Stop, TestSpec, Transport};
 use linerate_model::{Histogram, PacketCount, PacketRate};
@@ -19,7 +19,7 @@ const fn millis(count: u32) -> Duration {
     MILLI.saturating_mul(count)
 }
 
-/// 1000 requests per second for 10 s, to a far end that stalls.
+/// 1000 requests per second for 10 s, to a peer that stalls.
 fn open_loop(arrival: Arrival, seed: u64) -> TestSpec {
     let rate = PacketRate::from_pps(1000.0);
     TestSpec {
@@ -65,7 +65,7 @@ fn an_open_loop_shows_a_stall_at_the_share_of_requests_that_it_hurts() {
         (Arrival::Poisson, 2),
         (Arrival::Poisson, 3),
     ] {
-        let report = requester(&open_loop(arrival, seed), Manners::plain());
+        let report = requester(&open_loop(arrival, seed), PathModel::plain());
         let all = requests(&report);
         assert_eq!(all.unanswered.get(), 0);
         let n = all.intended.as_f64();
@@ -91,11 +91,11 @@ fn a_closed_loop_shows_one_message_per_stall() {
         responder_stall: Some(STALL),
         ..TestSpec::ping_pong(Transport::Udp)
     };
-    let manners = Manners {
+    let model = PathModel {
         patience: millis(20),
-        ..Manners::plain()
+        ..PathModel::plain()
     };
-    let report = requester(&spec, manners);
+    let report = requester(&spec, model);
     let rtt = report.rtt.unwrap();
     assert!(rtt.len() > 50_000, "{}", rtt.len());
     assert_eq!(above(&rtt, MILLI), 10);
@@ -117,7 +117,7 @@ fn answers_after_the_timeout_are_late_and_their_requests_unanswered() {
         }),
         ..open_loop(Arrival::Constant, 1)
     };
-    let report = requester(&spec, Manners::plain());
+    let report = requester(&spec, PathModel::plain());
     let all = requests(&report);
     assert_eq!(all.intended.get(), 3000);
     // Some 300 in each stall; those of the last 100 ms are in time, its own 2 ms of work included.
@@ -131,16 +131,16 @@ fn answers_after_the_timeout_are_late_and_their_requests_unanswered() {
 /// What the requester's system does not take for 30 ms has waited since it was due, without being late.
 #[test]
 fn a_system_that_takes_nothing_delays_requests_and_makes_nobody_late() {
-    let manners = Manners {
+    let model = PathModel {
         refuses: millis(500)..millis(530),
-        ..Manners::plain()
+        ..PathModel::plain()
     };
     let spec = TestSpec {
         responder_stall: None,
         stop: Stop::After(Duration::from_secs(1)),
         ..open_loop(Arrival::Constant, 1)
     };
-    let report = requester(&spec, manners);
+    let report = requester(&spec, model);
     assert_eq!(requests(&report).unsent.get(), 0);
     let waited = above(report.response.as_ref().unwrap(), MILLI);
     assert!((28..=31).contains(&waited), "{waited}");
@@ -152,20 +152,20 @@ fn a_system_that_takes_nothing_delays_requests_and_makes_nobody_late() {
 
 #[test]
 fn answers_that_come_twice_or_late_by_others_are_told() {
-    let manners = Manners {
+    let model = PathModel {
         copies: |number| match number % 10 {
             3 => vec![Duration::ZERO, millis(2)],
             7 => vec![millis(5)],
             _ => vec![Duration::ZERO],
         },
-        ..Manners::plain()
+        ..PathModel::plain()
     };
     let spec = TestSpec {
         responder_stall: None,
         stop: Stop::Transactions(1000),
         ..open_loop(Arrival::Constant, 1)
     };
-    let report = requester(&spec, manners);
+    let report = requester(&spec, model);
     let all = requests(&report);
     assert_eq!(all.answered.get(), 1000);
     assert_eq!(all.duplicated.get(), 100);
@@ -182,6 +182,6 @@ fn requests_of_the_warm_up_do_not_count() {
         stop: Stop::After(Duration::from_secs(1)),
         ..open_loop(Arrival::Constant, 1)
     };
-    let report = requester(&spec, Manners::plain());
+    let report = requester(&spec, PathModel::plain());
     assert_eq!(requests(&report).intended.get(), 1000);
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub(super) const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
 
 /// What the path does.
-pub(super) struct Manners {
+pub(super) struct PathModel {
     /// One way, both ways.
     pub(super) delay: Duration,
     /// Of each answer, by its place in the row: how much later it comes, once per entry.
@@ -33,7 +33,7 @@ pub(super) struct Manners {
     pub(super) patience: Duration,
 }
 
-impl Manners {
+impl PathModel {
     /// 50 µs each way; a requester whose calls do not wait needs 1 µs for one.
     pub(super) fn plain() -> Self {
         Self {
@@ -83,7 +83,7 @@ struct Far {
 }
 
 struct World {
-    manners: Manners,
+    model: PathModel,
     clock: &'static Standing,
     wires: Mutex<Wires>,
     far: Mutex<Option<Far>>,
@@ -93,7 +93,7 @@ impl World {
     /// Lets time pass until `until`, or until something has come for the requester.
     fn pass(&self, until: MonoInstant) {
         let mut far = self.far.lock().unwrap();
-        let far = far.as_mut().expect("the far end is set");
+        let far = far.as_mut().expect("the peer is set");
         loop {
             let (arrival, request, idle) = {
                 let wires = self.wires.lock().unwrap();
@@ -174,19 +174,19 @@ impl DatagramPath for VirtualPath {
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
         let now = self.world.clock.now();
-        let manners = &self.world.manners;
+        let model = &self.world.model;
         let mut wires = self.world.wires.lock().unwrap();
         match self.side {
             Side::Sender => {
-                if manners.refuses.contains(&now.saturating_since(START)) {
+                if model.refuses.contains(&now.saturating_since(START)) {
                     return Err(Failure::would_block("send"));
                 }
-                let flight = (now.after(manners.delay), self.slot.clone());
+                let flight = (now.after(model.delay), self.slot.clone());
                 wires.requests.push_back(flight);
             }
             Side::Receiver => {
-                for extra in (manners.copies)(wires.answered) {
-                    let at = now.after(manners.delay).after(extra);
+                for extra in (model.copies)(wires.answered) {
+                    let at = now.after(model.delay).after(extra);
                     let place = wires.answers.partition_point(|(other, _)| *other <= at);
                     wires.answers.insert(place, (at, self.slot.clone()));
                 }
@@ -202,7 +202,7 @@ impl DatagramPath for VirtualPath {
 
     fn receive(&mut self) -> Result<Arrivals<'_>, Failure> {
         if self.side == Side::Sender {
-            let patience = self.world.manners.patience;
+            let patience = self.world.model.patience;
             self.await_arrival(patience);
         }
         self.incoming = self.take().ok_or(Failure::would_block("recv"))?;
@@ -228,12 +228,12 @@ impl DatagramPath for VirtualPath {
     }
 }
 
-/// What the requester of `spec` reports from a world with these manners.
-pub(super) fn requester(spec: &TestSpec, manners: Manners) -> StreamReport {
+/// What the requester of `spec` reports from a world with these model.
+pub(super) fn requester(spec: &TestSpec, model: PathModel) -> StreamReport {
     let clock: &'static Standing = Box::leak(Box::default());
     clock.set(START);
     let world = Arc::new(World {
-        manners,
+        model,
         clock,
         wires: Mutex::default(),
         far: Mutex::default(),

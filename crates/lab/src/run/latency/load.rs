@@ -121,7 +121,7 @@ fn load_note(last: &Pulse) -> Option<String> {
         Some(far) => (far.bytes, far.elapsed, "far"),
         None => (ByteCount::new(last.bytes), last.elapsed, "near"),
     };
-    let rate = BitRate::of(bytes, time)?;
+    let rate = BitRate::from_bytes(bytes, time)?;
     Some(format!(
         "the load carried {rate} of L4 payload, counted at the {side} end"
     ))

@@ -53,7 +53,7 @@ pub struct LatencyPlan {
     pub open: Option<OpenLoop>,
     /// Round trips per minute under load, in place of everything else.
     pub rpm: bool,
-    /// A far end that stands still at regular intervals.
+    /// A peer that stands still at regular intervals.
     pub stall: Option<Stall>,
     /// Whether each point is measured once more with the kernel's stamps, which take its round trips apart.
     pub decompose: bool,
@@ -144,11 +144,11 @@ fn range(text: &str) -> Option<Vec<u64>> {
 
 impl LatencyPlan {
     /// The ping-pong of one test, idle.
-    pub(crate) fn of(spec: &TestSpec) -> Self {
+    pub(crate) fn from_spec(spec: &TestSpec) -> Self {
         Self {
             transport: spec.transport,
             sizes: vec![spec.payload_bytes],
-            modes: vec![Mode::of(spec)],
+            modes: vec![Mode::from_spec(spec)],
             pinning: spec.pinning,
             time: match spec.stop {
                 Stop::After(time) => time,
@@ -201,7 +201,7 @@ impl LatencyPlan {
         self.modes.iter().flat_map(both).collect()
     }
 
-    /// Turns of each size and mode with a far end of this kind.
+    /// Turns of each size and mode with a peer of this kind.
     fn rounds_with(&self, tests: Tests) -> u32 {
         let cells = self.sizes.len() * self.ways().len();
         if self.open.is_some() || self.rpm {

@@ -51,7 +51,7 @@ impl Mode {
     }
 
     /// The mode of a test; one that has no name is called after its parts.
-    pub(crate) fn of(spec: &TestSpec) -> Self {
+    pub(crate) fn from_spec(spec: &TestSpec) -> Self {
         let same = |mode: &Self| mode.wait == spec.wait && mode.datapath == spec.datapath;
         let known = Self::known().map(|known| known.mode).find(same);
         known.unwrap_or_else(|| Self {
@@ -61,7 +61,7 @@ impl Mode {
         })
     }
 
-    /// Refuses a mode that this host lacks the means for, before anything is measured. The far end says of
+    /// Refuses a mode that this host lacks the means for, before anything is measured. The peer says of
     /// itself when it is asked.
     pub(crate) fn check_host(&self) -> Result<(), Failure> {
         let kind = datapaths::find(&self.datapath.id);
@@ -94,7 +94,7 @@ impl Mode {
 impl Default for Mode {
     /// What a ping-pong does unless it is told otherwise.
     fn default() -> Self {
-        Self::of(&TestSpec::ping_pong(Transport::Udp))
+        Self::from_spec(&TestSpec::ping_pong(Transport::Udp))
     }
 }
 
@@ -148,8 +148,8 @@ mod tests {
     fn a_test_knows_its_mode() {
         let mut spec = TestSpec::ping_pong(Transport::Udp);
         spec.wait = WaitMode::Spin;
-        assert_eq!(Mode::of(&spec).label(), "spin");
+        assert_eq!(Mode::from_spec(&spec).label(), "spin");
         spec.datapath.id = "loopback".to_owned();
-        assert_eq!(Mode::of(&spec).label(), "loopback, spin");
+        assert_eq!(Mode::from_spec(&spec).label(), "loopback, spin");
     }
 }

@@ -72,7 +72,7 @@ impl OpenLoop {
         matches!(self.rate, RequestRate::Rising { .. })
     }
 
-    /// Refuses a far end that cannot answer while it is asked, and messages that cannot be asked at a rate.
+    /// Refuses a peer that cannot answer while it is asked, and messages that cannot be asked at a rate.
     pub(super) fn check(target: &Target, plan: &LatencyPlan) -> Result<(), Failure> {
         if plan.wrap.is_some() || plan.rounds.is_some_and(|rounds| rounds > 1) {
             let message = "requests at a rate are measured at once and as they are: leave out --wrap and --rounds, or --rate, --curve and --rpm";
@@ -103,7 +103,7 @@ pub(super) fn per_second(rate: PacketRate, arrival: Arrival) -> String {
     format!("{}/s{random}", rate.pps().round())
 }
 
-/// Reads `1s,50ms`: how often a far end stands still, and for how long.
+/// Reads `1s,50ms`: how often a peer stands still, and for how long.
 pub fn parse_stall(text: &str) -> Result<Stall, Failure> {
     let wrong = || {
         let message = format!("\"{text}\" is not a stall such as 1s,50ms: EVERY,FOR");
@@ -154,7 +154,7 @@ fn curve(
         };
         let label = super::label(&spec, way, load);
         let trials = measure(context, recorder, client, &spec, Some(&label))?;
-        ladder.record(trials.first().and_then(LoadPoint::of));
+        ladder.record(trials.first().and_then(LoadPoint::from_trial));
         note_broken(recorder, trials.first());
     }
     let run = recorder.run_mut();
@@ -169,14 +169,15 @@ fn curve(
 }
 
 /// Requests of one load: a p99 whose interval reaches from the 16th to the fourth largest value.
-const ENOUGH: f64 = 1000.0;
+const REQUESTS_PER_LOAD: f64 = 1000.0;
 
 /// Longest that takes.
-const LONGEST: Duration = Duration::from_secs(20);
+const MAX_TIME_PER_LOAD: Duration = Duration::from_secs(20);
 
 /// How long `rate` takes for enough requests.
 fn enough(rate: PacketRate) -> Duration {
-    Duration::try_from_secs_f64(ENOUGH / rate.pps()).map_or(LONGEST, |time| time.min(LONGEST))
+    Duration::try_from_secs_f64(REQUESTS_PER_LOAD / rate.pps())
+        .map_or(MAX_TIME_PER_LOAD, |time| time.min(MAX_TIME_PER_LOAD))
 }
 
 /// A load that could not be judged ends its curve: why, in the notes.
@@ -205,8 +206,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_at_a_rate_is_refused_before_anything_is_sent() {
-        let far = |text: &str| Target::new(crate::address::FarEnd::parse(text).unwrap());
-        let mut plan = LatencyPlan::of(&TestSpec::ping_pong(Transport::Udp));
+        let far = |text: &str| Target::new(crate::address::PeerAddress::parse(text).unwrap());
+        let mut plan = LatencyPlan::from_spec(&TestSpec::ping_pong(Transport::Udp));
         plan.open = Some(OpenLoop {
             rate: RequestRate::At(PacketRate::from_pps(10.0)),
             arrival: Arrival::Constant,

@@ -15,7 +15,7 @@ const LEAST_TURN: Duration = Duration::from_millis(200);
 
 /// How many turns each cell has, unless the user says.
 pub(super) fn usual_rounds(cells: usize, time: Duration, tests: Tests) -> u32 {
-    // A cell alone meets nobody; and a far end that has to be started again, or connected to again, for
+    // A cell alone meets nobody; and a peer that has to be started again, or connected to again, for
     // each turn is not asked to.
     if cells <= 1 || tests != Tests::Many {
         return 1;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_not_too_short_and_foreign_far_ends_are_not_asked_again() {
+    fn turns_are_not_too_short_and_foreign_peers_are_not_asked_again() {
         let of = |cells, millis, tests| usual_rounds(cells, Duration::from_millis(millis), tests);
         assert_eq!(of(1, 10_000, Tests::Many), 1);
         assert_eq!(of(6, 10_000, Tests::Many), 5);

@@ -21,7 +21,7 @@ pub(super) fn check(plan: &LatencyPlan, client: &Client) -> Result<(), Failure> 
     } else if plan.open.is_some() || plan.rpm {
         "it takes apart one message at a time; leave --rate and --rpm out"
     } else if !client.shows_clock() {
-        "only `linerate serve` at the far end takes stamps of its own; leave --decompose out"
+        "only `linerate serve` at the peer takes stamps of its own; leave --decompose out"
     } else if plan
         .modes
         .iter()

@@ -51,14 +51,13 @@ impl Bench<'_> {
         let own = plan.modes.iter().any(|mode| *mode != Mode::default());
         if own && kind.id() != "native" && kind.tests() != Tests::Alike {
             notes.push(format!(
-                "the far end is another tool ({}) and waits as it was started: the wait modes are this end's only",
+                "the peer is another tool ({}) and waits as it was started: the wait modes are this end's only",
                 kind.id()
             ));
         }
         if let Some(wrapped) = &self.wrapped {
-            notes.push(
-                "wrapped is the asking end only: the far end runs as it was started".to_owned(),
-            );
+            notes
+                .push("wrapped is the asking end only: the peer runs as it was started".to_owned());
             notes.extend(wrapped.warning());
         }
         notes

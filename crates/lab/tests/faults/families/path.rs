@@ -197,7 +197,7 @@ fn burst_loss(lost: u64, period: u64) -> Scene {
     const PACKETS: u64 = 100_000;
     let bursts = (0..PACKETS / period).map(|n| n * period + 1);
     let path = LinkConfig {
-        drop: PacketList::of(bursts.flat_map(|first| first..first + lost)),
+        drop: PacketList::from_numbers(bursts.flat_map(|first| first..first + lost)),
         ..LinkConfig::default()
     };
     Scene::shaped(path, Test::search(mbit(40)))

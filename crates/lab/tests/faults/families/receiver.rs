@@ -146,7 +146,7 @@ fn small_backlog(packets: u32) -> Scene {
         .step(Step::MachineSysctl("net.core.netdev_max_backlog", size))
 }
 
-/// The far end receives, so that its process alone has the quota. So many small packets that the time
+/// The peer receives, so that its process alone has the quota. So many small packets that the time
 /// left is too short for them however large the buffer is: with less, pauses would be the limit.
 fn quota(share: f64) -> Scene {
     let test = Test::udp(mbit(250), |spec| {

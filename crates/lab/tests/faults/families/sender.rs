@@ -48,7 +48,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
 ];
 
-/// The far end sends, so that its process alone has the quota.
+/// The peer sends, so that its process alone has the quota.
 fn quota(share: f64) -> Scene {
     let from_far = |plan: &mut SaturatePlan| reverse(&mut plan.spec);
     Scene::direct(Test::search_with(mbit(2000), from_far)).quota(share)

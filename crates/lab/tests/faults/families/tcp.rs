@@ -409,7 +409,7 @@ fn burst_loss(lost: u64, period: u64) -> Scene {
     const SEGMENTS: u64 = 200_000;
     let bursts = (1..SEGMENTS / period).map(|n| n * period + 1);
     let path = LinkConfig {
-        drop: PacketList::of(bursts.flat_map(|first| first..first + lost)),
+        drop: PacketList::from_numbers(bursts.flat_map(|first| first..first + lost)),
         ..LinkConfig::default()
     };
     Scene::shaped(long(path), Test::tcp(|_| {}))
@@ -482,7 +482,7 @@ fn rivals(flows: u32, rate: BitRate) -> Scene {
     slow_link(rate).rivals(flows)
 }
 
-/// The far end sends, so that its process alone has the quota.
+/// The peer sends, so that its process alone has the quota.
 fn sender_quota(share: f64) -> Scene {
     Scene::direct(Test::tcp(reverse)).quota(share)
 }

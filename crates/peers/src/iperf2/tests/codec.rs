@@ -122,7 +122,7 @@ fn what_is_asked_for_is_read_as_it_was_meant() {
                 amount: Amount::Time(Duration::from_millis(2500)),
             };
             let bytes = write(&request);
-            assert!(bytes.len() <= Opening::MOST);
+            assert!(bytes.len() <= Opening::MAX_BYTES);
             let header = match transport {
                 Transport::Tcp => Header::of_tcp(&bytes).unwrap(),
                 Transport::Udp => {

@@ -113,7 +113,7 @@ fn begun(spec: &TestSpec) -> (client::Client, Iperf2Framing) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one conversation, both ends in turn")]
-fn a_datagram_test_ends_with_the_far_ends_own_report() {
+fn a_datagram_test_ends_with_the_peers_own_report() {
     let (mut client, framing) = begun(&spec(Transport::Udp, Direction::Forward));
     let (all, first) = actions(&mut client);
     assert_eq!(all, [Action::StartSenders]);
@@ -138,7 +138,7 @@ fn a_datagram_test_ends_with_the_far_ends_own_report() {
     server
         .handle(
             START,
-            Input::Guest {
+            Input::StreamOpened {
                 transport,
                 bytes: &first,
             },
@@ -215,7 +215,7 @@ fn a_datagram_test_ends_with_the_far_ends_own_report() {
 
 /// iperf2 from 2.1 on reads what comes after its report into the report's own memory, and sends that again.
 #[test]
-fn an_echo_of_the_own_report_is_no_report_of_the_far_end() {
+fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
     let (mut client, _) = begun(&spec(Transport::Udp, Direction::Duplex));
     drop(actions(&mut client));
     let sent = vec![PacketCount::new(100)];
@@ -257,7 +257,7 @@ fn an_echo_of_the_own_report_is_no_report_of_the_far_end() {
 }
 
 #[test]
-fn an_end_is_repeated_for_a_bounded_time_and_then_the_far_end_is_named_as_missing() {
+fn an_end_is_repeated_for_a_bounded_time_and_then_the_peer_is_named_as_missing() {
     let (mut client, _) = begun(&spec(Transport::Udp, Direction::Forward));
     let sent = vec![PacketCount::new(100)];
     client.handle(START, Input::Finished { sent }).unwrap();
@@ -327,7 +327,7 @@ fn a_far_sender_is_asked_until_every_stream_of_it_has_begun() {
 }
 
 #[test]
-fn a_far_end_that_cannot_send_is_named() {
+fn a_peer_that_cannot_send_is_named() {
     for transport in [Transport::Tcp, Transport::Udp] {
         for direction in [Direction::Reverse, Direction::Duplex] {
             let (mut client, _) = begun(&spec(transport, direction));
@@ -345,7 +345,7 @@ fn a_far_end_that_cannot_send_is_named() {
 }
 
 #[test]
-fn of_a_tcp_stream_the_far_end_tells_nothing() {
+fn of_a_tcp_stream_the_peer_tells_nothing() {
     for (direction, sides) in [
         (Direction::Forward, &[Side::Receiver][..]),
         (Direction::Reverse, &[Side::Sender]),
@@ -416,7 +416,7 @@ fn a_server_keeps_its_limits_and_its_peace() {
             },
             START,
         );
-        let outcome = server.handle(START, Input::Guest { transport, bytes });
+        let outcome = server.handle(START, Input::StreamOpened { transport, bytes });
         let (all, datagrams) = actions(&mut server);
         assert!(datagrams.is_empty());
         (outcome.is_ok(), all)

@@ -189,14 +189,14 @@ impl Login {
 
 /// A client's user in one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct LoginAttempt {
     /// Who asks.
     pub login: Arc<Login>,
     /// When.
     pub moment: Moment,
 }
 
-impl Shown {
+impl LoginAttempt {
     /// What the server is shown at `now`, in a session that `began` then.
     pub(super) fn token(&self, began: MonoInstant, now: MonoInstant) -> Result<String, LoginError> {
         let unix = self.moment.unix_at(began, now);

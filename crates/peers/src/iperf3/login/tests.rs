@@ -71,7 +71,7 @@ fn time_goes_on_in_a_session() {
         unix: Duration::from_secs(unix),
         seed,
     };
-    let shown = Shown {
+    let shown = LoginAttempt {
         login: Arc::new(login("rossi", Padding::Oaep)),
         moment: moment(AT),
     };

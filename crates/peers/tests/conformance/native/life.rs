@@ -287,14 +287,10 @@ fn what_the_client_said_before_it_saw_the_servers_abort_is_dropped() {
 }
 
 #[test]
-fn receivers_run_before_the_far_end_is_told_and_senders_start_after() {
+fn receivers_run_before_the_peer_is_told_and_senders_start_after() {
     let (client, server) = pair(&specs()[4..5], never, never);
     for end in [&client, &server] {
-        assert_eq!(
-            end.after(&Action::StartReceivers),
-            None,
-            "the far end is told"
-        );
+        assert_eq!(end.after(&Action::StartReceivers), None, "the peer is told");
     }
     let is_prepared = |a: &Action| matches!(a, Action::Prepare { .. });
     let prepare = server.actions.iter().find(|a| is_prepared(a));
@@ -355,7 +351,7 @@ fn a_test_that_does_not_end_is_ended_by_the_server() {
 }
 
 #[test]
-fn a_silent_far_end_is_named_with_state_and_seconds() {
+fn a_silent_peer_is_named_with_state_and_seconds() {
     let (mut client, _) = pair(&specs()[..1], senders, never);
     let error = client.wait_out(100).unwrap_err();
     assert_eq!(

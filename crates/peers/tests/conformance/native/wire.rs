@@ -1,4 +1,4 @@
-//! Greeting, framing, and far ends that are something else.
+//! Greeting, framing, and peers that are something else.
 
 use super::{PREAMBLE, frame, hello, server};
 use crate::harness::{End, Role, START, client_config, converse, server_config};
@@ -9,7 +9,7 @@ use linerate_peers::native::message::{Farewell, Message, Prepare, Refused};
 use linerate_peers::{Action, Input, PeerKind, ProtocolError, RefusalCode, ServerConfig};
 
 #[test]
-fn a_far_end_of_another_protocol_is_named() {
+fn a_peer_of_another_protocol_is_named() {
     let cookie = b"abcdefghijklmnopqrstuvwxyz234567abcd\0";
     let at_client: [(&[u8], &str); 6] = [
         (b"HTTP/1.1 400 Bad Request\r\n", "HTTP (a web server)"),
@@ -41,7 +41,7 @@ fn a_far_end_of_another_protocol_is_named() {
                 let error = outcome.unwrap_or_else(|| end.give(Input::Eof).1.unwrap_err());
                 let text = error.to_string();
                 assert!(
-                    text.contains(&format!("the far end speaks {name}, not")),
+                    text.contains(&format!("the peer speaks {name}, not")),
                     "{text}"
                 );
                 assert!(end.is_closed());
@@ -51,7 +51,7 @@ fn a_far_end_of_another_protocol_is_named() {
 }
 
 #[test]
-fn a_far_end_that_said_too_little_to_be_recognised_is_judged_when_it_falls_silent() {
+fn a_peer_that_said_too_little_to_be_recognised_is_judged_when_it_falls_silent() {
     let mut client = End::client(&Native, &[]);
     assert_eq!(client.give(Input::Bytes(b"220 ")).1, Ok(()));
     let error = client.wait_out(10).unwrap_err();
@@ -84,7 +84,7 @@ fn a_client_that_is_not_welcome_learns_why() {
     let error = converse(&mut client, &mut server, usize::MAX).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the far end ended the session (busy, state greeting): 4 clients are the most here"
+        "the peer ended the session (busy, state greeting): 4 clients are the most here"
     );
     assert!(server.is_closed() && client.is_closed());
 }
@@ -176,7 +176,7 @@ fn facts_too_long_for_a_message_are_left_out_and_said_to_be() {
 }
 
 #[test]
-fn the_far_ends_goodbye_is_passed_on_without_its_control_characters() {
+fn the_peers_goodbye_is_passed_on_without_its_control_characters() {
     let mut client = End::client(&Native, &[]);
     let farewell = Message::Farewell(Farewell {
         code: RefusalCode::Denied,

@@ -162,7 +162,7 @@ fn packets(trial: &mut Trial, flow: &Flow) {
         lost: lost.map(PacketCount::new),
         duplicated: None,
         reordered: None,
-        loss_ratio: ratio.map(|(lost, whole)| Ratio::of(lost, whole)),
+        loss_ratio: ratio.map(|(lost, whole)| Ratio::from_parts(lost, whole)),
     })
     .filter(|packets| *packets != Packets::default());
     if let (Some(sent), Some((total, seen_lost)), Some(lost)) = (sent, seen, lost) {
@@ -282,7 +282,7 @@ fn tcp(test: &Merged, flow: &Flow) -> Option<TcpSummary> {
 }
 
 /// Share of an interval by which the two ends' bounds may differ and still be one interval.
-const NEAR: f64 = 0.01;
+const BOUNDS_TOLERANCE: f64 = 0.01;
 
 /// Both sides' intervals on one time scale: together where their bounds agree, else one by one.
 fn intervals(flow: &Flow) -> Vec<TrialInterval> {
@@ -292,7 +292,7 @@ fn intervals(flow: &Flow) -> Vec<TrialInterval> {
     let mut all: Vec<_> = sent.iter().map(|row| sender(row, is_alone)).collect();
     for row in &flow.received_rows {
         // Two ends do not cut their intervals at quite the same moment.
-        let slack = NEAR * (row.end.value - row.start.value);
+        let slack = BOUNDS_TOLERANCE * (row.end.value - row.start.value);
         let wide = |time: Rounded| Rounded {
             value: time.value,
             low: time.low - slack,

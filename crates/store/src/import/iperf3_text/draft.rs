@@ -12,7 +12,7 @@ use linerate_model::spec::{Direction, Transport};
 /// A test that is being read.
 pub(super) struct Draft<'a> {
     test: TrafficTest,
-    /// It is the far end's log inside the client's, which ends before its summary.
+    /// It is the peer's log inside the client's, which ends before its summary.
     is_inner: bool,
     /// The server sends: what lines without a role tag are about.
     is_reverse: bool,

@@ -324,7 +324,7 @@ impl Shaper {
         }
     }
 
-    /// When the frame arrives at the far end, never before the one ahead of it.
+    /// When the frame arrives at the peer, never before the one ahead of it.
     fn schedule(&mut self, now: MonoInstant, frame: Frame) -> MonoInstant {
         let (rate, overhead) = (self.config.rate, self.config.overhead_bytes);
         let out = self.line.put(now, rate, frame.length, overhead);

@@ -3,7 +3,7 @@ use crate::link::PacketList;
 use linerate_model::{BitRate, Ratio};
 use proptest::prelude::*;
 
-const LONGEST: u32 = 1514;
+const FRAME_BYTES: u32 = 1514;
 const MBIT: u64 = 1_000_000;
 
 fn at(micros: u64) -> MonoInstant {
@@ -12,7 +12,7 @@ fn at(micros: u64) -> MonoInstant {
 
 fn shaper(config: LinkConfig) -> Shaper {
     config.check(1500).unwrap();
-    Shaper::new(config, LONGEST, 42)
+    Shaper::new(config, FRAME_BYTES, 42)
 }
 
 fn rate(mbit: u64) -> BitRate {
@@ -172,7 +172,10 @@ fn the_drop_list_names_data_packets_and_no_others() {
 #[test]
 fn frames_longer_than_the_link_allows_are_dropped_and_counted() {
     let mut shaper = shaper(LinkConfig::default());
-    assert_eq!(shaper.arrive(at(0), data(1, LONGEST + 1)), Verdict::Dropped);
+    assert_eq!(
+        shaper.arrive(at(0), data(1, FRAME_BYTES + 1)),
+        Verdict::Dropped
+    );
     assert_eq!(shaper.counters().data.oversize, PacketCount::new(1));
 }
 
@@ -315,7 +318,7 @@ fn the_fate_of_a_packet_depends_on_seed_and_number_alone() {
         busy.arrive(at(0), other);
     }
     assert_eq!(offer(&mut busy, 1000, 1), plain);
-    let mut another = Shaper::new(lossy, LONGEST, 43);
+    let mut another = Shaper::new(lossy, FRAME_BYTES, 43);
     assert_ne!(offer(&mut another, 1000, 1), plain);
 }
 
@@ -395,7 +398,7 @@ proptest! {
             jitter: Duration::from_micros(300),
             ..LinkConfig::default()
         };
-        let mut shaper = Shaper::new(config, LONGEST, seed);
+        let mut shaper = Shaper::new(config, FRAME_BYTES, seed);
         let (mut now, mut taken, mut freed, mut last) = (0, 0, 0, at(0));
         for (handle, (gap, length, is_data)) in (0..).zip(frames) {
             now += gap;

@@ -24,7 +24,7 @@ fn flows() -> [Flow; 2] {
     ]
 }
 
-/// The same flow as its far end sees it.
+/// The same flow as its peer sees it.
 fn reversed(flow: &Flow) -> Flow {
     Flow {
         local: flow.remote,

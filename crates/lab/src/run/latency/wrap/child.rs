@@ -1,6 +1,6 @@
 //! The child's side: makes the tests it is told of, one line each, until its input ends.
 
-use super::{Errand, Said, Told, stack};
+use super::{ChildRequest, ChildTurn, Said, stack};
 use crate::access::read_key;
 use crate::client::{Client, Target};
 use anyhow::{Context as _, Result};
@@ -20,14 +20,14 @@ pub fn serve_turns(input: impl BufRead, output: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn turn(line: &str) -> Result<Told> {
-    let errand: Errand = serde_json::from_str(line).context("an errand that is none")?;
+fn turn(line: &str) -> Result<ChildTurn> {
+    let errand: ChildRequest = serde_json::from_str(line).context("an errand that is none")?;
     let mut target = Target::of_values(&errand.target)?;
     target.key = errand.key_file.as_deref().map(read_key).transpose()?;
     let outcome = Client::connect(&target)?.run(&errand.spec, &mut |_| true)?;
     let done = outcome.directions.into_iter().next();
     let (sender, receiver) = done.map_or((None, None), |done| (done.sender, done.receiver));
-    Ok(Told {
+    Ok(ChildTurn {
         sender,
         receiver,
         notes: outcome.notes,
@@ -56,7 +56,7 @@ fn say(output: &mut dyn Write, said: &Said) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::FarEnd;
+    use crate::address::PeerAddress;
     use linerate_model::spec::{Stop, TestSpec, Transport};
     use std::collections::BTreeMap;
 
@@ -70,8 +70,8 @@ mod tests {
     }
 
     fn errand(far: &str) -> String {
-        let target = Target::new(FarEnd::parse(far).unwrap());
-        let errand = Errand {
+        let target = Target::new(PeerAddress::parse(far).unwrap());
+        let errand = ChildRequest {
             target: crate::describe::with_target(BTreeMap::new(), &target),
             key_file: None,
             spec: TestSpec {

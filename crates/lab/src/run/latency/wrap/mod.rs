@@ -4,7 +4,7 @@
 //! ```text
 //!  this process                    WRAPPER linerate wrapped-turns
 //!      │ ◄──────────────────────────────── ready, what is loaded there
-//!      │ errand: far end, test ───────────────► │ connects, measures
+//!      │ request: peer, test ───────────────► │ connects, measures
 //!      │ ◄──────────────────────── both ends' reports, or why there are none
 //!      │ end of input ────────────────────────► │ ends
 //! ```
@@ -44,7 +44,7 @@ pub struct Wrap {
     pub words: Vec<String>,
     /// This program, which it starts with the argument [`CHILD`].
     pub program: PathBuf,
-    /// File of the key that the far end asks for.
+    /// File of the key that the peer asks for.
     pub key_file: Option<PathBuf>,
     /// How long it may take until what it started answers.
     pub start_limit: Duration,
@@ -81,8 +81,8 @@ impl Wrap {
 
 /// What the child is to do.
 #[derive(Debug, Serialize, Deserialize)]
-struct Errand {
-    /// The far end, as in the values of a run.
+struct ChildRequest {
+    /// The peer, as in the values of a run.
     target: BTreeMap<String, Value>,
     key_file: Option<PathBuf>,
     spec: TestSpec,
@@ -93,13 +93,13 @@ struct Errand {
 #[serde(rename_all = "kebab-case")]
 enum Said {
     Ready(Facts),
-    Turn(Box<Told>),
+    Turn(Box<ChildTurn>),
     Failed { code: u8, message: String },
 }
 
 /// One turn that the child made.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct ChildTurn {
     pub(super) sender: Option<EndpointReport>,
     pub(super) receiver: Option<EndpointReport>,
     pub(super) notes: Vec<String>,
@@ -129,7 +129,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const MAX_LINE: u64 = 64 << 20;
 
 /// How often the waiting side looks after its own connection.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a turn may take beyond its traffic: connecting, agreeing, reports.
 const SPARE: Duration = Duration::from_secs(15);
@@ -198,16 +198,16 @@ impl Wrapped {
         target: &Target,
         spec: &TestSpec,
         idle: &mut dyn FnMut() -> Result<bool>,
-    ) -> Result<Told> {
-        let errand = Errand {
+    ) -> Result<ChildTurn> {
+        let request = ChildRequest {
             target: crate::describe::with_target(BTreeMap::new(), target),
             key_file: self.wrap.key_file.clone(),
             spec: spec.clone(),
         };
-        let mut line = serde_json::to_string(&errand)?;
+        let mut line = serde_json::to_string(&request)?;
         line.push('\n');
         let given = self.input.write_all(line.as_bytes());
-        given.map_err(|error| self.end(&format!("it takes no errand: {error}")))?;
+        given.map_err(|error| self.end(&format!("it takes no request: {error}")))?;
         let planned = crate::run::planned_time(spec).unwrap_or(Duration::from_hours(1));
         match self.hear(planned + target.timeout + SPARE, idle)? {
             Said::Turn(told) => Ok(*told),
@@ -225,7 +225,7 @@ impl Wrapped {
     fn hear(&mut self, limit: Duration, idle: &mut dyn FnMut() -> Result<bool>) -> Result<Said> {
         let deadline = MonoClock.now().after(limit);
         loop {
-            match self.lines.recv_timeout(LOOK) {
+            match self.lines.recv_timeout(POLL_INTERVAL) {
                 Ok(line) => {
                     if let Ok(said) = serde_json::from_str(&line) {
                         return Ok(said);
@@ -404,7 +404,7 @@ mod tests {
     fn a_stop_while_the_child_works_ends_it() {
         let script = r#"echo '{"ready":{}}'; cat > /dev/null"#;
         let mut wrapped = Wrapped::start(&wrapper(script)).unwrap();
-        let target = Target::new(crate::address::FarEnd::parse("127.0.0.1:9").unwrap());
+        let target = Target::new(crate::address::PeerAddress::parse("127.0.0.1:9").unwrap());
         let spec = TestSpec::ping_pong(linerate_model::spec::Transport::Udp);
         let told = wrapped.run(&target, &spec, &mut || Ok(false)).unwrap();
         assert_eq!(told.sender, None);
@@ -412,9 +412,9 @@ mod tests {
 
     #[test]
     fn a_child_s_failure_keeps_its_code() {
-        let script = r#"echo '{"ready":{}}'; read errand; echo '{"failed":{"code":5,"message":"nobody there"}}'"#;
+        let script = r#"echo '{"ready":{}}'; read request; echo '{"failed":{"code":5,"message":"nobody there"}}'"#;
         let mut wrapped = Wrapped::start(&wrapper(script)).unwrap();
-        let target = Target::new(crate::address::FarEnd::parse("127.0.0.1:9").unwrap());
+        let target = Target::new(crate::address::PeerAddress::parse("127.0.0.1:9").unwrap());
         let spec = TestSpec::ping_pong(linerate_model::spec::Transport::Udp);
         let error = wrapped.run(&target, &spec, &mut || Ok(true)).unwrap_err();
         let failure: &Failure = error.downcast_ref().unwrap();

@@ -6,7 +6,7 @@
 //! kernel prefers to the shared one.
 
 use crate::access::plain;
-use crate::endpoints::Guests;
+use crate::endpoints::DataStreams;
 use anyhow::{Result, bail};
 use linerate_engine::iperf3::{LEN, answer};
 use linerate_model::spec::Transport;
@@ -23,13 +23,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often a waiting test looks whether its client is still there, and answers repeated requests.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a stranger may take to show its cookie: it is sent with the connection.
 const COOKIE_LIMIT: Duration = Duration::from_secs(5);
 
 /// One test that waits for its streams, or runs.
-struct Visit {
+struct PendingTest {
     /// Where its control connection comes from, and where it goes to.
     from: IpAddr,
     to: SocketAddr,
@@ -41,7 +41,7 @@ struct Visit {
     udp: Vec<UdpSocket>,
 }
 
-impl Visit {
+impl PendingTest {
     fn awaits(&self, transport: Transport) -> bool {
         self.wanted.is_some_and(|(kind, count)| {
             kind == transport && self.tcp.len() + self.udp.len() < count
@@ -49,11 +49,11 @@ impl Visit {
     }
 
     /// Hands over what has come, in order.
-    fn hand_over(&mut self) -> Guests {
+    fn hand_over(&mut self) -> DataStreams {
         self.wanted = None;
         let mut tcp = std::mem::take(&mut self.tcp);
         tcp.sort_by_key(|(number, _)| *number);
-        Guests {
+        DataStreams {
             tcp: tcp.into_iter().map(|(_, stream)| stream).collect(),
             udp: std::mem::take(&mut self.udp)
                 .into_iter()
@@ -70,35 +70,37 @@ impl Visit {
 
 /// All tests that are known at a port.
 #[derive(Default)]
-pub(crate) struct Door {
-    visits: Mutex<BTreeMap<Cookie, Visit>>,
+pub(crate) struct StreamDemux {
+    pending_tests: Mutex<BTreeMap<Cookie, PendingTest>>,
     changed: Condvar,
 }
 
 /// What became of a connection that showed a cookie.
-pub(crate) enum Shown {
+pub(crate) enum Admission {
     /// It is a new control connection.
-    New(Entry, TcpStream),
+    New(DemuxHandle, TcpStream),
     /// It is a data stream of a test, or was closed because it is none that is awaited.
     Settled,
 }
 
-/// A test's place at the door; it is given up with this.
-pub(crate) struct Entry {
-    door: Arc<Door>,
+/// A test's place at the demux; it is given up with this.
+pub(crate) struct DemuxHandle {
+    demux: Arc<StreamDemux>,
     cookie: Cookie,
 }
 
-impl Drop for Entry {
+impl Drop for DemuxHandle {
     fn drop(&mut self) {
-        self.door.lock().remove(&self.cookie);
-        self.door.changed.notify_all();
+        self.demux.lock().remove(&self.cookie);
+        self.demux.changed.notify_all();
     }
 }
 
-impl Door {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Cookie, Visit>> {
-        self.visits.lock().unwrap_or_else(PoisonError::into_inner)
+impl StreamDemux {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Cookie, PendingTest>> {
+        self.pending_tests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the connection accepted as the `number`-th, with its cookie, to where it belongs.
@@ -107,26 +109,26 @@ impl Door {
         cookie: Cookie,
         stream: TcpStream,
         number: u64,
-    ) -> Result<Shown> {
+    ) -> Result<Admission> {
         let (from, to) = (plain(stream.peer_addr()?.ip()), stream.local_addr()?);
-        let mut visits = self.lock();
-        if let Some(visit) = visits.get_mut(&cookie) {
-            if visit.from == from && visit.awaits(Transport::Tcp) {
-                visit.tcp.push((number, stream));
+        let mut pending_tests = self.lock();
+        if let Some(pending) = pending_tests.get_mut(&cookie) {
+            if pending.from == from && pending.awaits(Transport::Tcp) {
+                pending.tcp.push((number, stream));
                 self.changed.notify_all();
             }
-            return Ok(Shown::Settled);
+            return Ok(Admission::Settled);
         }
-        let visit = Visit {
+        let pending = PendingTest {
             from,
             to,
             wanted: None,
             tcp: Vec::new(),
             udp: Vec::new(),
         };
-        visits.insert(cookie, visit);
-        let door = Arc::clone(self);
-        Ok(Shown::New(Entry { door, cookie }, stream))
+        pending_tests.insert(cookie, pending);
+        let demux = Arc::clone(self);
+        Ok(Admission::New(DemuxHandle { demux, cookie }, stream))
     }
 
     /// Takes the requests that have come to the shared UDP socket.
@@ -147,16 +149,16 @@ impl Door {
     /// from others before it was connected.
     fn invite(&self, address: SocketAddr, said: [u8; LEN]) -> std::io::Result<Vec<Request>> {
         let address = canonical(address);
-        let mut visits = self.lock();
+        let mut pending_tests = self.lock();
         let same = |socket: &&UdpSocket| socket.peer_addr().is_ok_and(|peer| peer == address);
-        let mut known = visits.values().flat_map(|visit| &visit.udp);
+        let mut known = pending_tests.values().flat_map(|pending| &pending.udp);
         if let Some(socket) = known.find(same) {
             socket.send(&said)?;
             return Ok(Vec::new());
         }
-        let host = visits
+        let host = pending_tests
             .values_mut()
-            .find(|visit| visit.from == address.ip() && visit.awaits(Transport::Udp));
+            .find(|pending| pending.from == address.ip() && pending.awaits(Transport::Udp));
         let Some(host) = host else {
             return Ok(Vec::new());
         };
@@ -171,7 +173,7 @@ impl Door {
     }
 }
 
-impl Entry {
+impl DemuxHandle {
     /// What the client showed.
     pub(crate) const fn cookie(&self) -> &[u8; COOKIE_LEN] {
         self.cookie.as_bytes()
@@ -181,11 +183,13 @@ impl Entry {
     /// a time: this waits for its turn.
     pub(crate) fn expect(&self, transport: Transport, count: usize, limit: Duration) -> Result<()> {
         let deadline = MonoClock.now().after(limit);
-        let mut visits = self.door.lock();
+        let mut pending_tests = self.demux.lock();
         loop {
-            let from = visits.get(&self.cookie).map(|visit| visit.from);
-            let others = visits.iter().any(|(cookie, visit)| {
-                *cookie != self.cookie && Some(visit.from) == from && visit.awaits(Transport::Udp)
+            let from = pending_tests.get(&self.cookie).map(|pending| pending.from);
+            let others = pending_tests.iter().any(|(cookie, pending)| {
+                *cookie != self.cookie
+                    && Some(pending.from) == from
+                    && pending.awaits(Transport::Udp)
             });
             if transport == Transport::Tcp || !others {
                 break;
@@ -193,54 +197,60 @@ impl Entry {
             if MonoClock.now() >= deadline {
                 bail!("another UDP test from the same address never opened its streams");
             }
-            let waited = self.door.changed.wait_timeout(visits, LOOK);
-            (visits, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            let waited = self
+                .demux
+                .changed
+                .wait_timeout(pending_tests, POLL_INTERVAL);
+            (pending_tests, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
-        if let Some(visit) = visits.get_mut(&self.cookie) {
-            visit.wanted = Some((transport, count));
+        if let Some(pending) = pending_tests.get_mut(&self.cookie) {
+            pending.wanted = Some((transport, count));
         }
         Ok(())
     }
 
     /// Waits for the streams. `None` if the client says something on its control connection instead.
-    pub(crate) fn wait(&self, control: &TcpStream, limit: Duration) -> Result<Option<Guests>> {
+    pub(crate) fn wait(&self, control: &TcpStream, limit: Duration) -> Result<Option<DataStreams>> {
         let deadline = MonoClock.now().after(limit);
-        let mut visits = self.door.lock();
+        let mut pending_tests = self.demux.lock();
         loop {
-            if let Some(visit) = visits.get_mut(&self.cookie)
-                && visit.is_complete()
+            if let Some(pending) = pending_tests.get_mut(&self.cookie)
+                && pending.is_complete()
             {
-                let guests = visit.hand_over();
-                self.door.changed.notify_all();
-                for (socket, _) in &guests.udp {
+                let data_streams = pending.hand_over();
+                self.demux.changed.notify_all();
+                for (socket, _) in &data_streams.udp {
                     socket.set_nonblocking(false)?;
                 }
-                return Ok(Some(guests));
+                return Ok(Some(data_streams));
             }
             if MonoClock.now() >= deadline {
-                self.forget(&mut visits);
+                self.forget(&mut pending_tests);
                 bail!(
                     "not all data streams came within {limit:?}: a firewall or NAT may let only the control connection pass"
                 );
             }
-            let waited = self.door.changed.wait_timeout(visits, LOOK);
-            (visits, _) = waited.unwrap_or_else(PoisonError::into_inner);
-            if let Some(visit) = visits.get(&self.cookie) {
-                repeat_answers(&visit.udp);
+            let waited = self
+                .demux
+                .changed
+                .wait_timeout(pending_tests, POLL_INTERVAL);
+            (pending_tests, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if let Some(pending) = pending_tests.get(&self.cookie) {
+                repeat_answers(&pending.udp);
             }
             if wait_readable(&[control.as_fd()], Duration::ZERO)?[0] {
-                self.forget(&mut visits);
+                self.forget(&mut pending_tests);
                 return Ok(None);
             }
         }
     }
 
     /// Gives up what came so far.
-    fn forget(&self, visits: &mut BTreeMap<Cookie, Visit>) {
-        if let Some(visit) = visits.get_mut(&self.cookie) {
-            drop(visit.hand_over());
+    fn forget(&self, pending_tests: &mut BTreeMap<Cookie, PendingTest>) {
+        if let Some(pending) = pending_tests.get_mut(&self.cookie) {
+            drop(pending.hand_over());
         }
-        self.door.changed.notify_all();
+        self.demux.changed.notify_all();
     }
 }
 
@@ -248,13 +258,13 @@ impl Entry {
 type Request = (Vec<u8>, SocketAddr);
 
 /// Most datagrams that are taken from a socket at once, so that a flood stops nobody else for long.
-const MOST: usize = 256;
+const MAX_DATAGRAMS_PER_READ: usize = 256;
 
 /// What waits in a non-blocking socket, the last first.
 fn waiting(socket: &UdpSocket) -> Vec<Request> {
     let mut found = Vec::new();
     let mut bytes = [0; LEN + 1];
-    for _ in 0..MOST {
+    for _ in 0..MAX_DATAGRAMS_PER_READ {
         match socket.recv_from(&mut bytes) {
             Ok((length, address)) => found.push((bytes[..length].to_vec(), address)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,

@@ -1,4 +1,4 @@
-//! Far ends that are busy, gone, silent, or something else; and users who have seen enough.
+//! Peers that are busy, gone, silent, or something else; and users who have seen enough.
 
 use crate::harness::{Place, Running, Server};
 use rustix::process::Signal;
@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::thread;
 
-/// A far end that says `words` to its first client, then listens until the client leaves.
+/// A peer that says `words` to its first client, then listens until the client leaves.
 fn says(words: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -38,7 +38,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn a_far_end_of_another_version() {
+fn a_peer_of_another_version() {
     let place = Place::new();
     let ended = place.run(&["udp", &says(b"linerate\0\x02"), "--rate", "1M"]);
     ended.failed(5, &["version 2", "speaks 1", "use the same version"]);
@@ -46,7 +46,7 @@ fn a_far_end_of_another_version() {
 }
 
 #[test]
-fn a_far_end_that_is_something_else() {
+fn a_peer_that_is_something_else() {
     let place = Place::new();
     for (words, name) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "HTTP"),
@@ -93,7 +93,7 @@ fn an_iperf3_that_is_none_or_lies() {
 }
 
 #[test]
-fn a_far_end_that_says_nothing() {
+fn a_peer_that_says_nothing() {
     let place = Place::new();
     let ended = place.run(&["tcp", &says(b""), "--timeout", "300ms"]);
     ended.failed(5, &["nothing was heard", "is gone"]);
@@ -101,7 +101,7 @@ fn a_far_end_that_says_nothing() {
 }
 
 #[test]
-fn a_far_end_that_hangs_up() {
+fn a_peer_that_hangs_up() {
     let place = Place::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -114,7 +114,7 @@ fn a_far_end_that_hangs_up() {
 }
 
 #[test]
-fn a_far_end_that_disappears_in_mid_test() {
+fn a_peer_that_disappears_in_mid_test() {
     let place = Place::new();
     let server = Server::on("127.0.0.1");
     let address = server.address().to_owned();
@@ -164,7 +164,7 @@ fn a_user_who_has_seen_enough() {
             assert_eq!(why, "stopped by the user before its end");
         }
         place.is_sound_with(1);
-        // The far end is free for the next one.
+        // The peer is free for the next one.
         let args = ["udp", server.address(), "--rate", "1M", "-t", "100ms"];
         place.run(&args).done();
     }
@@ -199,7 +199,7 @@ fn a_killed_run_is_readable() {
 }
 
 #[test]
-fn a_far_end_with_a_key_serves_who_holds_it() {
+fn a_peer_with_a_key_serves_who_holds_it() {
     let place = Place::new();
     let right = place.with("right.key", b"correct horse battery staple\n");
     let wrong = place.with("wrong.key", b"some other key of this length\n");
@@ -229,7 +229,7 @@ fn a_far_end_with_a_key_serves_who_holds_it() {
 }
 
 #[test]
-fn what_the_far_end_cannot_do_is_said_with_what_it_can() {
+fn what_the_peer_cannot_do_is_said_with_what_it_can() {
     let place = Place::new();
     let limits = "--listen 127.0.0.1:0 --max-duration 1s --max-rate 5M";
     let server = Server::with(&limits.split(' ').collect::<Vec<_>>());

@@ -1,14 +1,14 @@
 //! Where clients come in: who is admitted, and the conversation with each.
 
 use super::AgentPlan;
-use super::guests::{Addresses, describe, peek};
+use super::data_streams::{Addresses, describe, peek};
 use super::port::{By, Port, Shared};
 use crate::access::{credential, is_allowed, plain};
-use crate::address::FarEnd;
+use crate::address::PeerAddress;
 use crate::client::{Client, Target};
-use crate::door::{Entry, Shown, read_cookie};
+use crate::demux::{Admission, DemuxHandle, read_cookie};
 use crate::driver::{Driver, News};
-use crate::endpoints::Guests;
+use crate::endpoints::DataStreams;
 use crate::flows::Flow;
 use crate::line::Line;
 use crate::login::{Gate, moment};
@@ -29,27 +29,27 @@ use std::time::Duration;
 
 /// How often the listener looks whether it should end. It is woken when there is something to tell, by a signal, and
 /// by [`Agent::stop`](super::Agent::stop).
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long it waits when no connection can be taken.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Most connections to shared ports that have not shown yet what they are.
-const MAX_STRANGERS: u32 = 512;
+const MAX_PENDING: u32 = 512;
 
 /// Counts and limits of all clients of one agent.
-struct Hall<'a> {
+struct AgentState<'a> {
     plan: &'a AgentPlan,
     stop: &'a AtomicBool,
     clients: AtomicU32,
-    strangers: AtomicU32,
-    guests: Addresses,
+    pending_connections: AtomicU32,
+    data_streams: Addresses,
     sessions: AtomicU64,
     /// Clients that have left.
     left: AtomicU64,
     lines: mpsc::Sender<String>,
     /// Wakes the listener.
-    bell: &'a Waker,
+    wakeup_fd: &'a Waker,
 }
 
 /// Counts something as long as it lives.
@@ -73,56 +73,56 @@ pub(super) fn accept_loop(
     ports: &[Port],
     plan: &AgentPlan,
     stop: &AtomicBool,
-    bell: &Waker,
+    wakeup_fd: &Waker,
     tell: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let (lines, inbox) = mpsc::channel::<String>();
-    let hall = Hall {
+    let state = AgentState {
         plan,
         stop,
         clients: AtomicU32::new(0),
-        strangers: AtomicU32::new(0),
-        guests: Addresses::default(),
+        pending_connections: AtomicU32::new(0),
+        data_streams: Addresses::default(),
         sessions: AtomicU64::new(0),
         left: AtomicU64::new(0),
         lines,
-        bell,
+        wakeup_fd,
     };
     let mut fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
-    fds.push(hall.bell.as_fd());
+    fds.push(state.wakeup_fd.as_fd());
     thread::scope(|scope| {
         let mut connections = 0;
         loop {
-            hall.bell.clear();
+            state.wakeup_fd.clear();
             while let Ok(line) = inbox.try_recv() {
                 tell(&line);
             }
-            let one_left = plan.once && hall.left.load(Ordering::Relaxed) > 0;
+            let one_left = plan.once && state.left.load(Ordering::Relaxed) > 0;
             if stop.load(Ordering::Relaxed) || one_left {
                 return Ok(());
             }
-            wait_readable(&fds, LOOK).context("waiting for clients")?;
+            wait_readable(&fds, POLL_INTERVAL).context("waiting for clients")?;
             for port in ports {
                 match &port.shared {
                     None => {}
                     Some(Shared {
                         udp,
-                        by: By::Cookie(door),
-                    }) => door.meet(udp),
+                        by: By::Cookie(demux),
+                    }) => demux.meet(udp),
                     Some(Shared {
                         udp,
                         by: By::Itself(flows),
                     }) => {
                         for flow in flows.meet(udp, |from| is_allowed(from, &plan.allow)) {
-                            let hall = &hall;
-                            scope.spawn(move || hall.take_flow(flow, port));
+                            let state = &state;
+                            scope.spawn(move || state.take_flow(flow, port));
                         }
                     }
                 }
                 while let Some(stream) = next(port) {
-                    let (hall, number) = (&hall, connections);
+                    let (state, number) = (&state, connections);
                     connections += 1;
-                    scope.spawn(move || hall.take(stream, number, port));
+                    scope.spawn(move || state.take(stream, number, port));
                 }
             }
         }
@@ -142,7 +142,7 @@ fn next(port: &Port) -> Option<TcpStream> {
     }
 }
 
-impl Hall<'_> {
+impl AgentState<'_> {
     /// Takes one connection to its end, and says how a client left.
     fn take(&self, stream: TcpStream, number: u64, port: &Port) {
         let Ok(from) = stream.peer_addr() else { return };
@@ -153,28 +153,28 @@ impl Hall<'_> {
                 by: By::Itself(_), ..
             }) => self.take_stream(stream, port),
             Some(Shared {
-                by: By::Cookie(door),
+                by: By::Cookie(demux),
                 ..
             }) => {
-                let (counted, before) = Counted::one_more(&self.strangers);
-                if before >= MAX_STRANGERS {
+                let (counted, before) = Counted::one_more(&self.pending_connections);
+                if before >= MAX_PENDING {
                     return;
                 }
                 let shown =
-                    read_cookie(&stream).and_then(|cookie| door.show(cookie, stream, number));
+                    read_cookie(&stream).and_then(|cookie| demux.show(cookie, stream, number));
                 drop(counted);
                 match shown {
-                    Ok(Shown::Settled) => return,
-                    Ok(Shown::New(entry, stream)) => self.serve(stream, Some(entry), port),
+                    Ok(Admission::Settled) => return,
+                    Ok(Admission::New(handle, stream)) => self.serve(stream, Some(handle), port),
                     Err(error) => Err(error),
                 }
             }
         };
-        self.see_off(from, served);
+        self.log_disconnect(from, served);
     }
 
     /// Says how a client left.
-    fn see_off(&self, from: SocketAddr, served: Result<()>) {
+    fn log_disconnect(&self, from: SocketAddr, served: Result<()>) {
         let said = match served {
             Ok(()) => format!("{from} left"),
             Err(error) => format!("{from}: {error:#}"),
@@ -186,14 +186,14 @@ impl Hall<'_> {
     /// Nobody listens any more when the agent ends.
     fn say(&self, line: String) {
         drop(self.lines.send(line));
-        drop(self.bell.wake());
+        drop(self.wakeup_fd.wake());
     }
 
     /// Serves a TCP stream that is a test.
     fn take_stream(&self, stream: TcpStream, port: &Port) -> Result<()> {
         stream.set_nonblocking(false)?;
-        let (counted, before) = Counted::one_more(&self.strangers);
-        if before >= MAX_STRANGERS {
+        let (counted, before) = Counted::one_more(&self.pending_connections);
+        if before >= MAX_PENDING {
             return Ok(());
         }
         let bytes = peek(&stream, port.kind)?;
@@ -202,11 +202,11 @@ impl Hall<'_> {
             local: stream.local_addr()?,
             remote: stream.peer_addr()?,
         };
-        let guests = Guests {
+        let data_streams = DataStreams {
             tcp: vec![stream],
             udp: Vec::new(),
         };
-        self.host(line, guests, &bytes, port)
+        self.host(line, data_streams, &bytes, port)
     }
 
     /// Serves a datagram stream that is a test.
@@ -223,23 +223,23 @@ impl Hall<'_> {
                     remote: flow.from,
                 };
                 let first = flow.early.first().cloned().unwrap_or_default();
-                let guests = Guests {
+                let data_streams = DataStreams {
                     tcp: Vec::new(),
                     udp: vec![(flow.socket, flow.early)],
                 };
-                self.host(line, guests, &first, port)
+                self.host(line, data_streams, &first, port)
             });
-        self.see_off(flow.from, served);
+        self.log_disconnect(flow.from, served);
     }
 
     /// Serves a stream that is a test, and begins with `bytes`.
-    fn host(&self, line: Line, guests: Guests, bytes: &[u8], port: &Port) -> Result<()> {
+    fn host(&self, line: Line, data_streams: DataStreams, bytes: &[u8], port: &Port) -> Result<()> {
         let from = line.remote()?;
         let from = SocketAddr::new(plain(from.ip()), from.port());
-        let (_counted, before) = self.guests.one_more(from.ip());
+        let (_counted, before) = self.data_streams.one_more(from.ip());
         let turn_away = self.admission(from.ip(), before, port);
         let mut driver = self.driver(line, port.kind, turn_away)?;
-        driver.host(guests, bytes)?;
+        driver.host(data_streams, bytes)?;
         thread::scope(|scope| {
             let result = answer(&mut driver, self.stop, &mut |news| {
                 for line in describe(from, port.kind, news) {
@@ -258,7 +258,7 @@ impl Hall<'_> {
 
     /// Makes a test towards a client that asked for it.
     fn call_back(&self, to: SocketAddr, spec: &TestSpec, kind: &dyn PeerKind) {
-        let made = FarEnd::parse(&format!("{}://{to}", kind.id()))
+        let made = PeerAddress::parse(&format!("{}://{to}", kind.id()))
             .map_err(anyhow::Error::from)
             .and_then(|far| Client::connect(&Target::new(far)))
             .and_then(|mut client| client.run(spec, &mut |_| !self.stop.load(Ordering::Relaxed)));
@@ -277,11 +277,11 @@ impl Hall<'_> {
     }
 
     /// Serves one client to its end.
-    fn serve(&self, stream: TcpStream, entry: Option<Entry>, port: &Port) -> Result<()> {
+    fn serve(&self, stream: TcpStream, handle: Option<DemuxHandle>, port: &Port) -> Result<()> {
         let from = stream.peer_addr()?.ip();
         let (_counted, before) = Counted::one_more(&self.clients);
         let turn_away = self.admission(from, before, port);
-        self.converse(stream, entry, (port.kind, turn_away))
+        self.converse(stream, handle, (port.kind, turn_away))
     }
 
     /// Why this client is turned away, if it is.
@@ -313,14 +313,14 @@ impl Hall<'_> {
     fn converse(
         &self,
         stream: TcpStream,
-        entry: Option<Entry>,
+        handle: Option<DemuxHandle>,
         (kind, turn_away): (&dyn PeerKind, Option<(RefusalCode, String)>),
     ) -> Result<()> {
         stream.set_nonblocking(false)?;
         let line = Line::over(stream, TIMEOUT)?;
         let mut driver = self.driver(line, kind, turn_away)?;
-        if let Some(entry) = entry {
-            driver.admit(entry)?;
+        if let Some(handle) = handle {
+            driver.admit(handle)?;
         }
         let result = answer(&mut driver, self.stop, &mut |_| {});
         driver.bye();

@@ -1,7 +1,7 @@
 //! Where this host listens for what a board sends.
 
 use crate::agent::peek;
-use crate::endpoints::Guests;
+use crate::endpoints::DataStreams;
 use crate::flows::{Flows, Place};
 use crate::line::Line;
 use anyhow::{Context as _, Result};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A port that waits for one stream.
-pub(super) enum Ear {
+pub(super) enum StreamListener {
     Tcp(TcpListener),
     Udp {
         socket: UdpSocket,
@@ -31,14 +31,14 @@ pub(super) enum Ear {
 /// A stream that has come.
 pub(super) struct Stream {
     pub(super) line: Line,
-    pub(super) guests: Guests,
+    pub(super) data_streams: DataStreams,
     /// What it begins with.
     pub(super) bytes: Vec<u8>,
     /// While its address is known, nothing that comes from there is a new stream.
     pub(super) place: Option<Place>,
 }
 
-impl Ear {
+impl StreamListener {
     /// Listens on the usual port, which firewalls know, or on another if that is taken.
     pub(super) fn open(transport: Transport, local: IpAddr) -> Result<Self> {
         let usual = Self::on(transport, SocketAddr::new(local, PORT));
@@ -100,13 +100,13 @@ fn accept(listener: &TcpListener, from: IpAddr) -> Result<Option<Stream>> {
     stream.set_nonblocking(false)?;
     let bytes = peek(&stream, &Iperf2)?;
     let local = stream.local_addr()?;
-    let guests = Guests {
+    let data_streams = DataStreams {
         tcp: vec![stream],
         udp: Vec::new(),
     };
     Ok(Some(Stream {
         line: Line::Absent { local, remote },
-        guests,
+        data_streams,
         bytes,
         place: None,
     }))
@@ -123,7 +123,7 @@ fn meet(socket: &UdpSocket, flows: &Arc<Flows>, from: IpAddr) -> Result<Option<S
             local,
             remote: flow.from,
         },
-        guests: Guests {
+        data_streams: DataStreams {
             tcp: Vec::new(),
             udp: vec![(flow.socket, flow.early)],
         },

@@ -21,15 +21,15 @@ const BEGIN_LIMIT: Duration = Duration::from_secs(10);
 const REST_LIMIT: Duration = Duration::from_millis(500);
 
 /// Pause between two looks at what has come.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Most bytes that a kind of stream may need to tell what it is.
-const MOST: usize = 256;
+const MAX_OPENING_BYTES: usize = 256;
 
 /// What a stream begins with, as far as its kind needs it; the bytes are still to be read.
 pub(crate) fn peek(stream: &TcpStream, kind: &dyn PeerKind) -> Result<Vec<u8>> {
     stream.set_read_timeout(Some(BEGIN_LIMIT))?;
-    let mut room = [0; MOST];
+    let mut room = [0; MAX_OPENING_BYTES];
     let mut length = match stream.peek(&mut room) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             anyhow::bail!("nothing came within {BEGIN_LIMIT:?}")
@@ -37,11 +37,11 @@ pub(crate) fn peek(stream: &TcpStream, kind: &dyn PeerKind) -> Result<Vec<u8>> {
         length => length?,
     };
     let deadline = MonoClock.now().after(REST_LIMIT);
-    while length > 0 && length < kind.opening_len(&room[..length]).min(MOST) {
+    while length > 0 && length < kind.opening_len(&room[..length]).min(MAX_OPENING_BYTES) {
         if MonoClock.now() >= deadline {
             break;
         }
-        sleep_until(MonoClock.now().after(LOOK));
+        sleep_until(MonoClock.now().after(POLL_INTERVAL));
         length = stream.peek(&mut room)?;
     }
     Ok(room[..length].to_vec())
@@ -112,7 +112,7 @@ fn words(report: &EndpointReport) -> String {
         bytes.get(),
         time.as_secs_f64()
     );
-    if let Some(rate) = BitRate::of(bytes, time) {
+    if let Some(rate) = BitRate::from_bytes(bytes, time) {
         // Writing to a string cannot fail.
         let _ = write!(text, ", {rate}");
     }
