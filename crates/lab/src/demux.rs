@@ -83,7 +83,7 @@ pub(crate) enum Admission {
     Settled,
 }
 
-/// A test's place at the demux; it is given up with this.
+/// A test's place in the demultiplexer; it is given up with this.
 pub(crate) struct DemuxHandle {
     demux: Arc<StreamDemux>,
     cookie: Cookie,
