@@ -82,7 +82,7 @@ pub enum Admission {
     Settled,
 }
 
-/// A test's place at the demux; it is given up with this.
+/// A test's place in the demultiplexer; it is given up with this.
 pub struct DemuxHandle {
     demux: Arc<StreamDemux>,
     cookie: Cookie,

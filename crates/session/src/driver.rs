@@ -15,7 +15,7 @@ use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_u32;
 use std::time::Duration;
 
-/// How long a read waits while there is something to be seen that rings no wakeup_fd: the first bytes of a stream
+/// How long a read waits while there is something to be seen that wakes nobody: the first bytes of a stream
 /// without control connection, samples of a profile.
 const BUSY_WAIT: Duration = Duration::from_millis(5);
 
