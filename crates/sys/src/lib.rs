@@ -17,6 +17,7 @@ pub mod epoll;
 pub mod ethtool;
 pub mod failure;
 pub mod interface;
+mod mapping;
 pub mod memory;
 pub mod netlink;
 pub mod netns;
