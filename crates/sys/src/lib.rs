@@ -33,7 +33,6 @@ pub mod tcp;
 pub mod tcp_info;
 pub mod thread;
 pub mod timestamps;
-pub mod ts_info;
 pub mod tsc;
 pub mod udp;
 pub mod uring;
