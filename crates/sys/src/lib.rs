@@ -11,8 +11,6 @@ pub mod affinity;
 pub mod bpf;
 pub mod clock;
 mod control;
-pub mod descriptors;
-mod direct;
 pub mod epoll;
 pub mod ethtool;
 pub mod failure;
