@@ -32,7 +32,7 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Output and store")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputArgs {
-    /// Print one JSON document (schema linerate/run/1) instead of text.
+    /// Print one JSON document (schema linerate/run/2) instead of text.
     #[arg(long, global = true, conflicts_with = "stream")]
     pub(crate) json: bool,
     /// Print JSON lines while the run goes on; the last one is the whole run.
