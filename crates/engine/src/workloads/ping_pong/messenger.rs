@@ -1,6 +1,6 @@
 //! Whole messages over datagrams or a byte stream.
 
-use crate::datapaths::{Buffers, DatagramPath, KernelStamps, PathDiagnostics, Sole, StreamPath};
+use crate::datapaths::{Buffers, DatagramPath, KernelStamps, PathDiagnostics, StreamPath};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use crate::workloads::Path;
@@ -213,14 +213,6 @@ impl Messenger {
         let bytes = self.carrier.message();
         if is_lossy || self.format.shows_clock(bytes.len()) {
             self.format.write(bytes, number.0, now);
-        }
-    }
-
-    /// See [`DatagramPath::sole`].
-    pub(super) fn sole(&self) -> Option<Sole> {
-        match &self.carrier {
-            Carrier::Datagrams(path) => path.sole(),
-            Carrier::Stream(path, _) => path.sole(),
         }
     }
 
