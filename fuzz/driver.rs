@@ -182,7 +182,7 @@ impl Driver {
             }
             Action::Prepare { spec, framing } => {
                 self.framing = framing;
-                let is_told = self.is_granted() && spec.transport == Transport::Udp;
+                let is_told = self.is_granted() && spec.transport() == Transport::Udp;
                 self.spec = *spec;
                 let ports = self
                     .sides()

@@ -135,6 +135,9 @@ pub(crate) struct ServeArgs {
     /// Highest intended load a client may ask for; tests without a rate are then refused.
     #[arg(long, value_parser = rate)]
     pub(crate) max_rate: Option<BitRate>,
+    /// Let clients have this server imitate a slow application (tests of linerate).
+    #[arg(long, hide = true)]
+    pub(crate) allow_imitation: bool,
     /// Interface whose counters belong to the tests [default: the one that carries each client].
     #[arg(long)]
     pub(crate) interface: Option<String>,

@@ -183,6 +183,7 @@ fn serve_until_stopped(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         max_clients: args.max_clients,
         max_duration: args.max_duration,
         max_rate: args.max_rate,
+        allow_imitation: args.allow_imitation,
         interface: args.interface.clone(),
         once: args.once,
         sfnt: sfnt_release(&args.sfnt_version, args.sfnt_checksum.as_deref())?,

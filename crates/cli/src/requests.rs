@@ -10,7 +10,7 @@ use linerate_lab::login::{Login, read_login, read_password};
 use linerate_lab::run::{LatencyPlan, SaturatePlan, Wrap, parse_delay_goal, parse_stall, sizes};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
-    Direction, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
+    Direction, Imitation, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
 };
 use std::sync::Arc;
 
@@ -60,12 +60,9 @@ fn password() -> Result<String, Failure> {
 }
 
 pub(crate) fn tcp(args: &TcpArgs) -> Result<TestSpec, Failure> {
-    let mut spec = TestSpec {
-        payload_bytes: args.payload,
-        ..TestSpec::tcp_bulk()
-    };
+    let mut spec = TestSpec::tcp_bulk().with_payload(args.payload);
     if let Some(rate) = args.pace {
-        spec.pace = Pace::At(rate);
+        spec.work.set_pace(Pace::At(rate));
     }
     traffic(&mut spec, &args.traffic);
     length(&mut spec, &args.length);
@@ -74,20 +71,14 @@ pub(crate) fn tcp(args: &TcpArgs) -> Result<TestSpec, Failure> {
 }
 
 pub(crate) fn udp(args: &UdpArgs) -> Result<TestSpec, Failure> {
-    let mut spec = TestSpec {
-        payload_bytes: args.payload,
-        ..TestSpec::udp_datagrams(args.rate)
-    };
+    let mut spec = TestSpec::udp_datagrams(args.rate).with_payload(args.payload);
     traffic(&mut spec, &args.traffic);
     length(&mut spec, &args.length);
     checked(spec)
 }
 
 pub(crate) fn saturate(args: &SaturateArgs) -> Result<SaturatePlan, Failure> {
-    let mut spec = TestSpec {
-        payload_bytes: args.payload,
-        ..TestSpec::udp_datagrams(Pace::Unpaced)
-    };
+    let mut spec = TestSpec::udp_datagrams(Pace::Unpaced).with_payload(args.payload);
     traffic(&mut spec, &args.traffic);
     let profile = spec.observe == Observe::All;
     // The trials of the search are as light as any other: the sampling is a trial of its own.
@@ -176,7 +167,7 @@ fn traffic(spec: &mut TestSpec, args: &TrafficArgs) {
         receive_buffer_bytes: args.receive_buffer,
         ..SocketChoice::default()
     };
-    spec.receiver_pause = args.receiver_pause;
+    spec.imitation = args.receiver_pause.map(Imitation::slow_receiver);
     spec.seed = args.seed;
     spec.observe = args.observe.choice();
 }

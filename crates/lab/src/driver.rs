@@ -249,7 +249,7 @@ impl Driver {
             Ok(endpoints) => {
                 let ports = endpoints.ports();
                 self.endpoints = Some(endpoints);
-                let is_told = framing.is_granted() && spec.transport == Transport::Udp;
+                let is_told = framing.is_granted() && spec.transport() == Transport::Udp;
                 self.spec = Some(spec);
                 self.tell(Input::Prepared { ports, token })?;
                 if is_told {
@@ -312,7 +312,7 @@ impl Driver {
     ) -> Result<Result<Option<DataStreams>>> {
         let sides = sides(Role::Server, spec.direction).len();
         let count = usize::from(spec.streams) * sides;
-        if let Err(error) = handle.expect(spec.transport, count, STREAMS_LIMIT) {
+        if let Err(error) = handle.expect(spec.transport(), count, STREAMS_LIMIT) {
             let message = format!("{error:#}");
             let code = RefusalCode::Busy;
             self.tell(Input::Refused { code, message })?;

@@ -72,7 +72,7 @@ impl Opened {
     pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
         check(&plan.spec, &plan.framing)?;
         let local = canonical(local, 0);
-        let sockets = match plan.spec.transport {
+        let sockets = match plan.spec.transport() {
             Transport::Tcp => Sockets::Listening(tcp::listen(&plan, local)?),
             Transport::Udp => Sockets::Udp(udp::bind(&plan, local)?),
         };
@@ -114,7 +114,7 @@ impl Opened {
             });
         }
         let remotes: Vec<_> = ports.iter().map(|port| canonical(remote, *port)).collect();
-        let sockets = match plan.spec.transport {
+        let sockets = match plan.spec.transport() {
             Transport::Tcp => Sockets::Tcp(tcp::connect(&plan, &remotes, timeout)?),
             Transport::Udp => Sockets::Udp(udp::connect(&plan, &remotes, timeout)?),
         };
@@ -305,7 +305,7 @@ fn lane(
         wait: workload.waiting(plan.side, &stream),
         nagle: workload.nagle(),
         own_receive_buffer: plan.spec.socket.receive_buffer_bytes.is_some(),
-        stamps: plan.spec.decompose,
+        stamps: plan.spec.work.is_decomposed(),
         params: &plan.spec.datapath.params,
     };
     let path = match socket {

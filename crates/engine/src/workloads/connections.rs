@@ -16,7 +16,7 @@ use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use linerate_model::sample::StreamReport;
-use linerate_model::spec::{Direction, Pace, Side, SocketChoice, TestSpec, Transport};
+use linerate_model::spec::{CONNECTION_MESSAGE, Direction, Side, SocketChoice, TestSpec, TestWork};
 use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
 use linerate_peers::Framing;
 use linerate_sys::failure::Failure;
@@ -40,6 +40,8 @@ pub enum Ends {
 
 /// From the beginning of one attempt to that of the next: ten per second, as the draft's probes at least.
 const GAP: Duration = Duration::from_millis(100);
+
+const _: () = assert!(HEADER_LEN as u64 == CONNECTION_MESSAGE.get());
 
 /// Longest wait for a handshake or an answer: what takes longer is no responsiveness any more.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -65,13 +67,9 @@ impl WorkloadKind for Connections {
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         let is_plain = spec.streams == 1 && spec.direction == Direction::Forward;
-        if spec.transport != Transport::Tcp || !is_plain {
+        if spec.work != TestWork::Connections || !is_plain {
             let why = "short connections need TCP, one stream, and a client that opens them";
             return Err(EngineError::plan("workload", &self.id(), why));
-        }
-        if spec.pace != Pace::Unpaced {
-            let why = "short connections come ten per second";
-            return Err(EngineError::plan("rate", &"set", why));
         }
         if spec.datapath.id != "sockets" {
             let why = "short connections need the kernel's sockets";

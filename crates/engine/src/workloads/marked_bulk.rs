@@ -17,7 +17,7 @@ use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use linerate_model::sample::{StreamReport, TcpSample};
-use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{Pace, Side, Stop, TestSpec, TestWork, WaitMode};
 use linerate_model::{ByteCount, Clock, Histogram, MonoInstant};
 use linerate_peers::Framing;
 use linerate_sys::failure::{Failure, FailureClass};
@@ -58,16 +58,16 @@ impl WorkloadKind for MarkedBulk {
             let why = "marks need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        if spec.transport != Transport::Tcp {
+        let TestWork::ByteStream(stream) = &spec.work else {
             return Err(EngineError::plan("workload", &self.id(), "it needs TCP"));
-        }
-        if spec.pace != Pace::Unpaced || !matches!(spec.stop, Stop::After(_)) {
+        };
+        if stream.pace != Pace::Unpaced || !matches!(spec.stop, Stop::After(_)) {
             let why = "it is unpaced and ends by time";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        if spec.payload_bytes.get() < HEADER_LEN as u64 {
+        if stream.write.get() < HEADER_LEN as u64 {
             let why = format!("a block takes at least {HEADER_LEN} bytes");
-            return Err(EngineError::plan("payload", &spec.payload_bytes, why));
+            return Err(EngineError::plan("payload", &stream.write, why));
         }
         Ok(())
     }

@@ -347,6 +347,7 @@ impl AgentState<'_> {
                 max_duration: self.plan.max_duration,
                 max_streams: MAX_STREAMS,
                 max_rate: self.plan.max_rate,
+                imitation: self.plan.allow_imitation,
             },
             local,
             sfnt: self.plan.sfnt.clone(),

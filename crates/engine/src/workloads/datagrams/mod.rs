@@ -18,7 +18,7 @@ use crate::error::EngineError;
 use crate::numbering::{Iperf2, Iperf3, Native, Netperf, Numbering};
 use crate::plan::StreamPlan;
 use crate::wire::HEADER_LEN;
-use linerate_model::spec::{Side, TestSpec, Transport};
+use linerate_model::spec::{Imitation, Side, TestSpec, TestWork};
 use linerate_peers::{Counters, Framing, Iperf2 as Iperf2Framing, Width};
 
 /// The datagram stream.
@@ -43,11 +43,11 @@ impl WorkloadKind for Datagrams {
     }
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
-        if spec.transport != Transport::Udp {
+        let TestWork::Datagrams(stream) = &spec.work else {
             let why = "it needs UDP; TCP carries bulk and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
-        }
-        let payload = spec.payload_bytes;
+        };
+        let payload = stream.payload;
         let Some(header) = header_len(framing) else {
             let why = "the peer's protocol has request and response only";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -87,13 +87,14 @@ impl WorkloadKind for Datagrams {
     }
 }
 
-/// Most datagrams of one call. A slow application takes one per read unless it is told otherwise.
+/// Most datagrams of one call. A slow application takes as many per read as it is told.
 fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
     let most = (BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH);
-    if side == Side::Receiver && plan.receiver_pause.is_some() {
-        usize::from(plan.receiver_reads.unwrap_or(1)).clamp(1, most)
-    } else {
-        most
+    match plan.imitation {
+        Some(Imitation::SlowReceiver {
+            datagrams_per_read, ..
+        }) if side == Side::Receiver => usize::from(datagrams_per_read).clamp(1, most),
+        _ => most,
     }
 }
 

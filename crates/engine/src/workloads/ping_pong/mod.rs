@@ -34,7 +34,7 @@ use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use crate::wire::HEADER_LEN;
-use linerate_model::spec::{Pace, Side, TestSpec, Transport};
+use linerate_model::spec::{Side, TestSpec, TestWork, Transport};
 use linerate_peers::Framing;
 
 /// One that answers every message, one after the other; what has come meanwhile waits in its system.
@@ -55,12 +55,16 @@ impl WorkloadKind for PingPong {
     }
 
     fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
-        let payload = spec.payload_bytes;
+        let TestWork::ClosedLoop(closed) = &spec.work else {
+            let why = "it sends one message at a time and waits for its answer";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        };
+        let payload = closed.message;
         if matches!(framing, Framing::Iperf2(_) | Framing::Iperf3 { .. }) {
             let why = "the peer's protocol has no request and response";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        match spec.transport {
+        match closed.transport {
             Transport::Udp if payload.get() > MAX_DATAGRAM => {
                 let why = format!("a datagram takes at most {MAX_DATAGRAM} bytes");
                 Err(EngineError::plan("payload", &payload, why))
@@ -69,13 +73,9 @@ impl WorkloadKind for PingPong {
                 let why = "a message over TCP takes at least 1 byte";
                 Err(EngineError::plan("payload", &payload, why))
             }
-            _ if spec.decompose && payload.get() < HEADER_LEN as u64 => {
+            _ if closed.decompose && payload.get() < HEADER_LEN as u64 => {
                 let why = format!("with --decompose messages take at least {HEADER_LEN} bytes");
                 Err(EngineError::plan("payload", &payload, why))
-            }
-            _ if spec.pace != Pace::Unpaced => {
-                let why = "a closed loop has no intended load";
-                Err(EngineError::plan("rate", &"set", why))
             }
             _ => Ok(()),
         }

@@ -24,7 +24,7 @@ use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::StreamPlan;
 use crate::wire::HEADER_LEN;
-use linerate_model::spec::{Pace, Side, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{Side, TestSpec, TestWork, Transport, WaitMode};
 use linerate_peers::Framing;
 
 /// The open loop.
@@ -44,10 +44,10 @@ impl WorkloadKind for RequestResponse {
             let why = "requests at a rate need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        if spec.pace == Pace::Unpaced {
+        let TestWork::OpenLoop(open) = &spec.work else {
             let why = "an open loop needs a rate";
             return Err(EngineError::plan("rate", &"none", why));
-        }
+        };
         if spec.streams != 1 {
             let why = "requests at a rate go over one stream: their schedule is one";
             return Err(EngineError::plan("streams", &spec.streams, why));
@@ -56,9 +56,9 @@ impl WorkloadKind for RequestResponse {
             let why = "requests at a rate wait by block or spin";
             return Err(EngineError::plan("wait", &"busy-poll", why));
         }
-        let payload = spec.payload_bytes;
+        let payload = open.message;
         let least = HEADER_LEN as u64;
-        let most = match spec.transport {
+        let most = match open.transport {
             Transport::Tcp => u64::MAX,
             Transport::Udp => MAX_DATAGRAM,
         };
