@@ -329,10 +329,10 @@ mod tests {
             ("workload", |s| s.workload = TestSpec::tcp_bulk().workload),
             ("datapath", |s| s.datapath.id = "pigeons".to_owned()),
             ("receiver_pause", |s| {
-                s.imitation = Some(Imitation::slow_receiver(LONG))
+                s.imitation = Some(Imitation::slow_receiver(LONG));
             }),
             ("sender_pause", |s| {
-                s.imitation = Some(Imitation::SlowSender { pause: LONG })
+                s.imitation = Some(Imitation::SlowSender { pause: LONG });
             }),
         ];
         for (key, corrupt) in bad {
