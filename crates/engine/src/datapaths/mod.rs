@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Every datapath. A new one: its file, its `mod` line above, its entry here.
@@ -258,11 +257,6 @@ pub trait DatagramPath: Send {
     fn spin(&mut self, _looks: u32) -> bool {
         false
     }
-    /// The socket by which all its calls go, if there is just one and its thread should spare itself what
-    /// sharing descriptors costs; see [`Sole`].
-    fn sole(&self) -> Option<Sole> {
-        None
-    }
     /// Waits until something can be taken, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}
     /// Datagrams dropped at this end because they were not taken in time, since it was opened;
@@ -287,10 +281,6 @@ pub trait DatagramPath: Send {
         PathDiagnostics::default()
     }
 }
-
-/// The one socket of a path. Its owner holds it until the path's thread is over: that thread closes its own
-/// descriptor of it only.
-pub type Sole = Arc<dyn AsFd + Send + Sync>;
 
 /// When the kernel saw messages pass, on this host's monotonic clock.
 pub trait KernelStamps {
@@ -327,11 +317,6 @@ pub trait StreamPath: Send {
     /// false if the caller has to.
     fn spin(&mut self, _looks: u32) -> bool {
         false
-    }
-    /// The socket by which all its calls go, if there is just one and its thread should spare itself what
-    /// sharing descriptors costs; see [`Sole`].
-    fn sole(&self) -> Option<Sole> {
-        None
     }
     /// Waits until something can be read, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}

@@ -7,7 +7,7 @@ mod marked_bulk;
 mod ping_pong;
 mod request_response;
 
-use crate::datapaths::{Calls, DatagramPath, Nagle, Sole, StreamPath};
+use crate::datapaths::{Calls, DatagramPath, Nagle, StreamPath};
 use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::StreamPlan;
@@ -96,10 +96,6 @@ pub enum Step {
 
 /// One side of one stream at work. One turn moves one batch.
 pub trait Work: Send {
-    /// The one socket by which all its calls go, if its thread needs no other descriptor; see [`Sole`].
-    fn sole(&self) -> Option<Sole> {
-        None
-    }
     /// Traffic starts at `start`.
     fn begin(&mut self, start: MonoInstant);
     /// Moves what is due at `now`. Returns within some 20 ms, or soon after `orders` say stop.

@@ -1,6 +1,6 @@
 //! Whole messages over datagrams or a byte stream.
 
-use crate::datapaths::{Buffers, DatagramPath, KernelStamps, PathDiagnostics, Sole, StreamPath};
+use crate::datapaths::{Buffers, DatagramPath, KernelStamps, PathDiagnostics, StreamPath};
 use crate::plan::StreamPlan;
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use crate::workloads::Path;
@@ -252,14 +252,6 @@ impl Messenger {
                     self.marks.write(&mut buffer.message, number.0, now);
                 }
             }
-        }
-    }
-
-    /// See [`DatagramPath::sole`].
-    pub(super) fn sole(&self) -> Option<Sole> {
-        match &self.carrier {
-            Carrier::Datagrams(path) => path.sole(),
-            Carrier::Stream(path, _) => path.sole(),
         }
     }
 

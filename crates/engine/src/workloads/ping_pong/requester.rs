@@ -3,7 +3,6 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
-use crate::datapaths::Sole;
 use crate::moments::Sums;
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
@@ -259,10 +258,6 @@ impl Requester {
 }
 
 impl Work for Requester {
-    fn sole(&self) -> Option<Sole> {
-        self.messenger.sole()
-    }
-
     fn begin(&mut self, start: MonoInstant) {
         self.warming = self.plan.work.transactions().warm_up.unwrap_or(0);
         self.count_from(start.after(self.plan.warm_up));

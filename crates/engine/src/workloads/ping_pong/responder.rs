@@ -3,7 +3,6 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
-use crate::datapaths::Sole;
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
@@ -239,10 +238,6 @@ impl Responder {
 }
 
 impl Work for Responder {
-    fn sole(&self) -> Option<Sole> {
-        self.messenger.sole()
-    }
-
     fn begin(&mut self, start: MonoInstant) {
         (self.start, self.last) = (start, start);
     }
