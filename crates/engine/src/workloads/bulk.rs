@@ -5,7 +5,7 @@
 //! `warm_up` of their own time. `TCP_INFO` is read at the start, the end, and at each interval.
 
 use super::datagrams::RECEIVER_IDLE_TIMEOUT;
-use super::{Kit, Path, Step, StreamPath, Work, WorkloadKind};
+use super::{Kit, Step, StreamPath, Work, WorkloadKind};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::orders::Orders;
@@ -15,7 +15,7 @@ use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{StreamReport, TcpSample};
 use linerate_model::spec::{Observe, Side, Stop, TestSpec, TestWork};
 use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::StreamFormat;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl WorkloadKind for Bulk {
         "A TCP byte stream, one way, as fast as it goes or at an intended load."
     }
 
-    fn check(&self, spec: &TestSpec, _: &Framing) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, _: &dyn StreamFormat) -> Result<(), EngineError> {
         let TestWork::ByteStream(stream) = &spec.work else {
             let why = "it needs TCP; UDP carries datagrams and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -65,12 +65,12 @@ impl WorkloadKind for Bulk {
         Calls::Single
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
-        let stream = Stream::new(kit);
-        match side {
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+        let stream = Stream::new(kit)?;
+        Ok(match side {
             Side::Sender => Box::new(Sender::new(stream)),
             Side::Receiver => Box::new(Receiver::new(stream)),
-        }
+        })
     }
 }
 
@@ -89,12 +89,9 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(kit: Kit) -> Self {
-        let Path::Stream(path) = kit.path else {
-            unreachable!("invariant: `check` refused bulk over UDP")
-        };
-        Self {
-            path,
+    fn new(kit: Kit) -> Result<Self, EngineError> {
+        Ok(Self {
+            path: kit.path.stream()?,
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
@@ -103,7 +100,7 @@ impl Stream {
             samples: Vec::with_capacity(1024),
             start: MonoInstant::default(),
             last: MonoInstant::default(),
-        }
+        })
     }
 
     fn begin(&mut self, start: MonoInstant) {
@@ -264,11 +261,11 @@ impl Sender {
         let ended = *self.ended.get_or_insert(now);
         let is_late = now.saturating_since(ended) >= DELIVERY;
         let rest = self.rest_of_block();
-        if rest > 0 && self.stream.plan.stays_open() && !is_late {
+        if rest > 0 && self.stream.plan.format.stays_open() && !is_late {
             return self.complete(rest);
         }
         let left = self.stream.path.unacknowledged().unwrap_or(0);
-        if is_late || left == 0 || !self.stream.plan.waits_for_delivery() {
+        if is_late || left == 0 || !self.stream.plan.format.waits_for_delivery() {
             return Step::Done;
         }
         Step::Until(now.after(POLL_INTERVAL))
@@ -365,7 +362,7 @@ impl Work for Sender {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if !self.stream.plan.stays_open()
+        if !self.stream.plan.format.stays_open()
             && let Err(failure) = self.stream.path.shutdown()
         {
             self.stream.troubles.count(failure, now);

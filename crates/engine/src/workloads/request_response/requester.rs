@@ -3,12 +3,13 @@
 use super::arrivals::Arrivals;
 use super::carrier::{Carrier, Incoming};
 use super::pending::{Answer, Pending, Request};
+use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::{RequestCount, StreamReport};
-use linerate_model::spec::{Arrival, OpenLoop, TestWork, WaitMode};
+use linerate_model::spec::{Arrival, WaitMode};
 use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
@@ -84,20 +85,13 @@ enum Attempt {
 }
 
 impl Requester {
-    pub(super) fn new(kit: Kit) -> Self {
+    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
         let plan = kit.plan;
-        let TestWork::OpenLoop(OpenLoop {
-            rate,
-            arrival,
-            answer_timeout: timeout,
-            ..
-        }) = plan.work
-        else {
-            unreachable!("invariant: `check` refused other work")
-        };
-        Self {
-            carrier: Carrier::new(kit.path, &plan),
+        let open = super::open_loop(&plan.work)?;
+        let (rate, arrival, timeout) = (open.rate, open.arrival, open.answer_timeout);
+        Ok(Self {
+            carrier: Carrier::new(kit.path, &plan)?,
             arrivals: None,
             arrival,
             pending: Pending::new(rate.pps(), timeout),
@@ -121,7 +115,7 @@ impl Requester {
             plan,
             progress: kit.progress,
             clock: kit.clock,
-        }
+        })
     }
 
     /// When the next request is due; `None` after the last.
@@ -426,7 +420,7 @@ impl Work for Requester {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if !self.plan.stays_open()
+        if !self.plan.format.stays_open()
             && let Err(failure) = self.carrier.shutdown()
         {
             self.troubles.count(failure, now);
