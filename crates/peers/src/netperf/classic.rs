@@ -280,6 +280,7 @@ pub(super) fn response(test: Test, request: &Block, port: u16) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netperf::block::kind;
 
     #[test]
     fn a_count_that_wrapped_is_the_one_that_fits_what_was_sent() {
