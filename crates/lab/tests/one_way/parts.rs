@@ -26,7 +26,7 @@ fn over(transport: Transport) {
         decompose: true,
         ..TestSpec::ping_pong(transport)
     });
-    let parts = trial.decomposition.unwrap();
+    let parts = trial.decomposition().unwrap();
     for part in &parts.parts {
         println!("\n    {}: p50 {:?}", part.stage.as_str(), part.delay.p50_ns);
     }

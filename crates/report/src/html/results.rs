@@ -166,10 +166,10 @@ fn ledger(run: &Run, level: u8) -> Markup {
     ]);
     for trial in &run.trials {
         let lost = trial
-            .packets
+            .packets()
             .and_then(|p| p.lost)
             .map(linerate_model::PacketCount::get);
-        for entry in &trial.ledger {
+        for entry in trial.ledger() {
             let share = lost.filter(|lost| *lost > 0);
             let share = share.map(|lost| float(entry.packets.get()) / float(lost));
             table.push(vec![
@@ -195,7 +195,7 @@ fn ledger(run: &Run, level: u8) -> Markup {
 /// What of the hosts could not be read during the trials, and why; once for each reason.
 fn unread(run: &Run, level: u8) -> Markup {
     let mut sources: BTreeMap<(&str, &String), Vec<&str>> = BTreeMap::new();
-    for report in run.trials.iter().flat_map(|trial| &trial.raw) {
+    for report in run.trials.iter().flat_map(|trial| trial.raw()) {
         let side = words::side(Some(report.side));
         for (signal, why) in &report.after.missing {
             let signals = sources.entry((side, why)).or_default();
