@@ -29,7 +29,7 @@ pub use turns::{TurnReports, trial_of_turns};
 use linerate_model::run::{Measured, Trial, TrialOrigin};
 use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
-use linerate_model::spec::{Direction, Side, TestSpec, Transport};
+use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_model::{BitRate, ByteCount, Histogram};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,10 +47,10 @@ pub fn trial(
     receiver: Option<EndpointReport>,
 ) -> Trial {
     let ends = Ends::new(spec, sender.as_ref(), receiver.as_ref());
-    let mut trial = Trial::new(index, spec.transport, direction, work::result(&ends));
+    let mut trial = Trial::new(index, spec.transport(), direction, work::result(&ends));
     trial.streams = Some(spec.streams);
-    trial.payload_bytes = Some(spec.payload_bytes);
-    trial.intended_load = spec.pace.intended_load();
+    trial.payload_bytes = Some(spec.payload());
+    trial.intended_load = spec.pace().intended_load();
     ends.rates(&mut trial);
     requests::offered(&ends, &mut trial);
     trial.intervals = intervals::merge(&ends, trial.packets());
@@ -103,13 +103,13 @@ impl Ends<'_> {
         }
     }
 
-    fn is_ping_pong(&self) -> bool {
-        self.spec.workload == "ping-pong" || streams(self.sender).any(|stream| stream.rtt.is_some())
+    fn has_round_trips(&self) -> bool {
+        self.spec.work.has_round_trips()
     }
 
     /// Whether packets are numbered, so that each can be accounted for.
     fn is_datagrams(&self) -> bool {
-        self.spec.transport == Transport::Udp && !self.is_ping_pong()
+        self.spec.work.is_datagrams()
     }
 
     fn rates(&self, trial: &mut Trial) {
@@ -128,7 +128,7 @@ impl Ends<'_> {
 
     /// The time that the received rate is counted over.
     fn received_over(&self) -> Option<Duration> {
-        if self.is_ping_pong() {
+        if self.has_round_trips() {
             return duration(self.sender);
         }
         duration(self.receiver).max(duration(self.sender))
@@ -137,7 +137,7 @@ impl Ends<'_> {
     /// L4 payload bytes of one side; a ping-pong that does not count bytes has none.
     fn bytes(&self, side: Side) -> Option<ByteCount> {
         let bytes = total(self.report(side)?, |stream| stream.bytes.get());
-        (bytes > 0 || !self.is_ping_pong()).then_some(ByteCount::new(bytes))
+        (bytes > 0 || !self.has_round_trips()).then_some(ByteCount::new(bytes))
     }
 
     fn counters(&self) -> BTreeMap<Side, BTreeMap<String, u64>> {

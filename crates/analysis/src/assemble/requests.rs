@@ -7,7 +7,7 @@
 use super::{Ends, duration, merged, streams};
 use linerate_model::run::{Delay, DelayOf, OpenLoopResult, Requests, Trial};
 use linerate_model::sample::RequestCount;
-use linerate_model::spec::DEFAULT_ANSWER_TIMEOUT;
+use linerate_model::spec::OpenLoop;
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
 
 /// Below this share of the intended requests the sender, or its system, was the limit.
@@ -17,12 +17,11 @@ const OFFERED_IN_FULL: f64 = 0.98;
 const LATE_SHARE: f64 = 0.1;
 
 /// Completes what an open loop tells, if its requester told what became of the requests.
-pub(super) fn tell(ends: &Ends<'_>, result: &mut OpenLoopResult) {
+pub(super) fn tell(ends: &Ends<'_>, open: &OpenLoop, result: &mut OpenLoopResult) {
     let Some(count) = total(ends) else { return };
-    let spec = ends.spec;
     result.requests = Some(Requests {
-        arrival: spec.arrival,
-        intended_rate: spec.request_rate(),
+        arrival: open.arrival,
+        intended_rate: Some(open.rate),
         intended: count.intended,
         unsent: count.unsent,
         sent: count.sent,
@@ -31,7 +30,7 @@ pub(super) fn tell(ends: &Ends<'_>, result: &mut OpenLoopResult) {
         late_answers: count.late_answers,
         duplicated: count.duplicated,
         reordered: count.reordered,
-        answer_timeout: spec.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT),
+        answer_timeout: open.answer_timeout,
     });
     let response = merged(ends.sender, |stream| stream.response.as_ref());
     let never = count.unanswered.get().saturating_add(count.unsent.get());

@@ -7,22 +7,18 @@ use linerate_model::run::{
     OpenLoopResult, TrialWork, UnitCounts,
 };
 use linerate_model::sample::{EndpointReport, Moments, StreamReport};
-use linerate_model::spec::Transport;
+use linerate_model::spec::{OpenLoop, TestWork};
 use linerate_model::{Histogram, PacketCount, PacketRate};
 use std::time::Duration;
 
 /// What the ends of a trial tell of their kind of work.
 pub(super) fn result(ends: &Ends<'_>) -> TrialWork {
-    if ends.spec.request_rate().is_some() {
-        open_loop(ends).into()
-    } else if streams(ends.sender).any(|stream| stream.handshake.is_some()) {
-        connections(ends).into()
-    } else if ends.is_ping_pong() {
-        closed_loop(ends).into()
-    } else if ends.spec.transport == Transport::Udp {
-        datagrams(ends).into()
-    } else {
-        byte_stream(ends).into()
+    match &ends.spec.work {
+        TestWork::ByteStream(_) => byte_stream(ends).into(),
+        TestWork::ClosedLoop(_) => closed_loop(ends).into(),
+        TestWork::Connections => connections(ends).into(),
+        TestWork::Datagrams(_) => datagrams(ends).into(),
+        TestWork::OpenLoop(open) => open_loop(ends, open).into(),
     }
 }
 
@@ -67,7 +63,7 @@ fn datagrams(ends: &Ends<'_>) -> DatagramsResult {
     }
 }
 
-fn open_loop(ends: &Ends<'_>) -> OpenLoopResult {
+fn open_loop(ends: &Ends<'_>, open: &OpenLoop) -> OpenLoopResult {
     let mut result = OpenLoopResult {
         counts: counts(ends),
         lateness: lateness(ends),
@@ -76,14 +72,14 @@ fn open_loop(ends: &Ends<'_>) -> OpenLoopResult {
         tcp: tcp::summary(ends),
         ..OpenLoopResult::default()
     };
-    requests::tell(ends, &mut result);
+    requests::tell(ends, open, &mut result);
     result
 }
 
 /// Datagrams, or requests and answers, and their rates.
 fn counts(ends: &Ends<'_>) -> UnitCounts {
     let Some(packets) = packets::count(ends) else {
-        let received_packet_rate = ends.is_ping_pong().then(|| transactions(ends)).flatten();
+        let received_packet_rate = ends.has_round_trips().then(|| transactions(ends)).flatten();
         return UnitCounts {
             received_packet_rate,
             ..UnitCounts::default()

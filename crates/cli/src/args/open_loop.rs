@@ -1,0 +1,100 @@
+//! Options of `latency` that ask at a rate.
+
+use clap::{Args, ValueEnum};
+use linerate_model::PacketRate;
+use linerate_model::spec::Arrival;
+use linerate_model::units::parse_duration;
+use linerate_studies::run::{OpenLoop, RequestRate};
+use std::time::Duration;
+
+/// Requests at a rate.
+#[derive(Debug, Clone, Args)]
+#[command(
+    next_help_heading = "Open loop: requests at a rate, timed from when each was meant to be sent"
+)]
+pub(crate) struct OpenLoopArgs {
+    /// Ask at this rate (requests per second: `500`, `20k`) instead of one message after the other.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<PacketRate>,
+    /// Ask at rates that rise until they are not answered in full, and mark where delay leaves its
+    /// level at the lowest: latency against load.
+    #[arg(
+        long,
+        value_name = "LOWEST-HIGHEST",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "100-10M",
+        conflicts_with = "rate",
+        value_parser = rising
+    )]
+    pub(crate) curve: Option<RequestRate>,
+    /// Round trips per minute while TCP streams fill the path, in each direction, in place of everything else
+    /// (responsiveness, without TLS and HTTP).
+    #[arg(long, conflicts_with_all = ["rate", "curve", "load", "transport", "sizes", "wait"])]
+    pub(crate) rpm: bool,
+    /// Distances between requests: all the same, or random and independent.
+    #[arg(long, default_value = "constant")]
+    pub(crate) arrival: ArrivalArg,
+    /// Count a request as unanswered after this long.
+    #[arg(long, default_value = "1s", value_parser = parse_duration)]
+    pub(crate) answer_timeout: Duration,
+    /// Let the peer stand still regularly, to see what a stall does to the figures: EVERY,FOR
+    /// (`1s,50ms`). Works with and without a rate.
+    #[arg(long, value_name = "EVERY,FOR")]
+    pub(crate) responder_stall: Option<String>,
+}
+
+/// Arrivals by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ArrivalArg {
+    /// At equal distances.
+    Constant,
+    /// At random, each independent of the others.
+    Poisson,
+}
+
+impl OpenLoopArgs {
+    /// The open loop that is asked for.
+    pub(crate) fn choice(&self) -> Option<OpenLoop> {
+        let rate = self.rate.map(RequestRate::At).or(self.curve)?;
+        Some(OpenLoop {
+            rate,
+            arrival: match self.arrival {
+                ArrivalArg::Constant => Arrival::Constant,
+                ArrivalArg::Poisson => Arrival::Poisson,
+            },
+            answer_timeout: self.answer_timeout,
+        })
+    }
+}
+
+/// `100-1M`.
+fn rising(text: &str) -> Result<RequestRate, String> {
+    let wrong = || format!("\"{text}\" is not two rates such as 100-1M, the lower one first");
+    let (lowest, highest) = text.split_once('-').ok_or_else(wrong)?;
+    let rate = |part: &str| part.trim().parse::<PacketRate>().map_err(|_| wrong());
+    let (lowest, highest) = (rate(lowest)?, rate(highest)?);
+    if lowest >= highest {
+        return Err(wrong());
+    }
+    Ok(RequestRate::Rising { lowest, highest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_rates_rises() {
+        let RequestRate::Rising { lowest, highest } = rising("1k-20kpps").unwrap() else {
+            panic!("not rising");
+        };
+        assert_eq!(
+            (lowest, highest),
+            (PacketRate::from_pps(1e3), PacketRate::from_pps(2e4))
+        );
+        for wrong in ["1k", "2k-1k", "1k-", "0-1k"] {
+            assert!(rising(wrong).unwrap_err().contains("100-1M"), "{wrong}");
+        }
+    }
+}

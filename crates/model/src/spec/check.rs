@@ -1,0 +1,409 @@
+//! Whether a [`TestSpec`] makes sense: every bound in one place, for the command line, plans and peers.
+//!
+//! Does not know what an engine or a host can do: an unknown workload id passes here if it is a well-formed id.
+
+use super::{Imitation, Pace, Stop, TestSpec, TestWork, TransactionBounds, Transport};
+use crate::units::{BitRate, ByteCount};
+use std::fmt::Display;
+use std::time::Duration;
+
+/// Most parallel streams per direction; iperf3's own limit, kept so that plans carry over.
+pub const MAX_STREAMS: u16 = 128;
+/// Longest TCP write or message; iperf3's own limit, kept so that plans carry over.
+pub const MAX_TCP_PAYLOAD: ByteCount = ByteCount::new(1024 * 1024);
+/// Longest UDP payload: 65 535 − 20 (IPv4) − 8 (UDP).
+pub const MAX_UDP_PAYLOAD: ByteCount = ByteCount::new(65_507);
+/// Longest test: a day, beyond which counters and reports outgrow what one test is for.
+pub const MAX_DURATION: Duration = Duration::from_hours(24);
+/// Longest time sent but not counted; iperf3's own limit for its `omit`.
+pub const MAX_WARM_UP: Duration = Duration::from_mins(10);
+/// Shortest reporting interval: below it, taking the sample disturbs what is sampled.
+pub const MIN_INTERVAL: Duration = Duration::from_millis(1);
+/// Most intervals per stream: with 128 streams a report stays within one control message.
+pub const MAX_INTERVALS: u128 = 100_000;
+/// Highest intended load: above any link, low enough that no product of rate and time overflows.
+pub const MAX_RATE: BitRate = BitRate::from_bps(100_000_000_000_000);
+/// Largest socket buffer to ask for.
+pub const MAX_BUFFER: ByteCount = ByteCount::new(1024 * 1024 * 1024);
+/// Most datagrams per read of a receiver that pauses: as many as one that does not.
+const MAX_READS: u16 = 64;
+/// Longest pause of a receiver between reads, or of a sender between writes.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// Longest wait for an answer: what is still under way is kept in memory so long.
+const MAX_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Highest core number that Linux can be built for (`NR_CPUS`).
+const MAX_CORE: u32 = 8191;
+/// Longest id of a workload or datapath, and longest key of a parameter.
+const MAX_ID: usize = 64;
+/// Longest value of a parameter.
+const MAX_VALUE: usize = 256;
+/// Most parameters of a datapath.
+const MAX_PARAMS: usize = 32;
+/// `TCP_CA_NAME_MAX` without its terminating zero.
+const MAX_CONGESTION_CONTROL: usize = 15;
+
+/// A key of a test specification whose value is out of bounds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key} = {value}: must be {valid}")]
+pub struct SpecError {
+    /// The key as in the plan and on the wire: `payload_bytes`, `datapath.params`.
+    pub key: &'static str,
+    /// What was given, shortened for reading.
+    pub value: String,
+    /// What would be valid.
+    pub valid: String,
+}
+
+impl SpecError {
+    /// The key by the name that the command line and plans give it.
+    pub fn setting(&self) -> &'static str {
+        match self.key {
+            "payload_bytes" => "payload",
+            "stop" => "time",
+            "pace" => "rate",
+            "pinning" => "cpu",
+            "warm_up" => "warm-up",
+            "receiver_pause" => "receiver-pause",
+            "answer_timeout_s" => "answer-timeout",
+            "responder_stall" => "responder-stall",
+            "transactions" => "iterations",
+            "datapath.params" => "datapath",
+            "socket.send_buffer_bytes" => "send-buffer",
+            "socket.receive_buffer_bytes" => "receive-buffer",
+            "socket.congestion_control" => "congestion",
+            same => same,
+        }
+    }
+}
+
+/// Checks every bound of `spec`; the first key that is out of bounds is named.
+pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
+    within("streams", spec.streams, 1, MAX_STREAMS)?;
+    id("workload", spec.workload.as_str())?;
+    payload(spec)?;
+    pace(spec)?;
+    stop(spec.stop)?;
+    transactions(spec.work.transactions())?;
+    times(spec)?;
+    imitation(spec)?;
+    datapath(spec)?;
+    socket(spec)?;
+    for core in [spec.pinning.local, spec.pinning.remote]
+        .into_iter()
+        .flatten()
+    {
+        within("pinning", core, 0, MAX_CORE)?;
+    }
+    Ok(())
+}
+
+fn payload(spec: &TestSpec) -> Result<(), SpecError> {
+    let most = match spec.transport() {
+        Transport::Tcp => MAX_TCP_PAYLOAD,
+        Transport::Udp => MAX_UDP_PAYLOAD,
+    };
+    // A datagram that asks for an answer may be empty: it is matched by order.
+    let may_be_empty =
+        spec.transport() == Transport::Udp && matches!(spec.work, TestWork::ClosedLoop(_));
+    let least = u64::from(!may_be_empty);
+    within("payload_bytes", spec.payload().get(), least, most.get())
+}
+
+fn pace(spec: &TestSpec) -> Result<(), SpecError> {
+    match spec.pace() {
+        Pace::Unpaced => Ok(()),
+        Pace::At(rate) => within("pace", rate.bps(), 1, MAX_RATE.bps()),
+    }
+}
+
+fn stop(stop: Stop) -> Result<(), SpecError> {
+    match stop {
+        Stop::After(time) => duration("stop", time, Duration::from_millis(1), MAX_DURATION),
+        Stop::Bytes(bytes) => within("stop", bytes.get(), 1, u64::MAX),
+        Stop::Transactions(count) => within("stop", count, 1, u64::MAX),
+    }
+}
+
+fn transactions(bounds: TransactionBounds) -> Result<(), SpecError> {
+    let most = bounds.at_most.unwrap_or(u64::MAX);
+    let least = bounds.at_least.unwrap_or(1);
+    within("transactions", most, 1, u64::MAX)?;
+    within("transactions", least, 1, most)
+}
+
+fn times(spec: &TestSpec) -> Result<(), SpecError> {
+    duration("warm_up", spec.warm_up, Duration::ZERO, MAX_WARM_UP)?;
+    duration("interval", spec.interval, MIN_INTERVAL, MAX_DURATION)?;
+    if let TestWork::OpenLoop(open) = &spec.work {
+        let (timeout, least) = (open.answer_timeout, Duration::from_millis(1));
+        duration("answer_timeout_s", timeout, least, MAX_ANSWER_TIMEOUT)?;
+    }
+    let Stop::After(time) = spec.stop else {
+        return Ok(());
+    };
+    let intervals = time.as_nanos() / spec.interval.as_nanos().max(1);
+    check(
+        intervals <= MAX_INTERVALS,
+        "interval",
+        format_args!("{:?}", spec.interval),
+        || format!("long enough that {time:?} have at most {MAX_INTERVALS} intervals"),
+    )
+}
+
+fn imitation(spec: &TestSpec) -> Result<(), SpecError> {
+    match spec.imitation {
+        None => Ok(()),
+        Some(Imitation::SlowReceiver {
+            pause,
+            datagrams_per_read,
+        }) => {
+            duration("receiver_pause", pause, Duration::ZERO, MAX_PAUSE)?;
+            within("receiver_reads", datagrams_per_read, 1, MAX_READS)
+        }
+        Some(Imitation::SlowSender { pause }) => {
+            duration("sender_pause", pause, Duration::ZERO, MAX_PAUSE)?;
+            check(
+                matches!(&spec.work, TestWork::ByteStream(stream) if stream.pace == Pace::Unpaced),
+                "sender_pause",
+                format_args!("{pause:?}"),
+                || {
+                    "left out, unless the test is a TCP transfer without an intended load"
+                        .to_owned()
+                },
+            )
+        }
+        Some(Imitation::StallingResponder(stall)) => {
+            let key = "responder_stall";
+            duration(key, stall.every, Duration::from_millis(1), MAX_PAUSE)?;
+            duration(key, stall.lasting, Duration::ZERO, stall.every / 2)
+        }
+    }
+}
+
+fn datapath(spec: &TestSpec) -> Result<(), SpecError> {
+    let choice = &spec.datapath;
+    id("datapath", &choice.id)?;
+    check(
+        choice.params.len() <= MAX_PARAMS,
+        "datapath.params",
+        format_args!("{} parameters", choice.params.len()),
+        || format!("at most {MAX_PARAMS} parameters"),
+    )?;
+    for (key, value) in &choice.params {
+        id("datapath.params", key)?;
+        check(
+            value.len() <= MAX_VALUE && !value.chars().any(char::is_control),
+            "datapath.params",
+            short(value),
+            || format!("at most {MAX_VALUE} printable bytes"),
+        )?;
+    }
+    Ok(())
+}
+
+fn socket(spec: &TestSpec) -> Result<(), SpecError> {
+    let socket = &spec.socket;
+    if let Some(bytes) = socket.send_buffer_bytes {
+        within("socket.send_buffer_bytes", bytes.get(), 1, MAX_BUFFER.get())?;
+    }
+    if let Some(bytes) = socket.receive_buffer_bytes {
+        let key = "socket.receive_buffer_bytes";
+        within(key, bytes.get(), 1, MAX_BUFFER.get())?;
+    }
+    let Some(name) = &socket.congestion_control else {
+        return Ok(());
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    check(
+        (1..=MAX_CONGESTION_CONTROL).contains(&name.len()) && name.chars().all(plain),
+        "socket.congestion_control",
+        short(name),
+        || format!("a name such as cubic or bbr of 1 to {MAX_CONGESTION_CONTROL} letters"),
+    )
+}
+
+/// Lower-case letters, digits, `-` and `_`, beginning with a letter.
+fn id(key: &'static str, value: &str) -> Result<(), SpecError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    check(
+        value.len() <= MAX_ID
+            && value.starts_with(|c: char| c.is_ascii_lowercase())
+            && value.chars().all(plain),
+        key,
+        short(value),
+        || format!("a lower-case name such as ping-pong of 1 to {MAX_ID} letters"),
+    )
+}
+
+fn within<T: PartialOrd + Display + Copy>(
+    key: &'static str,
+    value: T,
+    low: T,
+    high: T,
+) -> Result<(), SpecError> {
+    check(value >= low && value <= high, key, value, || {
+        format!("from {low} to {high}")
+    })
+}
+
+fn duration(
+    key: &'static str,
+    value: Duration,
+    low: Duration,
+    high: Duration,
+) -> Result<(), SpecError> {
+    check(
+        value >= low && value <= high,
+        key,
+        format_args!("{value:?}"),
+        || format!("from {low:?} to {high:?}"),
+    )
+}
+
+fn check(
+    valid: bool,
+    key: &'static str,
+    value: impl Display,
+    want: impl FnOnce() -> String,
+) -> Result<(), SpecError> {
+    if valid {
+        return Ok(());
+    }
+    Err(SpecError {
+        key,
+        value: value.to_string(),
+        valid: want(),
+    })
+}
+
+/// The first characters of a hostile or long text, quoted and escaped.
+fn short(text: &str) -> String {
+    const SHOWN: usize = 32;
+    let head: String = text.chars().take(SHOWN).collect();
+    let more = if head.len() < text.len() { "…" } else { "" };
+    format!("{head:?}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{OpenLoop, Stall, WorkloadId};
+    use crate::units::PacketRate;
+
+    fn refused(change: impl FnOnce(&mut TestSpec)) -> SpecError {
+        let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
+        change(&mut spec);
+        validate(&spec).unwrap_err()
+    }
+
+    #[test]
+    fn the_ready_made_specifications_are_valid() {
+        for spec in [
+            TestSpec::tcp_bulk(),
+            TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000))),
+            TestSpec::ping_pong(Transport::Udp),
+        ] {
+            assert_eq!(validate(&spec), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_key_and_what_would_be_valid() {
+        let error = refused(|spec| spec.streams = 0);
+        assert_eq!(error.to_string(), "streams = 0: must be from 1 to 128");
+    }
+
+    #[test]
+    fn a_udp_payload_must_fit_a_datagram_and_a_tcp_write_need_not() {
+        assert_eq!(
+            refused(|s| s.work.set_payload(ByteCount::new(65_508))).key,
+            "payload_bytes"
+        );
+        let spec = TestSpec::tcp_bulk().with_payload(ByteCount::new(65_508));
+        assert_eq!(validate(&spec), Ok(()));
+    }
+
+    #[test]
+    fn every_bound_is_checked() {
+        let day = Duration::from_hours(24);
+        let greedy = Imitation::SlowReceiver {
+            pause: Duration::ZERO,
+            datagrams_per_read: 65,
+        };
+        assert_eq!(refused(|s| s.streams = 129).key, "streams");
+        assert_eq!(
+            refused(|s| s.workload = WorkloadId::new("Bulk")).key,
+            "workload"
+        );
+        assert_eq!(
+            refused(|s| s.work.set_pace(Pace::At(BitRate::default()))).key,
+            "pace"
+        );
+        assert_eq!(refused(|s| s.stop = Stop::After(day * 2)).key, "stop");
+        assert_eq!(refused(|s| s.stop = Stop::Transactions(0)).key, "stop");
+        assert_eq!(refused(|s| s.warm_up = day).key, "warm_up");
+        assert_eq!(refused(|s| s.interval = Duration::ZERO).key, "interval");
+        assert_eq!(
+            refused(|s| s.imitation = Some(Imitation::slow_receiver(day))).key,
+            "receiver_pause"
+        );
+        assert_eq!(
+            refused(|s| s.imitation = Some(greedy)).key,
+            "receiver_reads"
+        );
+        let rests = Imitation::SlowSender { pause: day };
+        assert_eq!(refused(|s| s.imitation = Some(rests)).key, "sender_pause");
+        let mut open = OpenLoop::new(Transport::Udp, PacketRate::from_pps(1.0));
+        open.answer_timeout = day;
+        assert_eq!(
+            refused(|s| s.work = TestWork::OpenLoop(open)).key,
+            "answer_timeout_s"
+        );
+        let stall = Stall {
+            every: Duration::from_secs(1),
+            lasting: Duration::from_millis(501),
+        };
+        assert_eq!(
+            refused(|s| s.imitation = Some(Imitation::StallingResponder(stall))).key,
+            "responder_stall"
+        );
+        assert_eq!(refused(|s| s.pinning.remote = Some(9000)).key, "pinning");
+        assert_eq!(refused(|s| s.datapath.id = String::new()).key, "datapath");
+        assert_eq!(
+            refused(|s| s.socket.send_buffer_bytes = Some(ByteCount::new(0))).key,
+            "socket.send_buffer_bytes"
+        );
+    }
+
+    #[test]
+    fn only_an_unpaced_byte_stream_rests_between_writes() {
+        let rests = Imitation::SlowSender {
+            pause: Duration::from_millis(5),
+        };
+        assert_eq!(refused(|s| s.imitation = Some(rests)).key, "sender_pause");
+        let spec = TestSpec::tcp_bulk().with_imitation(rests);
+        assert_eq!(validate(&spec), Ok(()));
+        let paced = spec.with_pace(Pace::At(BitRate::from_bps(1_000_000)));
+        assert_eq!(validate(&paced).unwrap_err().key, "sender_pause");
+    }
+
+    #[test]
+    fn a_day_of_millisecond_intervals_is_too_many() {
+        let error = refused(|spec| {
+            spec.stop = Stop::After(MAX_DURATION);
+            spec.interval = MIN_INTERVAL;
+        });
+        assert_eq!(error.key, "interval");
+    }
+
+    #[test]
+    fn hostile_text_is_shortened_and_escaped() {
+        let error = refused(|s| s.socket.congestion_control = Some("\u{1b}[31m".repeat(99)));
+        assert!(error.value.len() < 200, "{error}");
+        assert!(!error.to_string().contains('\u{1b}'), "{error}");
+        let error = refused(|s| {
+            s.datapath.params.insert("gso".into(), "x".repeat(257));
+        });
+        assert_eq!(error.key, "datapath.params");
+    }
+}

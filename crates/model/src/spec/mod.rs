@@ -1,0 +1,395 @@
+//! What to run: one test between two endpoints, as a value that crosses the wire and the store.
+
+mod check;
+mod imitation;
+mod work;
+
+use crate::time::as_seconds;
+use crate::units::{BitRate, ByteCount, PacketRate, UnitError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub use check::{
+    MAX_BUFFER, MAX_DURATION, MAX_INTERVALS, MAX_RATE, MAX_STREAMS, MAX_TCP_PAYLOAD,
+    MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, SpecError, validate,
+};
+pub use imitation::{Imitation, Stall};
+pub use work::{
+    Arrival, ByteStream, CONNECTION_MESSAGE, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams,
+    MAX_OVERTIME, OpenLoop, TestWork, TransactionBounds, WorkloadId,
+};
+
+/// The transport under test.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl std::fmt::Display for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+        })
+    }
+}
+
+/// Which way traffic flows, seen from the client (who asked for the test).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// The client sends.
+    #[default]
+    Forward,
+    /// The server sends.
+    Reverse,
+    /// Both send at once.
+    Duplex,
+}
+
+/// Which end of the traffic an endpoint is. Independent of who is client or server.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// Gives traffic to its system (for request/response: the requester).
+    Sender,
+    /// Takes traffic from its system (for request/response: the responder).
+    Receiver,
+}
+
+impl Side {
+    /// The other end.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
+/// How much traffic the sender means to offer, over all streams together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// As fast as the sender can.
+    #[default]
+    Unpaced,
+    /// An intended load in L4 payload bits per second (RFC 2285 §3.5.1).
+    At(BitRate),
+}
+
+impl Pace {
+    /// The intended load, if there is one.
+    pub const fn intended_load(self) -> Option<BitRate> {
+        match self {
+            Self::Unpaced => None,
+            Self::At(rate) => Some(rate),
+        }
+    }
+}
+
+/// When a test ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// After this long.
+    After(#[serde(with = "as_seconds")] Duration),
+    /// After this many L4 payload bytes, over all streams together.
+    Bytes(ByteCount),
+    /// After this many datagrams or transactions, over all streams together.
+    Transactions(u64),
+}
+
+/// How a thread waits for the next packet or the next send time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaitMode {
+    /// Sleeps in the kernel.
+    #[default]
+    Block,
+    /// Polls in user space without sleeping; costs a whole core.
+    Spin,
+    /// Sleeps in the kernel, which polls the device (`SO_BUSY_POLL`).
+    BusyPoll,
+}
+
+/// The cores that the traffic threads are pinned to; absent means not pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Pinning {
+    /// Core of the client's traffic thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<u32>,
+    /// Core of the server's traffic thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<u32>,
+}
+
+/// A datapath by its id, with parameters that only it understands (`sockets,gso=true`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatapathChoice {
+    /// Kebab-case id from the registry in `engine`.
+    pub id: String,
+    /// Parameters, parsed by the datapath itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+}
+
+impl std::str::FromStr for DatapathChoice {
+    type Err = UnitError;
+
+    /// `sockets` or `sockets,gso=true,gro=true`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        const WANT: &str = "a datapath such as sockets or sockets,gso=true";
+        let mut parts = text.split(',');
+        let id = parts.next().unwrap_or_default().to_owned();
+        let param = |part: &str| {
+            let (key, value) = part.split_once('=')?;
+            Some((key.to_owned(), value.to_owned()))
+        };
+        let params = parts
+            .map(param)
+            .collect::<Option<_>>()
+            .ok_or_else(|| UnitError::new(text, WANT))?;
+        Ok(Self { id, params })
+    }
+}
+
+impl Default for DatapathChoice {
+    fn default() -> Self {
+        Self {
+            id: "sockets".to_owned(),
+            params: BTreeMap::new(),
+        }
+    }
+}
+
+/// How much each end looks at its host beside moving traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Observe {
+    /// Nothing: no counters of the host, no `TCP_INFO`. For measuring what observing costs: most
+    /// places of loss and most causes are then unknown.
+    None,
+    /// Counters before and after, and `TCP_INFO` while the test runs.
+    #[default]
+    Counters,
+    /// Counters, and a sampled profile of both ends.
+    All,
+}
+
+impl Observe {
+    /// Whether it is what a specification means that does not say.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Socket options both ends apply to their traffic sockets; absent means the system's default.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SocketChoice {
+    /// `SO_SNDBUF` to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_buffer_bytes: Option<ByteCount>,
+    /// `SO_RCVBUF` to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffer_bytes: Option<ByteCount>,
+    /// `TCP_CONGESTION` to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
+    /// `IP_TOS`, for IPv6 `IPV6_TCLASS`, to mark traffic with: DSCP and ECN bits as on the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic_class: Option<u8>,
+    /// Whether to send small segments at once (`TCP_NODELAY`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_delay: bool,
+}
+
+/// One test. Both ends receive the same value and derive their own part from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestSpec {
+    /// Which workload of `engine` does the work.
+    pub workload: WorkloadId,
+    /// What is exchanged.
+    pub work: TestWork,
+    /// Who sends.
+    pub direction: Direction,
+    /// Parallel streams, at least 1; each has its own socket pair and thread.
+    pub streams: u16,
+    /// When the sender stops.
+    pub stop: Stop,
+    /// Time at the start whose traffic is sent but not counted.
+    #[serde(rename = "warm_up_s", with = "as_seconds", default)]
+    pub warm_up: Duration,
+    /// Length of a reporting interval.
+    #[serde(rename = "interval_s", with = "as_seconds")]
+    pub interval: Duration,
+    /// How traffic threads wait.
+    pub wait: WaitMode,
+    /// Where traffic threads run.
+    #[serde(default)]
+    pub pinning: Pinning,
+    /// How bytes get to the network.
+    #[serde(default)]
+    pub datapath: DatapathChoice,
+    /// Socket options.
+    #[serde(default)]
+    pub socket: SocketChoice,
+    /// Seed of everything random in this test.
+    pub seed: u64,
+    /// How much each end looks at its host beside moving traffic.
+    #[serde(default, skip_serializing_if = "Observe::is_default")]
+    pub observe: Observe,
+    /// The slow application that one end is to be; a server refuses it unless it was started to allow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imitation: Option<Imitation>,
+}
+
+impl TestSpec {
+    fn new(workload: &str, work: TestWork) -> Self {
+        Self {
+            workload: WorkloadId::new(workload),
+            work,
+            direction: Direction::Forward,
+            streams: 1,
+            stop: Stop::After(Duration::from_secs(10)),
+            warm_up: Duration::ZERO,
+            interval: Duration::from_secs(1),
+            wait: WaitMode::Block,
+            pinning: Pinning::default(),
+            datapath: DatapathChoice::default(),
+            socket: SocketChoice::default(),
+            seed: 1,
+            observe: Observe::default(),
+            imitation: None,
+        }
+    }
+
+    /// A TCP bulk transfer of ten seconds: 128 KiB writes, unpaced.
+    pub fn tcp_bulk() -> Self {
+        Self::new("bulk", TestWork::ByteStream(ByteStream::default()))
+    }
+
+    /// The same with marks in the stream that the peer sends back.
+    pub fn marked_bulk() -> Self {
+        Self::new("marked-bulk", TestWork::ByteStream(ByteStream::default()))
+    }
+
+    /// A UDP datagram stream of ten seconds: 1448-byte payload at the given intended load.
+    pub fn udp_datagrams(pace: Pace) -> Self {
+        let payload = ByteCount::new(1448);
+        Self::new(
+            "datagrams",
+            TestWork::Datagrams(Datagrams { payload, pace }),
+        )
+    }
+
+    /// A ping-pong of 32-byte messages for one second.
+    pub fn ping_pong(transport: Transport) -> Self {
+        let work = TestWork::ClosedLoop(ClosedLoop::new(transport));
+        Self {
+            stop: Stop::After(Duration::from_secs(1)),
+            ..Self::new("ping-pong", work)
+        }
+    }
+
+    /// Requests of 32 bytes at `rate` per second, answered one by one, whatever is still under way
+    /// (open loop), for one second.
+    pub fn request_response(transport: Transport, rate: PacketRate) -> Self {
+        let work = TestWork::OpenLoop(OpenLoop::new(transport, rate));
+        Self {
+            stop: Stop::After(Duration::from_secs(1)),
+            ..Self::new("request-response", work)
+        }
+    }
+
+    /// New TCP connections one after the other for one second, a request and its answer on each.
+    pub fn connections() -> Self {
+        Self {
+            stop: Stop::After(Duration::from_secs(1)),
+            ..Self::new("connections", TestWork::Connections)
+        }
+    }
+
+    /// The same with a payload of this size; see [`TestWork::set_payload`].
+    #[must_use]
+    pub fn with_payload(mut self, size: ByteCount) -> Self {
+        self.work.set_payload(size);
+        self
+    }
+
+    /// The same at this intended load; see [`TestWork::set_pace`].
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.work.set_pace(pace);
+        self
+    }
+
+    /// The same with a slow application at one end.
+    #[must_use]
+    pub fn with_imitation(mut self, imitation: Imitation) -> Self {
+        self.imitation = Some(imitation);
+        self
+    }
+
+    /// Whether the server is to imitate a slow application.
+    pub fn is_server_slow(&self) -> bool {
+        self.imitation
+            .is_some_and(|imitation| imitation.is_at_server(self.direction))
+    }
+
+    /// TCP or UDP.
+    pub const fn transport(&self) -> Transport {
+        self.work.transport()
+    }
+
+    /// L4 payload bytes of one write, datagram or message.
+    pub const fn payload(&self) -> ByteCount {
+        self.work.payload()
+    }
+
+    /// Intended load over all streams.
+    pub fn pace(&self) -> Pace {
+        self.work.pace()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_survives_the_way_through_json() {
+        let rate = PacketRate::from_pps(333.3);
+        for spec in [
+            TestSpec::tcp_bulk(),
+            TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000))),
+            TestSpec::ping_pong(Transport::Udp),
+            TestSpec::request_response(Transport::Tcp, rate),
+            TestSpec::connections(),
+        ] {
+            let text = serde_json::to_string(&spec).unwrap();
+            assert_eq!(
+                serde_json::from_str::<TestSpec>(&text).unwrap(),
+                spec,
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The 18-byte header of every datagram: small enough for the shortest Ethernet frame.
+//!
+//! ```text
+//!  0       4        5       6               12              18
+//!  | token | stream | flags | sequence (48) | send time (48) | padding …
+//! ```
+//! Big-endian. The sequence numbers the counted datagrams of one stream densely from 0; warm-up
+//! datagrams have their own. The send time is nanoseconds on the sender's monotonic clock modulo
+//! 2^48 (78 hours), read once per batch.
+
+use crate::stamp::Stamp;
+
+/// Bytes of the header, and so the least payload of a numbered datagram: 64-byte frame − 18
+/// (MAC header, FCS) − 20 (IPv4) − 8 (UDP).
+pub const HEADER_LEN: usize = 18;
+
+/// What a datagram is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Counted traffic.
+    Counted,
+    /// The client's proof that it has the token, or that it saw the answer to it.
+    Hello,
+    /// The server's answer to a hello.
+    HelloAck,
+    /// The client saw the answer; no more hellos will come.
+    HelloDone,
+    /// Traffic of the warm-up.
+    WarmUp,
+}
+
+impl Kind {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Counted => 0,
+            Self::WarmUp => 1,
+            Self::Hello => 2,
+            Self::HelloAck => 3,
+            Self::HelloDone => 4,
+        }
+    }
+
+    const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Self::Counted,
+            1 => Self::WarmUp,
+            2 => Self::Hello,
+            3 => Self::HelloAck,
+            4 => Self::HelloDone,
+            _ => return None,
+        })
+    }
+}
+
+/// Where the kind is in a datagram's header, and what it is in counted ones; the token is before it,
+/// in the first four bytes, big-endian.
+pub const COUNTED_MARK: (u8, u8) = (5, Kind::Counted.code());
+
+/// A datagram's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// The test, as agreed over the control connection.
+    pub token: u32,
+    /// Index of the stream.
+    pub stream: u8,
+    /// What the datagram is for.
+    pub kind: Kind,
+    /// Sequence number, 48 bits.
+    pub sequence: u64,
+    /// Sender's clock, 48 bits.
+    pub sent: Stamp,
+}
+
+impl Header {
+    /// Writes the header at the start of `bytes`, which must have room.
+    pub fn write(&self, bytes: &mut [u8]) {
+        let bytes: &mut [u8; HEADER_LEN] = bytes
+            .first_chunk_mut()
+            .expect("invariant: payloads are at least a header long");
+        bytes[0..4].copy_from_slice(&self.token.to_be_bytes());
+        bytes[4] = self.stream;
+        bytes[5] = self.kind.code();
+        bytes[6..12].copy_from_slice(&self.sequence.to_be_bytes()[2..]);
+        bytes[12..18].copy_from_slice(&self.sent.bits().to_be_bytes()[2..]);
+    }
+
+    /// Reads a header; `None` if `bytes` are too short or of no known kind.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; HEADER_LEN] = bytes.first_chunk()?;
+        let [
+            t0,
+            t1,
+            t2,
+            t3,
+            stream,
+            flags,
+            s0,
+            s1,
+            s2,
+            s3,
+            s4,
+            s5,
+            n0,
+            n1,
+            n2,
+            n3,
+            n4,
+            n5,
+        ] = *bytes;
+        Some(Self {
+            token: u32::from_be_bytes([t0, t1, t2, t3]),
+            stream,
+            kind: Kind::from_code(flags)?,
+            sequence: u64::from_be_bytes([0, 0, s0, s1, s2, s3, s4, s5]),
+            sent: Stamp::from_bits(u64::from_be_bytes([0, 0, n0, n1, n2, n3, n4, n5])),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::MonoInstant;
+
+    #[test]
+    fn a_header_survives_the_wire() {
+        let header = Header {
+            token: 0x0102_0304,
+            stream: 200,
+            kind: Kind::WarmUp,
+            sequence: 0xffff_1234_5678,
+            sent: Stamp::from_instant(MonoInstant::from_nanos(u64::MAX - 7)),
+        };
+        let mut bytes = [0; 40];
+        header.write(&mut bytes);
+        assert_eq!(Header::read(&bytes), Some(header));
+    }
+
+    #[test]
+    fn short_or_unknown_bytes_are_no_header() {
+        assert_eq!(Header::read(&[0; HEADER_LEN - 1]), None);
+        assert_eq!(Header::read(&[0xff; HEADER_LEN]), None);
+    }
+}
