@@ -216,10 +216,7 @@ fn tcp_follows_its_window() {
                 .any(|interval| interval.received_rate.is_some())
         );
     }
-    let tcp = transfer(&runs, "board-receives.client.log")
-        .tcp()
-        .clone()
-        .unwrap();
+    let tcp = transfer(&runs, "board-receives.client.log").tcp().unwrap();
     assert_eq!(tcp.retransmitted_segments, Some(29));
     assert_eq!(tcp.cwnd_max_bytes, Some(ByteCount::new(645 * 1024)));
     let paced = transfer(&runs, "board-sends-pace100M.client.log");
@@ -319,7 +316,7 @@ fn ping_pong_is_half_of_a_round_trip_in_nanoseconds() {
         assert_eq!(run.tool.version.as_deref(), Some("1.5.0"));
         assert_eq!(run.trials.len(), sizes);
         assert_eq!(run.trials[0].payload_bytes, Some(ByteCount::new(first)));
-        let delay = at(run, "32 B").delay().clone().unwrap();
+        let delay = at(run, "32 B").delay().unwrap();
         assert_eq!(delay.of, DelayOf::HalfRoundTrip);
         assert_eq!(delay.p50_ns, Some(median_32));
         assert_eq!((delay.p90_ns, delay.p999_ns), (None, None));
@@ -329,7 +326,7 @@ fn ping_pong_is_half_of_a_round_trip_in_nanoseconds() {
         assert_eq!(facts["onload-version"], "201811");
         assert_eq!(run.hosts[1].facts["ld-preload"], "libonload.so");
     }
-    let tcp = at(&runs[0], "1 B").delay().clone().unwrap();
+    let tcp = at(&runs[0], "1 B").delay().unwrap();
     assert_eq!(
         (
             tcp.mean_ns,

@@ -126,7 +126,7 @@ fn bounce_back_is_a_delay_and_no_throughput() {
     let trial = &delays[0].trials[0];
     assert_eq!(trial.payload_bytes, Some(ByteCount::new(100)));
     assert_eq!((trial.offered_load, trial.received_rate), (None, None));
-    let delay = trial.delay().clone().unwrap();
+    let delay = trial.delay().unwrap();
     assert_eq!(delay.of, DelayOf::RoundTrip);
     assert_eq!(
         (delay.min_ns, delay.max_ns, delay.count),

@@ -61,7 +61,7 @@ fn bps(rate: Option<BitRate>) -> u64 {
 }
 
 fn delays(trial: &Trial) -> [Option<u64>; 4] {
-    let delay = trial.delay().clone().unwrap();
+    let delay = trial.delay().unwrap();
     [delay.min_ns, delay.p50_ns, delay.p99_ns, delay.max_ns]
 }
 

@@ -126,14 +126,10 @@ fn several_loads(evidence: &Evidence<'_>) -> bool {
 /// Speed of the slowest interface that anything names, bit/s.
 pub(super) fn link_speed(run: &Run) -> Option<f64> {
     let facts = run.hosts.iter().filter_map(|host| in_facts(&host.facts));
-    let gauges = run
-        .trials
-        .iter()
-        .flat_map(|trial| trial.raw())
-        .filter_map(|report| {
-            let bps = *report.after.values.get(signals::LINK_SPEED_BPS)?;
-            Some(linerate_model::BitRate::from_bps(bps).as_f64())
-        });
+    let gauges = run.trials.iter().flat_map(Trial::raw).filter_map(|report| {
+        let bps = *report.after.values.get(signals::LINK_SPEED_BPS)?;
+        Some(linerate_model::BitRate::from_bps(bps).as_f64())
+    });
     facts
         .chain(gauges)
         .chain(in_facts(&run.config.values))
