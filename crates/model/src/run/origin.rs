@@ -1,0 +1,54 @@
+//! Where the figures of a trial come from, and what is known in that case only.
+
+use crate::cost::ProfileSummary;
+use crate::estimate::Interval;
+use crate::sample::EndpointReport;
+use crate::spec::Side;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where the figures of a trial come from.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "origin", rename_all = "kebab-case")]
+pub enum TrialOrigin {
+    /// A log of another tool.
+    Imported(Imported),
+    /// Linerate itself.
+    Measured(Box<Measured>),
+}
+
+impl Default for TrialOrigin {
+    fn default() -> Self {
+        Self::Measured(Box::default())
+    }
+}
+
+/// What a log leaves open.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct Imported {
+    /// The interval in which each rounded key's true value lies, by key name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rounding: BTreeMap<String, Interval>,
+}
+
+/// What only a measurement of our own leaves.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct Measured {
+    /// Host counters gained during the trial, by side and signal name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<Side, BTreeMap<String, u64>>,
+    /// What each layer of both ends' systems cost, from sampled profiles; absent if none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileSummary>,
+    /// What the peer's tool printed of the test, as it sent it; in the first of the trials that one test made.
+    #[serde(
+        rename = "far_output",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub peer_output: Option<String>,
+    /// The raw reports of both ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raw: Vec<EndpointReport>,
+}

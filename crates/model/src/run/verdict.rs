@@ -1,0 +1,73 @@
+//! What limits a run, and what each rule found.
+
+use super::Limit;
+use crate::experiment::Experiment;
+use crate::spec::Side;
+use crate::units::Ratio;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How sure a verdict is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// Hints only, or a source is missing.
+    Weak,
+    /// Evidence from the run supports it.
+    Supported,
+    /// An experiment was run and agreed.
+    Confirmed,
+}
+
+/// What limits a run, and why.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What limits.
+    pub limit: Limit,
+    /// On which side; null for the path or nothing.
+    pub side: Option<Side>,
+    /// Share of the loss or of the time that this explains; null when it cannot be said.
+    pub share_ratio: Option<Ratio>,
+    /// How sure.
+    pub confidence: Confidence,
+    /// One sentence with figures.
+    pub claim: String,
+    /// The figures that show it, one sentence each.
+    pub evidence: Vec<String>,
+    /// An experiment that would confirm it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Box<Experiment>>,
+}
+
+/// A rule's outcome. A check that could not be made has not passed.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum RuleOutcome {
+    /// The cause was found.
+    Found {
+        /// The case for it.
+        verdict: Verdict,
+    },
+    /// The cause can be ruled out.
+    Clear {
+        /// The figure that rules it out.
+        because: String,
+    },
+    /// Not enough is known to decide.
+    NotEvaluated {
+        /// What is missing.
+        missing: String,
+    },
+}
+
+/// One rule's outcome for one run.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Finding {
+    /// The rule's id.
+    pub rule: String,
+    /// Its outcome.
+    #[serde(flatten)]
+    pub outcome: RuleOutcome,
+}

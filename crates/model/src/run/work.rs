@@ -1,0 +1,191 @@
+//! What was exchanged in a trial: one variant per kind of work, each with what only it has.
+
+use super::{LedgerEntry, Packets, TcpSummary};
+use crate::delay::Delay;
+use crate::one_way::{Decomposition, Ipdv, OneWay};
+use crate::requests::Requests;
+use crate::turns::Turns;
+use crate::units::PacketRate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was exchanged.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "work", rename_all = "kebab-case")]
+pub enum TrialWork {
+    /// A TCP byte stream, one way.
+    ByteStream(Box<ByteStreamResult>),
+    /// One message at a time to the peer and back.
+    ClosedLoop(Box<ClosedLoopResult>),
+    /// New TCP connections one after the other, with one request and its answer on each.
+    Connections(Box<ConnectionsResult>),
+    /// UDP datagrams, one way.
+    Datagrams(Box<DatagramsResult>),
+    /// Requests at a rate, whatever is still under way.
+    OpenLoop(Box<OpenLoopResult>),
+}
+
+/// What a byte stream tells.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct ByteStreamResult {
+    /// How late the sender was against its schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Delay>,
+    /// TCP state of the sending side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpSummary>,
+    /// Time of marks through a loaded TCP stream and back on the same connection; absent where the stream had no marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_band: Option<Box<Delay>>,
+}
+
+/// What a closed loop tells.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct ClosedLoopResult {
+    /// Requests, answers and their rates.
+    #[serde(flatten)]
+    pub counts: UnitCounts,
+    /// Round trips; absent where none was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Delay>,
+    /// One-way delays with the error that the clocks leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<Box<OneWay>>,
+    /// Where the time of round trips went, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decomposition: Option<Box<Decomposition>>,
+    /// TCP state of the sending side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpSummary>,
+    /// The turns that it was measured in, between those of other trials; absent if it was measured at
+    /// once. Its raw reports are then the sums over the turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Box<Turns>>,
+}
+
+/// What short connections tell.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct ConnectionsResult {
+    /// Transactions per second.
+    #[serde(
+        rename = "received_pps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub received_packet_rate: Option<PacketRate>,
+    /// Time to open each connection; absent where none was opened or the log does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<Box<Delay>>,
+    /// Round trip of the request after the handshake; absent where none was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Delay>,
+}
+
+/// What datagrams tell.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct DatagramsResult {
+    /// Datagrams and their rates.
+    #[serde(flatten)]
+    pub counts: UnitCounts,
+    /// Where lost packets went. Sums to `packets.lost`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ledger: Vec<LedgerEntry>,
+    /// Delay variation; absent where the receiver does not time arrivals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Delay>,
+    /// How late the sender was against its schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Delay>,
+    /// One-way delays with the error that the clocks leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<Box<OneWay>>,
+    /// Inter-packet delay variation (RFC 3393).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipdv: Option<Box<Ipdv>>,
+    /// Interarrival jitter as RFC 3550 smooths it, the largest of all streams: only for comparison with other
+    /// tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtp_jitter_ns: Option<u64>,
+}
+
+/// What an open loop tells.
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct OpenLoopResult {
+    /// Requests, answers and their rates.
+    #[serde(flatten)]
+    pub counts: UnitCounts,
+    /// What became of the requests; absent where the requester or the log does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Requests>,
+    /// Response time; absent where none was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Delay>,
+    /// Service time: round trips from the time each request was sent. A request that
+    /// waited for its turn is not longer for it: to be read beside `delay`, not instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<Box<Delay>>,
+    /// How late the sender was against its schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Delay>,
+    /// One-way delays with the error that the clocks leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<Box<OneWay>>,
+    /// Where the time of round trips went, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decomposition: Option<Box<Decomposition>>,
+    /// TCP state of the sending side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpSummary>,
+}
+
+/// Datagrams, or requests and their answers, that were counted one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct UnitCounts {
+    /// Packet accounting; absent where an end or the log does not tell, and over TCP, which loses none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Packets>,
+    /// Datagrams or requests per second offered.
+    #[serde(
+        rename = "offered_pps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub offered_packet_rate: Option<PacketRate>,
+    /// Datagrams (or transactions) per second received.
+    #[serde(
+        rename = "received_pps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub received_packet_rate: Option<PacketRate>,
+}
+
+impl From<ByteStreamResult> for TrialWork {
+    fn from(result: ByteStreamResult) -> Self {
+        Self::ByteStream(Box::new(result))
+    }
+}
+
+impl From<ClosedLoopResult> for TrialWork {
+    fn from(result: ClosedLoopResult) -> Self {
+        Self::ClosedLoop(Box::new(result))
+    }
+}
+
+impl From<ConnectionsResult> for TrialWork {
+    fn from(result: ConnectionsResult) -> Self {
+        Self::Connections(Box::new(result))
+    }
+}
+
+impl From<DatagramsResult> for TrialWork {
+    fn from(result: DatagramsResult) -> Self {
+        Self::Datagrams(Box::new(result))
+    }
+}
+
+impl From<OpenLoopResult> for TrialWork {
+    fn from(result: OpenLoopResult) -> Self {
+        Self::OpenLoop(Box::new(result))
+    }
+}
