@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo test bench calibrate laboratory interop fuzz lint fmt docs clean help
+.PHONY: all build demo check test test-all bench calibrate laboratory interop fuzz fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -16,32 +16,35 @@ demo: ## measure between two hosts made of this one, without privileges; writes 
 	$(CARGO) build --release --locked
 	target/release/linerate demo -o report.html
 
-test: ## everything: lints, unit, conformance, simulation, namespace and browser tests
+check: ## formatting, lints, and the tests that need nothing but cargo: minutes
+	@ci/need cargo
+	@. ci/path && $(CARGO) xtask test check
+
+test: ## everything a user relies on: also namespaces, one strength of each fault, other tools, a browser
 	@ci/need cargo namespaces packages-test
-	@ci/test
+	@. ci/path && $(CARGO) xtask test test
+
+test-all: ## also what takes long: every fault proved, endurance, calibration, fuzzing
+	@ci/need cargo c++ namespaces packages-test
+	@. ci/path && $(CARGO) xtask test all
+	@$(MAKE) --no-print-directory calibrate fuzz
 
 # Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
-bench: ## compare with iperf3 and sockperf on this machine; prints ratios with intervals
+bench: ## compare with iperf3 and sockperf on this machine; a whole run writes docs/results/bench.md
 	@ci/need cargo namespaces packages-bench
 	$(CARGO) bench --locked -p linerate-lab --bench peers -- $(BENCH)
-
-lint: ## formatting, workspace checks, clippy
-	@ci/need cargo
-	$(CARGO) fmt --all --check
-	$(CARGO) xtask check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 calibrate: ## measure links of known delay and search those of known rate; prints how far off it is
 	@ci/need cargo namespaces
 	$(CARGO) run --release --locked -p linerate-lab --example calibrate_delay
 	$(CARGO) run --release --locked -p linerate-lab --example calibrate_search
 
-laboratory: ## build known bottlenecks, prove every verdict; prints the table of results
+laboratory: ## build known bottlenecks, prove every verdict; writes docs/results/laboratory.md
 	@ci/need cargo namespaces packages-test
-	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all
+	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all --write
 
 # Other programs by variable: LINERATE_IPERF3=iperf3:/path/to/iperf3 make interop
-interop: ## measure with the real tools, in every combination; writes the tables of METHODOLOGY.md
+interop: ## measure with the real tools, in every combination; writes docs/results/interop.md
 	@ci/need cargo packages-test
 	LINERATE_INTEROP=write $(CARGO) test --locked -p linerate-lab --test interop every_cell -- --nocapture
 
@@ -55,8 +58,9 @@ fmt: ## format the sources
 	@ci/need cargo
 	$(CARGO) fmt --all
 
-docs: ## API documentation of every room, in target/doc
-	@ci/need cargo
+docs: ## the guide as a book, in target/book, and the API of every room, in target/doc
+	@ci/need cargo mdbook
+	. ci/path && mdbook build docs
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 clean: ## remove what was built
@@ -64,4 +68,4 @@ clean: ## remove what was built
 	rm -f report.html
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16

@@ -298,7 +298,7 @@ impl Driver {
                 return Ok(None);
             }
         };
-        let is_told = arrival == Arrival::ToldPorts && spec.transport == Transport::Udp;
+        let is_told = arrival == Arrival::ToldPorts && spec.transport() == Transport::Udp;
         let ports = endpoints.ports();
         self.state = State::Open(Test { spec, endpoints });
         self.tell(Input::Prepared(Ok(ports)))?;
@@ -349,7 +349,7 @@ impl Driver {
     fn await_demux(&mut self, handle: &DemuxHandle, spec: &TestSpec) -> Result<Awaited> {
         let sides = sides(self.role, spec.direction).len();
         let count = usize::from(spec.streams) * sides;
-        if let Err(error) = handle.expect(spec.transport, count, STREAMS_LIMIT) {
+        if let Err(error) = handle.expect(spec.transport(), count, STREAMS_LIMIT) {
             self.refuse(RefusalCode::Busy, &error)?;
             return Ok(Awaited::Over);
         }

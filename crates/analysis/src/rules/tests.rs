@@ -217,6 +217,16 @@ fn the_registry_is_in_order() {
 }
 
 #[test]
+fn every_rule_is_in_the_guide_and_the_methodology() {
+    let guide = include_str!("../../../../docs/guide/report.md");
+    let methodology = include_str!("../../../../docs/methodology.md");
+    for rule in ALL {
+        let id = format!("`{}`", rule.id());
+        assert!(guide.contains(&id) && methodology.contains(&id), "{id}");
+    }
+}
+
+#[test]
 fn every_claim_is_a_sentence_and_every_finding_proposes_an_experiment() {
     for rule in ALL {
         for (name, case) in cases(rule.id()) {
@@ -295,10 +305,11 @@ fn any_run() -> impl Strategy<Value = Run> {
     )
         .prop_map(|(load, tcp, sender, receiver, other)| {
             let pace = load.map_or(Pace::Unpaced, |bps| Pace::At(BitRate::from_bps(bps)));
-            let mut spec = TestSpec::udp_datagrams(pace);
-            if tcp {
-                spec.transport = linerate_model::spec::Transport::Tcp;
-            }
+            let spec = if tcp {
+                TestSpec::tcp_bulk().with_pace(pace)
+            } else {
+                TestSpec::udp_datagrams(pace)
+            };
             let mut trial = assemble::trial(0, &spec, Direction::Forward, sender, receiver);
             trial.received_rate = other.map(BitRate::from_bps).or(trial.received_rate);
             trial

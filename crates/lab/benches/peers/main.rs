@@ -1,6 +1,7 @@
 //! linerate and its peers side by side, on two hosts made of this machine.
 //!
-//! `cargo bench -p linerate-lab --bench peers -- [--rounds N]` prints a Markdown table. Every tool
+//! `cargo bench -p linerate-lab --bench peers -- [--rounds N]` prints a Markdown table, and a whole run writes it to
+//! `docs/results/bench.md`. Every tool
 //! runs as it is started by a user, two processes, each bound to one core; rounds are interleaved
 //! and their order is drawn, so that what drifts on the machine meets all alike. `cargo test`
 //! runs one tiny round of linerate alone.
@@ -31,15 +32,18 @@ use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::random::Random;
 use linerate_sys::affinity::allowed_cores;
 use linerate_testbed::Link;
+use linerate_testkit::namespaces::{Case, namespace_main};
+use linerate_testkit::pages;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::OnceLock;
 use std::time::Duration;
 use std::{fs, io};
 
 fn main() -> ExitCode {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             drop(writeln!(io::stderr(), "error: {error:#}"));
             ExitCode::FAILURE
@@ -47,38 +51,30 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<()> {
+fn run() -> Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match options::parse(&words)? {
-        Mode::Compare(options) => compare(&options),
-        Mode::Smoke => smoke(),
-        Mode::Ignored => {
-            say("\nrunning 1 test\ntest smoke ... ignored, needs user and network namespaces\n")?;
-            say("test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n")
-        }
+        Mode::Compare(options) => compare(&options).map(|()| ExitCode::SUCCESS),
+        Mode::Test => Ok(namespace_main(prepare_smoke, SMOKE)),
     }
 }
 
+/// Linerate as it was built for the smoke test: building needs threads, and namespaces are entered without.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
 /// One short test of each kind, linerate alone: that they run and give sane values.
-fn smoke() -> Result<()> {
-    say("\nrunning 1 test")?;
-    let result = tiny_round();
-    let (word, passed) = if result.is_ok() {
-        ("ok", 1)
-    } else {
-        ("FAILED", 0)
-    };
-    say(&format!("test smoke ... {word}\n"))?;
-    say(&format!(
-        "test result: {word}. {passed} passed; {} failed; 0 ignored; 0 measured; 0 filtered out\n",
-        1 - passed
-    ))?;
-    result
+const SMOKE: &[Case] = &[Case {
+    name: "smoke",
+    run: || tiny_round().expect("every activity gives a sane value"),
+}];
+
+fn prepare_smoke() -> Result<()> {
+    let _ = PROGRAM.set(build()?);
+    Ok(linerate_testbed::enter_user_namespace()?)
 }
 
 fn tiny_round() -> Result<()> {
-    let program = build()?;
-    linerate_testbed::enter_user_namespace()?;
+    let program = PROGRAM.get().context("invariant: built before")?.clone();
     let lab = Lab::new(Link::Direct { mtu: 1500 }, cores(None)?, 1)?;
     let linerate = Linerate {
         name: OWN,
@@ -125,39 +121,61 @@ fn compare(options: &Options) -> Result<()> {
     let cores = cores(options.cores)?;
     let lab = Lab::new(Link::Direct { mtu: 1500 }, cores, options.seed)?;
     let contenders = contenders(&program, options, &folder);
-    say(&facts(&contenders, options, cores))?;
+    let mut page = Page::default();
+    page.say(&facts(&contenders, options, cores))?;
     let rows = wanted_rows(options);
     let results = rounds(&contenders, &lab, &rows, options);
-    say(HEAD)?;
+    page.say(HEAD)?;
     for goal in &rows {
-        say(&results.row(goal))?;
+        page.say(&results.row(goal))?;
     }
     if is_wanted(options, "observe") {
         for row in observing::rows(&program, &lab, options)? {
-            say(&row)?;
+            page.say(&row)?;
         }
     }
     if is_wanted(options, "search") {
-        say(&or_not_run(
+        page.say(&or_not_run(
             "saturation search",
             footprint::search_row(&program, options, cores),
         ))?;
     }
     if is_wanted(options, "size") {
-        say(&or_not_run(
+        page.say(&or_not_run(
             "idle memory",
             footprint::memory_row(&program, &lab),
         ))?;
-        say(&or_not_run(
+        page.say(&or_not_run(
             "binary size",
             footprint::size_row(&program, &folder),
         ))?;
     }
-    say("")?;
+    page.say("")?;
     for failure in results.failures() {
-        say(&format!("- failed: {failure}"))?;
+        page.say(&format!("- failed: {failure}"))?;
+    }
+    if options.is_whole() {
+        pages::write("bench.md", TITLE, "make bench", &page.text)?;
     }
     Ok(())
+}
+
+/// Of the page of results.
+const TITLE: &str = "Speed beside other tools";
+
+/// What was printed so far.
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn say(&mut self, text: &str) -> Result<()> {
+        say(text)?;
+        self.text.push_str(text);
+        self.text.push('\n');
+        Ok(())
+    }
 }
 
 /// The rows of the table that were asked for.
@@ -328,18 +346,8 @@ fn or_not_run(what: &str, row: Result<String>) -> String {
 /// What was compared on what.
 fn facts(contenders: &[Box<dyn Contender>], options: &Options, cores: [u32; 2]) -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let model = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name\t: "));
     let mut lines = vec![
-        format!("- kernel {}", read("/proc/sys/kernel/osrelease").trim()),
-        format!(
-            "- processor {}, core {} sends, core {} receives",
-            model.unwrap_or("unknown"),
-            cores[0],
-            cores[1]
-        ),
+        format!("- core {} sends, core {} receives", cores[0], cores[1]),
         format!(
             "- kernel.perf_event_paranoid {}: a profile from within a user namespace sees the kernel below 2, the whole host below 1",
             read("/proc/sys/kernel/perf_event_paranoid").trim()
@@ -365,7 +373,15 @@ fn facts(contenders: &[Box<dyn Contender>], options: &Options, cores: [u32; 2]) 
 /// Builds the binary with the profile of this benchmark; the path of what was built.
 fn build() -> Result<PathBuf> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--locked", "--quiet", "-p", "linerate-cli"]);
+    // Of the whole workspace, so that no dependency is built anew with other features.
+    command.args([
+        "build",
+        "--locked",
+        "--quiet",
+        "--workspace",
+        "--bin",
+        "linerate",
+    ]);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }

@@ -149,7 +149,7 @@ impl Server {
             }
             self.back = Some((when, Action::Peer(PeerNews::CallBack { port, spec })));
         }
-        let payload = spec.payload_bytes.as_usize();
+        let payload = spec.payload().as_usize();
         self.closing = (transport == Transport::Udp).then(|| Closing::new(format, payload));
         self.is_extended = header.is_extended;
         self.spec = spec.clone();
@@ -273,10 +273,8 @@ fn spec(transport: Transport, header: &Header, length: u64, limits: &Limits) -> 
     };
     TestSpec {
         direction,
-        pace,
         stop,
-        payload_bytes: ByteCount::new(payload),
-        ..base
+        ..base.with_pace(pace).with_payload(ByteCount::new(payload))
     }
 }
 
