@@ -48,12 +48,12 @@ impl Source {
         let names = &self.0[module].names;
         let used = names
             .iter()
-            .filter_map(|name| self.holder(from_root(module, name)?));
+            .filter_map(|name| self.holder(&from_root(module, name)?));
         used.filter(|used| !used.starts_with(module)).collect()
     }
 
     /// The module whose file holds what `path`, from the root, names.
-    fn holder(&self, path: Path) -> Option<&Path> {
+    fn holder(&self, path: &[String]) -> Option<&Path> {
         let is_module = |length: &usize| self.0.contains_key(&path[..*length]);
         let length = (0..=path.len()).rfind(is_module)?;
         let (module, file) = self.0.get_key_value(&path[..length])?;
@@ -65,7 +65,7 @@ impl Source {
             name.last() == Some(item) && self.0.contains_key(&file)
         };
         match file.names.iter().find(below) {
-            Some(name) if name.len() > 1 => self.holder([module.as_slice(), name].concat()),
+            Some(name) if name.len() > 1 => self.holder(&[module.as_slice(), name].concat()),
             _ => Some(module),
         }
     }
