@@ -305,7 +305,7 @@ impl AgentState<'_> {
         let Some(logins) = self.plan.logins.clone() else {
             return Ok(None);
         };
-        let moment = moment()?;
+        let moment = moment();
         Ok(Some(Gate { logins, moment }))
     }
 

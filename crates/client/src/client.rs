@@ -433,7 +433,7 @@ fn login_attempt(target: &Target) -> Result<Option<LoginAttempt>> {
     let Some(login) = target.login.clone() else {
         return Ok(None);
     };
-    let moment = moment()?;
+    let moment = moment();
     Ok(Some(LoginAttempt { login, moment }))
 }
 
