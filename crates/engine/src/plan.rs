@@ -3,10 +3,12 @@
 use crate::error::EngineError;
 use crate::{datapaths, workloads};
 use linerate_model::spec::{
-    Arrival, MAX_OVERTIME, Observe, Pace, Side, Stall, Stop, TestSpec, TransactionBounds, WaitMode,
+    Imitation, MAX_OVERTIME, Observe, Pace, Side, Stall, Stop, TestSpec, TestWork,
+    TransactionBounds, WaitMode,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Who an endpoint is towards the control connection.
@@ -19,7 +21,7 @@ pub enum Role {
 }
 
 /// One direction of a test at one of its ends.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct EndpointPlan {
     /// Whether this end sends or receives (ping-pong: asks or answers).
     pub side: Side,
@@ -27,8 +29,8 @@ pub struct EndpointPlan {
     pub role: Role,
     /// The test, the same value at both ends.
     pub spec: TestSpec,
-    /// How streams begin and what datagrams carry, agreed over the control connection.
-    pub framing: Framing,
+    /// How streams open, what they carry and how they end, as the peer's protocol has it.
+    pub format: Arc<dyn StreamFormat>,
 }
 
 impl EndpointPlan {
@@ -46,10 +48,10 @@ impl EndpointPlan {
         let share = |total| share(total, index, spec.streams);
         StreamPlan {
             index,
-            framing: self.framing,
-            payload: spec.payload_bytes.as_usize(),
+            format: Arc::clone(&self.format),
+            payload: spec.payload().as_usize(),
             rate: spec
-                .pace
+                .pace()
                 .intended_load()
                 .map(|r| BitRate::from_bps(share(r.bps()))),
             stop: match spec.stop {
@@ -59,16 +61,11 @@ impl EndpointPlan {
             },
             warm_up: spec.warm_up,
             interval: spec.interval,
-            receiver_pause: spec.receiver_pause,
-            receiver_reads: spec.receiver_reads,
-            sender_pause: spec.sender_pause,
+            imitation: spec.imitation,
             wait: spec.wait,
             observe: spec.observe,
             seed: spec.seed,
-            arrival: spec.arrival,
-            answer_timeout: spec.answer_timeout,
-            responder_stall: spec.responder_stall,
-            transactions: spec.transactions,
+            work: spec.work.clone(),
         }
     }
 }
@@ -83,46 +80,45 @@ fn share(total: u64, index: u8, streams: u16) -> u64 {
 #[derive(Debug, Clone)]
 pub struct StreamPlan {
     pub(crate) index: u8,
-    pub(crate) framing: Framing,
+    pub(crate) format: Arc<dyn StreamFormat>,
     pub(crate) payload: usize,
     pub(crate) rate: Option<BitRate>,
     pub(crate) stop: Stop,
     pub(crate) warm_up: Duration,
     pub(crate) interval: Duration,
-    pub(crate) receiver_pause: Option<Duration>,
-    pub(crate) receiver_reads: Option<u16>,
-    pub(crate) sender_pause: Option<Duration>,
+    pub(crate) imitation: Option<Imitation>,
     pub(crate) wait: WaitMode,
     pub(crate) observe: Observe,
     pub(crate) seed: u64,
-    pub(crate) arrival: Arrival,
-    pub(crate) answer_timeout: Option<Duration>,
-    pub(crate) responder_stall: Option<Stall>,
-    /// Ping-pong only.
-    pub(crate) transactions: TransactionBounds,
+    /// What the whole test exchanges; size and rate of this stream are [`Self::payload`] and [`Self::rate`].
+    pub(crate) work: TestWork,
 }
 
 impl StreamPlan {
-    /// Whether the end of a byte stream says nothing: its end is told over the control connection,
-    /// and closing it sooner may disturb the peer or the next test.
-    pub(crate) const fn stays_open(&self) -> bool {
-        matches!(self.framing, Framing::Iperf3 { .. } | Framing::Sfnt)
+    /// The header of its datagrams.
+    pub(crate) fn datagrams(&self) -> Result<Box<dyn DatagramFormat>, EngineError> {
+        let format = self.format.datagrams(self.index, self.payload);
+        format.ok_or_else(no_datagrams)
     }
 
-    /// Whether a TCP sender waits until the peer's TCP has all of it: the peer tells nothing, or
-    /// only what it has by then.
-    pub(crate) const fn waits_for_delivery(&self) -> bool {
-        matches!(self.framing, Framing::Iperf2(_) | Framing::Iperf3 { .. })
+    /// What its messages carry.
+    pub(crate) fn messages(&self) -> Result<Box<dyn MessageFormat>, EngineError> {
+        self.format.messages(self.index).ok_or_else(no_messages)
     }
 
-    /// How long a datagram stream bears to be refused: iperf2 closes its port for a moment when a stream
-    /// begins, and opens it late on a busy host.
-    pub(crate) const fn bears_refusals(&self, side: Side) -> Option<Duration> {
-        match (&self.framing, side) {
-            (Framing::Iperf2(_), Side::Sender) => Some(Duration::from_secs(1)),
-            (Framing::Iperf2(_), Side::Receiver) => Some(Duration::from_secs(10)),
-            _ => None,
-        }
+    /// How long this stream's receiver rests after each read.
+    pub(crate) fn receiver_pause(&self) -> Option<Duration> {
+        self.imitation.as_ref().and_then(Imitation::receiver_pause)
+    }
+
+    /// How long this stream's sender rests after each write.
+    pub(crate) fn sender_pause(&self) -> Option<Duration> {
+        self.imitation.as_ref().and_then(Imitation::sender_pause)
+    }
+
+    /// When this stream's responder stands still.
+    pub(crate) fn stall(&self) -> Option<Stall> {
+        self.imitation.as_ref().and_then(Imitation::stall)
     }
 
     /// How long it sends counted traffic, if that is given by time.
@@ -132,6 +128,18 @@ impl StreamPlan {
             Stop::Bytes(_) | Stop::Transactions(_) => None,
         }
     }
+}
+
+/// The peer's protocol has no one-way datagrams.
+pub(crate) fn no_datagrams() -> EngineError {
+    let why = "the peer's protocol has request and response only";
+    EngineError::plan("workload", &"datagrams", why)
+}
+
+/// The peer's protocol has no messages.
+pub(crate) fn no_messages() -> EngineError {
+    let why = "the peer's protocol has no request and response";
+    EngineError::plan("workload", &"ping-pong", why)
 }
 
 /// Most streams of one direction: each is a thread and a socket, and the header numbers them in a byte.
@@ -147,7 +155,7 @@ const MAX_PAYLOAD: u64 = 1 << 20;
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Refuses a test that this build cannot run, naming the key and what would be valid.
-pub fn check(spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
+pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
     if !(1..=MAX_STREAMS).contains(&spec.streams) {
         let why = format!("it takes 1 to {MAX_STREAMS}");
         return Err(EngineError::plan("streams", &spec.streams, why));
@@ -160,46 +168,43 @@ pub fn check(spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
             "the shortest is 1 ms",
         ));
     }
-    if spec.payload_bytes.get() > MAX_PAYLOAD {
+    if spec.payload().get() > MAX_PAYLOAD {
         return Err(EngineError::plan(
             "payload",
-            &spec.payload_bytes,
+            &spec.payload(),
             "the largest is 1 MiB",
         ));
     }
-    if spec.pace == Pace::At(BitRate::from_bps(0)) {
+    if spec.pace() == Pace::At(BitRate::from_bps(0)) {
         return Err(EngineError::plan(
             "rate",
             &"0",
             "leave it out for an unpaced sender",
         ));
     }
-    for (key, pause) in [
-        ("receiver_pause", spec.receiver_pause),
-        ("sender_pause", spec.sender_pause),
-    ] {
-        if let Some(pause) = pause.filter(|pause| *pause > MAX_PAUSE) {
-            let value = format!("{pause:?}");
-            return Err(EngineError::plan(key, &value, "the longest is 1 s"));
-        }
+    if let Some(imitation) = &spec.imitation {
+        check_pause(imitation)?;
     }
-    if let Some(stall) = spec
-        .responder_stall
-        .filter(|stall| stall.lasting > MAX_PAUSE)
-    {
-        let value = format!("{:?}", stall.lasting);
-        return Err(EngineError::plan(
-            "responder_stall",
-            &value,
-            "the longest is 1 s",
-        ));
-    }
-    if spec.decompose && (spec.workload != "ping-pong" || spec.datapath.id != "sockets") {
-        let why = "it takes apart the round trips of ping-pong over the datapath sockets only";
+    if spec.work.is_decomposed() && spec.datapath.id != "sockets" {
+        let why = "it takes apart round trips over the datapath sockets only";
         return Err(EngineError::plan("decompose", &true, why));
     }
-    workloads::find(&spec.workload)?.check(spec, framing)?;
+    workloads::find(&spec.workload)?.check(spec, format)?;
     datapaths::find(&spec.datapath.id)?.check(spec)
+}
+
+/// A thread that stands still any longer would not see a stop.
+fn check_pause(imitation: &Imitation) -> Result<(), EngineError> {
+    let (key, pause) = match imitation {
+        Imitation::SlowReceiver { pause, .. } => ("receiver_pause", *pause),
+        Imitation::SlowSender { pause } => ("sender_pause", *pause),
+        Imitation::StallingResponder(stall) => ("responder_stall", stall.lasting),
+    };
+    if pause > MAX_PAUSE {
+        let value = format!("{pause:?}");
+        return Err(EngineError::plan(key, &value, "the longest is 1 s"));
+    }
+    Ok(())
 }
 
 /// When a stream is to stop, as it runs.
@@ -273,6 +278,8 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::spec::WorkloadId;
+    use linerate_peers::native;
 
     #[test]
     fn shares_of_streams_sum_up_to_the_whole() {
@@ -313,24 +320,28 @@ mod tests {
     #[test]
     fn a_test_that_cannot_be_names_its_key() {
         let good = TestSpec::udp_datagrams(Pace::Unpaced);
-        let framing = Framing::Native { token: 1 };
-        check(&good, &framing).unwrap();
+        let format = native::Streams { token: 1 };
+        check(&good, &format).unwrap();
         let bad: &[(&str, Corrupt)] = &[
             ("streams", |s| s.streams = 0),
             ("interval", |s| s.interval = Duration::ZERO),
-            ("payload", |s| s.payload_bytes = ByteCount::new(17)),
-            ("payload", |s| s.payload_bytes = ByteCount::new(70_000)),
-            ("rate", |s| s.pace = Pace::At(BitRate::from_bps(0))),
-            ("workload", |s| s.workload = "nonsense".to_owned()),
-            ("workload", |s| s.workload = "bulk".to_owned()),
+            ("payload", |s| s.work.set_payload(ByteCount::new(17))),
+            ("payload", |s| s.work.set_payload(ByteCount::new(70_000))),
+            ("rate", |s| s.work.set_pace(Pace::At(BitRate::from_bps(0)))),
+            ("workload", |s| s.workload = WorkloadId::new("nonsense")),
+            ("workload", |s| s.workload = TestSpec::tcp_bulk().workload),
             ("datapath", |s| s.datapath.id = "pigeons".to_owned()),
-            ("receiver_pause", |s| s.receiver_pause = Some(LONG)),
-            ("sender_pause", |s| s.sender_pause = Some(LONG)),
+            ("receiver_pause", |s| {
+                s.imitation = Some(Imitation::slow_receiver(LONG));
+            }),
+            ("sender_pause", |s| {
+                s.imitation = Some(Imitation::SlowSender { pause: LONG });
+            }),
         ];
         for (key, corrupt) in bad {
             let mut spec = good.clone();
             corrupt(&mut spec);
-            let error = check(&spec, &framing).unwrap_err();
+            let error = check(&spec, &format).unwrap_err();
             assert!(error.to_string().starts_with(key), "{key}: {error}");
         }
     }

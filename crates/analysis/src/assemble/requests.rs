@@ -7,7 +7,7 @@
 use super::{Ends, merged, streams};
 use linerate_model::run::{Delay, DelayOf, Requests, Trial};
 use linerate_model::sample::{RequestCount, StreamReport};
-use linerate_model::spec::DEFAULT_ANSWER_TIMEOUT;
+use linerate_model::spec::TestWork;
 use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
 
 /// Below this share of the intended requests the sender, or its system, was the limit.
@@ -25,11 +25,12 @@ pub(super) fn tell(ends: &Ends<'_>, trial: &mut Trial) {
     };
     trial.handshake = known(|stream| stream.handshake.as_ref());
     trial.in_band = known(|stream| stream.in_band.as_ref());
-    let Some(count) = total(ends) else { return };
-    let spec = ends.spec;
+    let (TestWork::OpenLoop(open), Some(count)) = (&ends.spec.work, total(ends)) else {
+        return;
+    };
     trial.requests = Some(Requests {
-        arrival: spec.arrival,
-        intended_rate: spec.request_rate(),
+        arrival: open.arrival,
+        intended_rate: Some(open.rate),
         intended: count.intended,
         unsent: count.unsent,
         sent: count.sent,
@@ -38,7 +39,7 @@ pub(super) fn tell(ends: &Ends<'_>, trial: &mut Trial) {
         late_answers: count.late_answers,
         duplicated: count.duplicated,
         reordered: count.reordered,
-        answer_timeout: spec.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT),
+        answer_timeout: open.answer_timeout,
     });
     let response = merged(ends.sender, |stream| stream.response.as_ref());
     let never = count.unanswered.get().saturating_add(count.unsent.get());

@@ -3,7 +3,7 @@ use linerate_model::Ratio;
 use linerate_model::cost::{InterruptKind, PacketKind, PacketsPerInterrupt};
 use linerate_model::run::Packets;
 use linerate_model::sample::SequenceCount;
-use linerate_model::spec::Pace;
+use linerate_model::spec::{Pace, Transport};
 use proptest::prelude::*;
 
 pub(crate) fn report(side: Side, packets: u64, payload: u64) -> EndpointReport {

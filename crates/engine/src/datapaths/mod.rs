@@ -9,6 +9,8 @@ use crate::error::EngineError;
 use linerate_model::MonoInstant;
 use linerate_model::sample::{TcpSample, XdpReport};
 use linerate_model::spec::{TestSpec, WaitMode};
+use linerate_peers::Datagrams;
+pub use linerate_peers::Span;
 use linerate_sys::failure::Failure;
 use linerate_sys::timestamps::Wall;
 use linerate_sys::{sockopt, tcp_info};
@@ -192,15 +194,6 @@ pub struct PathDiagnostics {
     pub notes: Vec<String>,
 }
 
-/// Where one received datagram lies in [`Arrivals::bytes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Span {
-    /// Offset of its first byte.
-    pub offset: u32,
-    /// Its length.
-    pub length: u32,
-}
-
 /// A batch of received datagrams.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrivals<'a> {
@@ -225,12 +218,17 @@ pub struct Run {
 }
 
 impl<'a> Arrivals<'a> {
+    /// The same for who reads them.
+    pub const fn datagrams(self) -> Datagrams<'a> {
+        Datagrams {
+            bytes: self.bytes,
+            spans: self.spans,
+        }
+    }
+
     /// Each datagram's payload, in order of arrival.
     pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
-        self.spans.iter().map(move |span| {
-            let start = span.offset as usize;
-            &self.bytes[start..start + span.length as usize]
-        })
+        self.datagrams().iter()
     }
 }
 

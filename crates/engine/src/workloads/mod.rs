@@ -13,9 +13,9 @@ use crate::orders::Orders;
 use crate::plan::StreamPlan;
 use crate::tally::StreamProgress;
 use linerate_model::sample::StreamReport;
-use linerate_model::spec::{Side, TestSpec, WaitMode};
+use linerate_model::spec::{Side, TestSpec, WaitMode, WorkloadId};
 use linerate_model::{Clock, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::StreamFormat;
 use std::sync::Arc;
 
 /// Every workload. A new one: its file, its `mod` line above, its entry here.
@@ -31,11 +31,11 @@ pub static ALL: &[&dyn WorkloadKind] = &[
 pub use connections::Ends;
 
 /// The workload with this id.
-pub fn find(id: &str) -> Result<&'static dyn WorkloadKind, EngineError> {
-    let known = ALL.iter().copied().find(|kind| kind.id() == id);
+pub fn find(id: &WorkloadId) -> Result<&'static dyn WorkloadKind, EngineError> {
+    let known = ALL.iter().copied().find(|kind| kind.id() == id.as_str());
     known.ok_or_else(|| {
         let ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
-        EngineError::plan("workload", &id, format!("known are {}", ids.join(", ")))
+        EngineError::plan("workload", id, format!("known are {}", ids.join(", ")))
     })
 }
 
@@ -46,7 +46,7 @@ pub trait WorkloadKind: Sync {
     /// One sentence for help and the reference table.
     fn summary(&self) -> &'static str;
     /// Refuses a test that this workload cannot be, before anything is opened.
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError>;
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError>;
     /// How many datagrams one call should move at this side.
     fn calls(&self, side: Side, plan: &StreamPlan) -> Calls;
     /// How calls of its path wait.
@@ -61,8 +61,9 @@ pub trait WorkloadKind: Sync {
     fn connects(&self) -> bool {
         false
     }
-    /// One side of one stream.
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work>;
+    /// One side of one stream; an error if the path or the peer's protocol is not one that [`check`](Self::check) lets
+    /// through.
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError>;
 }
 
 /// The open path of one stream.
@@ -81,6 +82,26 @@ pub struct Kit {
     pub(crate) plan: StreamPlan,
     pub(crate) progress: Arc<StreamProgress>,
     pub(crate) clock: &'static dyn Clock,
+}
+
+impl Path {
+    /// The datagrams.
+    pub(crate) fn datagrams(self) -> Result<Box<dyn DatagramPath>, EngineError> {
+        match self {
+            Self::Datagrams(path) => Ok(path),
+            Self::Connections(_) | Self::Stream(_) => Err(EngineError::wrong_path("datagrams")),
+        }
+    }
+
+    /// The byte stream.
+    pub(crate) fn stream(self) -> Result<Box<dyn StreamPath>, EngineError> {
+        match self {
+            Self::Stream(path) => Ok(path),
+            Self::Connections(_) | Self::Datagrams(_) => {
+                Err(EngineError::wrong_path("a byte stream"))
+            }
+        }
+    }
 }
 
 /// What the loop does after a turn.

@@ -11,9 +11,9 @@ fn what_a_client_asks_for_is_what_the_server_reads() {
     let mut spec = TestSpec {
         direction: Direction::Duplex,
         streams: 3,
-        payload_bytes: ByteCount::new(1000),
         stop: Stop::After(Duration::from_secs(7)),
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(30_000_000)))
+            .with_payload(ByteCount::new(1000))
     };
     spec.socket.send_buffer_bytes = Some(ByteCount::new(1 << 20));
     spec.socket.receive_buffer_bytes = spec.socket.send_buffer_bytes;
@@ -23,7 +23,7 @@ fn what_a_client_asks_for_is_what_the_server_reads() {
     params::check(&spec).unwrap();
     let read = params::read(&params::to_json(&spec)).unwrap();
     assert_eq!(read.spec, spec);
-    assert_eq!(read.counters, crate::Counters::Bits64);
+    assert_eq!(read.counters, crate::iperf3::Counters::Bits64);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn flags_and_numbers_are_read_in_every_form_that_a_version_wrote() {
     assert_eq!(spec.streams, 2);
     let spec = read(json!({"udp": true, "reverse": false, "len": 100, "bandwidth": 1e6})).unwrap();
     assert_eq!(spec.direction, Direction::Forward);
-    assert_eq!(spec.pace, Pace::At(BitRate::from_bps(1_000_000)));
+    assert_eq!(spec.pace(), Pace::At(BitRate::from_bps(1_000_000)));
 }
 
 #[test]
@@ -287,6 +287,7 @@ fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
         session: String::new(),
         facts: std::collections::BTreeMap::new(),
         limits: crate::Limits::default(),
+        random: [7; crate::key::SIZE],
         local: std::net::Ipv4Addr::LOCALHOST.into(),
         sfnt: crate::sfnt::Release::default(),
         turn_away: None,
@@ -297,10 +298,8 @@ fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
     server.handle(now, Input::Bytes(&[0; 37])).unwrap();
     let wanted = super::inbox::framed(&json!({"tcp": true, "congestion": "pigeon"}));
     server.handle(now, Input::Bytes(&wanted)).unwrap();
-    let (ports, token) = (Vec::new(), 0);
-    server
-        .handle(now, Input::Prepared { ports, token })
-        .unwrap();
+    let ports = Vec::new();
+    server.handle(now, Input::Prepared { ports }).unwrap();
     let (code, reason) = (RefusalCode::Unsupported, "no pigeons here".to_owned());
     server.handle(now, Input::Abort { code, reason }).unwrap();
     let said = std::iter::from_fn(|| server.poll_action())

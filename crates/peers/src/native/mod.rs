@@ -47,13 +47,17 @@ mod link;
 pub mod message;
 mod server;
 mod state;
+mod streams;
+pub mod wire;
+
+pub use streams::Streams;
 
 use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, StreamPorts, Tests};
 use linerate_model::MonoInstant;
 use linerate_model::spec::Side;
 
 /// The version this build speaks. Any change that an older end would misread counts it up.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// What each side begins with; stays the same in every version.
 const MAGIC: &[u8; 8] = b"linerate";
@@ -75,8 +79,24 @@ impl PeerKind for Native {
         "linerate's own protocol: every workload, and facts and counters of both ends."
     }
 
+    fn name(&self) -> &'static str {
+        "the native protocol"
+    }
+
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
+    fn has_keys(&self) -> bool {
+        true
+    }
+
     fn default_port(&self) -> u16 {
         5301
+    }
+
+    fn start_hint(&self) -> &'static str {
+        "`linerate serve`"
     }
 
     fn tests(&self) -> Tests {

@@ -2,9 +2,9 @@
 
 use super::block::{self, Block, Size, kind};
 use super::classic::{self, Seen, Test};
+use super::streams::Streams;
 use super::{DRAIN, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::Framing;
 use crate::inbox::Inbox;
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -12,6 +12,7 @@ use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{MonoInstant, PacketCount};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,13 +226,13 @@ impl Client {
         self.guard = now.after(classic::guard(&self.spec));
         self.steps
             .enter(now, State::Connecting, self.steps.timeout * 2);
-        let least = match self.spec.transport {
+        let least = match self.spec.transport() {
             Transport::Tcp => 1,
-            Transport::Udp => u16::try_from(self.spec.payload_bytes.get()).unwrap_or(u16::MAX),
+            Transport::Udp => u16::try_from(self.spec.payload().get()).unwrap_or(u16::MAX),
         };
         self.steps.act(Action::OpenStreams {
             ports: vec![(test.server_side(), vec![port])],
-            framing: Framing::Netperf { least },
+            format: Arc::new(Streams { least }),
         });
         Ok(())
     }
@@ -254,7 +255,7 @@ impl Client {
 
     /// This end is done. A server that has not heard it ends the test by its own clock.
     fn await_results(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let drain = match self.spec.transport {
+        let drain = match self.spec.transport() {
             Transport::Tcp => DRAIN,
             Transport::Udp => self.guard.saturating_since(now),
         };

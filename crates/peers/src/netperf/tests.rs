@@ -29,18 +29,18 @@ fn every_test() -> [TestSpec; 5] {
 #[test]
 fn what_a_client_asks_for_is_what_the_server_reads() {
     for mut spec in every_test() {
-        spec.payload_bytes = ByteCount::new(1000);
+        spec.work.set_payload(ByteCount::new(1000));
         spec.stop = Stop::After(Duration::from_secs(7));
         spec.socket.receive_buffer_bytes = Some(ByteCount::new(1 << 20));
         let order = order::read(&classic::request(&spec, HERE)).unwrap();
         assert_eq!(order.test, Test::from_spec(&spec));
-        let same = (order.spec.transport, order.spec.direction);
-        assert_eq!(same, (spec.transport, spec.direction));
+        let same = (order.spec.transport(), order.spec.direction);
+        assert_eq!(same, (spec.transport(), spec.direction));
         assert_eq!(order.length, Some(Duration::from_secs(7)));
         assert_eq!(order.spec.socket, spec.socket);
         // A server that only receives a byte stream reads as much at once as it likes.
         if order.test != Test::TcpStream {
-            assert_eq!(order.spec.payload_bytes, spec.payload_bytes, "{spec:?}");
+            assert_eq!(order.spec.payload(), spec.payload(), "{spec:?}");
         }
     }
 }
@@ -162,6 +162,7 @@ fn server(limits: Limits, turn_away: Option<RefusalCode>) -> Box<dyn Session> {
         session: String::new(),
         facts: Facts::new(),
         limits,
+        random: [7; crate::key::SIZE],
         local: HERE,
         sfnt: crate::sfnt::Release::default(),
         turn_away: turn_away.map(|code| (code, String::new())),
@@ -246,7 +247,7 @@ fn a_receiver_that_hears_no_end_stops_by_its_clock() {
     let request = omni_request(17, 6, [1, 1]).write(Size::Long);
     server.handle(now, Input::Bytes(&request)).unwrap();
     let ports = vec![(Side::Receiver, vec![7])];
-    let prepared = Input::Prepared { ports, token: 0 };
+    let prepared = Input::Prepared { ports };
     server.handle(now, prepared).unwrap();
     server.handle(now, Input::Connected).unwrap();
     let end = server.deadline().unwrap();

@@ -2,10 +2,10 @@
 
 use super::batches::Batches;
 use super::options::{Options, refusal};
+use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int};
 use super::{MAX_TEXT, Release};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::Framing;
 use crate::inbox::Inbox;
 use crate::session::{
     Action, ClientConfig, Grant, Input, Limits, PeerHello, RefusalCode, StopCause, StreamPorts,
@@ -15,6 +15,7 @@ use linerate_model::MonoInstant;
 use linerate_model::sample::Facts;
 use linerate_model::spec::{MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a test may take beyond its time: a batch that was announced goes to its end.
@@ -211,18 +212,18 @@ impl Client {
         self.spec = spec;
         if opened {
             self.steps.act(Action::ReuseStreams {
-                framing: Framing::Sfnt,
+                format: Arc::new(Streams),
             });
             return self.steps.enter(now, State::Connecting, self.steps.timeout);
         }
         let options = Options::from_spec(&self.spec).encode(self.layout);
         self.steps.act(Action::Send(options));
-        match self.spec.transport {
+        match self.spec.transport() {
             Transport::Tcp => self.steps.enter(now, State::Opening, self.steps.timeout),
             Transport::Udp => {
                 let spec = Box::new(self.spec.clone());
-                let framing = Some(Framing::Sfnt);
-                self.steps.act(Action::Prepare { spec, framing });
+                let format = Arc::new(Streams);
+                self.steps.act(Action::Prepare { spec, format });
                 self.steps.enter(now, State::Preparing, self.steps.timeout);
             }
         }
@@ -234,7 +235,8 @@ impl Client {
         if let Some(why) = refusal(spec, self.layout) {
             return Some(why);
         }
-        if spec.transport == Transport::Udp && self.layout < Layout::V1_6 && self.local.is_ipv6() {
+        if spec.transport() == Transport::Udp && self.layout < Layout::V1_6 && self.local.is_ipv6()
+        {
             return words("sfnt-pingpong up to 1.5 has UDP over IPv4 only: use -4, or TCP");
         }
         let same = |first: &TestSpec| is_alike(first, spec);
@@ -266,7 +268,7 @@ impl Client {
     /// Where the server's data socket is.
     fn take_place(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         let (state, layout) = (self.steps.state.name(), self.layout);
-        let place = match self.spec.transport {
+        let place = match self.spec.transport() {
             Transport::Tcp => self.inbox.take_message(state, "data port", |c| {
                 let _preloaded = c.text()?;
                 c.int().map(i64::from)
@@ -287,7 +289,7 @@ impl Client {
         self.opened_for = Some(self.spec.clone());
         self.steps.act(Action::OpenStreams {
             ports: vec![(Side::Receiver, vec![port])],
-            framing: Framing::Sfnt,
+            format: Arc::new(Streams),
         });
         self.steps
             .enter(now, State::Connecting, self.steps.timeout * 2);
@@ -318,7 +320,7 @@ impl Client {
     }
 
     fn announce(&mut self, messages: u32) {
-        let size = self.spec.payload_bytes;
+        let size = self.spec.payload();
         let mut bytes = Vec::new();
         put_int(&mut bytes, i32::try_from(messages).unwrap_or(i32::MAX));
         put_int(&mut bytes, i32::try_from(size.get()).unwrap_or(i32::MAX));
@@ -329,7 +331,7 @@ impl Client {
     /// The exchange came to its end before all that was announced was exchanged.
     fn broken_off(&mut self, now: MonoInstant) {
         let done = self.batches.exchanged();
-        let reason = match self.spec.transport {
+        let reason = match self.spec.transport() {
             Transport::Udp => format!(
                 "after {done} messages or a few more, one or its answer was lost or came too late: sfnt-pingpong repeats nothing and cannot go on, start it there again; `linerate serve` there measures loss"
             ),
@@ -364,7 +366,7 @@ impl Client {
 
 /// Whether two tests can share a session.
 fn is_alike(first: &TestSpec, next: &TestSpec) -> bool {
-    let common = |spec: &TestSpec| (spec.transport, spec.wait, spec.pinning);
+    let common = |spec: &TestSpec| (spec.transport(), spec.wait, spec.pinning);
     common(first) == common(next) && first.socket == next.socket
 }
 

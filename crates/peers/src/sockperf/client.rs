@@ -1,13 +1,16 @@
 //! The end that asks. It has nobody to agree with: it sends, and sees whether answers come.
 
 use super::MAX_TEXT;
+use super::streams::Streams;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::Framing;
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
-use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, Transport, validate};
+use linerate_model::spec::{
+    Direction, MAX_DURATION, Stop, TestSpec, TestWork, Transport, validate,
+};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How much longer than its time a test may take: the last answer is waited for.
@@ -90,10 +93,10 @@ impl Client {
             Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
         };
         self.whole = time.saturating_add(spec.warm_up);
-        self.transport = spec.transport;
+        self.transport = spec.transport();
         self.steps.act(Action::OpenStreams {
             ports: Vec::new(),
-            framing: Framing::Sockperf,
+            format: Arc::new(Streams),
         });
         self.steps.enter(now, State::Connecting, self.steps.timeout);
     }
@@ -128,12 +131,14 @@ impl Client {
 /// What this test needs and sockperf does not have.
 pub(super) fn cannot(spec: &TestSpec) -> Option<&'static str> {
     let lengths = HEADER_LEN as u64..=MAX_MESSAGE as u64;
-    if spec.workload != "ping-pong" {
+    if !matches!(spec.work, TestWork::ClosedLoop(_)) {
         Some("sockperf's server only sends messages back: use `linerate latency`")
     } else if spec.direction != Direction::Forward {
         Some("sockperf's server only answers: leave out --reverse and --duplex")
-    } else if !lengths.contains(&spec.payload_bytes.get()) {
+    } else if !lengths.contains(&spec.payload().get()) {
         Some("sockperf's messages have 14 to 65507 bytes: choose --sizes among them")
+    } else if spec.is_server_slow() {
+        Some("sockperf cannot imitate a slow application")
     } else {
         None
     }

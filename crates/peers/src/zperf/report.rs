@@ -22,7 +22,7 @@ pub fn receiver(spec: &TestSpec, numbers: &Download, release: Release) -> Option
     let received = datagrams.received.get().saturating_sub(again);
     let jitter = u64::try_from(datagrams.jitter.as_nanos()).ok();
     let stream = StreamReport {
-        bytes: ByteCount::new(received.saturating_mul(spec.payload_bytes.get())),
+        bytes: ByteCount::new(received.saturating_mul(spec.payload().get())),
         packets: PacketCount::new(received),
         duration: numbers.duration,
         rtp_jitter_ns: jitter,
@@ -41,7 +41,7 @@ pub fn sender(
 ) -> Option<EndpointReport> {
     let size = match numbers.transport {
         Transport::Tcp => u64::from(size),
-        Transport::Udp => datagram_size(own).unwrap_or_else(|| spec.payload_bytes.get()),
+        Transport::Udp => datagram_size(own).unwrap_or_else(|| spec.payload().get()),
     };
     let is_uniform = numbers.transport == Transport::Tcp || is_uniform(own, size);
     let packets = match numbers.transport {
@@ -88,10 +88,8 @@ mod tests {
     use std::time::Duration;
 
     fn spec() -> TestSpec {
-        TestSpec {
-            payload_bytes: ByteCount::new(1000),
-            ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000)))
-        }
+        TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000)))
+            .with_payload(ByteCount::new(1000))
     }
 
     fn download() -> Download {

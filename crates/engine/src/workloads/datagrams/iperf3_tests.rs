@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::Role;
-use crate::datapaths::{Arrivals, Buffers, Span};
+use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
 use crate::orders::Orders;
 use crate::plan::EndpointPlan;
-use crate::workloads::Step;
+use crate::workloads::{Path, Step};
 use linerate_model::sample::{Omitted, StreamReport};
 use linerate_model::spec::{Pace, Stop};
 use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
-use linerate_peers::{COOKIE_LEN, Cookie};
+use linerate_peers::iperf3::{self, COOKIE_LEN, Cookie};
 use linerate_sys::failure::Failure;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -106,19 +106,19 @@ impl Bench {
     /// One datagram per millisecond for 20 ms after 10 ms of warm-up.
     fn new(side: Side) -> Self {
         let spec = TestSpec {
-            payload_bytes: ByteCount::new(PAYLOAD as u64),
             stop: Stop::After(Duration::from_millis(20)),
             warm_up: Duration::from_millis(10),
             ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(800_000)))
+                .with_payload(ByteCount::new(PAYLOAD as u64))
         };
         let plan = EndpointPlan {
             side,
             role: Role::Server,
             spec,
-            framing: Framing::Iperf3 {
+            format: Arc::new(iperf3::Streams {
                 cookie: Cookie::from_wire([0; COOKIE_LEN]),
-                counters: Counters::Bits32,
-            },
+                counters: iperf3::Counters::Bits32,
+            }),
         };
         let wire = Arc::<Mutex<Wire>>::default();
         let clock: &'static Standing = Box::leak(Box::new(Standing(AtomicU64::new(0))));
@@ -134,7 +134,7 @@ impl Bench {
             progress: Arc::default(),
             clock,
         };
-        let mut work = Datagrams.work(side, kit);
+        let mut work = Datagrams.work(side, kit).unwrap();
         work.begin(START);
         Self { wire, work, clock }
     }

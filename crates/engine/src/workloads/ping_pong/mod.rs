@@ -32,14 +32,13 @@ use super::datagrams::MAX_DATAGRAM;
 use super::{Kit, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
-use crate::plan::StreamPlan;
-use crate::wire::HEADER_LEN;
-use linerate_model::spec::{Pace, Side, TestSpec, Transport};
-use linerate_peers::Framing;
+use crate::plan::{StreamPlan, no_messages};
+use linerate_model::spec::{Side, TestSpec, TestWork, Transport};
+use linerate_peers::StreamFormat;
 
 /// One that answers every message, one after the other; what has come meanwhile waits in its system.
-pub(super) fn responder(kit: Kit) -> Box<dyn Work> {
-    Box::new(responder::Responder::new(kit))
+pub(super) fn responder(kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+    Ok(Box::new(responder::Responder::new(kit)?))
 }
 
 /// The closed loop.
@@ -54,13 +53,14 @@ impl WorkloadKind for PingPong {
         "One message at a time to the peer and back, over UDP or TCP: round-trip times."
     }
 
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
-        let payload = spec.payload_bytes;
-        if matches!(framing, Framing::Iperf2(_) | Framing::Iperf3 { .. }) {
-            let why = "the peer's protocol has no request and response";
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+        let TestWork::ClosedLoop(closed) = &spec.work else {
+            let why = "it sends one message at a time and waits for its answer";
             return Err(EngineError::plan("workload", &self.id(), why));
-        }
-        match spec.transport {
+        };
+        let payload = closed.message;
+        let header = format.messages(0).ok_or_else(no_messages)?.header_len();
+        match closed.transport {
             Transport::Udp if payload.get() > MAX_DATAGRAM => {
                 let why = format!("a datagram takes at most {MAX_DATAGRAM} bytes");
                 Err(EngineError::plan("payload", &payload, why))
@@ -69,13 +69,9 @@ impl WorkloadKind for PingPong {
                 let why = "a message over TCP takes at least 1 byte";
                 Err(EngineError::plan("payload", &payload, why))
             }
-            _ if spec.decompose && payload.get() < HEADER_LEN as u64 => {
-                let why = format!("with --decompose messages take at least {HEADER_LEN} bytes");
+            _ if closed.decompose && payload.get() < header as u64 => {
+                let why = format!("with --decompose messages take at least {header} bytes");
                 Err(EngineError::plan("payload", &payload, why))
-            }
-            _ if spec.pace != Pace::Unpaced => {
-                let why = "a closed loop has no intended load";
-                Err(EngineError::plan("rate", &"set", why))
             }
             _ => Ok(()),
         }
@@ -89,13 +85,13 @@ impl WorkloadKind for PingPong {
         Nagle::Off
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
-        match side {
-            Side::Sender => Box::new(requester::Requester::new(kit)),
-            Side::Receiver if kit.plan.framing == Framing::Sockperf => {
-                Box::new(reflector::Reflector::new(kit))
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+        match (side, kit.plan.format.replies()) {
+            (Side::Sender, _) => Ok(Box::new(requester::Requester::new(kit)?)),
+            (Side::Receiver, Some(replies)) => {
+                Ok(Box::new(reflector::Reflector::new(kit, replies)?))
             }
-            Side::Receiver => responder(kit),
+            (Side::Receiver, None) => responder(kit),
         }
     }
 }

@@ -3,16 +3,17 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
+use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::transit::Transit;
-use crate::wire::Stamp;
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::StreamReport;
 use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
+use linerate_peers::Stamp;
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 
@@ -57,17 +58,17 @@ struct Current {
 }
 
 impl Responder {
-    pub(super) fn new(kit: Kit) -> Self {
-        let mut messenger = Messenger::new(kit.path, &kit.plan);
+    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
+        let mut messenger = Messenger::new(kit.path, &kit.plan)?;
         let clock = messenger.shows_clock(kit.plan.payload);
-        Self {
+        Ok(Self {
             way: clock.then(|| (Transit::new(), DelayVariation::default())),
             stages: messenger.stamps().map(|_| Stages::new()),
             current: None,
             messenger,
-            allowance: kit.plan.framing.is_granted().then(Allowance::default),
+            allowance: kit.plan.format.is_granted().then(Allowance::default),
             length: kit.plan.payload,
-            warming: kit.plan.transactions.warm_up.unwrap_or(0),
+            warming: kit.plan.work.transactions().warm_up.unwrap_or(0),
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
@@ -76,7 +77,7 @@ impl Responder {
             start: MonoInstant::default(),
             last: MonoInstant::default(),
             answering: false,
-        }
+        })
     }
 
     /// Writes the answer to the message that came, with the time of now if it shows it.
@@ -86,7 +87,7 @@ impl Responder {
         };
         // The answer leaves when the message came, unless something was between.
         let plan = &self.plan;
-        let rests = plan.receiver_pause.is_some() || plan.responder_stall.is_some();
+        let rests = plan.receiver_pause().is_some() || plan.stall().is_some();
         let waits = rests || self.stages.is_some();
         let now = if waits {
             self.clock.now()
@@ -202,11 +203,11 @@ impl Responder {
 
     /// Until when the message that just came is kept, after a turn that began at `now`.
     fn rest(&self, now: MonoInstant) -> Option<MonoInstant> {
-        let stalled = self.plan.responder_stall.and_then(|stall| {
+        let stalled = self.plan.stall().and_then(|stall| {
             let end = stall.end(self.clock.now().saturating_since(self.start))?;
             Some(self.start.after(end))
         });
-        let paused = self.plan.receiver_pause.map(|pause| now.after(pause));
+        let paused = self.plan.receiver_pause().map(|pause| now.after(pause));
         stalled.max(paused)
     }
 

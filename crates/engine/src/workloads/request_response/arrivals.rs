@@ -26,9 +26,9 @@ enum Gaps {
 
 impl Arrivals {
     /// From `start`, at the rate of `plan`; `None` if it has none.
-    pub(super) fn new(start: MonoInstant, plan: &StreamPlan) -> Option<Self> {
+    pub(super) fn new(start: MonoInstant, arrival: Arrival, plan: &StreamPlan) -> Option<Self> {
         let rate = plan.rate.filter(|rate| *rate > BitRate::from_bps(0))?;
-        let gaps = match plan.arrival {
+        let gaps = match arrival {
             Arrival::Constant => Gaps::Constant {
                 slots: Schedule::new(start, rate, plan.payload, Duration::ZERO, 1)?,
                 next: 0,
@@ -87,14 +87,14 @@ mod tests {
     use crate::{EndpointPlan, Role};
     use linerate_model::PacketRate;
     use linerate_model::spec::{Side, TestSpec, Transport};
-    use linerate_peers::Framing;
+    use linerate_peers::native;
+    use std::sync::Arc;
 
     const START: MonoInstant = MonoInstant::from_nanos(7_000_000_000);
 
     fn arrivals(arrival: Arrival, seed: u64) -> Arrivals {
         let rate = PacketRate::from_pps(1000.0);
         let spec = TestSpec {
-            arrival,
             seed,
             ..TestSpec::request_response(Transport::Udp, rate)
         };
@@ -102,9 +102,9 @@ mod tests {
             side: Side::Sender,
             role: Role::Client,
             spec,
-            framing: Framing::Native { token: 1 },
+            format: Arc::new(native::Streams { token: 1 }),
         };
-        Arrivals::new(START, &plan.stream(0)).unwrap()
+        Arrivals::new(START, arrival, &plan.stream(0)).unwrap()
     }
 
     fn offsets(mut arrivals: Arrivals, count: usize) -> Vec<Duration> {

@@ -22,10 +22,9 @@ use super::datagrams::MAX_DATAGRAM;
 use super::{Kit, Work, WorkloadKind, ping_pong};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
-use crate::plan::StreamPlan;
-use crate::wire::HEADER_LEN;
-use linerate_model::spec::{Pace, Side, TestSpec, Transport, WaitMode};
-use linerate_peers::Framing;
+use crate::plan::{StreamPlan, no_messages};
+use linerate_model::spec::{OpenLoop, Side, TestSpec, TestWork, Transport, WaitMode};
+use linerate_peers::StreamFormat;
 
 /// The open loop.
 pub(super) struct RequestResponse;
@@ -39,15 +38,12 @@ impl WorkloadKind for RequestResponse {
         "Requests at a given rate over UDP or TCP, answered by the peer: times from when each was meant to be sent."
     }
 
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
-        if !matches!(framing, Framing::Native { .. }) {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+        if !format.identifies_test() {
             let why = "requests at a rate need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        if spec.pace == Pace::Unpaced {
-            let why = "an open loop needs a rate";
-            return Err(EngineError::plan("rate", &"none", why));
-        }
+        let open = open_loop(&spec.work)?;
         if spec.streams != 1 {
             let why = "requests at a rate go over one stream: their schedule is one";
             return Err(EngineError::plan("streams", &spec.streams, why));
@@ -56,9 +52,9 @@ impl WorkloadKind for RequestResponse {
             let why = "requests at a rate wait by block or spin";
             return Err(EngineError::plan("wait", &"busy-poll", why));
         }
-        let payload = spec.payload_bytes;
-        let least = HEADER_LEN as u64;
-        let most = match spec.transport {
+        let payload = open.message;
+        let least = format.messages(0).ok_or_else(no_messages)?.header_len() as u64;
+        let most = match open.transport {
             Transport::Tcp => u64::MAX,
             Transport::Udp => MAX_DATAGRAM,
         };
@@ -87,11 +83,23 @@ impl WorkloadKind for RequestResponse {
         Nagle::Off
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
         match side {
-            Side::Sender => Box::new(requester::Requester::new(kit)),
+            Side::Sender => Ok(Box::new(requester::Requester::new(kit)?)),
             Side::Receiver => ping_pong::responder(kit),
         }
+    }
+}
+
+/// The requests that are asked for.
+fn open_loop(work: &TestWork) -> Result<&OpenLoop, EngineError> {
+    match work {
+        TestWork::OpenLoop(open) => Ok(open),
+        _ => Err(EngineError::plan(
+            "rate",
+            &"none",
+            "an open loop needs a rate",
+        )),
     }
 }
 

@@ -3,12 +3,13 @@
 use super::arrivals::Arrivals;
 use super::carrier::{Carrier, Incoming};
 use super::pending::{Answer, Pending, Request};
+use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::{RequestCount, StreamReport};
-use linerate_model::spec::{DEFAULT_ANSWER_TIMEOUT, WaitMode};
+use linerate_model::spec::{Arrival, WaitMode};
 use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(super) struct Requester {
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
+    arrival: Arrival,
     arrivals: Option<Arrivals>,
     pending: Pending,
     timeout: Duration,
@@ -83,16 +85,16 @@ enum Attempt {
 }
 
 impl Requester {
-    pub(super) fn new(kit: Kit) -> Self {
+    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
         let plan = kit.plan;
-        let timeout = plan.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT);
-        let bits = 8.0 * ByteCount::new(plan.payload as u64).as_f64();
-        let rate = plan.rate.map_or(0.0, |rate| rate.as_f64() / bits);
-        Self {
-            carrier: Carrier::new(kit.path, &plan),
+        let open = super::open_loop(&plan.work)?;
+        let (rate, arrival, timeout) = (open.rate, open.arrival, open.answer_timeout);
+        Ok(Self {
+            carrier: Carrier::new(kit.path, &plan)?,
             arrivals: None,
-            pending: Pending::new(rate, timeout),
+            arrival,
+            pending: Pending::new(rate.pps(), timeout),
             timeout,
             limit: Limit::new(plan.stop, plan.payload, start),
             counted_from: start,
@@ -113,7 +115,7 @@ impl Requester {
             plan,
             progress: kit.progress,
             clock: kit.clock,
-        }
+        })
     }
 
     /// When the next request is due; `None` after the last.
@@ -394,7 +396,7 @@ impl Work for Requester {
     fn begin(&mut self, start: MonoInstant) {
         let counted = start.after(self.plan.warm_up);
         self.counted_from = counted;
-        self.arrivals = Arrivals::new(start, &self.plan);
+        self.arrivals = Arrivals::new(start, self.arrival, &self.plan);
         self.limit = Limit::new(self.plan.stop, self.plan.payload, counted);
         self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
         (self.blocked, self.sent_by) = (start, counted);
@@ -418,7 +420,7 @@ impl Work for Requester {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if !self.plan.stays_open()
+        if !self.plan.format.stays_open()
             && let Err(failure) = self.carrier.shutdown()
         {
             self.troubles.count(failure, now);

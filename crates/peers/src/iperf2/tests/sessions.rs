@@ -2,14 +2,15 @@
 
 use super::super::{client, server, word};
 use super::{datagram, words};
-use crate::framing::{Framing, Iperf2 as Iperf2Framing, Width};
 use crate::iperf2::report::Report;
+use crate::iperf2::streams::{Streams, Width};
 use crate::session::{
     Action, ClientConfig, Input, Limits, RefusalCode, ServerConfig, Session, TIMEOUT,
 };
 use linerate_model::sample::{EndpointReport, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
+use std::any::Any;
 use std::time::Duration;
 
 const START: MonoInstant = MonoInstant::from_nanos(5_000_000_000);
@@ -20,7 +21,7 @@ fn client_config() -> ClientConfig {
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         credential: None,
-        random: [7; crate::COOKIE_LEN - 1],
+        random: [7; crate::iperf3::COOKIE_LEN - 1],
         login: None,
         far_output: false,
     }
@@ -28,6 +29,7 @@ fn client_config() -> ClientConfig {
 
 fn server_config() -> ServerConfig {
     ServerConfig {
+        random: [7; crate::key::SIZE],
         local: std::net::Ipv4Addr::LOCALHOST.into(),
         sfnt: crate::sfnt::Release::default(),
         version: "0.1.0".into(),
@@ -76,10 +78,8 @@ fn received() -> StreamReport {
 fn spec(transport: Transport, direction: Direction) -> TestSpec {
     let base = match transport {
         Transport::Tcp => TestSpec::tcp_bulk(),
-        Transport::Udp => TestSpec {
-            payload_bytes: ByteCount::new(1000),
-            ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(800_000)))
-        },
+        Transport::Udp => TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(800_000)))
+            .with_payload(ByteCount::new(1000)),
     };
     TestSpec {
         direction,
@@ -88,33 +88,31 @@ fn spec(transport: Transport, direction: Direction) -> TestSpec {
     }
 }
 
-fn begun(spec: &TestSpec) -> (client::Client, Iperf2Framing) {
+fn begun(spec: &TestSpec) -> (client::Client, Streams) {
     let mut client = client::Client::new(&client_config());
     client
         .handle(START, Input::Begin(Box::new(spec.clone())))
         .unwrap();
     let (all, _) = actions(&mut client);
-    let Some(Action::OpenStreams {
-        framing: Framing::Iperf2(framing),
-        ports,
-    }) = all.last()
-    else {
+    let Some(Action::OpenStreams { format, ports }) = all.last() else {
         panic!("{all:?}");
     };
     assert!(ports.is_empty());
     client.handle(START, Input::Connected).unwrap();
-    if spec.transport == Transport::Udp && spec.direction != Direction::Reverse {
+    if spec.transport() == Transport::Udp && spec.direction != Direction::Reverse {
         let settled = client.deadline().unwrap();
         assert!(settled > START && settled < START.after(Duration::from_millis(200)));
         client.handle(settled, Input::Timeout).unwrap();
     }
-    (client, *framing)
+    let format: &dyn Any = format.as_ref();
+    let format = format.downcast_ref().expect("this protocol's streams");
+    (client, *format)
 }
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one conversation, both ends in turn")]
 fn a_datagram_test_ends_with_the_peers_own_report() {
-    let (mut client, framing) = begun(&spec(Transport::Udp, Direction::Forward));
+    let (mut client, format) = begun(&spec(Transport::Udp, Direction::Forward));
     let (all, first) = actions(&mut client);
     assert_eq!(all, [Action::StartSenders]);
     assert_eq!((first.len(), first[0].len()), (1, 1000));
@@ -131,7 +129,7 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
 
     // The server, whose engine saw the data and that end.
     let mut first = words(&[1, 0, 0, 0]);
-    first.extend(framing.opening.as_bytes());
+    first.extend(format.opening.as_bytes());
     first.resize(1000, 0);
     let mut server = server::Server::new(server_config(), START);
     let transport = Transport::Udp;
@@ -147,13 +145,7 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     let (all, _) = actions(&mut server);
     assert!(matches!(all[1], Action::Prepare { .. }), "{all:?}");
     server
-        .handle(
-            START,
-            Input::Prepared {
-                ports: vec![],
-                token: 0,
-            },
-        )
+        .handle(START, Input::Prepared { ports: vec![] })
         .unwrap();
     server.handle(START, Input::Connected).unwrap();
     assert_eq!(actions(&mut server).0, [Action::StartReceivers]);
@@ -368,10 +360,7 @@ fn tests_that_iperf2_cannot_make_are_refused() {
             warm_up: Duration::from_secs(1),
             ..udp.clone()
         },
-        TestSpec {
-            workload: "ping-pong".to_owned(),
-            ..udp.clone()
-        },
+        TestSpec::ping_pong(Transport::Udp),
         TestSpec {
             direction: Direction::Reverse,
             stop: Stop::Transactions(9),
@@ -379,14 +368,13 @@ fn tests_that_iperf2_cannot_make_are_refused() {
         },
         TestSpec {
             direction: Direction::Duplex,
-            payload_bytes: ByteCount::new(79),
-            ..udp.clone()
+            ..udp.clone().with_payload(ByteCount::new(79))
         },
         TestSpec {
-            payload_bytes: ByteCount::new(16),
-            pace: Pace::At(BitRate::from_bps(10_000_000_000)),
             stop: Stop::After(Duration::from_mins(10)),
             ..udp
+                .with_payload(ByteCount::new(16))
+                .with_pace(Pace::At(BitRate::from_bps(10_000_000_000)))
         },
     ] {
         let mut client = client::Client::new(&client_config());
