@@ -52,7 +52,11 @@ fn every_value_of_a_finished_run_is_kept() {
     assert_eq!(delay.of, DelayOf::Pdv);
     assert_eq!(delay.histogram.as_ref().unwrap().len(), 999);
     assert_eq!(
-        trial.raw[0].streams[0].sequence.unwrap().next_expected,
+        trial.raw[0].streams[0]
+            .work
+            .sequence()
+            .unwrap()
+            .next_expected,
         8632
     );
     assert!(!run.trials[1].valid);

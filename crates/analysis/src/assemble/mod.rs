@@ -27,7 +27,7 @@ pub use turns::{TurnReports, trial_of_turns};
 
 use crate::ledger;
 use linerate_model::run::{Delay, DelayOf, Trial};
-use linerate_model::sample::{EndpointReport, Moments, Snapshot, StreamReport};
+use linerate_model::sample::{EndpointReport, Moments, Requester, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::spec::{Direction, Side, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
@@ -58,7 +58,7 @@ pub fn trial(
         trial.ledger = ledger::place(packets, ends.sender, ends.receiver);
     }
     trial.delay = ends.delay();
-    trial.lateness = merged(ends.sender, |stream| stream.lateness.as_ref())
+    trial.lateness = merged(ends.sender, |stream| stream.work.lateness())
         .and_then(|all| Delay::from_histogram(DelayOf::Lateness, all));
     requests::tell(&ends, &mut trial);
     trial.intervals = intervals::merge(&ends, trial.packets.as_ref());
@@ -112,7 +112,8 @@ impl Ends<'_> {
     }
 
     fn is_ping_pong(&self) -> bool {
-        self.spec.workload == "ping-pong" || streams(self.sender).any(|stream| stream.rtt.is_some())
+        self.spec.workload == "ping-pong"
+            || streams(self.sender).any(|stream| stream.work.rtt().is_some())
     }
 
     /// Whether packets are numbered, so that each can be accounted for.
@@ -170,8 +171,8 @@ impl Ends<'_> {
 
     /// Round trips where they were timed, else delay variation of datagrams.
     fn delay(&self) -> Option<Delay> {
-        let rtt = merged(self.sender, |stream| stream.rtt.as_ref());
-        let pdv = merged(self.receiver, |stream| stream.pdv.as_ref());
+        let rtt = merged(self.sender, |stream| stream.work.rtt());
+        let pdv = merged(self.receiver, |stream| stream.work.times()?.pdv.as_ref());
         rtt.and_then(|all| Delay::from_histogram(DelayOf::RoundTrip, all))
             .map(|delay| exact(delay, self.sender))
             .or_else(|| pdv.and_then(|all| Delay::from_histogram(DelayOf::Pdv, all)))
@@ -191,7 +192,7 @@ impl Ends<'_> {
 
 /// The delay with mean, deviation and ends of every single value, if they are those of its histogram.
 fn exact(mut delay: Delay, report: Option<&EndpointReport>) -> Delay {
-    let all = streams(report).filter_map(|stream| stream.rtt_moments);
+    let all = streams(report).filter_map(|stream| stream.work.get::<Requester>()?.rtt_moments);
     let Some(moments) = all.reduce(Moments::merged) else {
         return delay;
     };

@@ -6,7 +6,9 @@
 
 use super::{Ends, merged, streams};
 use linerate_model::run::{Delay, DelayOf, Requests, Trial};
-use linerate_model::sample::{RequestCount, StreamReport};
+use linerate_model::sample::{
+    ConnectionOpener, MarkedByteStreamSender, OpenLoopRequester, RequestCount, StreamReport,
+};
 use linerate_model::spec::DEFAULT_ANSWER_TIMEOUT;
 use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
 
@@ -23,8 +25,8 @@ pub(super) fn tell(ends: &Ends<'_>, trial: &mut Trial) {
             .and_then(|all| Delay::from_histogram(DelayOf::RoundTrip, all))
             .map(Box::new)
     };
-    trial.handshake = known(|stream| stream.handshake.as_ref());
-    trial.in_band = known(|stream| stream.in_band.as_ref());
+    trial.handshake = known(|stream| Some(&stream.work.get::<ConnectionOpener>()?.handshake));
+    trial.in_band = known(|stream| Some(&stream.work.get::<MarkedByteStreamSender>()?.in_band));
     let Some(count) = total(ends) else { return };
     let spec = ends.spec;
     trial.requests = Some(Requests {
@@ -40,11 +42,13 @@ pub(super) fn tell(ends: &Ends<'_>, trial: &mut Trial) {
         reordered: count.reordered,
         answer_timeout: spec.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT),
     });
-    let response = merged(ends.sender, |stream| stream.response.as_ref());
+    let response = merged(ends.sender, |stream| {
+        Some(&stream.work.get::<OpenLoopRequester>()?.response)
+    });
     let never = count.unanswered.get().saturating_add(count.unsent.get());
     trial.delay =
         response.and_then(|all| Delay::with_unanswered(DelayOf::ResponseTime, all, never));
-    let service = merged(ends.sender, |stream| stream.rtt.as_ref());
+    let service = merged(ends.sender, |stream| stream.work.rtt());
     trial.service = service
         .and_then(|all| Delay::with_unanswered(DelayOf::RoundTrip, all, count.unanswered.get()))
         .map(Box::new);
@@ -66,7 +70,8 @@ fn rates(trial: &mut Trial, count: &RequestCount) {
 
 /// All streams together; `None` for another kind of test.
 fn total(ends: &Ends<'_>) -> Option<RequestCount> {
-    let counts = streams(ends.sender).filter_map(|stream| stream.requests);
+    let counts = streams(ends.sender)
+        .filter_map(|stream| Some(stream.work.get::<OpenLoopRequester>()?.requests));
     counts.reduce(|sum, more| {
         let add =
             |a: PacketCount, b: PacketCount| PacketCount::new(a.get().saturating_add(b.get()));
@@ -141,7 +146,7 @@ mod tests {
     use crate::assemble::tests::report;
     use crate::assemble::trial;
     use linerate_model::run::DelayOf;
-    use linerate_model::sample::{EndpointReport, RequestCount, StreamReport};
+    use linerate_model::sample::{EndpointReport, OpenLoopRequester, RequestCount};
     use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
     use linerate_model::{Histogram, PacketCount, PacketRate};
     use std::time::Duration;
@@ -160,12 +165,11 @@ mod tests {
         response.record_n(1_000_000, answered);
         lateness.record_n(late_ns, sent);
         let mut made = report(Side::Sender, answered, 32);
-        made.streams[0] = StreamReport {
-            timeouts: Some(n(sent - answered)),
-            rtt: Some(response.clone()),
-            response: Some(response),
-            lateness: Some(lateness),
-            requests: Some(RequestCount {
+        let work = OpenLoopRequester {
+            rtt: response.clone(),
+            response,
+            lateness,
+            requests: RequestCount {
                 intended: n(1000),
                 unsent: n(1000 - sent),
                 sent: n(sent),
@@ -173,9 +177,10 @@ mod tests {
                 unanswered: n(sent - answered),
                 answering: Duration::from_secs(1),
                 ..RequestCount::default()
-            }),
-            ..made.streams[0].clone()
+            },
+            ..OpenLoopRequester::default()
         };
+        made.streams[0].work = work.into();
         made
     }
 

@@ -3,6 +3,7 @@
 use linerate_model::run::{
     BoundedBy, Change, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
 };
+use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{BitRate, ByteCount};
 use serde_json::Value;
@@ -187,9 +188,9 @@ pub(super) fn given_buffer(trial: &Trial, side: Side) -> Option<ByteCount> {
         .iter()
         .filter(|report| report.side == side)
         .flat_map(|report| &report.streams);
-    let buffer = |stream: &linerate_model::sample::StreamReport| match side {
-        Side::Sender => stream.send_buffer_bytes,
-        Side::Receiver => stream.receive_buffer_bytes,
+    let buffer = |stream: &StreamReport| match side {
+        Side::Sender => stream.path.send_buffer_bytes,
+        Side::Receiver => stream.path.receive_buffer_bytes,
     };
     streams.filter_map(buffer).min()
 }

@@ -6,7 +6,7 @@ use linerate_model::run::{
     Answer, BoundedBy, Change, Config, CpuSide, CpuSummary, Experiment, ExperimentOutcome,
     ExperimentTest, Limit, Packets, Prediction, Quantity, Run, RunKind, Trial, Verdict,
 };
-use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use proptest::prelude::*;
@@ -61,11 +61,9 @@ fn udp() -> TestSpec {
 }
 
 fn report(side: Side, buffer: u64) -> EndpointReport {
-    let stream = StreamReport {
-        send_buffer_bytes: Some(ByteCount::new(buffer)),
-        receive_buffer_bytes: Some(ByteCount::new(buffer)),
-        ..StreamReport::default()
-    };
+    let mut stream = StreamReport::new(0, StreamWork::Unreported);
+    stream.path.send_buffer_bytes = Some(ByteCount::new(buffer));
+    stream.path.receive_buffer_bytes = Some(ByteCount::new(buffer));
     EndpointReport::of_streams(side, vec![stream])
 }
 

@@ -16,9 +16,12 @@ use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
-use linerate_model::sample::{StreamReport, TcpSample};
+use linerate_model::sample::{
+    ByteStreamReceiver, MarkedByteStreamSender, StreamReport, StreamWork, TcpSample,
+    TcpSocketReport,
+};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport, WaitMode};
-use linerate_model::{ByteCount, Clock, Histogram, MonoInstant};
+use linerate_model::{Clock, Histogram, MonoInstant};
 use linerate_peers::Framing;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
@@ -160,18 +163,11 @@ impl Common {
         self.path.info(u64::try_from(at).unwrap_or(u64::MAX))
     }
 
-    fn report(self, duration: Duration) -> StreamReport {
-        let buffers = self.path.buffers();
+    fn report(self, duration: Duration, work: impl Into<StreamWork>) -> StreamReport {
         StreamReport {
-            index: u16::from(self.plan.index),
-            bytes: ByteCount::new(self.tally.bytes()),
-            duration,
-            intervals: self.tally.into_intervals(duration),
             errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
-            congestion_control: self.path.congestion_control(),
-            ..StreamReport::default()
+            path: self.path.buffers().into(),
+            ..self.tally.report(self.plan.index, duration, work)
         }
     }
 }
@@ -342,11 +338,13 @@ impl Work for Sender {
         self.samples.extend(sample);
         let ended = self.ended.unwrap_or(now);
         let duration = ended.saturating_since(self.common.tally.start());
-        StreamReport {
-            in_band: Some(self.in_band),
-            tcp: self.samples,
-            ..self.common.report(duration)
-        }
+        let tcp = TcpSocketReport {
+            samples: self.samples,
+            congestion_control: self.common.path.congestion_control(),
+        };
+        let in_band = self.in_band;
+        self.common
+            .report(duration, MarkedByteStreamSender { tcp, in_band })
     }
 }
 
@@ -466,6 +464,10 @@ impl Work for Receiver {
 
     fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
         let duration = self.common.tally.active();
-        self.common.report(duration)
+        let tcp = TcpSocketReport {
+            samples: Vec::new(),
+            congestion_control: self.common.path.congestion_control(),
+        };
+        self.common.report(duration, ByteStreamReceiver { tcp })
     }
 }

@@ -58,7 +58,7 @@ fn every_size(transport: Transport, sizes: &[u64]) -> Result<()> {
                 let seen = measured(&mut client, &spec)?;
                 assert_eq!(seen.packets.get(), 300, "{ip} {size} {wait:?}: {seen:?}");
                 assert_eq!(seen.bytes.get(), 300 * size);
-                assert_eq!(seen.rtt.map(|rtt| rtt.len()), Some(300));
+                assert_eq!(seen.work.rtt().map(|rtt| rtt.len()), Some(300));
             }
         }
     }

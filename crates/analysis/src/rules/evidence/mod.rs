@@ -108,7 +108,7 @@ impl<'a> Evidence<'a> {
         let receivers = reports.filter(|report| report.side == Side::Receiver);
         let streams = receivers.flat_map(|report| &report.streams);
         streams
-            .filter_map(|stream| stream.receive_buffer_bytes)
+            .filter_map(|stream| stream.path.receive_buffer_bytes)
             .min()
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Evidence, cpu_of, load};
 use linerate_model::run::{Run, Trial};
-use linerate_model::sample::Facts;
+use linerate_model::sample::{DatagramReceiver, Facts};
 use linerate_model::signals;
 use linerate_model::spec::Side;
 use serde_json::Value;
@@ -82,8 +82,10 @@ impl Need {
             }),
             Self::Delay => super::Delays::from_evidence(evidence).is_some(),
             Self::DelayFloor => any(|t| {
-                let mut streams = t.raw.iter().flat_map(|report| &report.streams);
-                streams.any(|stream| !stream.delay_floor_ns.is_empty())
+                let streams = t.raw.iter().flat_map(|report| &report.streams);
+                let mut receivers =
+                    streams.filter_map(|stream| stream.work.get::<DatagramReceiver>());
+                receivers.any(|receiver| !receiver.delay_floor_ns.is_empty())
             }),
             Self::IntendedLoad => any(|t| t.intended_load.is_some()),
             Self::Ledger => super::Placed::from_evidence(evidence).is_some(),
