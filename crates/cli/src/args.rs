@@ -6,12 +6,12 @@ use crate::doctor::DoctorArgs;
 use crate::open_loop::OpenLoopArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use linerate_lab::archive::{HgrmHint, UnitStep};
-use linerate_lab::login::Padding;
-use linerate_lab::run::{Mode, NamedMode};
 use linerate_model::spec::{DatapathChoice, Observe, Pace, Pinning, Transport, WaitMode};
 use linerate_model::units::{UnitError, parse_duration};
 use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_session::login::Padding;
+use linerate_studies::archive::{HgrmHint, UnitStep};
+use linerate_studies::run::{Mode, NamedMode};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Output and store")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputArgs {
-    /// Print one JSON document (schema linerate/run/1) instead of text.
+    /// Print one JSON document (schema linerate/run/2) instead of text.
     #[arg(long, global = true, conflicts_with = "stream")]
     pub(crate) json: bool,
     /// Print JSON lines while the run goes on; the last one is the whole run.
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     /// Write a stored run as JSON or CSV.
     Export(ExportArgs),
     /// Make the tests that the parent process asks for on standard input: what `latency --wrap` starts.
-    #[command(name = linerate_lab::run::CHILD, hide = true)]
+    #[command(name = linerate_studies::run::CHILD, hide = true)]
     WrappedTurns,
 }
 

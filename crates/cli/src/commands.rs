@@ -6,17 +6,17 @@ use crate::args::{
 };
 use crate::{doctor, requests, terminal};
 use anyhow::{Context as _, Result};
-use linerate_lab::access::read_key;
-use linerate_lab::agent::{AgentPlan, serve, sfnt_release};
-use linerate_lab::archive::{Hints, Known};
-use linerate_lab::client::Target;
-use linerate_lab::context::Context;
-use linerate_lab::login::{Logins, read_logins};
-use linerate_lab::plan::StudyPlan;
-use linerate_lab::run::DemoPlan;
-use linerate_lab::{archive, run};
+use linerate_agent::{AgentPlan, serve, sfnt_release};
+use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
+use linerate_session::key::read_key;
+use linerate_session::login::{Logins, read_logins};
+use linerate_studies::archive::{Hints, Known};
+use linerate_studies::context::Context;
+use linerate_studies::plan::StudyPlan;
+use linerate_studies::run::DemoPlan;
+use linerate_studies::{archive, run};
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -144,7 +144,7 @@ fn interrupt_flag() -> Result<Arc<AtomicBool>> {
 
 fn demo(cli: &Cli, args: &DemoArgs) -> Result<ExitCode> {
     // While this process has one thread: a user namespace cannot be entered later.
-    linerate_lab::enter_user_namespace()?;
+    linerate_studies::enter_user_namespace()?;
     let plan = DemoPlan {
         link_rate: args.link_rate,
         link_delay: args.link_delay,
@@ -341,7 +341,7 @@ fn verdict_code(run: &Run) -> ExitCode {
     }
 }
 
-fn open_store(output: &OutputArgs) -> Result<linerate_lab::Store> {
+fn open_store(output: &OutputArgs) -> Result<linerate_studies::Store> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the environment is read here, once"

@@ -6,11 +6,11 @@ use crate::commands::with_store;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
-use linerate_lab::Style;
-use linerate_lab::archive::{HgrmHint, Hints, Known};
-use linerate_lab::compare::{self, Options};
 use linerate_model::exit::ExitCode;
 use linerate_model::{Quantile, Ratio};
+use linerate_studies::Style;
+use linerate_studies::archive::{HgrmHint, Hints, Known};
+use linerate_studies::compare::{self, Options};
 
 /// Arguments of `compare`.
 #[derive(Debug, Clone, Args)]

@@ -1,12 +1,10 @@
-//! `linerate doctor`: its arguments, and the lab called with them.
+//! `linerate doctor`: its arguments, and what it calls.
 
 use crate::args::OutputArgs;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
-use linerate_lab::doctor::{
-    self, Action, DoctorPlan, FarHost, FarPlan, UNDO_FILE, check_plan, exit_code,
-};
+use linerate_doctor::{Action, DoctorPlan, FarHost, FarPlan, UNDO_FILE, check_plan, exit_code};
 use linerate_model::doctor::Examination;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
@@ -75,7 +73,7 @@ pub(crate) fn run(
     check_plan(&plan)?;
     let examination = match &args.host {
         Some(host) => far(args, &plan, host)?.examine()?,
-        None => doctor::doctor(&plan, interrupt)?,
+        None => linerate_doctor::doctor(&plan, interrupt)?,
     };
     show(&examination, output)?;
     Ok(exit_code(&examination, args.strict))
@@ -138,9 +136,9 @@ fn show(examination: &Examination, output: &OutputArgs) -> Result<()> {
     if output.stream {
         terminal::print_line(&serde_json::to_string(examination)?)
     } else if output.json {
-        terminal::print_line(&doctor::document(examination)?)
+        terminal::print_line(&linerate_doctor::document(examination)?)
     } else {
-        terminal::print_line(doctor::in_words(examination).trim_end())
+        terminal::print_line(linerate_doctor::in_words(examination).trim_end())
     }
 }
 
@@ -148,7 +146,7 @@ fn show(examination: &Examination, output: &OutputArgs) -> Result<()> {
 fn check_help() -> String {
     use std::fmt::Write as _;
     let mut text = String::from("Checks:\n");
-    for (id, summary) in doctor::checks() {
+    for (id, summary) in linerate_doctor::checks() {
         let _ = writeln!(text, "  {id:<13} {summary}");
     }
     text

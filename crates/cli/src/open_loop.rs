@@ -1,10 +1,10 @@
 //! Options of `latency` that ask at a rate.
 
 use clap::{Args, ValueEnum};
-use linerate_lab::run::{OpenLoop, RequestRate};
 use linerate_model::PacketRate;
 use linerate_model::spec::Arrival;
 use linerate_model::units::parse_duration;
+use linerate_studies::run::{OpenLoop, RequestRate};
 use std::time::Duration;
 
 /// Requests at a rate.

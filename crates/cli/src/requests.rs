@@ -1,16 +1,18 @@
-//! From arguments to the lab's requests.
+//! From arguments to requests.
 
 use crate::args::{
     LatencyArgs, LengthArgs, LoginArgs, SaturateArgs, TargetArgs, TcpArgs, TrafficArgs, UdpArgs,
 };
-use linerate_lab::access::read_key;
-use linerate_lab::address::{IpChoice, PeerAddress};
-use linerate_lab::client::Target;
-use linerate_lab::login::{Login, read_login, read_password};
-use linerate_lab::run::{LatencyPlan, SaturatePlan, Wrap, parse_delay_goal, parse_stall, sizes};
+use linerate_client::Target;
+use linerate_client::address::{IpChoice, PeerAddress};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
     Direction, Observe, Pace, SocketChoice, SpecError, Stop, TestSpec, validate,
+};
+use linerate_session::key::read_key;
+use linerate_session::login::{Login, read_login, read_password};
+use linerate_studies::run::{
+    LatencyPlan, SaturatePlan, Wrap, parse_delay_goal, parse_stall, sizes,
 };
 use std::sync::Arc;
 

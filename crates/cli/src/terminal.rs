@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use linerate_lab::watch::{Event, Watcher};
+use linerate_studies::watch::{Event, Watcher};
 use serde_json::json;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

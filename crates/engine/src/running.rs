@@ -119,7 +119,7 @@ impl Running {
         self.orders.wakeup_fd().map(Waker::as_fd)
     }
 
-    /// Forgets what the wakeup_fd rang for. To be called before looking, so that nothing is missed.
+    /// Clears what woke the driver. To be called before looking, so that nothing is missed.
     pub fn clear_wakeup(&self) {
         if let Some(wakeup_fd) = self.orders.wakeup_fd() {
             wakeup_fd.clear();

@@ -6,15 +6,15 @@
 #![expect(clippy::print_stdout, reason = "a program")]
 
 use anyhow::{Context as _, Result, ensure};
+use linerate_agent::{Agent, AgentPlan};
 use linerate_analysis::statistics::kolmogorov::{self, Distance};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{Agent, AgentPlan};
-use linerate_lab::client::Target;
-use linerate_lab::context::unattended;
-use linerate_lab::run::single;
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::one_way::ClockMethod;
 use linerate_model::spec::{Pace, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount};
+use linerate_studies::context::unattended;
+use linerate_studies::run::single;
 use linerate_testbed::link::Shaper;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts, enter_user_namespace};
 use std::time::Duration;

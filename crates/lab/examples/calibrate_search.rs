@@ -3,14 +3,14 @@
 #![expect(clippy::print_stdout, reason = "a program")]
 
 use anyhow::{Context as _, Result};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{Agent, AgentPlan};
-use linerate_lab::client::Target;
-use linerate_lab::context::unattended;
-use linerate_lab::run::{SaturatePlan, saturate};
+use linerate_agent::{Agent, AgentPlan};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::run::GoalResult;
 use linerate_model::spec::{Pace, TestSpec};
 use linerate_model::{BitRate, Clock as _, FrameOverhead, Layer};
+use linerate_studies::context::unattended;
+use linerate_studies::run::{SaturatePlan, saturate};
 use linerate_sys::clock::MonoClock;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts, enter_user_namespace};
 

@@ -2,17 +2,17 @@
 //! server comes back the search goes on.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{AgentPlan, serve};
-use linerate_lab::client::Target;
-use linerate_lab::context::Context;
-use linerate_lab::run::{SaturatePlan, saturate};
-use linerate_lab::watch::{Event, Watcher};
+use linerate_agent::{AgentPlan, serve};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Run;
 use linerate_model::spec::{Pace, TestSpec};
 use linerate_model::{BitRate, Ratio};
 use linerate_store::Store;
+use linerate_studies::context::Context;
+use linerate_studies::run::{SaturatePlan, saturate};
+use linerate_studies::watch::{Event, Watcher};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

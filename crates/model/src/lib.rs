@@ -1,7 +1,7 @@
 //! The values that cross rooms: units, test specifications, facts, samples, trials, runs, findings.
 //!
 //! Holds no handle, does no I/O and reads no clock. Everything here can be serialised,
-//! compared and made up in a test. The run document (`linerate/run/1`) is [`run::Run`].
+//! compared and made up in a test. The run document (`linerate/run/2`) is [`run::Run`].
 #![forbid(unsafe_code)]
 
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! The run document, `linerate/run/1`: what every command prints with `--json` and the store keeps.
+//! The run document, `linerate/run/2`: what every command prints with `--json` and the store keeps.
 //!
 //! Keys carry their unit. What a source cannot tell is absent or null, never zero.
 
@@ -28,7 +28,7 @@ pub use crate::experiment::{
 };
 
 /// The schema id of this version.
-pub const SCHEMA: &str = "linerate/run/1";
+pub const SCHEMA: &str = "linerate/run/2";
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]

@@ -148,7 +148,7 @@ mod tests {
 
     fn run(trials: Vec<Trial>) -> Run {
         let mut run: Run = serde_json::from_value(serde_json::json!({
-            "schema": "linerate/run/1", "id": "run", "kind": "latency", "status": "complete",
+            "schema": "linerate/run/2", "id": "run", "kind": "latency", "status": "complete",
             "tool": {"name": "linerate"}, "config": {},
         }))
         .unwrap();

@@ -7,8 +7,11 @@
 
 use serde_json::Value;
 
-/// The published schema of `linerate/run/1`.
+/// The frozen schema of `linerate/run/1`, which earlier versions wrote.
 pub const RUN_1: &str = include_str!("../../../schema/run-1.json");
+
+/// The published schema of `linerate/run/2`.
+pub const RUN_2: &str = include_str!("../../../schema/run-2.json");
 
 /// The published schema of `linerate/compare/1`.
 pub const COMPARE_1: &str = include_str!("../../../schema/compare-1.json");
@@ -16,9 +19,9 @@ pub const COMPARE_1: &str = include_str!("../../../schema/compare-1.json");
 /// The published schema of `linerate/doctor/1`.
 pub const DOCTOR_1: &str = include_str!("../../../schema/doctor-1.json");
 
-/// Checks `document` against [`RUN_1`]; each error says where in the document and why.
+/// Checks `document` against [`RUN_2`]; each error says where in the document and why.
 pub fn validate(document: &Value) -> Result<(), Vec<String>> {
-    validate_against(RUN_1, document)
+    validate_against(RUN_2, document)
 }
 
 /// Checks `document` against [`COMPARE_1`], likewise.
@@ -50,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_is_no_run_is_refused_with_the_place() {
-        let errors = validate(&json!({"schema": "linerate/run/1", "trials": 3})).unwrap_err();
+        let errors = validate(&json!({"schema": "linerate/run/2", "trials": 3})).unwrap_err();
         assert!(
             errors.iter().any(|error| error.starts_with("/trials")),
             "{errors:?}"

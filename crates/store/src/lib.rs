@@ -9,5 +9,6 @@ pub mod export;
 pub mod import;
 pub mod schema;
 mod store;
+mod v1;
 
 pub use store::{Entry, Listed, RunWriter, Store, StoreError, Summary, new_id};

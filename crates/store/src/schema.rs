@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema of `linerate/run/1` (JSON Schema 2020-12) as it is published: indented, with a final
+/// The schema of `linerate/run/2` (JSON Schema 2020-12) as it is published: indented, with a final
 /// line feed.
-pub fn run_1() -> String {
-    of::<Run>("linerate run document, version 1", run::SCHEMA)
+pub fn run_2() -> String {
+    of::<Run>("linerate run document, version 2", run::SCHEMA)
 }
 
 /// The schema of `linerate/doctor/1`, likewise.
@@ -55,8 +55,8 @@ mod tests {
             "schema/doctor-1.json is out of date: cargo run -p linerate-store --example write-schema"
         );
         assert!(
-            run_1() == linerate_schema_check::RUN_1,
-            "schema/run-1.json is out of date: cargo run -p linerate-store --example write-schema"
+            run_2() == linerate_schema_check::RUN_2,
+            "schema/run-2.json is out of date: cargo run -p linerate-store --example write-schema"
         );
         assert!(
             compare_1() == linerate_schema_check::COMPARE_1,

@@ -4,6 +4,7 @@
 use linerate_model::run::{DelayOf, Limit, Place, RunKind, RunStatus};
 use linerate_model::{BitRate, PacketCount};
 use linerate_store::{Entry, Store};
+use serde_json::Value;
 use std::path::Path;
 
 #[expect(
@@ -17,7 +18,7 @@ fn v1() -> Store {
 #[test]
 fn every_run_is_listed_and_loaded() {
     let listed = v1().list().unwrap();
-    assert_eq!(listed.len(), 4);
+    assert_eq!(listed.len(), 17);
     for one in listed {
         let Entry::Run(summary) = &one.entry else {
             panic!("{one:?}");
@@ -30,6 +31,47 @@ fn every_run_is_listed_and_loaded() {
         linerate_schema_check::validate(&document).unwrap();
     }
 }
+
+#[test]
+fn every_document_is_one_of_its_version_and_keeps_its_keys() {
+    for one in v1().list().unwrap() {
+        let Ok(text) = std::fs::read_to_string(one.path.join("run.json")) else {
+            continue;
+        };
+        let old: Value = serde_json::from_str(&text).unwrap();
+        linerate_schema_check::validate_against(linerate_schema_check::RUN_1, &old).unwrap();
+        let new = serde_json::to_value(v1().load(&one.id).unwrap()).unwrap();
+        keeps(&one.id, &old, &new);
+    }
+}
+
+/// Every key of `old` is in `new` with the same value. The parts that have a shape of their own in each version
+/// have tests of their own.
+fn keeps(place: &str, old: &Value, new: &Value) {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let same = old
+                .iter()
+                .filter(|(key, value)| !value.is_null() && !CHANGED.contains(&key.as_str()));
+            for (key, value) in same {
+                keeps(
+                    &format!("{place}/{key}"),
+                    value,
+                    new.get(key).unwrap_or(&Value::Null),
+                );
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                keeps(&format!("{place}/{index}"), old, new);
+            }
+        }
+        _ => assert_eq!(old, new, "{place}"),
+    }
+}
+
+/// Keys whose values changed their shape.
+const CHANGED: [&str; 1] = ["schema"];
 
 #[test]
 fn every_value_of_a_finished_run_is_kept() {

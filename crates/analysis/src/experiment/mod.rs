@@ -3,7 +3,7 @@
 //! An experiment compares pairs of short trials, a baseline and the same test with one change, in
 //! random order within each pair, so that what drifts between pairs cancels. A prediction is true
 //! when the whole 95 % interval over the pairs is inside its bounds, false when the whole interval is
-//! outside, and otherwise not shown. Does no I/O: the lab runs what is designed here.
+//! outside, and otherwise not shown. Does no I/O: `studies` runs what is designed here.
 //!
 //! Looking after [`FIRST_LOOK`] pairs and after each one more up to [`MOST_PAIRS`] costs certainty:
 //! with the truth right on a bound, about 5 % of experiments (not 2.5 %) call a prediction true, and as

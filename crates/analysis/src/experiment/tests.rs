@@ -372,7 +372,7 @@ fn invalid_trials_and_what_was_not_recorded_are_said() {
     );
 }
 
-/// The answer of an experiment as the lab runs it: looks from [`FIRST_LOOK`] pairs on.
+/// The answer of an experiment as `studies` runs it: looks from [`FIRST_LOOK`] pairs on.
 fn sequential(random: &mut Random, truth: f64, noise: f64, prediction: Prediction) -> Answer {
     let mut pairs = Vec::new();
     loop {

@@ -71,7 +71,7 @@ fn a_log_that_was_imported_before() {
 fn a_document_of_another_version_and_a_damaged_one() {
     let place = Place::new();
     place.with("later.json", br#"{"schema": "linerate/run/2"}"#);
-    place.with("torn.json", br#"{"schema": "linerate/run/1", "id": "#);
+    place.with("torn.json", br#"{"schema": "linerate/run/2", "id": "#);
     let later = place.run(&["show", "./later.json"]);
     later.failed(2, &["later.json", "linerate/run/2", "use the version"]);
     let torn = place.run(&["report", "./torn.json"]);

@@ -163,7 +163,7 @@ fn what_cannot_be_compared_says_why() {
     let place = Place::new();
     place.run(&["import", good_log().to_str().unwrap()]).done();
     place.with("binary.log", b"\x7fELF\x02\x01\x01\0\0\0");
-    place.with("torn.json", br#"{"schema": "linerate/run/1", "id": "#);
+    place.with("torn.json", br#"{"schema": "linerate/run/2", "id": "#);
     place.with("later.json", br#"{"schema": "linerate/run/9"}"#);
     let table = published("udp.txt");
     let table = table.to_str().unwrap();

@@ -19,4 +19,5 @@ mod peer;
 mod proof;
 mod stored;
 mod study;
+mod version_1;
 mod waiting;

@@ -1,10 +1,10 @@
 //! Two hosts, an agent on one, and commands run from the other.
 
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{Agent, AgentPlan};
-use linerate_lab::client::Target;
-use linerate_lab::context::{Context, unattended};
+use linerate_agent::{Agent, AgentPlan};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::run::Run;
+use linerate_studies::context::{Context, unattended};
 use linerate_testbed::{HostId, Link, LinkConfig, LinkCounters, TwoHosts};
 
 /// Two hosts with an agent on host B.

@@ -4,7 +4,7 @@
 //! Only checks whose settings belong to the namespace are made, so the machine itself is not touched. Compared
 //! is what `tc` and the kernel's own files show, not what linerate read.
 
-use linerate_lab::doctor::{Action, DoctorPlan, doctor};
+use linerate_doctor::{Action, DoctorPlan, doctor};
 use linerate_model::doctor::{ChangeMade, ChangeResult, Examination};
 use linerate_sys::ethtool::{CoalescingField, Ethtool};
 use linerate_sys::netlink::InterfaceName;

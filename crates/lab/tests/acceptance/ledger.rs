@@ -1,10 +1,10 @@
 //! Every packet is accounted for, and placed.
 
 use crate::bench_rig::Rig;
-use linerate_lab::run::single;
 use linerate_model::run::{Limit, Place, RunStatus, Trial};
 use linerate_model::spec::{Direction, Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_studies::run::single;
 use linerate_testbed::{LinkConfig, PacketList};
 use std::time::Duration;
 

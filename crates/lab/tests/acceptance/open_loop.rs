@@ -1,10 +1,10 @@
 //! Requests at a rate and round trips per minute against a peer and a link whose truth is known.
 
 use crate::bench_rig::Rig;
-use linerate_lab::run::{LatencyPlan, Mode, OpenLoop, RequestRate, latency};
 use linerate_model::run::{Run, Trial};
 use linerate_model::spec::{Arrival, Observe, Pinning, Stall, TransactionBounds, Transport};
 use linerate_model::{BitRate, ByteCount, Layer, PacketCount, PacketRate, units::FrameOverhead};
+use linerate_studies::run::{LatencyPlan, Mode, OpenLoop, RequestRate, latency};
 use linerate_testbed::{Link, LinkConfig};
 use linerate_testkit::disturbance::undisturbed;
 use std::time::Duration;

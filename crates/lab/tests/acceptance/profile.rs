@@ -1,11 +1,11 @@
 //! Profiles of both ends, as far as the kernel of this host allows.
 
 use crate::bench_rig::Rig;
-use linerate_lab::run::{SaturatePlan, saturate, single};
 use linerate_model::cost::ProfileSide;
 use linerate_model::run::Run;
 use linerate_model::spec::{Observe, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, Ratio};
+use linerate_studies::run::{SaturatePlan, saturate, single};
 use linerate_testbed::{Link, LinkConfig};
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! Verdicts that experiments confirm, and one that they refute.
 
 use crate::bench_rig::Rig;
-use linerate_lab::run::{prove, single};
 use linerate_model::run::{Answer, Confidence, Limit, Part, Run, Verdict};
 use linerate_model::sample::ByteStreamSender;
 use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::tcp::{TcpShares, TcpWait};
 use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_studies::run::{prove, single};
 use linerate_testbed::LinkConfig;
 use linerate_testkit::disturbance::undisturbed;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! The saturation search against a link of known rate, and against a sender that cannot keep up.
 
 use crate::bench_rig::Rig;
-use linerate_lab::run::{SaturatePlan, saturate};
 use linerate_model::run::{BoundedBy, GoalResult, Limit};
 use linerate_model::spec::{Pace, Pinning, TestSpec};
 use linerate_model::{BitRate, FrameOverhead, Layer};
+use linerate_studies::run::{SaturatePlan, saturate};
 use linerate_testbed::{Link, LinkConfig};
 use linerate_testkit::disturbance::undisturbed;
 use std::sync::Arc;

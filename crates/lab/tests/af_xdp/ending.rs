@@ -2,12 +2,12 @@
 
 use crate::bench::{Bench, datagrams};
 use crate::traffic::{past_the_stack, ping_pong};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::client::Target;
-use linerate_lab::context::unattended;
-use linerate_lab::run::single;
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::Clock as _;
 use linerate_model::spec::{Stop, TestSpec};
+use linerate_studies::context::unattended;
+use linerate_studies::run::single;
 use linerate_sys::bpf::{Assembler, XdpLink, XdpMode, XdpProgram};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::netlink::{InterfaceName, Netlink};

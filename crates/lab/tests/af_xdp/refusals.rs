@@ -3,13 +3,13 @@
 use crate::bench::{Bench, datagrams};
 use crate::ending::{hold_interface, program_at};
 use crate::traffic::{of_both_families, past_the_stack, ping_pong};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{Agent, AgentPlan};
-use linerate_lab::client::Target;
-use linerate_lab::context::unattended;
-use linerate_lab::run::single;
+use linerate_agent::{Agent, AgentPlan};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Direction, TestSpec};
+use linerate_studies::context::unattended;
+use linerate_studies::run::single;
 use linerate_testbed::{HostId, Link, TwoHosts, enter_user_namespace};
 use std::process::Command;
 

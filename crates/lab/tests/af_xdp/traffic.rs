@@ -1,7 +1,7 @@
 //! What is sent arrives, and what does not is counted in its place.
 
 use crate::bench::{Bench, PAYLOAD, assert_balanced, datagrams, ledger_of};
-use linerate_lab::agent::AgentPlan;
+use linerate_agent::AgentPlan;
 use linerate_model::run::{Place, Trial};
 use linerate_model::sample::{EndpointReport, XdpReport};
 use linerate_model::spec::{DatapathChoice, Direction, Side, Stop, TestSpec, Transport, WaitMode};

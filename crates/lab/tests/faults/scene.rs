@@ -1,8 +1,8 @@
 //! A scene is what one cell builds, as a value: hosts, what joins them, what disturbs them, and the test.
 
-use linerate_lab::run::SaturatePlan;
 use linerate_model::spec::{Direction, Pace, Pinning, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_studies::run::SaturatePlan;
 use linerate_testbed::{HostId, Link, LinkConfig};
 use std::time::Duration;
 

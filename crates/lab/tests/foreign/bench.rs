@@ -1,13 +1,13 @@
 //! Two hosts behind the link element: linerate on one, another tool's program on the other.
 
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{Agent, AgentPlan};
-use linerate_lab::client::Target;
-use linerate_lab::context::{Context, unattended};
-use linerate_lab::run::single;
+use linerate_agent::{Agent, AgentPlan};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::run::{Packets, Run};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_studies::context::{Context, unattended};
+use linerate_studies::run::single;
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList, TwoHosts};
 use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;

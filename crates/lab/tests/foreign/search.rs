@@ -1,10 +1,10 @@
 //! A saturation search through a link of known rate, each trial of which is a test of another tool.
 
 use crate::bench::Bench;
-use linerate_lab::run::{SaturatePlan, saturate};
 use linerate_model::run::{BoundedBy, Run};
 use linerate_model::spec::{Pace, SocketChoice, TestSpec};
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
+use linerate_studies::run::{SaturatePlan, saturate};
 use linerate_testbed::LinkConfig;
 use linerate_testkit::disturbance::undisturbed;
 use std::time::Duration;

@@ -7,9 +7,9 @@ mod attacks;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use attacks::{Attack, PATIENCE, peer, strike};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{AgentPlan, serve, sfnt_release};
-use linerate_lab::client::{Client, Target};
+use linerate_agent::{AgentPlan, serve, sfnt_release};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
 use linerate_model::spec::{Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use linerate_peers::PeerKind;

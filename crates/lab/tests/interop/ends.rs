@@ -2,9 +2,9 @@
 
 use crate::matrix::{Cell, Count, Way};
 use anyhow::{Context as _, Result, ensure};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{AgentPlan, serve};
-use linerate_lab::client::{Client, DirectionOutcome, Target};
+use linerate_agent::{AgentPlan, serve};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, DirectionOutcome, Target};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};

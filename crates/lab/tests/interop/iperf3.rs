@@ -4,7 +4,7 @@ use crate::ends::{OwnServer, loopback, measure};
 use crate::matrix::{Cell, Count, Deviation, Role, Tool, Way, every_cell};
 use crate::program::{Program, free_address, unpacked};
 use anyhow::{Context as _, Result, bail};
-use linerate_lab::client::Client;
+use linerate_client::Client;
 use linerate_model::spec::Transport;
 use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};

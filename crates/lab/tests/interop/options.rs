@@ -3,11 +3,11 @@
 use crate::ends::{OwnServer, spec};
 use crate::iperf3::{Iperf3, RealServer};
 use crate::matrix::{Cell, Role, Tool as _, Way, programs};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::AgentPlan;
-use linerate_lab::client::{Client, Target};
-use linerate_lab::login::{Login, Padding, read_login, read_logins};
+use linerate_agent::AgentPlan;
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
 use linerate_model::spec::{TestSpec, Transport};
+use linerate_session::login::{Login, Padding, read_login, read_logins};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;

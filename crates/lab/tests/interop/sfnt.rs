@@ -3,9 +3,9 @@
 
 use crate::ends::OwnServer;
 use anyhow::{Context as _, Result, ensure};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{AgentPlan, sfnt_release};
-use linerate_lab::client::{Client, Target};
+use linerate_agent::{AgentPlan, sfnt_release};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
 use linerate_model::ByteCount;
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Stop, TestSpec, Transport, WaitMode};

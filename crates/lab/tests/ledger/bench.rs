@@ -1,13 +1,13 @@
 //! Two hosts, an agent on one, tests from the other, and counters that linerate does not read.
 
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{Agent, AgentPlan};
-use linerate_lab::client::Target;
-use linerate_lab::context::unattended;
-use linerate_lab::run::single;
+use linerate_agent::{Agent, AgentPlan};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::run::{Place, Run, Trial};
 use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount};
+use linerate_studies::context::unattended;
+use linerate_studies::run::single;
 use linerate_testbed::{HostId, Link, LinkCounters, TwoHosts};
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -10,9 +10,9 @@ mod source;
 
 use anyhow::Result;
 use bench::{BOARD, Board, HOST};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{AgentPlan, serve};
-use linerate_lab::client::{Client, Target};
+use linerate_agent::{AgentPlan, serve};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
 use linerate_model::ByteCount;
 use linerate_model::spec::{Stop, TestSpec};
 use linerate_testbed::enter_user_namespace;

@@ -1,12 +1,12 @@
 //! Two hosts, an agent on one, and single tests from the other.
 
-use linerate_lab::address::PeerAddress;
-use linerate_lab::agent::{Agent, AgentPlan};
-use linerate_lab::client::Target;
-use linerate_lab::context::unattended;
-use linerate_lab::run::single;
+use linerate_agent::{Agent, AgentPlan};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
 use linerate_model::run::Trial;
 use linerate_model::spec::TestSpec;
+use linerate_studies::context::unattended;
+use linerate_studies::run::single;
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
 use std::time::Duration;
 

@@ -8,8 +8,8 @@
 mod board;
 
 use board::{A, B, Board, Era};
-use linerate_lab::address::PeerAddress;
-use linerate_lab::client::{Client, DirectionOutcome, Target, TestOutcome};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, DirectionOutcome, Target, TestOutcome};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};

@@ -22,7 +22,7 @@ impl Renderer for Json {
     }
 
     fn summary(&self) -> &'static str {
-        "The run document (`linerate/run/1`); several runs in one `linerate/runs/1` document."
+        "The run document (`linerate/run/2`); several runs in one `linerate/runs/1` document."
     }
 
     fn extension(&self) -> &'static str {

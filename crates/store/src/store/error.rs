@@ -102,7 +102,7 @@ pub enum StoreError {
         reason: String,
     },
     /// Written by another version.
-    #[error("{} has schema \"{found}\"; this version of linerate reads \"{}\": use the version that wrote it, or a newer one", path.display(), linerate_model::run::SCHEMA)]
+    #[error("{} has schema \"{found}\"; this version of linerate reads \"{}\" and \"{}\": use the version that wrote it, or a newer one", path.display(), linerate_model::run::SCHEMA, crate::v1::SCHEMA)]
     Version {
         /// The file.
         path: PathBuf,

@@ -1,11 +1,13 @@
 //! Reading runs, whole or torn.
 
 use super::{HEADER, PARTS, RUN, StoreError, Summary, TRIALS};
+use crate::v1;
 use linerate_model::WallTime;
-use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool, Trial};
+use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -24,13 +26,18 @@ pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
             path: dir.to_owned(),
         });
     }
-    let mut run = document(&header)?;
+    let bytes = read_file(&header)?;
+    // One program writes the header and the logs beside it.
+    let version = Version::find(&header, &bytes)?;
+    let mut run: Run = version
+        .decode(&bytes, v1::upgrade_run)
+        .map_err(|error| corrupt(&header, &error))?;
     let path = dir.join(TRIALS);
     let log = Log::read(&path)?;
-    run.trials = log.values::<Trial>()?;
+    run.trials = log.values(|line| version.decode(line, |_| ()))?;
     let path = dir.join(PARTS);
     let parts = Log::read(&path)?;
-    run.parts = parts.values::<Run>()?;
+    run.parts = parts.values(|line| version.decode(line, v1::upgrade_run))?;
     run.status = RunStatus::Incomplete;
     run.notes.push(match (run.trials.len(), run.parts.len()) {
         (_, parts @ 1..) => {
@@ -49,14 +56,17 @@ pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
 
 /// Loads one run document.
 pub(super) fn document(path: &Path) -> Result<Run, StoreError> {
-    parse(path, &read_file(path)?)
+    let bytes = read_file(path)?;
+    Version::find(path, &bytes)?
+        .decode(&bytes, v1::upgrade_run)
+        .map_err(|error| corrupt(path, &error))
 }
 
 /// Reads the head of the run in directory `dir`.
 pub(super) fn summary(dir: &Path) -> Result<Summary, StoreError> {
     let finished = dir.join(RUN);
     if finished.exists() {
-        let head: Head = parse(&finished, &read_file(&finished)?)?;
+        let head = Head::read(&finished)?;
         let (status, trials) = (head.status, head.trials.len());
         return Ok(head.summary(status, trials));
     }
@@ -66,12 +76,12 @@ pub(super) fn summary(dir: &Path) -> Result<Summary, StoreError> {
             path: dir.to_owned(),
         });
     }
-    let head: Head = parse(&header, &read_file(&header)?)?;
+    let head = Head::read(&header)?;
     let trials = Log::read(&dir.join(TRIALS))?.lines().count();
     Ok(head.summary(RunStatus::Incomplete, trials))
 }
 
-/// The part of a run document that a list shows.
+/// The part of a run document that a list shows, the same in every version.
 #[derive(Deserialize)]
 struct Head {
     kind: RunKind,
@@ -84,6 +94,12 @@ struct Head {
 }
 
 impl Head {
+    fn read(path: &Path) -> Result<Self, StoreError> {
+        let bytes = read_file(path)?;
+        Version::find(path, &bytes)?;
+        serde_json::from_slice(&bytes).map_err(|error| corrupt(path, &error))
+    }
+
     fn summary(self, status: RunStatus, trials: usize) -> Summary {
         Summary {
             kind: self.kind,
@@ -96,27 +112,58 @@ impl Head {
     }
 }
 
-/// The only part of a document that every version shares.
-#[derive(Deserialize)]
-struct Version {
-    schema: String,
+/// A version of the run document that can be read.
+#[derive(Clone, Copy)]
+enum Version {
+    /// What is written today.
+    Current,
+    /// `linerate/run/1`.
+    V1,
 }
 
-/// Decodes a document after its version was found to be ours. Unknown keys are ignored.
-fn parse<'a, T: Deserialize<'a>>(path: &Path, bytes: &'a [u8]) -> Result<T, StoreError> {
-    let corrupt = |error: &serde_json::Error| StoreError::Corrupt {
-        path: path.to_owned(),
-        line: error.line(),
-        reason: error.to_string(),
-    };
-    let version: Version = serde_json::from_slice(bytes).map_err(|error| corrupt(&error))?;
-    if version.schema != SCHEMA {
-        return Err(StoreError::Version {
-            path: path.to_owned(),
-            found: version.schema,
-        });
+impl Version {
+    /// The version of the document `bytes`, which was read from `path`.
+    fn find(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
+        /// The only part of a document that every version shares.
+        #[derive(Deserialize)]
+        struct Schema {
+            schema: String,
+        }
+        let found: Schema = serde_json::from_slice(bytes).map_err(|error| corrupt(path, &error))?;
+        match found.schema.as_str() {
+            SCHEMA => Ok(Self::Current),
+            v1::SCHEMA => Ok(Self::V1),
+            _ => Err(StoreError::Version {
+                path: path.to_owned(),
+                found: found.schema,
+            }),
+        }
     }
-    serde_json::from_slice(bytes).map_err(|error| corrupt(&error))
+
+    /// Decodes a value of this version, which `upgrade` changes first if it is an old one. Unknown keys are ignored.
+    fn decode<T: DeserializeOwned>(
+        self,
+        bytes: &[u8],
+        upgrade: impl FnOnce(&mut Value),
+    ) -> serde_json::Result<T> {
+        match self {
+            Self::Current => serde_json::from_slice(bytes),
+            Self::V1 => {
+                let mut value = serde_json::from_slice(bytes)?;
+                upgrade(&mut value);
+                serde_json::from_value(value)
+            }
+        }
+    }
+}
+
+fn corrupt(path: &Path, error: &serde_json::Error) -> StoreError {
+    StoreError::Corrupt {
+        path: path.to_owned(),
+        // A value that was decoded already has lost its line.
+        line: error.line().max(1),
+        reason: error.to_string(),
+    }
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, StoreError> {
@@ -166,11 +213,14 @@ impl<'a> Log<'a> {
             .map(|line| &line[..line.len() - 1])
     }
 
-    fn values<T: DeserializeOwned>(&self) -> Result<Vec<T>, StoreError> {
+    fn values<T>(
+        &self,
+        decode: impl Fn(&[u8]) -> serde_json::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
         self.lines()
             .enumerate()
             .map(|(index, line)| {
-                serde_json::from_slice(line).map_err(|error| StoreError::Corrupt {
+                decode(line).map_err(|error| StoreError::Corrupt {
                     path: self.path.to_owned(),
                     line: index + 1,
                     reason: error.to_string(),

@@ -157,7 +157,7 @@ fn broken_entries_are_listed_with_the_reason() {
     fs::create_dir(store.dir().join("no-header")).unwrap();
     for (name, text) in [
         ("garbage", "{"),
-        ("newer", "{\"schema\":\"linerate/run/2\"}"),
+        ("newer", "{\"schema\":\"linerate/run/9\"}"),
     ] {
         fs::create_dir(store.dir().join(name)).unwrap();
         fs::write(store.dir().join(name).join(RUN), text).unwrap();
@@ -175,8 +175,8 @@ fn broken_entries_are_listed_with_the_reason() {
     assert_eq!(reason("good"), "");
     assert!(reason("no-header").contains("holds no run"));
     assert!(reason("garbage").contains("damaged at line 1"));
-    assert!(reason("newer").contains("\"linerate/run/2\""));
-    assert!(reason("newer").contains("reads \"linerate/run/1\""));
+    assert!(reason("newer").contains("\"linerate/run/9\""));
+    assert!(reason("newer").contains("reads \"linerate/run/2\""));
     assert!(matches!(
         store.load("newer"),
         Err(StoreError::Version { .. })

@@ -20,17 +20,33 @@ const TABLE: &[(&str, &[&str])] = &[
     ("analysis", &["model"]),
     ("store", &["model"]),
     ("report", &["model"]),
+    ("session", &["model", "sys", "peers", "engine", "observe"]),
+    ("client", &["model", "sys", "peers", "observe", "session"]),
     (
-        "lab",
+        "agent",
         &[
-            "model", "sys", "peers", "engine", "observe", "testbed", "analysis", "store", "report",
+            "model", "sys", "peers", "observe", "testbed", "session", "client",
         ],
     ),
-    ("cli", &["lab", "model"]),
+    (
+        "doctor",
+        &["model", "sys", "observe", "testbed", "analysis", "report"],
+    ),
+    (
+        "studies",
+        &[
+            "model", "sys", "peers", "engine", "testbed", "analysis", "store", "report", "session",
+            "client", "agent",
+        ],
+    ),
+    (
+        "cli",
+        &["model", "session", "client", "agent", "doctor", "studies"],
+    ),
     ("xtask", &[]),
 ];
 /// Rooms that only tests use: they may use all, and appear as dev-dependencies only.
-const TEST_ONLY: &[&str] = &["schema-check", "testkit"];
+const TEST_ONLY: &[&str] = &["lab", "schema-check", "testkit"];
 
 fn check(metadata: &Value) -> Vec<Violation> {
     let packages = metadata["packages"]

@@ -2,8 +2,8 @@
 
 use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Scene, Test, apart, mbit, reverse};
-use linerate_lab::run::SaturatePlan;
 use linerate_model::run::Limit;
+use linerate_studies::run::SaturatePlan;
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {

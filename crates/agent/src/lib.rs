@@ -1,0 +1,173 @@
+//! The answering end: `linerate serve`, and the far host of the demo.
+#![forbid(unsafe_code)]
+
+pub mod access;
+mod data_streams;
+mod port;
+mod state;
+
+pub use port::Speaking;
+
+use access::Network;
+use anyhow::{Context as _, Result};
+use linerate_model::BitRate;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::MAX_DURATION;
+use linerate_peers::key::Key;
+use linerate_peers::sfnt::Release;
+use linerate_session::login::Logins;
+use linerate_sys::wake::Waker;
+use linerate_testbed::Host;
+use port::Port;
+use state::accept_loop;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Whom to serve, and how far.
+#[derive(Debug, Clone)]
+pub struct AgentPlan {
+    /// Where to listen: the address of all protocols, and the port of the native one.
+    pub listen: SocketAddr,
+    /// What to speak.
+    pub speak: Vec<Speaking>,
+    /// Networks beside loopback, private and link-local ones.
+    pub allow: Vec<Network>,
+    /// The key that every client must hold; those that do may come from anywhere.
+    pub key: Option<Key>,
+    /// The users that are let in by protocols that have users; `None` lets in all.
+    pub logins: Option<Arc<Logins>>,
+    /// Most clients at once.
+    pub max_clients: u16,
+    /// Longest test.
+    pub max_duration: Duration,
+    /// Highest intended load.
+    pub max_rate: Option<BitRate>,
+    /// Interface whose counters belong to the tests; `None` finds the one that carries each client.
+    pub interface: Option<String>,
+    /// What sfnt-pingpong clients are told that this is.
+    pub sfnt: Release,
+    /// End after the first client.
+    pub once: bool,
+}
+
+impl AgentPlan {
+    /// Serves on `listen`, an address and port, with default limits.
+    pub fn listening_on(listen: &str) -> Result<Self, Failure> {
+        let address = listen
+            .to_socket_addrs()
+            .ok()
+            .and_then(|mut found| found.next())
+            .ok_or_else(|| {
+                let message = format!(
+                    "\"{listen}\" is not an address and port such as 0.0.0.0:5301 or [::]:5301"
+                );
+                Failure::new(ExitCode::Usage, message)
+            })?;
+        Ok(Self {
+            listen: address,
+            ..Self::private()
+        })
+    }
+
+    /// Serves on any free port of this network namespace.
+    pub fn private() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+            speak: vec![Speaking::native()],
+            allow: Vec::new(),
+            key: None,
+            logins: None,
+            max_clients: 16,
+            max_duration: MAX_DURATION,
+            max_rate: None,
+            interface: None,
+            sfnt: Release::default(),
+            once: false,
+        }
+    }
+}
+
+/// What sfnt-pingpong clients are told that this is; a checksum that is not given must be a known one.
+pub fn sfnt_release(version: &str, checksum: Option<&str>) -> Result<Release, Failure> {
+    let given = checksum.map(|checksum| Release {
+        version: version.to_owned(),
+        checksum: checksum.to_owned(),
+    });
+    given.or_else(|| Release::known(version)).ok_or_else(|| {
+        let message = format!(
+            "--sfnt-version {version}: its checksum is not known here; give --sfnt-checksum as the client prints it after \"# src:\""
+        );
+        Failure::new(ExitCode::Usage, message)
+    })
+}
+
+/// Serves until `stop` is set. `tell` gets one line per event.
+pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Result<()> {
+    let ports = open_all(plan)?;
+    for port in &ports {
+        tell(&port.words());
+    }
+    accept_loop(&ports, plan, stop, &wakeup_fd()?, tell)
+}
+
+/// What wakes a listener.
+fn wakeup_fd() -> Result<Waker> {
+    Waker::new().context("an eventfd")
+}
+
+fn open_all(plan: &AgentPlan) -> Result<Vec<Port>> {
+    let open = |speaking| Port::open(speaking, plan);
+    plan.speak.iter().map(open).collect()
+}
+
+/// An agent on a thread of its own, on a host of the testbed.
+pub struct Agent {
+    thread: JoinHandle<Result<()>>,
+    stop: Arc<AtomicBool>,
+    wakeup_fd: Arc<Waker>,
+    ports: Vec<u16>,
+}
+
+impl Agent {
+    /// Starts an agent in the network namespace of `host`.
+    pub fn start_on(host: &Host, plan: AgentPlan) -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let wakeup_fd = Arc::new(wakeup_fd()?);
+        let (seen, heard) = (Arc::clone(&stop), Arc::clone(&wakeup_fd));
+        let (tell_ports, ports) = mpsc::channel();
+        let thread = host.spawn("agent", move || {
+            let open = open_all(&plan)?;
+            let _ = tell_ports.send(open.iter().map(|port| port.address.port()).collect());
+            accept_loop(&open, &plan, &seen, &heard, &mut |_| {})
+        })?;
+        let Ok(ports) = ports.recv() else {
+            thread.join().map_err(|_| {
+                anyhow::anyhow!("the agent panicked: please report this as a bug")
+            })??;
+            anyhow::bail!("the agent ended before it listened");
+        };
+        Ok(Self {
+            thread,
+            stop,
+            wakeup_fd,
+            ports,
+        })
+    }
+
+    /// The port it listens on: of the first protocol in its plan.
+    pub fn port(&self) -> u16 {
+        self.ports.first().copied().unwrap_or_default()
+    }
+
+    /// Ends it; tests under way are dropped.
+    pub fn stop(self) -> Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wakeup_fd.wake().context("waking the agent")?;
+        self.thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("the agent panicked: please report this as a bug"))?
+    }
+}

@@ -1,0 +1,169 @@
+//! The ports that an agent listens on, one for each protocol it speaks.
+
+use crate::AgentPlan;
+use anyhow::Result;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::native::Native;
+use linerate_peers::{Control, PeerKind};
+use linerate_session::{Flows, StreamDemux};
+use linerate_sys::shared::bind_shared;
+use linerate_sys::sockopt::set_max_segment;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+
+/// A protocol to speak, and on which port; `None` for its usual one.
+#[derive(Clone)]
+pub struct Speaking {
+    pub(crate) kind: &'static dyn PeerKind,
+    pub(crate) port: Option<u16>,
+}
+
+impl Speaking {
+    /// linerate's own protocol, on the port of the plan's address.
+    pub fn native() -> Self {
+        let kind = &Native;
+        Self { kind, port: None }
+    }
+
+    /// The port on which this protocol is spoken under `plan`.
+    fn address(&self, plan: &AgentPlan) -> SocketAddr {
+        let usual = if self.is_native() {
+            plan.listen.port()
+        } else {
+            self.kind.default_port()
+        };
+        SocketAddr::new(plan.listen.ip(), self.port.unwrap_or(usual))
+    }
+
+    fn is_native(&self) -> bool {
+        self.kind.id() == Native.id()
+    }
+}
+
+impl std::fmt::Debug for Speaking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{:?}", self.kind.id(), self.port)
+    }
+}
+
+impl std::str::FromStr for Speaking {
+    type Err = Failure;
+
+    /// `native`, `iperf3`, `iperf2` or `iperf3:5202`.
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        let (name, port) = match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        };
+        let known: Vec<_> = linerate_peers::ALL.iter().map(|kind| kind.id()).collect();
+        let wrong = || {
+            let message = format!(
+                "--speak {text}: this version answers {}, each with a port if need be, such as iperf3:5202",
+                known.join(", ")
+            );
+            Failure::new(ExitCode::Usage, message)
+        };
+        let kind = linerate_peers::find(name).ok_or_else(wrong)?;
+        let port = port.map(str::parse).transpose().map_err(|_| wrong())?;
+        Ok(Self { kind, port })
+    }
+}
+
+/// An open port.
+pub(crate) struct Port {
+    pub(crate) kind: &'static dyn PeerKind,
+    pub(crate) listener: TcpListener,
+    pub(crate) address: SocketAddr,
+    /// Where data streams come to the port of the control connection.
+    pub(crate) shared: Option<Shared>,
+}
+
+/// What tests share at a port of that kind.
+pub(crate) struct Shared {
+    pub(crate) udp: UdpSocket,
+    pub(crate) by: By,
+}
+
+/// How it is told which test a stream belongs to.
+pub(crate) enum By {
+    /// Every stream is a test.
+    Itself(Arc<Flows>),
+    /// By the cookie that it shows.
+    Cookie(Arc<StreamDemux>),
+}
+
+impl Port {
+    /// Opens the port of `speaking`.
+    pub(crate) fn open(speaking: &Speaking, plan: &AgentPlan) -> Result<Self> {
+        let wanted = speaking.address(plan);
+        let option = if speaking.is_native() {
+            "--listen"
+        } else {
+            "--speak"
+        };
+        let refused = |error: std::io::Error| {
+            let hint = match error.kind() {
+                ErrorKind::AddrInUse => {
+                    "another program listens there: stop it, or choose another port with"
+                }
+                ErrorKind::PermissionDenied => {
+                    "ports below 1024 need privileges: choose a higher one with"
+                }
+                _ => "choose an address of this host with",
+            };
+            Failure::new(
+                ExitCode::HostLacks,
+                format!("cannot listen on {wanted}: {error}; {hint} {option}"),
+            )
+        };
+        let listener = TcpListener::bind(wanted).map_err(refused)?;
+        listener.set_nonblocking(true)?;
+        if speaking.is_native() {
+            set_max_segment(&listener, SMALL_SEGMENT)?;
+        }
+        let address = listener.local_addr()?;
+        let shared = if speaking.kind.shares_port() {
+            let udp = bind_shared(address).map_err(refused)?;
+            udp.set_nonblocking(true)?;
+            let by = match speaking.kind.control() {
+                Control::Absent => By::Itself(Arc::default()),
+                Control::Connection => By::Cookie(Arc::default()),
+            };
+            Some(Shared { udp, by })
+        } else {
+            None
+        };
+        Ok(Self {
+            kind: speaking.kind,
+            listener,
+            address,
+            shared,
+        })
+    }
+
+    /// What to wait on.
+    pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let udp = self.shared.as_ref().map(|shared| shared.udp.as_fd());
+        std::iter::once(self.listener.as_fd()).chain(udp)
+    }
+
+    /// How it is announced.
+    pub(crate) fn words(&self) -> String {
+        let name = match self.kind.id() {
+            "native" => "the native protocol",
+            other => other,
+        };
+        format!("serving {name} on {}", self.address)
+    }
+
+    /// Whether its clients can show a key.
+    pub(crate) fn has_keys(&self) -> bool {
+        self.kind.id() == Native.id()
+    }
+}
+
+/// Segments of the control connection fit into 576 bytes of IP, which every path carries (RFC 791,
+/// RFC 9293 §3.7.1). Where data shares the control connection's port this would slow the data.
+const SMALL_SEGMENT: i32 = 536;

@@ -1,0 +1,371 @@
+//! Where clients come in: who is admitted, and the conversation with each.
+
+use crate::AgentPlan;
+use crate::access::is_allowed;
+use crate::data_streams::{Addresses, describe};
+use crate::port::{By, Port, Shared};
+use anyhow::{Context as _, Result};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
+use linerate_model::Clock as _;
+use linerate_model::spec::{MAX_STREAMS, TestSpec};
+use linerate_observe::{Observer, Scope};
+use linerate_peers::{Limits, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
+use linerate_session::key::credential;
+use linerate_session::login::{Gate, moment};
+use linerate_session::{
+    Admission, DataStreams, DemuxHandle, Driver, Flow, Line, News, peek, read_cookie,
+};
+use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::tcp::wait_readable;
+use linerate_sys::wake::Waker;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How often the listener looks whether it should end. It is woken when there is something to tell, by a signal, and
+/// by [`Agent::stop`](crate::Agent::stop).
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long it waits when no connection can be taken.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Most connections to shared ports that have not shown yet what they are.
+const MAX_PENDING: u32 = 512;
+
+/// Counts and limits of all clients of one agent.
+struct AgentState<'a> {
+    plan: &'a AgentPlan,
+    stop: &'a AtomicBool,
+    clients: AtomicU32,
+    pending_connections: AtomicU32,
+    data_streams: Addresses,
+    sessions: AtomicU64,
+    /// Clients that have left.
+    left: AtomicU64,
+    lines: mpsc::Sender<String>,
+    /// Wakes the listener.
+    wakeup_fd: &'a Waker,
+}
+
+/// Counts something as long as it lives.
+struct Counted<'a>(&'a AtomicU32);
+
+impl<'a> Counted<'a> {
+    /// Counts one more; how many there were before.
+    fn one_more(counter: &'a AtomicU32) -> (Self, u32) {
+        let before = counter.fetch_add(1, Ordering::Relaxed);
+        (Self(counter), before)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn accept_loop(
+    ports: &[Port],
+    plan: &AgentPlan,
+    stop: &AtomicBool,
+    wakeup_fd: &Waker,
+    tell: &mut dyn FnMut(&str),
+) -> Result<()> {
+    let (lines, inbox) = mpsc::channel::<String>();
+    let state = AgentState {
+        plan,
+        stop,
+        clients: AtomicU32::new(0),
+        pending_connections: AtomicU32::new(0),
+        data_streams: Addresses::default(),
+        sessions: AtomicU64::new(0),
+        left: AtomicU64::new(0),
+        lines,
+        wakeup_fd,
+    };
+    let mut fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
+    fds.push(state.wakeup_fd.as_fd());
+    thread::scope(|scope| {
+        let mut connections = 0;
+        loop {
+            state.wakeup_fd.clear();
+            while let Ok(line) = inbox.try_recv() {
+                tell(&line);
+            }
+            let one_left = plan.once && state.left.load(Ordering::Relaxed) > 0;
+            if stop.load(Ordering::Relaxed) || one_left {
+                return Ok(());
+            }
+            wait_readable(&fds, POLL_INTERVAL).context("waiting for clients")?;
+            for port in ports {
+                match &port.shared {
+                    None => {}
+                    Some(Shared {
+                        udp,
+                        by: By::Cookie(demux),
+                    }) => demux.meet(udp),
+                    Some(Shared {
+                        udp,
+                        by: By::Itself(flows),
+                    }) => {
+                        for flow in flows.meet(udp, |from| is_allowed(from, &plan.allow)) {
+                            let state = &state;
+                            scope.spawn(move || state.take_flow(flow, port));
+                        }
+                    }
+                }
+                while let Some(stream) = next(port) {
+                    let (state, number) = (&state, connections);
+                    connections += 1;
+                    scope.spawn(move || state.take(stream, number, port));
+                }
+            }
+        }
+    })
+}
+
+/// The next connection at a port, if one waits.
+fn next(port: &Port) -> Option<TcpStream> {
+    match port.listener.accept() {
+        Ok((stream, _)) => Some(stream),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
+        // A client that is gone before it was accepted, or a moment without descriptors.
+        Err(_) => {
+            sleep_until(MonoClock.now().after(PAUSE));
+            None
+        }
+    }
+}
+
+impl AgentState<'_> {
+    /// Takes one connection to its end, and says how a client left.
+    fn take(&self, stream: TcpStream, number: u64, port: &Port) {
+        let Ok(from) = stream.peer_addr() else { return };
+        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let served = match &port.shared {
+            None => self.serve(stream, None, port),
+            Some(Shared {
+                by: By::Itself(_), ..
+            }) => self.take_stream(stream, port),
+            Some(Shared {
+                by: By::Cookie(demux),
+                ..
+            }) => {
+                let (counted, before) = Counted::one_more(&self.pending_connections);
+                if before >= MAX_PENDING {
+                    return;
+                }
+                let shown =
+                    read_cookie(&stream).and_then(|cookie| demux.show(cookie, stream, number));
+                drop(counted);
+                match shown {
+                    Ok(Admission::Settled) => return,
+                    Ok(Admission::New(handle, stream)) => self.serve(stream, Some(handle), port),
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        self.log_disconnect(from, served);
+    }
+
+    /// Says how a client left.
+    fn log_disconnect(&self, from: SocketAddr, served: Result<()>) {
+        let said = match served {
+            Ok(()) => format!("{from} left"),
+            Err(error) => format!("{from}: {error:#}"),
+        };
+        self.left.fetch_add(1, Ordering::Relaxed);
+        self.say(said);
+    }
+
+    /// Nobody listens any more when the agent ends.
+    fn say(&self, line: String) {
+        drop(self.lines.send(line));
+        drop(self.wakeup_fd.wake());
+    }
+
+    /// Serves a TCP stream that is a test.
+    fn take_stream(&self, stream: TcpStream, port: &Port) -> Result<()> {
+        stream.set_nonblocking(false)?;
+        let (counted, before) = Counted::one_more(&self.pending_connections);
+        if before >= MAX_PENDING {
+            return Ok(());
+        }
+        let bytes = peek(&stream, port.kind)?;
+        drop(counted);
+        let line = Line::Absent {
+            local: stream.local_addr()?,
+            remote: stream.peer_addr()?,
+        };
+        let data_streams = DataStreams {
+            tcp: vec![stream],
+            udp: Vec::new(),
+        };
+        self.host(line, data_streams, &bytes, port)
+    }
+
+    /// Serves a datagram stream that is a test.
+    fn take_flow(&self, flow: Flow, port: &Port) {
+        // Until the end: while its address is known, nothing that comes from there is a new stream.
+        let _place = flow.place;
+        let served = flow
+            .socket
+            .local_addr()
+            .map_err(Into::into)
+            .and_then(|local| {
+                let line = Line::Absent {
+                    local,
+                    remote: flow.from,
+                };
+                let first = flow.early.first().cloned().unwrap_or_default();
+                let data_streams = DataStreams {
+                    tcp: Vec::new(),
+                    udp: vec![(flow.socket, flow.early)],
+                };
+                self.host(line, data_streams, &first, port)
+            });
+        self.log_disconnect(flow.from, served);
+    }
+
+    /// Serves a stream that is a test, and begins with `bytes`.
+    fn host(&self, line: Line, data_streams: DataStreams, bytes: &[u8], port: &Port) -> Result<()> {
+        let from = line.remote()?;
+        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let (_counted, before) = self.data_streams.one_more(from.ip());
+        let turn_away = self.admission(from.ip(), before, port);
+        let mut driver = self.driver(line, port.kind, turn_away)?;
+        driver.host(data_streams, bytes)?;
+        thread::scope(|scope| {
+            let result = answer(&mut driver, self.stop, &mut |news| {
+                for line in describe(from, port.kind, news) {
+                    self.say(line);
+                }
+                if let News::CallBack { port: there, spec } = news {
+                    let to = SocketAddr::new(from.ip(), *there);
+                    let spec = spec.clone();
+                    scope.spawn(move || self.call_back(to, &spec, port.kind));
+                }
+            });
+            driver.bye();
+            result
+        })
+    }
+
+    /// Makes a test towards a client that asked for it.
+    fn call_back(&self, to: SocketAddr, spec: &TestSpec, kind: &dyn PeerKind) {
+        let made = PeerAddress::parse(&format!("{}://{to}", kind.id()))
+            .map_err(anyhow::Error::from)
+            .and_then(|far| Client::connect(&Target::new(far)))
+            .and_then(|mut client| client.run(spec, &mut |_| !self.stop.load(Ordering::Relaxed)));
+        match made {
+            Ok(outcome) => {
+                let reports = outcome
+                    .directions
+                    .into_iter()
+                    .filter_map(|done| done.sender);
+                for line in describe(to, kind, &News::OwnReports(reports.collect())) {
+                    self.say(line);
+                }
+            }
+            Err(error) => self.say(format!("{to}: {error:#}")),
+        }
+    }
+
+    /// Serves one client to its end.
+    fn serve(&self, stream: TcpStream, handle: Option<DemuxHandle>, port: &Port) -> Result<()> {
+        let from = stream.peer_addr()?.ip();
+        let (_counted, before) = Counted::one_more(&self.clients);
+        let turn_away = self.admission(from, before, port);
+        self.converse(stream, handle, (port.kind, turn_away))
+    }
+
+    /// Why this client is turned away, if it is.
+    fn admission(&self, from: IpAddr, clients: u32, port: &Port) -> Option<(RefusalCode, String)> {
+        let shows_key = self.plan.key.is_some() && port.has_keys();
+        if !shows_key && !is_allowed(from, &self.plan.allow) {
+            let from = from.to_canonical();
+            let message = format!(
+                "{from} is not a loopback, private or link-local address; start the server with --allow {from}, or with --key"
+            );
+            return Some((RefusalCode::Denied, message));
+        }
+        let most = u32::from(self.plan.max_clients);
+        (clients >= most).then(|| {
+            let message = format!("this server has {most} clients already; try again later, or start it with a higher --max-clients");
+            (RefusalCode::Busy, message)
+        })
+    }
+
+    /// The users that are let in, for a session that begins now.
+    fn gate(&self) -> Result<Option<Gate>> {
+        let Some(logins) = self.plan.logins.clone() else {
+            return Ok(None);
+        };
+        let moment = moment()?;
+        Ok(Some(Gate { logins, moment }))
+    }
+
+    fn converse(
+        &self,
+        stream: TcpStream,
+        handle: Option<DemuxHandle>,
+        (kind, turn_away): (&dyn PeerKind, Option<(RefusalCode, String)>),
+    ) -> Result<()> {
+        stream.set_nonblocking(false)?;
+        let line = Line::over(stream, TIMEOUT)?;
+        let mut driver = self.driver(line, kind, turn_away)?;
+        if let Some(handle) = handle {
+            driver.admit(handle)?;
+        }
+        let result = answer(&mut driver, self.stop, &mut |_| {});
+        driver.bye();
+        result
+    }
+
+    /// One end of a session over `line`.
+    fn driver(
+        &self,
+        line: Line,
+        kind: &dyn PeerKind,
+        turn_away: Option<(RefusalCode, String)>,
+    ) -> Result<Driver> {
+        let (local, remote) = (line.local()?.ip(), line.remote()?.ip());
+        let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
+        let observer = Observer::new(Scope::live(self.plan.interface.clone().or_else(found)));
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let config = ServerConfig {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            timeout: TIMEOUT,
+            session: format!("{number:08}"),
+            facts: observer.facts(),
+            limits: Limits {
+                max_duration: self.plan.max_duration,
+                max_streams: MAX_STREAMS,
+                max_rate: self.plan.max_rate,
+            },
+            local,
+            sfnt: self.plan.sfnt.clone(),
+            turn_away,
+            credential: credential(self.plan.key.as_ref())?,
+            logins: self.gate()?,
+        };
+        let session = kind.server(config, MonoClock.now());
+        Ok(Driver::new(line, session, observer, TIMEOUT))
+    }
+}
+
+/// Answers until the client leaves or the agent is stopped.
+fn answer(driver: &mut Driver, stop: &AtomicBool, tell: &mut dyn FnMut(&News)) -> Result<()> {
+    while !stop.load(Ordering::Relaxed) {
+        match driver.turn().context("the session ended")? {
+            Some(News::Closed) => break,
+            Some(news) => tell(&news),
+            None => {}
+        }
+    }
+    Ok(())
+}

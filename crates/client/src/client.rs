@@ -1,0 +1,527 @@
+//! One session with a peer, in which tests run one after the other.
+
+use crate::board::{Board, Here, Seen, receive};
+use crate::pulse::Pulse;
+use crate::target::Target;
+use anyhow::{Context as _, Result};
+use linerate_model::Clock as _;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::Host;
+use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::spec::{Direction, Side, TestSpec};
+use linerate_observe::{Observer, Scope};
+use linerate_peers::zperf;
+use linerate_peers::{ClientConfig, Control, PeerHello, ProtocolError, RefusalCode, Tests};
+use linerate_session::key::credential;
+use linerate_session::login::{LoginAttempt, moment};
+use linerate_session::{Driver, Line, News};
+use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::random::random_bytes;
+use std::net::{IpAddr, TcpStream};
+use std::time::Duration;
+
+/// Both ends' reports of one direction of a test.
+#[derive(Debug, Clone)]
+pub struct DirectionOutcome {
+    /// Which way.
+    pub direction: Direction,
+    /// What the sender saw.
+    pub sender: Option<EndpointReport>,
+    /// What the receiver saw.
+    pub receiver: Option<EndpointReport>,
+}
+
+/// What a test gave.
+#[derive(Debug, Clone)]
+pub struct TestOutcome {
+    /// One per direction of traffic; none if the test was stopped before traffic flowed.
+    pub directions: Vec<DirectionOutcome>,
+    /// What the peer printed of it, if that was asked for and its protocol can send it.
+    pub far_output: Option<String>,
+    /// Whether the user ended it before its time.
+    pub stopped: bool,
+    /// What the peer said that no report has a place for.
+    pub notes: Vec<String>,
+}
+
+/// How long a peer may take after a test until it listens again: iperf3 closes its port in between.
+const RECONNECT: Duration = Duration::from_secs(3);
+
+/// The same before the first test: nobody may be there at all.
+const CONNECT: Duration = Duration::from_millis(500);
+
+/// Pause between two attempts of that.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// A control connection to a peer; one per test, if its protocol wants that.
+pub struct Client {
+    driver: Driver,
+    target: Target,
+    /// The shell of the peer, where it is told what to do.
+    board: Option<Board>,
+    /// This end's address and the far one's.
+    ends: (IpAddr, IpAddr),
+    /// The test that it made last.
+    last: Option<TestSpec>,
+    /// The last test broke off, and the session with it.
+    is_broken: bool,
+    far: String,
+    hello: PeerHello,
+    facts: Facts,
+}
+
+impl Client {
+    /// Connects and says hello.
+    pub fn connect(target: &Target) -> Result<Self> {
+        let patience = match target.far.kind().tests() {
+            // It serves one client and ends: somebody, or a loop, starts it again.
+            Tests::Alike => target.timeout,
+            Tests::Many => Duration::ZERO,
+            // It may just have ended a test of another command, or of another cell of a study.
+            Tests::One => CONNECT,
+        };
+        Self::with_patience(target, patience, is_closing)
+    }
+
+    /// Connects and says hello; again and again for some time, while what goes wrong `may_pass`.
+    fn with_patience(
+        target: &Target,
+        patience: Duration,
+        may_pass: fn(&anyhow::Error) -> bool,
+    ) -> Result<Self> {
+        let deadline = MonoClock.now().after(patience);
+        loop {
+            let error = match Self::open(target) {
+                Ok(mut client) => match client.greet() {
+                    Ok(()) => return Ok(client),
+                    Err(error) if !may_pass(&error) => return Err(client.failed(&error).into()),
+                    Err(error) => client.failed(&error).into(),
+                },
+                Err(error) => error,
+            };
+            if MonoClock.now() >= deadline {
+                return Err(error);
+            }
+            sleep_until(MonoClock.now().after(RETRY));
+        }
+    }
+
+    /// Connects.
+    fn open(target: &Target) -> Result<Self> {
+        let line = open(target)?;
+        let ends = (line.local()?.ip(), line.remote()?.ip());
+        let board = target.far.board();
+        let board = board.map(|address| Board::open(address, target.timeout));
+        let observer = observer(target, ends);
+        let facts = observer.facts();
+        let config = ClientConfig {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            timeout: target.timeout,
+            credential: credential(target.key.as_ref())?,
+            local: ends.0,
+            random: random_bytes()?,
+            login: login_attempt(target)?,
+            far_output: target.far_output,
+        };
+        let session = target.far.kind().client(config, MonoClock.now());
+        let driver = Driver::new(line, session, observer, target.timeout);
+        Ok(Self {
+            driver,
+            target: target.clone(),
+            board: board.transpose()?,
+            ends,
+            last: None,
+            is_broken: false,
+            far: target.far.to_string(),
+            hello: PeerHello::default(),
+            facts,
+        })
+    }
+
+    /// How many tests of which kind one connection carries.
+    pub fn tests(&self) -> Tests {
+        self.target.far.kind().tests()
+    }
+
+    /// Whether another tool is at the peer.
+    pub fn is_foreign(&self) -> bool {
+        self.board.is_some() || self.target.far.kind().id() != "native"
+    }
+
+    /// Whether messages to and from the peer carry the time of its clock.
+    pub fn shows_clock(&self) -> bool {
+        !self.is_foreign()
+    }
+
+    /// What the peer's protocol cannot tell, as a note for the run; `None` if it tells everything.
+    pub fn blind_spots(&self) -> Option<String> {
+        if self.board.is_some() {
+            return Some(blind("zperf", zperf::BLIND_SPOTS));
+        }
+        let kind = self.target.far.kind();
+        let spots = kind.blind_spots();
+        (!spots.is_empty()).then(|| blind(kind.id(), spots))
+    }
+
+    /// Connects again for another test. The peer may still be busy with the end of the last one.
+    fn reconnect(&mut self) -> Result<()> {
+        self.driver.bye();
+        let patience = match self.tests() {
+            Tests::Alike => self.target.timeout,
+            Tests::Many | Tests::One => RECONNECT,
+        };
+        let mut client = Self::with_patience(&self.target, patience, is_ending)?;
+        std::mem::swap(&mut self.driver, &mut client.driver);
+        Ok(())
+    }
+
+    /// Whether the connection, after its last test, cannot carry this one.
+    fn is_used_up_for(&self, spec: &TestSpec) -> bool {
+        let Some(last) = &self.last else { return false };
+        match self.tests() {
+            Tests::Alike => {
+                let TestSpec {
+                    payload_bytes,
+                    stop,
+                    warm_up,
+                    interval,
+                    observe,
+                    ..
+                } = *spec;
+                let same = TestSpec {
+                    payload_bytes,
+                    stop,
+                    warm_up,
+                    interval,
+                    observe,
+                    ..last.clone()
+                };
+                same != *spec
+            }
+            Tests::Many => false,
+            Tests::One => true,
+        }
+    }
+
+    /// Both hosts, with their facts.
+    pub fn hosts(&self) -> Vec<Host> {
+        let name_in = |facts: &Facts| {
+            facts
+                .get("hostname")
+                .and_then(|name| name.as_str())
+                .map(str::to_owned)
+        };
+        vec![
+            Host {
+                role: "client".to_owned(),
+                name: name_in(&self.facts),
+                facts: self.facts.clone(),
+            },
+            Host {
+                role: "server".to_owned(),
+                name: name_in(&self.hello.facts).or_else(|| Some(self.far.clone())),
+                facts: self.hello.facts.clone(),
+            },
+        ]
+    }
+
+    /// Runs one test. `pulse` is called many times a second and says whether to go on.
+    pub fn run(
+        &mut self,
+        spec: &TestSpec,
+        pulse: &mut dyn FnMut(&Pulse) -> bool,
+    ) -> Result<TestOutcome> {
+        if self.is_broken || self.is_used_up_for(spec) {
+            self.reconnect()?;
+            self.is_broken = false;
+        }
+        self.last = Some(spec.clone());
+        let result = match self.board.take() {
+            None => self.run_inner(spec, pulse),
+            Some(mut board) => {
+                let result = self.run_with(&mut board, spec, pulse);
+                self.board = Some(board);
+                result
+            }
+        };
+        if result.is_err() {
+            self.driver.bye();
+            self.is_broken = true;
+        }
+        result
+    }
+
+    /// Looks after a connection on which no test runs, so that neither end takes the other for gone.
+    pub fn tend(&mut self) -> Result<()> {
+        if self.tests() != Tests::Many || self.target.far.kind().control() == Control::Absent {
+            return Ok(());
+        }
+        match self.driver.turn().map_err(|error| self.failed(&error))? {
+            Some(News::Closed) => {
+                let message = format!(
+                    "{} closed the control connection between two tests",
+                    self.far
+                );
+                Err(Failure::new(ExitCode::Peer, message).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs one test with a board that is told what to do.
+    fn run_with(
+        &mut self,
+        board: &mut Board,
+        spec: &TestSpec,
+        pulse: &mut dyn FnMut(&Pulse) -> bool,
+    ) -> Result<TestOutcome> {
+        zperf::check(spec).map_err(|why| self.refused(RefusalCode::Unsupported, &why))?;
+        let (local, remote) = self.ends;
+        if spec.direction == Direction::Reverse {
+            let here = Here {
+                local,
+                remote,
+                observer: observer(&self.target, self.ends),
+                timeout: self.target.timeout,
+            };
+            let seen = receive(board, here, spec, pulse)?;
+            return Ok(received(seen));
+        }
+        let port = self.target.far.port();
+        board.serve(zperf::job(spec, local, port))?;
+        let mut broken = None;
+        let mut outcome = self.run_inner(spec, &mut |now| {
+            broken = broken.take().or_else(|| board.look().err());
+            pulse(now) && broken.is_none()
+        })?;
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        let served = board.served(spec)?;
+        if let (Some(done), Some(receiver)) = (outcome.directions.first_mut(), served.receiver) {
+            done.receiver = Some(receiver);
+        }
+        outcome.notes.extend(served.note);
+        Ok(outcome)
+    }
+
+    fn run_inner(
+        &mut self,
+        spec: &TestSpec,
+        pulse: &mut dyn FnMut(&Pulse) -> bool,
+    ) -> Result<TestOutcome> {
+        self.driver
+            .begin(spec)
+            .map_err(|error| self.failed(&error))?;
+        let (mut own, mut theirs, mut far_output) = (Vec::new(), Vec::new(), None);
+        let mut stopping = false;
+        let mut received = None;
+        loop {
+            match self.driver.turn().map_err(|error| self.failed(&error))? {
+                Some(News::OwnReports(reports)) => own = reports,
+                Some(News::PeerReports(reports)) => theirs = reports,
+                Some(News::PeerOutput(text)) => far_output = Some(text),
+                Some(News::TestOver) => {
+                    return Ok(TestOutcome {
+                        directions: directions(spec.direction, own, theirs),
+                        far_output,
+                        stopped: stopping,
+                        notes: Vec::new(),
+                    });
+                }
+                Some(News::TestEnded {
+                    code: RefusalCode::Interrupted,
+                    ..
+                }) if stopping => {
+                    return Ok(TestOutcome {
+                        directions: Vec::new(),
+                        far_output: None,
+                        stopped: true,
+                        notes: Vec::new(),
+                    });
+                }
+                Some(News::TestEnded { code, reason }) => {
+                    return Err(self.refused(code, &reason).into());
+                }
+                Some(News::Closed) => {
+                    let message = format!(
+                        "{} closed the control connection in the middle of a test",
+                        self.far
+                    );
+                    return Err(Failure::new(ExitCode::Peer, message).into());
+                }
+                Some(News::PeerProgress(progress)) => {
+                    received = (spec.direction == Direction::Forward).then_some(progress);
+                }
+                None | Some(News::CallBack { .. } | News::Hello(_) | News::TestBegan) => {}
+            }
+            let progress = self.driver.progress();
+            let go_on = pulse(&Pulse {
+                elapsed: progress.elapsed,
+                bytes: progress.bytes.get(),
+                received,
+            });
+            if !go_on && !stopping {
+                stopping = true;
+                self.driver.end_traffic()?;
+            }
+        }
+    }
+
+    /// Waits for the peer's hello.
+    fn greet(&mut self) -> Result<()> {
+        loop {
+            match self.driver.turn()? {
+                Some(News::Hello(hello)) => {
+                    self.hello = *hello;
+                    if let Some(board) = &self.board {
+                        self.hello.facts = board.facts().clone();
+                    }
+                    return Ok(());
+                }
+                Some(News::Closed) => {
+                    anyhow::bail!(
+                        "it closed the connection instead of saying hello; is it {}?",
+                        self.target.server()
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn failed(&self, error: &anyhow::Error) -> Failure {
+        Failure::new(
+            ExitCode::Peer,
+            format!("the test with {} failed: {error:#}", self.far),
+        )
+    }
+
+    fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
+        let exit = match code {
+            RefusalCode::Unsupported => ExitCode::HostLacks,
+            RefusalCode::Invalid | RefusalCode::Limit => ExitCode::Usage,
+            _ => ExitCode::Peer,
+        };
+        Failure::new(
+            exit,
+            format!("the test with {} was not made ({code}): {reason}", self.far),
+        )
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.driver.bye();
+    }
+}
+
+/// Whether a peer hung up as one does that closes its port for a moment.
+fn is_closing(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ProtocolError::Eof { .. }))
+}
+
+/// Whether that, or it is still busy with the end of our last test.
+fn is_ending(error: &anyhow::Error) -> bool {
+    let code = RefusalCode::Busy;
+    is_closing(error)
+        || matches!(error.downcast_ref(), Some(ProtocolError::TurnedAway { code: said, .. }) if *said == code)
+}
+
+/// The user to show in a session that begins now.
+fn login_attempt(target: &Target) -> Result<Option<LoginAttempt>> {
+    let Some(login) = target.login.clone() else {
+        return Ok(None);
+    };
+    let moment = moment()?;
+    Ok(Some(LoginAttempt { login, moment }))
+}
+
+/// Opens the way to the first address that answers; without a control connection, that has a route.
+fn open(target: &Target) -> Result<Line> {
+    let addresses = target.far.resolve(target.ip)?;
+    let mut last = None;
+    for address in &addresses {
+        let opened = match target.far.kind().control() {
+            Control::Absent => Line::to(*address),
+            Control::Connection => match TcpStream::connect_timeout(address, target.timeout) {
+                Ok(stream) => return Line::over(stream, target.timeout),
+                Err(error) => Err(error),
+            },
+        };
+        match opened {
+            Ok(line) => return Ok(line),
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.context("invariant: resolving gives at least one address")?;
+    let message = format!(
+        "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
+        target.far,
+        target.server()
+    );
+    Err(Failure::new(ExitCode::Peer, message).into())
+}
+
+/// What a test gave in which a board sent.
+fn received(seen: Seen) -> TestOutcome {
+    TestOutcome {
+        stopped: seen.is_none(),
+        directions: seen
+            .into_iter()
+            .map(|(sender, receiver)| DirectionOutcome {
+                direction: Direction::Reverse,
+                sender,
+                receiver: Some(receiver),
+            })
+            .collect(),
+        far_output: None,
+        notes: Vec::new(),
+    }
+}
+
+/// Watches the interface that carries tests between these ends.
+fn observer(target: &Target, (local, remote): (IpAddr, IpAddr)) -> Observer {
+    let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
+    let interface = target.interface.clone().or_else(found);
+    Observer::new(Scope::live(interface))
+}
+
+/// What a protocol cannot tell, as a note.
+fn blind(id: &str, spots: &[&str]) -> String {
+    let spots = spots.join("; ");
+    format!("{id} does not tell, so it is absent here: {spots}")
+}
+
+/// Pairs the reports of both ends by direction.
+fn directions(
+    direction: Direction,
+    own: Vec<EndpointReport>,
+    theirs: Vec<EndpointReport>,
+) -> Vec<DirectionOutcome> {
+    let mut own = by_side(own);
+    let mut theirs = by_side(theirs);
+    let forward = DirectionOutcome {
+        direction: Direction::Forward,
+        sender: own(Side::Sender),
+        receiver: theirs(Side::Receiver),
+    };
+    let reverse = DirectionOutcome {
+        direction: Direction::Reverse,
+        sender: theirs(Side::Sender),
+        receiver: own(Side::Receiver),
+    };
+    match direction {
+        Direction::Forward => vec![forward],
+        Direction::Reverse => vec![reverse],
+        Direction::Duplex => vec![forward, reverse],
+    }
+}
+
+/// Takes reports out of a list by their side.
+fn by_side(mut reports: Vec<EndpointReport>) -> impl FnMut(Side) -> Option<EndpointReport> {
+    move |side| {
+        let position = reports.iter().position(|report| report.side == side)?;
+        Some(reports.swap_remove(position))
+    }
+}

@@ -1,0 +1,14 @@
+//! Asks a peer for tests: its address, the session with it, and the shell of a board that has no port to ask at.
+#![forbid(unsafe_code)]
+
+pub mod address;
+mod board;
+mod client;
+pub mod describe;
+mod host_port;
+mod pulse;
+mod target;
+
+pub use client::{Client, DirectionOutcome, TestOutcome};
+pub use pulse::{Pulse, planned_time};
+pub use target::Target;

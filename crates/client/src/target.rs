@@ -1,0 +1,53 @@
+//! Whom to measure, and how to reach it.
+
+use crate::address::{IpChoice, PeerAddress};
+use linerate_peers::key::Key;
+use linerate_session::login::Login;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Whom to measure, and how to reach it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The peer.
+    pub far: PeerAddress,
+    /// IP versions to use.
+    pub ip: IpChoice,
+    /// Silence after which the peer counts as gone.
+    pub timeout: Duration,
+    /// Interface whose counters belong to the test; `None` finds the one that carries it.
+    pub interface: Option<String>,
+    /// The key that the peer asks for.
+    pub key: Option<Key>,
+    /// The user that the peer asks for, if its protocol has users.
+    pub login: Option<Arc<Login>>,
+    /// Whether to keep what the peer prints, if its protocol can send that.
+    pub far_output: bool,
+}
+
+impl Target {
+    /// A peer with default options.
+    pub fn new(far: PeerAddress) -> Self {
+        Self {
+            far,
+            ip: IpChoice::Any,
+            timeout: linerate_peers::TIMEOUT,
+            interface: None,
+            key: None,
+            login: None,
+            far_output: false,
+        }
+    }
+
+    /// The program that should listen there.
+    pub(crate) fn server(&self) -> &'static str {
+        match self.far.kind().id() {
+            "iperf2" => "`iperf -s` (for UDP `iperf -s -u`)",
+            "iperf3" => "`iperf3 -s`",
+            "netperf" => "`netserver`",
+            "sockperf" => "`sockperf server` (for TCP `sockperf server --tcp`)",
+            "sfnt" => "`sfnt-pingpong` (it serves one client and ends)",
+            _ => "`linerate serve`",
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! This end's part of one test: its endpoints, from sockets to reports.
+
+use anyhow::Result;
+use linerate_engine::wire::COUNTED_MARK;
+use linerate_engine::{EndpointPlan, Held, KeptStreams, Opened, Progress, Role, Running};
+use linerate_model::sample::{EndpointReport, Snapshot};
+use linerate_model::signals::{self, DROPS_WATCHED};
+use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
+use linerate_model::{Clock as _, PacketCount};
+use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, clock_identity};
+use linerate_peers::{Framing, Grant};
+use linerate_sys::clock::{MonoClock, resolution};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// Datagrams still under way when the sender has stopped: the receiver ends this long after the last one.
+///
+/// Longer than the queue of a shaped link drains between two datagrams at 1 Mbit/s (12 ms), and than a
+/// path across a continent takes; short against a trial of a second.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// Which sides of the traffic an end plays.
+pub(crate) fn sides(role: Role, direction: Direction) -> &'static [Side] {
+    match (role, direction) {
+        (_, Direction::Duplex) => &[Side::Receiver, Side::Sender],
+        (Role::Client, Direction::Forward) | (Role::Server, Direction::Reverse) => &[Side::Sender],
+        (Role::Client, Direction::Reverse) | (Role::Server, Direction::Forward) => {
+            &[Side::Receiver]
+        }
+    }
+}
+
+/// One endpoint through its life.
+enum Stage {
+    Opened(Box<Opened>),
+    Running(Running),
+    Done(Vec<linerate_model::sample::StreamReport>),
+}
+
+struct Endpoint {
+    side: Side,
+    stage: Option<Stage>,
+    announced: bool,
+}
+
+/// All endpoints of this end in one test.
+pub(crate) struct Endpoints {
+    parts: Vec<Endpoint>,
+    before: Option<Snapshot>,
+    drops: Drops,
+    /// Sockets that stay open until the test is over, or go on in the next one.
+    held: Vec<Held>,
+    /// Receivers' streams whose first bytes the session has been told of.
+    heard: Vec<bool>,
+    framing: Framing,
+    /// The streams for the next test, if they go on in it.
+    kept: Option<KeptStreams>,
+    /// Grants whose end has been told.
+    spent: u64,
+    observe: Observe,
+    profiler: Option<Result<Profiler, ProfileError>>,
+}
+
+/// The kernel's reasons for dropping this test's datagrams.
+enum Drops {
+    /// Not yet, or none: only packets of numbered datagrams carry the test's token.
+    Unwatched(Option<Mark>),
+    /// Counted since the start.
+    Watched(DropWatch),
+    /// Not counted, and why.
+    Missing(String),
+}
+
+impl Drops {
+    fn from_spec(spec: &TestSpec, framing: Framing) -> Self {
+        if spec.transport != Transport::Udp || spec.workload != "datagrams" {
+            return Self::Unwatched(None);
+        }
+        if spec.datapath.id == "af-xdp" {
+            return Self::Missing("frames of af-xdp pass the stack by".to_owned());
+        }
+        let Framing::Native { token } = framing else {
+            return Self::Missing("its datagrams do not say whose they are".to_owned());
+        };
+        if spec.datapath.params.contains_key("gso") {
+            return Self::Missing("with gso one drop may be of many datagrams".to_owned());
+        }
+        let (byte_at, byte) = COUNTED_MARK;
+        Self::Unwatched(Some(Mark {
+            word: token.to_be_bytes(),
+            byte_at,
+            byte,
+        }))
+    }
+
+    fn start(&mut self) {
+        if let Self::Unwatched(Some(mark)) = self {
+            *self = match DropWatch::open(*mark) {
+                Ok(watch) => Self::Watched(watch),
+                Err(why) => Self::Missing(why),
+            };
+        }
+    }
+
+    fn read(&self, into: &mut Snapshot) {
+        match self {
+            Self::Unwatched(_) => {}
+            Self::Watched(watch) => watch.read(into),
+            Self::Missing(why) => {
+                into.missing.insert(DROPS_WATCHED.to_owned(), why.clone());
+            }
+        }
+    }
+}
+
+impl Endpoints {
+    /// Binds ports for every side this end plays.
+    pub(crate) fn listen(
+        role: Role,
+        spec: &TestSpec,
+        framing: Framing,
+        local: SocketAddr,
+    ) -> Result<Self> {
+        Self::build(role, spec, framing, |plan| Ok(Opened::listen(plan, local)?))
+    }
+
+    /// Takes streams that are open already, in order: at the server those that have come to the port of the
+    /// control connection, at the client those of the test before.
+    pub(crate) fn adopt(
+        role: Role,
+        spec: &TestSpec,
+        framing: Framing,
+        data_streams: DataStreams,
+    ) -> Result<Self> {
+        let (mut tcp, mut udp) = (data_streams.tcp.into_iter(), data_streams.udp.into_iter());
+        let streams = usize::from(spec.streams);
+        Self::build(role, spec, framing, |plan| {
+            Ok(match spec.transport {
+                Transport::Tcp => Opened::with_tcp(plan, tcp.by_ref().take(streams).collect())?,
+                Transport::Udp => {
+                    let (sockets, early) = udp.by_ref().take(streams).unzip();
+                    Opened::with_udp(plan, sockets)?.primed(early)
+                }
+            })
+        })
+    }
+
+    /// At the client: connects to the ports that the server waits on.
+    pub(crate) fn connect(
+        spec: &TestSpec,
+        framing: Framing,
+        remote: SocketAddr,
+        ports: &[(Side, Vec<u16>)],
+        timeout: Duration,
+    ) -> Result<Self> {
+        Self::build(Role::Client, spec, framing, |plan| {
+            let theirs = plan.side.other();
+            let there = ports
+                .iter()
+                .find(|(side, _)| *side == theirs)
+                .map_or(&[][..], |(_, ports)| ports);
+            Ok(Opened::connect(plan, remote, there, timeout)?)
+        })
+    }
+
+    fn build(
+        role: Role,
+        spec: &TestSpec,
+        framing: Framing,
+        mut open: impl FnMut(EndpointPlan) -> Result<Opened>,
+    ) -> Result<Self> {
+        let (mut parts, mut held): (Vec<Endpoint>, _) = (Vec::new(), Vec::new());
+        for &side in ordered(role, spec.direction) {
+            let plan = EndpointPlan {
+                side,
+                role,
+                spec: spec.clone(),
+                framing,
+            };
+            let opened = match parts.first() {
+                Some(Endpoint {
+                    stage: Some(Stage::Opened(first)),
+                    ..
+                }) if framing.shares_sockets() => first.twin(plan)?,
+                _ => open(plan)?,
+            };
+            held.push(opened.hold()?);
+            parts.push(Endpoint {
+                side,
+                stage: Some(Stage::Opened(Box::new(opened))),
+                announced: false,
+            });
+        }
+        Ok(Self {
+            parts,
+            before: None,
+            drops: Drops::from_spec(spec, framing),
+            observe: spec.observe,
+            profiler: None,
+            held,
+            heard: vec![false; usize::from(spec.streams)],
+            framing,
+            kept: None,
+            spent: 0,
+        })
+    }
+
+    /// Connects the bound datagram sockets to the ports of the peer.
+    pub(crate) fn join(&mut self, remote: SocketAddr, ports: &[(Side, Vec<u16>)]) -> Result<()> {
+        for part in &mut self.parts {
+            let theirs = part.side.other();
+            let there = ports.iter().find(|(side, _)| *side == theirs);
+            if let (Some(Stage::Opened(opened)), Some((_, ports))) = (&mut part.stage, there) {
+                opened.join(remote, ports)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
+    pub(crate) fn grant(&self, grant: Grant) -> bool {
+        self.running().all(|running| running.grant(grant))
+    }
+
+    /// Grants that have been used up since this was last asked.
+    pub(crate) fn newly_spent(&mut self) -> u64 {
+        let spent: u64 = self.running().map(Running::spent).sum();
+        // Streams that have come to their end have told all.
+        let fresh = spent.saturating_sub(self.spent);
+        self.spent += fresh;
+        fresh
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Running> {
+        self.parts.iter().filter_map(|part| match &part.stage {
+            Some(Stage::Running(running)) => Some(running),
+            _ => None,
+        })
+    }
+
+    /// The streams of a test that is over, if they go on in the next one.
+    pub(crate) fn take_streams(&mut self) -> Option<DataStreams> {
+        let KeptStreams { tcp, udp } = self.kept.take()?;
+        let udp = udp.into_iter().map(|socket| (socket, Vec::new())).collect();
+        Some(DataStreams { tcp, udp })
+    }
+
+    /// The ports this end waits on, by the side it plays there.
+    pub(crate) fn ports(&self) -> Vec<(Side, Vec<u16>)> {
+        let port_of = |part: &Endpoint| match &part.stage {
+            Some(Stage::Opened(opened)) => Some((part.side, opened.ports())),
+            _ => None,
+        };
+        self.parts.iter().filter_map(port_of).collect()
+    }
+
+    /// At the server: waits until the client has connected every stream.
+    pub(crate) fn await_peer(&mut self, from: IpAddr, timeout: Duration) -> Result<()> {
+        for part in &mut self.parts {
+            if let Some(Stage::Opened(opened)) = &mut part.stage {
+                opened.await_peer(from, timeout)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts every endpoint of `side`; the first start of a test reads the host's counters.
+    pub(crate) fn start(&mut self, side: Side, observer: &Observer) -> Result<()> {
+        if self.before.is_none() {
+            if self.observe != Observe::None {
+                self.drops.start();
+            }
+            self.before = Some(self.snapshot(observer));
+            // Before the traffic threads start: where the whole host may not be sampled, it is they
+            // and this thread that are.
+            self.profiler =
+                (self.observe == Observe::All).then(|| Profiler::start(MonoClock.now()));
+        }
+        for part in self.parts.iter_mut().filter(|part| part.side == side) {
+            part.stage = match part.stage.take() {
+                Some(Stage::Opened(opened)) => {
+                    if self.framing.is_granted() {
+                        self.kept = Some(opened.kept()?);
+                    }
+                    Some(Stage::Running(opened.start()?))
+                }
+                other => other,
+            };
+        }
+        Ok(())
+    }
+
+    fn snapshot(&self, observer: &Observer) -> Snapshot {
+        let now = MonoClock.now();
+        if self.observe == Observe::None {
+            return Snapshot {
+                at_ns: now.as_nanos(),
+                ..Snapshot::default()
+            };
+        }
+        let mut snapshot = observer.snapshot(now);
+        self.drops.read(&mut snapshot);
+        snapshot
+    }
+
+    /// Takes what was sampled, to be called many times a second while something is, and silences the bells:
+    /// what they rang for is looked at after this.
+    pub(crate) fn tend(&mut self) {
+        self.running().for_each(Running::clear_wakeup);
+        if let Some(Ok(profiler)) = &mut self.profiler {
+            profiler.drain();
+        }
+    }
+
+    /// What this end has counted so far; the receiver's view where it has one.
+    pub(crate) fn progress(&self) -> Progress {
+        let running = |part: &Endpoint| match &part.stage {
+            Some(Stage::Running(running)) => Some(running.progress()),
+            _ => None,
+        };
+        self.parts.iter().find_map(running).unwrap_or_default()
+    }
+
+    /// Senders that have just come to their stop: what each of their streams sent. Once per test.
+    pub(crate) fn newly_sent(&mut self) -> Option<Vec<PacketCount>> {
+        let part = self
+            .parts
+            .iter_mut()
+            .find(|part| part.side == Side::Sender && !part.announced)?;
+        match part.stage.take() {
+            Some(Stage::Running(running)) if running.is_finished() => {
+                let reports = running.join();
+                let sent = reports.iter().map(|report| report.packets).collect();
+                part.stage = Some(Stage::Done(reports));
+                part.announced = true;
+                Some(sent)
+            }
+            other => {
+                part.stage = other;
+                None
+            }
+        }
+    }
+
+    /// A receiver's stream that has got its first bytes. Once per stream.
+    pub(crate) fn newly_heard(&mut self) -> Option<u16> {
+        let running = self.parts.iter().find_map(|part| match &part.stage {
+            Some(Stage::Running(running)) if part.side == Side::Receiver => Some(running),
+            _ => None,
+        })?;
+        let fresh = |(_, (told, heard)): &(u16, (&mut bool, bool))| !**told && *heard;
+        let told = self.heard.iter_mut().zip(running.heard());
+        let (stream, (told, _)) = (0..).zip(told).find(fresh)?;
+        *told = true;
+        Some(stream)
+    }
+
+    /// What can be read when streams have come to their end or used up what they were granted.
+    pub(crate) fn bells(&self) -> Vec<BorrowedFd<'_>> {
+        self.running().filter_map(Running::wakeup_fd).collect()
+    }
+
+    /// Whether what is sampled must be taken away often.
+    pub(crate) const fn is_sampling(&self) -> bool {
+        matches!(self.profiler, Some(Ok(_)))
+    }
+
+    /// The sockets of a test whose traffic has come to its end at this end: what comes on them now is no traffic.
+    pub(crate) fn quiet_sockets(&self) -> Vec<BorrowedFd<'_>> {
+        let done = |part: &Endpoint| matches!(part.stage, Some(Stage::Done(_)));
+        if !self.parts.iter().all(done) {
+            return Vec::new();
+        }
+        self.held
+            .first()
+            .map_or_else(Vec::new, Held::datagram_sockets)
+    }
+
+    /// A datagram that came on one of them.
+    pub(crate) fn datagram(&self) -> Option<(u16, Vec<u8>)> {
+        if self.quiet_sockets().is_empty() {
+            return None;
+        }
+        self.held.first()?.receive()
+    }
+
+    /// Sends a datagram on a stream. One that cannot be sent is lost, as others are.
+    pub(crate) fn send_datagram(&self, stream: u16, bytes: Vec<u8>) {
+        if let Some(held) = self.held.first() {
+            held.send(stream, bytes);
+        }
+    }
+
+    /// Ends the senders before their time; what they sent so far is what they sent.
+    pub(crate) fn stop_senders(&self) {
+        for part in self.parts.iter().filter(|part| part.side == Side::Sender) {
+            if let Some(Stage::Running(running)) = &part.stage {
+                running.stop();
+            }
+        }
+    }
+
+    /// Tells the receivers how much was sent: they take what is still under way, then end.
+    pub(crate) fn drain(&mut self, sent: &[PacketCount]) {
+        for part in self
+            .parts
+            .iter_mut()
+            .filter(|part| part.side == Side::Receiver)
+        {
+            if let Some(Stage::Running(running)) = &part.stage {
+                running.finish(sent, QUIET);
+            }
+            part.announced = true;
+        }
+    }
+
+    /// The reports of all endpoints, once every one of them is done.
+    pub(crate) fn reports(&mut self, observer: &Observer) -> Option<Vec<EndpointReport>> {
+        let ends_itself = self.framing.tells_its_end();
+        for part in self
+            .parts
+            .iter_mut()
+            .filter(|part| part.side == Side::Receiver && (part.announced || ends_itself))
+        {
+            part.stage = match part.stage.take() {
+                Some(Stage::Running(running)) if running.is_finished() => {
+                    Some(Stage::Done(running.join()))
+                }
+                other => other,
+            };
+        }
+        let all_done = self
+            .parts
+            .iter()
+            .all(|part| matches!(part.stage, Some(Stage::Done(_))));
+        if !all_done {
+            return None;
+        }
+        let mut after = self.snapshot(observer);
+        let before = self.before.clone().unwrap_or_default();
+        let profile = match self.profiler.take() {
+            None => None,
+            Some(Ok(profiler)) => Some(profiler.finish(MonoClock.now())),
+            Some(Err(error)) => {
+                let why = error.to_string();
+                after.missing.insert(signals::PROFILE.to_owned(), why);
+                None
+            }
+        };
+        let resolution = u64::try_from(resolution().as_nanos()).unwrap_or(u64::MAX);
+        let clock = clock_identity(resolution);
+        let report = |part: Endpoint| match part.stage {
+            Some(Stage::Done(streams)) => Some(EndpointReport {
+                side: part.side,
+                streams,
+                before: before.clone(),
+                after: after.clone(),
+                profile: profile.clone(),
+                clock: clock.clone(),
+            }),
+            _ => None,
+        };
+        Some(self.parts.drain(..).filter_map(report).collect())
+    }
+
+    /// Ends everything early.
+    pub(crate) fn stop(&mut self) {
+        for part in &mut self.parts {
+            if let Some(Stage::Running(running)) = part.stage.take() {
+                running.stop();
+                running.join();
+            }
+        }
+    }
+}
+
+/// Data streams that are open, in order; of the transport under test, the other list is empty.
+#[derive(Default)]
+pub struct DataStreams {
+    /// Of a test over TCP.
+    pub tcp: Vec<TcpStream>,
+    /// Of a test over UDP, with the datagrams that had come before the stream had a socket of its own.
+    pub udp: Vec<(UdpSocket, Vec<Vec<u8>>)>,
+}
+
+impl DataStreams {
+    /// What they are.
+    pub const fn transport(&self) -> Transport {
+        if self.tcp.is_empty() {
+            Transport::Udp
+        } else {
+            Transport::Tcp
+        }
+    }
+}
+
+/// The order both ends open their sides in, so that neither waits for the other's second one.
+fn ordered(role: Role, direction: Direction) -> &'static [Side] {
+    match (role, direction) {
+        (Role::Client, Direction::Duplex) => &[Side::Sender, Side::Receiver],
+        _ => sides(role, direction),
+    }
+}

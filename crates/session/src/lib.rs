@@ -1,0 +1,19 @@
+//! One end of a session with a peer: carries out on sockets what a protocol's session asks for, and is heard and
+//! heeded the same at the client and at the agent.
+#![forbid(unsafe_code)]
+
+mod demux;
+mod driver;
+mod endpoints;
+mod flows;
+pub mod key;
+mod line;
+pub mod login;
+mod opening;
+
+pub use demux::{Admission, DemuxHandle, StreamDemux, read_cookie};
+pub use driver::{Driver, News};
+pub use endpoints::DataStreams;
+pub use flows::{Flow, Flows, Place};
+pub use line::{Heard, Line};
+pub use opening::peek;

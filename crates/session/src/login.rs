@@ -1,0 +1,94 @@
+//! Users and passwords for protocols that have them (iperf3): files read, and what a session needs of the world.
+
+use anyhow::Result;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_sys::clock::wall_now;
+use linerate_sys::random::random_bytes;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+pub use linerate_peers::iperf3::login::{Gate, LoginAttempt, Moment};
+pub use linerate_peers::iperf3::login::{Login, LoginError, Logins, Padding};
+
+/// Most of a key or a list that is read: a list of ten thousand users.
+const MAX_FILE: u64 = 1 << 20;
+
+/// A client's user, with the public key of the server in the file `key`.
+pub fn read_login(
+    user: &str,
+    password: &str,
+    key: &Path,
+    padding: Padding,
+) -> Result<Login, Failure> {
+    let pem = read(key)?;
+    Login::new(user, password, &pem, padding).map_err(|error| match error {
+        LoginError::Key { .. } => in_file(key, &error),
+        other => Failure::new(ExitCode::Usage, format!("--login: {other}")),
+    })
+}
+
+/// The users in the file `list`, with this server's private key in the file `key`.
+pub fn read_logins(list: &Path, key: &Path, padding: Padding) -> Result<Logins, Failure> {
+    let (text, pem) = (read(list)?, read(key)?);
+    Logins::new(&text, &pem, padding).map_err(|error| match error {
+        LoginError::Line { .. } => in_file(list, &error),
+        other => in_file(key, &other),
+    })
+}
+
+/// The password in the file at `path`: its first line.
+pub fn read_password(path: &Path) -> Result<String, Failure> {
+    let text = read(path)?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+fn in_file(path: &Path, error: &LoginError) -> Failure {
+    Failure::new(ExitCode::Usage, format!("{}: {error}", path.display()))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let file = File::open(path);
+    let whole = file.and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
+    let fail = |why: String| {
+        let message = format!("cannot read {}: {why}", path.display());
+        Failure::new(ExitCode::Usage, message)
+    };
+    match whole {
+        Err(error) => Err(fail(error.to_string())),
+        Ok(length) if length as u64 > MAX_FILE => {
+            Err(fail(format!("it is longer than {MAX_FILE} bytes")))
+        }
+        Ok(_) => Ok(text),
+    }
+}
+
+/// The time of day, and random bytes for one session.
+pub fn moment() -> Result<Moment> {
+    let unix = u64::try_from(wall_now().as_unix()).unwrap_or(0);
+    Ok(Moment {
+        unix: Duration::from_secs(unix),
+        seed: random_bytes()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("key"), "no key").unwrap();
+        std::fs::write(path("list"), "mario,1").unwrap();
+        let error = read_login("mario", "x", &path("key"), Padding::Oaep).unwrap_err();
+        assert!(error.message.contains("openssl"), "{error}");
+        let error = read_logins(&path("absent"), &path("key"), Padding::Oaep).unwrap_err();
+        assert!(error.message.contains("absent"), "{error}");
+        std::fs::write(path("password"), "secret word\n\n").unwrap();
+        assert_eq!(read_password(&path("password")).unwrap(), "secret word");
+    }
+}

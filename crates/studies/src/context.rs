@@ -1,0 +1,34 @@
+//! What every command gets: a store, a watcher, a way to be interrupted.
+
+use crate::watch::{Silent, Watcher};
+use linerate_store::Store;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The surroundings of a command.
+pub struct Context<'a> {
+    /// Where runs are kept; `None` keeps nothing.
+    pub store: Option<Store>,
+    /// Who is told about progress.
+    pub watcher: &'a mut dyn Watcher,
+    /// The command line that repeats the run.
+    pub command: String,
+    /// Set when the user wants to stop: the run ends early and is kept as incomplete.
+    pub interrupt: &'a AtomicBool,
+}
+
+impl Context<'_> {
+    /// Whether the user wants to stop.
+    pub fn interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs `command` with nobody there: nothing is kept, nobody is told, nothing interrupts it.
+pub fn unattended<T>(command: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    command(&mut Context {
+        store: None,
+        watcher: &mut Silent,
+        command: String::new(),
+        interrupt: &AtomicBool::new(false),
+    })
+}

@@ -1,0 +1,23 @@
+//! What a user asks for: single tests, searches, latency, plans, proofs, the demo, comparisons; each becomes a stored run.
+#![forbid(unsafe_code)]
+
+pub mod archive;
+pub mod compare;
+pub mod context;
+pub mod plan;
+mod progress;
+mod recorder;
+pub mod run;
+pub mod watch;
+
+pub use linerate_report::Style;
+pub use linerate_store::Store;
+
+use linerate_model::exit::{ExitCode, Failure};
+
+/// Makes this process root of a new user namespace, so that it may build hosts without privileges.
+/// Call it while the process has one thread.
+pub fn enter_user_namespace() -> Result<(), Failure> {
+    linerate_testbed::enter_user_namespace()
+        .map_err(|error| Failure::new(ExitCode::HostLacks, error.to_string()))
+}

@@ -1,0 +1,337 @@
+//! A study as a file: factors × levels, repeated, in random order.
+//!
+//! ```toml
+//! [study]
+//! title = "payload and direction"
+//! host = "10.0.0.2"
+//! repetitions = 10
+//! seed = 1
+//! prove = false  # true runs the experiment that each run's verdict proposes
+//!
+//! [defaults]
+//! kind = "udp"
+//! time = "2s"
+//! rate = "100M"
+//!
+//! [factors]
+//! payload = [64, 512, 1448]
+//! direction = ["forward", "reverse"]
+//! ```
+//!
+//! Pure but for [`StudyPlan::read`]. Every combination of levels is a cell. Each repetition measures every
+//! cell once, in an order of its own, so that what drifts over time spreads over all cells.
+
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+pub use settings::Test;
+
+use linerate_client::address::PeerAddress;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::random::Random;
+use linerate_peers::key::Key;
+use linerate_session::login::Login;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use settings::Setting;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use toml::Spanned;
+
+/// Most runs of a study: at a second each, more than a day.
+const MAX_RUNS: usize = 100_000;
+/// Largest plan that is read.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// A study that can be run.
+#[derive(Debug, Clone)]
+pub struct StudyPlan {
+    /// What it is about.
+    pub title: String,
+    /// The peer of every test.
+    pub far: PeerAddress,
+    /// The key that the peer asks for; not part of the file.
+    pub key: Option<Key>,
+    /// The user that the peer asks for; not part of the file.
+    pub login: Option<Arc<Login>>,
+    /// How often each cell is measured, at least once.
+    pub repetitions: u32,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Whether each run's verdict is put to the proof.
+    pub prove: bool,
+    /// Every combination of levels.
+    pub cells: Vec<Cell>,
+}
+
+/// One combination of levels.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// Its levels: `payload = 64, direction = reverse`.
+    pub label: String,
+    /// What is measured.
+    pub test: Test,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    study: Study,
+    #[serde(default)]
+    defaults: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
+    #[serde(default)]
+    factors: BTreeMap<Spanned<String>, Spanned<Vec<Spanned<toml::Value>>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Study {
+    title: Option<String>,
+    host: Spanned<String>,
+    #[serde(default = "one")]
+    repetitions: Spanned<u32>,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    prove: bool,
+}
+
+fn one() -> Spanned<u32> {
+    Spanned::new(0..0, 1)
+}
+
+/// A key with one of its values, and where the value stands.
+#[derive(Clone, Copy)]
+struct Level<'a> {
+    setting: &'static Setting,
+    value: &'a Spanned<toml::Value>,
+}
+
+impl StudyPlan {
+    /// Reads the plan in the file at `path`.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let fail = |why: String| {
+            let message = format!("cannot read the plan {}: {why}", path.display());
+            Failure::new(ExitCode::Plan, message)
+        };
+        let size = std::fs::metadata(path)
+            .map_err(|error| fail(error.to_string()))?
+            .len();
+        if size > MAX_BYTES {
+            return Err(fail(format!(
+                "{size} bytes are more than the {MAX_BYTES} of a plan"
+            )));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+        Self::parse(&text).map_err(|error| {
+            let message = format!("{}{}", path.display(), error.message);
+            Failure::new(ExitCode::Plan, message)
+        })
+    }
+
+    /// Reads a plan; errors begin with `, line 7: `.
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let place = Places { text };
+        let file: File = toml::from_str(text)
+            .map_err(|error| place.fail(error.span().map(|span| span.start), error.message()))?;
+        let host = &file.study.host;
+        let far = PeerAddress::parse(host.get_ref())
+            .map_err(|error| place.fail(Some(host.span().start), &format!("host: {error}")))?;
+        let repetitions = *file.study.repetitions.get_ref();
+        let cells = cells(&file, place)?;
+        let runs = cells.len().saturating_mul(repetitions as usize);
+        if runs == 0 || runs > MAX_RUNS {
+            let at = Some(file.study.repetitions.span().start);
+            let why = format!(
+                "repetitions = {repetitions}: {} cells make {runs} runs; 1 to {MAX_RUNS} are possible",
+                cells.len()
+            );
+            return Err(place.fail(at, &why));
+        }
+        Ok(Self {
+            title: file
+                .study
+                .title
+                .unwrap_or_else(|| format!("study of {far}")),
+            far,
+            key: None,
+            login: None,
+            repetitions,
+            seed: file.study.seed,
+            prove: file.study.prove,
+            cells,
+        })
+    }
+
+    /// Which cell is measured when: repetition (from 0) and index of the cell, in the order of measuring.
+    pub fn order(&self) -> Vec<(u32, usize)> {
+        let mut random = Random::new(self.seed);
+        let mut order = Vec::new();
+        for repetition in 0..self.repetitions {
+            let mut cells: Vec<usize> = (0..self.cells.len()).collect();
+            random.shuffle(&mut cells);
+            order.extend(cells.into_iter().map(|cell| (repetition, cell)));
+        }
+        order
+    }
+
+    /// Everything that decides what is measured: equal for two plans of which one may go on where the other
+    /// was interrupted.
+    pub fn values(&self) -> BTreeMap<String, Value> {
+        let cell = |cell: &Cell| json!({"cell": cell.label, "test": cell.test.values()});
+        let order = self.order().into_iter().map(|(_, cell)| cell);
+        let mut values = BTreeMap::from([
+            ("host".to_owned(), json!(self.far.to_string())),
+            ("repetitions".to_owned(), json!(self.repetitions)),
+            ("seed".to_owned(), json!(self.seed)),
+            ("cells".to_owned(), self.cells.iter().map(cell).collect()),
+            ("order".to_owned(), order.collect()),
+        ]);
+        if self.prove {
+            values.insert("prove".to_owned(), json!(true));
+        }
+        values
+    }
+}
+
+/// Where errors are in the plan.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    text: &'a str,
+}
+
+impl Places<'_> {
+    /// `, line 7: why`.
+    fn fail(self, offset: Option<usize>, why: &str) -> Failure {
+        let line = |offset: usize| {
+            self.text
+                .bytes()
+                .take(offset)
+                .filter(|byte| *byte == b'\n')
+                .count()
+                + 1
+        };
+        let line = offset
+            .map(|offset| format!(", line {}", line(offset)))
+            .unwrap_or_default();
+        Failure::new(ExitCode::Plan, format!("{line}: {why}"))
+    }
+}
+
+/// Every combination of levels over the defaults.
+fn cells(file: &File, place: Places<'_>) -> Result<Vec<Cell>, Failure> {
+    let mut defaults = Vec::new();
+    for (key, value) in &file.defaults {
+        defaults.push(Level {
+            setting: setting(key, place)?,
+            value,
+        });
+    }
+    let mut combinations = vec![Vec::new()];
+    for (key, levels) in &file.factors {
+        let setting = setting(key, place)?;
+        let at = Some(levels.span().start);
+        if levels.get_ref().is_empty() {
+            return Err(place.fail(at, &format!("{}: give at least one level", setting.key)));
+        }
+        if combinations.len().saturating_mul(levels.get_ref().len()) > MAX_RUNS {
+            return Err(place.fail(at, &format!("{}: more than {MAX_RUNS} cells", setting.key)));
+        }
+        combinations = cross(&combinations, setting, levels.get_ref());
+    }
+    let mut made = Vec::with_capacity(combinations.len());
+    let mut seen = std::collections::BTreeSet::new();
+    for levels in &combinations {
+        let cell = cell(&defaults, levels, place)?;
+        if !seen.insert(cell.label.clone()) {
+            return Err(place.fail(
+                None,
+                &format!(
+                    "the cell \"{}\" stands twice: remove one of its levels",
+                    cell.label
+                ),
+            ));
+        }
+        made.push(cell);
+    }
+    Ok(made)
+}
+
+fn cross<'a>(
+    before: &[Vec<Level<'a>>],
+    setting: &'static Setting,
+    levels: &'a [Spanned<toml::Value>],
+) -> Vec<Vec<Level<'a>>> {
+    let extended = |cell: &Vec<Level<'a>>, value| {
+        let mut cell = cell.clone();
+        cell.push(Level { setting, value });
+        cell
+    };
+    before
+        .iter()
+        .flat_map(|cell| levels.iter().map(move |value| extended(cell, value)))
+        .collect()
+}
+
+fn setting(key: &Spanned<String>, place: Places<'_>) -> Result<&'static Setting, Failure> {
+    let found = settings::ALL
+        .iter()
+        .find(|setting| setting.key == key.get_ref());
+    found.ok_or_else(|| {
+        let known: Vec<_> = settings::ALL.iter().map(|setting| setting.key).collect();
+        let why = format!(
+            "there is no setting \"{}\"; known are {}",
+            key.get_ref().escape_debug(),
+            known.join(", ")
+        );
+        place.fail(Some(key.span().start), &why)
+    })
+}
+
+/// The defaults, changed by these levels.
+fn cell(defaults: &[Level<'_>], levels: &[Level<'_>], place: Places<'_>) -> Result<Cell, Failure> {
+    let overruled = |level: &&Level<'_>| {
+        !levels
+            .iter()
+            .any(|other| other.setting.key == level.setting.key)
+    };
+    let mut values = Vec::new();
+    for level in defaults.iter().filter(overruled).chain(levels) {
+        let at = level.value.span().start;
+        let text = plain(level.value.get_ref()).ok_or_else(|| {
+            place.fail(
+                Some(at),
+                &format!("{}: a text or a number is needed", level.setting.key),
+            )
+        })?;
+        values.push((level.setting, text, at));
+    }
+    let label: Vec<_> = values
+        .iter()
+        .filter(|(setting, ..)| levels.iter().any(|level| level.setting.key == setting.key))
+        .map(|(setting, text, _)| format!("{} = {text}", setting.key))
+        .collect();
+    let label = if label.is_empty() {
+        "all".to_owned()
+    } else {
+        label.join(", ")
+    };
+    let test = Test::from_values(&values).map_err(|(at, why)| match at {
+        Some(at) => place.fail(Some(at), &why),
+        None => place.fail(None, &format!("cell \"{label}\": {why}")),
+    })?;
+    Ok(Cell { label, test })
+}
+
+/// A value as it would stand on the command line.
+fn plain(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Float(number) => Some(number.to_string()),
+        _ => None,
+    }
+}

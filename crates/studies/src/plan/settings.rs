@@ -1,0 +1,321 @@
+//! The settings that a plan knows; they are called as on the command line.
+
+use crate::run::{LatencyPlan, Mode, OpenLoop, RequestRate, SaturatePlan};
+use linerate_client::describe;
+use linerate_model::spec::{Arrival, Direction, Pace, Stop, TestSpec, Transport, validate};
+use linerate_model::units::parse_duration;
+use linerate_model::{BitRate, PacketRate, Ratio};
+use linerate_peers::Tests;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What a cell measures.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// One test.
+    Single(TestSpec),
+    /// Ping-pong at one message size.
+    Latency(LatencyPlan),
+    /// A search.
+    Saturate(SaturatePlan),
+}
+
+/// A key of a plan.
+pub(super) struct Setting {
+    pub(super) key: &'static str,
+    /// The kinds of test that it applies to.
+    kinds: &'static [&'static str],
+    apply: fn(&mut Draft, &str) -> Result<(), String>,
+}
+
+/// A test in the making.
+struct Draft {
+    spec: TestSpec,
+    search: SaturatePlan,
+    /// For kind latency: what its tests have beside.
+    asked: Option<Asked>,
+}
+
+/// How messages are asked.
+#[derive(Default)]
+struct Asked {
+    mode: Option<Mode>,
+    /// One after the other if absent.
+    rate: Option<PacketRate>,
+    arrival: Option<Arrival>,
+    answer_timeout: Option<Duration>,
+}
+
+const KIND: &str = "kind";
+const KINDS: [&str; 4] = ["tcp", "udp", "latency", "saturate"];
+const BULK: &[&str] = &["tcp", "udp", "saturate"];
+const SINGLE: &[&str] = &["tcp", "udp"];
+const SEARCH: &[&str] = &["saturate"];
+const TIMED: &[&str] = &["tcp", "udp", "latency"];
+const ASKED: &[&str] = &["latency"];
+
+/// Every setting, in the order that errors list them.
+pub(super) static ALL: &[Setting] = &[
+    Setting {
+        key: KIND,
+        kinds: &KINDS,
+        apply: |_, _| Ok(()),
+    },
+    Setting {
+        key: "time",
+        kinds: TIMED,
+        apply: |d, v| set(&mut d.spec.stop, duration(v).map(Stop::After)),
+    },
+    Setting {
+        key: "warm-up",
+        kinds: TIMED,
+        apply: |d, v| set(&mut d.spec.warm_up, duration(v)),
+    },
+    Setting {
+        key: "interval",
+        kinds: SINGLE,
+        apply: |d, v| set(&mut d.spec.interval, duration(v)),
+    },
+    Setting {
+        key: "rate",
+        kinds: TIMED,
+        apply: |d, v| match &mut d.asked {
+            Some(asked) => set(&mut asked.rate, read(v).map(Some)),
+            None => set(&mut d.spec.pace, pace(v)),
+        },
+    },
+    Setting {
+        key: "payload",
+        kinds: &KINDS,
+        apply: |d, v| set(&mut d.spec.payload_bytes, read(v)),
+    },
+    Setting {
+        key: "direction",
+        kinds: BULK,
+        apply: |d, v| set(&mut d.spec.direction, named(v)),
+    },
+    Setting {
+        key: "streams",
+        kinds: SINGLE,
+        apply: |d, v| set(&mut d.spec.streams, read(v)),
+    },
+    Setting {
+        key: "wait",
+        kinds: TIMED,
+        apply: |d, v| match &mut d.asked {
+            Some(asked) => set(&mut asked.mode, read(v).map(Some)),
+            None => set(&mut d.spec.wait, named(v)),
+        },
+    },
+    Setting {
+        key: "transport",
+        kinds: ASKED,
+        apply: |d, v| set(&mut d.spec.transport, named(v)),
+    },
+    Setting {
+        key: "arrival",
+        kinds: ASKED,
+        apply: |d, v| set(&mut d.asked().arrival, named(v).map(Some)),
+    },
+    Setting {
+        key: "answer-timeout",
+        kinds: ASKED,
+        apply: |d, v| set(&mut d.asked().answer_timeout, duration(v).map(Some)),
+    },
+    Setting {
+        key: "datapath",
+        kinds: BULK,
+        apply: |d, v| set(&mut d.spec.datapath, read(v)),
+    },
+    Setting {
+        key: "congestion",
+        kinds: &["tcp"],
+        apply: |d, v| {
+            set(
+                &mut d.spec.socket.congestion_control,
+                Ok(Some(v.to_owned())),
+            )
+        },
+    },
+    Setting {
+        key: "send-buffer",
+        kinds: BULK,
+        apply: |d, v| set(&mut d.spec.socket.send_buffer_bytes, read(v).map(Some)),
+    },
+    Setting {
+        key: "receive-buffer",
+        kinds: BULK,
+        apply: |d, v| set(&mut d.spec.socket.receive_buffer_bytes, read(v).map(Some)),
+    },
+    Setting {
+        key: "min",
+        kinds: SEARCH,
+        apply: |d, v| set(&mut d.search.min_load, read(v)),
+    },
+    Setting {
+        key: "max",
+        kinds: SEARCH,
+        apply: |d, v| set(&mut d.search.max_load, read(v)),
+    },
+    Setting {
+        key: "width",
+        kinds: SEARCH,
+        apply: |d, v| set(&mut d.search.width, read::<Ratio>(v)),
+    },
+    Setting {
+        key: "budget",
+        kinds: SEARCH,
+        apply: |d, v| set(&mut d.search.budget, duration(v)),
+    },
+];
+
+/// A setting, its value, and where the value stands.
+type Given = (&'static Setting, String, usize);
+
+impl Test {
+    /// The test of these values, or what is wrong and, if one value is, where it stands.
+    pub(super) fn from_values(values: &[Given]) -> Result<Self, (Option<usize>, String)> {
+        let kind = values.iter().find(|(setting, ..)| setting.key == KIND);
+        let Some((_, kind, at)) = kind else {
+            return Err((None, format!("give a kind: {}", KINDS.join(", "))));
+        };
+        let spec = match kind.as_str() {
+            "tcp" => TestSpec::tcp_bulk(),
+            "udp" | "saturate" => TestSpec::udp_datagrams(Pace::Unpaced),
+            "latency" => TestSpec::ping_pong(Transport::Udp),
+            other => {
+                let known = KINDS.join(", ");
+                return Err((Some(*at), format!("kind = {other}: must be one of {known}")));
+            }
+        };
+        let mut draft = Draft {
+            search: SaturatePlan::new(spec.clone()),
+            asked: (kind == "latency").then(Asked::default),
+            spec,
+        };
+        for (setting, value, at) in values {
+            apply(&mut draft, kind, setting, value)
+                .map_err(|why| (Some(*at), format!("{} = {value}: {why}", setting.key)))?;
+        }
+        if kind == "udp" && !values.iter().any(|(setting, ..)| setting.key == "rate") {
+            let why = "kind udp needs a rate such as 10M, or max for unpaced";
+            return Err((Some(*at), why.to_owned()));
+        }
+        let test = draft.finish(kind).map_err(|why| (None, why))?;
+        test.check().map_err(|why| (None, why))?;
+        Ok(test)
+    }
+
+    /// Whether what it is made of can be.
+    fn check(&self) -> Result<(), String> {
+        let specs = match self {
+            Self::Single(spec) | Self::Saturate(SaturatePlan { spec, .. }) => vec![spec.clone()],
+            Self::Latency(plan) => plan.specs(),
+        };
+        specs.iter().try_for_each(|spec| {
+            validate(spec).map_err(|error| {
+                let (setting, value, valid) = (error.setting(), &error.value, &error.valid);
+                format!("{setting} = {value}: must be {valid}")
+            })
+        })
+    }
+
+    /// Every setting, also those by default.
+    pub(super) fn values(&self) -> BTreeMap<String, Value> {
+        let (kind, mut values) = match self {
+            Self::Single(spec) => ("single", describe::values(spec)),
+            Self::Latency(plan) => ("latency", plan.values(Tests::Many)),
+            Self::Saturate(plan) => ("saturate", plan.values()),
+        };
+        values.insert("test".to_owned(), json!(kind));
+        values
+    }
+}
+
+impl Draft {
+    fn asked(&mut self) -> &mut Asked {
+        self.asked.get_or_insert_default()
+    }
+
+    fn finish(self, kind: &str) -> Result<Test, String> {
+        let Self {
+            spec,
+            search,
+            asked,
+        } = self;
+        if let Some(asked) = asked {
+            return asked.of(&spec).map(Test::Latency);
+        }
+        Ok(match kind {
+            "saturate" if spec.direction == Direction::Duplex => {
+                return Err(
+                    "a search goes one direction at a time: make direction a factor".to_owned(),
+                );
+            }
+            "saturate" => Test::Saturate(SaturatePlan { spec, ..search }),
+            _ => Test::Single(spec),
+        })
+    }
+}
+
+impl Asked {
+    /// The ping-pong `spec`, asked so.
+    fn of(self, spec: &TestSpec) -> Result<LatencyPlan, String> {
+        if self.rate.is_none() && (self.arrival.is_some() || self.answer_timeout.is_some()) {
+            return Err(
+                "arrival and answer-timeout are of requests at a rate: give a rate".to_owned(),
+            );
+        }
+        let usual = LatencyPlan::from_spec(spec);
+        Ok(LatencyPlan {
+            modes: self.mode.map_or(usual.modes, |mode| vec![mode]),
+            open: self.rate.map(|rate| OpenLoop {
+                rate: RequestRate::At(rate),
+                arrival: self.arrival.unwrap_or_default(),
+                answer_timeout: self.answer_timeout,
+            }),
+            ..usual
+        })
+    }
+}
+
+fn apply(draft: &mut Draft, kind: &str, setting: &Setting, value: &str) -> Result<(), String> {
+    if !setting.kinds.contains(&kind) {
+        return Err(format!(
+            "does not apply to kind {kind}, only to {}",
+            setting.kinds.join(", ")
+        ));
+    }
+    (setting.apply)(draft, value)
+}
+
+fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *place = value?;
+    Ok(())
+}
+
+fn read<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// A kebab-case name, as in the run document.
+fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(json!(text)).map_err(|error| error.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn pace(text: &str) -> Result<Pace, String> {
+    match text {
+        "max" => Ok(Pace::Unpaced),
+        _ => read::<BitRate>(text)
+            .map(Pace::At)
+            .map_err(|error| format!("{error}, and not `max`")),
+    }
+}

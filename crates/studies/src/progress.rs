@@ -1,0 +1,32 @@
+//! Words for the progress bar.
+
+use crate::watch::{Event, Watcher};
+use linerate_client::Pulse;
+use linerate_model::{BitRate, ByteCount};
+use std::time::Duration;
+
+/// Tells the watcher how a test goes on.
+pub(crate) fn tell(
+    watcher: &mut dyn Watcher,
+    pulse: &Pulse,
+    planned: Option<Duration>,
+    label: Option<&str>,
+) {
+    let share = planned
+        .filter(|time| !time.is_zero())
+        .map_or(0.0, |time| pulse.elapsed.as_secs_f64() / time.as_secs_f64());
+    let (bytes, time) = match pulse.received {
+        Some(far) => (far.bytes, far.elapsed),
+        None => (ByteCount::new(pulse.bytes), pulse.elapsed),
+    };
+    let rate = BitRate::from_bytes(bytes, time).unwrap_or_default();
+    let text = match label {
+        Some(label) => format!("{label}: {rate}"),
+        None => rate.to_string(),
+    };
+    watcher.event(Event::Progress {
+        share: share.min(1.0),
+        text: &text,
+        elapsed: pulse.elapsed,
+    });
+}

@@ -1,0 +1,230 @@
+//! `linerate demo`: the main job with nothing but this machine and no privileges.
+
+use crate::context::Context;
+use crate::recorder::{Header, Recorder};
+use crate::run::{
+    LatencyPlan, Load, Mode, SaturatePlan, latency, saturate, single, usual_percentiles,
+};
+use crate::watch::{Event, Watcher};
+use anyhow::{Context as _, Result};
+use linerate_agent::{Agent, AgentPlan};
+use linerate_client::Target;
+use linerate_client::address::PeerAddress;
+use linerate_model::run::{Run, RunKind};
+use linerate_model::spec::{
+    Direction, Observe, Pace, Pinning, Stop, TestSpec, TransactionBounds, Transport,
+};
+use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
+use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The two hosts' link.
+#[derive(Debug, Clone, Copy)]
+pub struct DemoPlan {
+    /// Rate at L1, each direction.
+    pub link_rate: BitRate,
+    /// Delay, each direction.
+    pub link_delay: Duration,
+}
+
+/// One part of the demo: its name and its share of the whole time.
+struct Part {
+    name: &'static str,
+    seconds: f64,
+    run: fn(&mut Context<'_>, &Target, &DemoPlan) -> Result<Run>,
+}
+
+/// The parts in order. The seconds are what each is planned to take; their sum stays under 90.
+const PARTS: &[Part] = &[
+    Part {
+        name: "TCP to the far host",
+        seconds: 6.0,
+        run: |context, target, _| tcp(context, target, Direction::Forward),
+    },
+    Part {
+        name: "TCP from the far host",
+        seconds: 6.0,
+        run: |context, target, _| tcp(context, target, Direction::Reverse),
+    },
+    Part {
+        name: "UDP saturation to the far host",
+        seconds: 24.0,
+        run: |context, target, plan| search(context, target, plan, Direction::Forward),
+    },
+    Part {
+        name: "UDP saturation from the far host",
+        seconds: 24.0,
+        run: |context, target, plan| search(context, target, plan, Direction::Reverse),
+    },
+    Part {
+        name: "delay, idle and under TCP load",
+        seconds: 10.0,
+        run: |context, target, _| delay(context, target),
+    },
+];
+
+/// Builds the two hosts, measures between them, takes them down.
+///
+/// The process must have entered its user namespace (`linerate_testbed::enter_user_namespace`).
+pub fn demo(context: &mut Context<'_>, plan: &DemoPlan) -> Result<Run> {
+    let shape = LinkConfig {
+        rate: Some(plan.link_rate),
+        delay: plan.link_delay,
+        ..LinkConfig::default()
+    };
+    let hosts =
+        TwoHosts::create(Link::symmetric(shape), 1).context("making two hosts of this machine")?;
+    let agent = Agent::start_on(hosts.host(HostId::B), AgentPlan::private())?;
+    hosts.host(HostId::A).enter()?;
+    let target = Target::new(PeerAddress::parse(&format!(
+        "{}:{}",
+        hosts.host(HostId::B).ipv4(),
+        agent.port()
+    ))?);
+
+    let result = measure_parts(context, &target, plan);
+    agent.stop()?;
+    hosts
+        .close()
+        .map_err(|errors| anyhow::anyhow!("taking the two hosts down: {errors:?}"))?;
+    result
+}
+
+/// Runs every part; the calling thread is on host A.
+fn measure_parts(context: &mut Context<'_>, target: &Target, plan: &DemoPlan) -> Result<Run> {
+    let mut recorder = Recorder::begin(context, header(plan))?;
+    let total: f64 = PARTS.iter().map(|part| part.seconds).sum();
+    let mut before = 0.0;
+    for part in PARTS {
+        if context.interrupted() {
+            break;
+        }
+        let mut watcher = Scaled {
+            inner: &mut *context.watcher,
+            name: part.name,
+            offset: before / total,
+            scale: part.seconds / total,
+        };
+        let mut inner = Context {
+            store: None,
+            watcher: &mut watcher,
+            command: context.command.clone(),
+            interrupt: context.interrupt,
+        };
+        let mut run = (part.run)(&mut inner, target, plan)?;
+        run.title = Some(part.name.to_owned());
+        recorder.part(run)?;
+        before += part.seconds;
+    }
+    let truth = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, plan.link_rate, 1448);
+    recorder.run_mut().notes.push(format!(
+        "both hosts are this machine and share its cores; the link between them carries {} at L1, which is {truth} of L4 payload in datagrams of 1448 bytes over IPv4",
+        plan.link_rate
+    ));
+    recorder.finish(context)
+}
+
+fn header(plan: &DemoPlan) -> Header {
+    let values = BTreeMap::from([
+        ("link_rate_bps".to_owned(), json!(plan.link_rate)),
+        ("link_layer".to_owned(), json!(Layer::L1)),
+        (
+            "link_delay_s".to_owned(),
+            json!(plan.link_delay.as_secs_f64()),
+        ),
+    ]);
+    Header {
+        kind: RunKind::Demo,
+        title: "two hosts on one machine".to_owned(),
+        values,
+        hosts: Vec::new(),
+    }
+}
+
+fn tcp(context: &mut Context<'_>, target: &Target, direction: Direction) -> Result<Run> {
+    let spec = TestSpec {
+        direction,
+        stop: Stop::After(Duration::from_secs(6)),
+        interval: Duration::from_millis(500),
+        ..TestSpec::tcp_bulk()
+    };
+    single(context, target, &spec)
+}
+
+fn search(
+    context: &mut Context<'_>,
+    target: &Target,
+    plan: &DemoPlan,
+    direction: Direction,
+) -> Result<Run> {
+    let spec = TestSpec {
+        direction,
+        ..TestSpec::udp_datagrams(Pace::Unpaced)
+    };
+    let most = BitRate::from_bps(plan.link_rate.bps().saturating_mul(4));
+    let search = SaturatePlan {
+        max_load: most,
+        budget: Duration::from_secs(24),
+        ..SaturatePlan::new(spec)
+    };
+    saturate(context, target, &search)
+}
+
+fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
+    let plan = LatencyPlan {
+        transport: Transport::Udp,
+        sizes: vec![ByteCount::new(32), ByteCount::new(1448)],
+        modes: vec![Mode::default()],
+        pinning: Pinning::default(),
+        time: Duration::from_secs(2),
+        warm_up: Duration::from_millis(100),
+        load: Some(Load {
+            transport: Transport::Tcp,
+            pace: Pace::Unpaced,
+            direction: Direction::Forward,
+        }),
+        decompose: false,
+        observe: Observe::default(),
+        open: None,
+        rpm: false,
+        stall: None,
+        rounds: Some(1),
+        seed: 1,
+        wrap: None,
+        percentiles: usual_percentiles(),
+        transactions: TransactionBounds::default(),
+    };
+    latency(context, target, &plan)
+}
+
+/// Maps a part's progress into the whole's, and keeps the part's begin and end to itself.
+pub(super) struct Scaled<'a> {
+    pub(super) inner: &'a mut dyn Watcher,
+    pub(super) name: &'a str,
+    pub(super) offset: f64,
+    pub(super) scale: f64,
+}
+
+impl Watcher for Scaled<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Progress {
+                share,
+                text,
+                elapsed,
+            } => {
+                let text = format!("{}: {text}", self.name);
+                let share = self.offset + share * self.scale;
+                self.inner.event(Event::Progress {
+                    share,
+                    text: &text,
+                    elapsed,
+                });
+            }
+            Event::Began { .. } | Event::Ended => {}
+            other => self.inner.event(other),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Short exchanges of messages before and after a test of datagrams: where its hosts read two clocks, one-way
+//! delays need to know how these stand to each other.
+
+use super::measured;
+use crate::context::Context;
+use crate::recorder::Recorder;
+use anyhow::Result;
+use linerate_analysis::assemble;
+use linerate_client::{Client, DirectionOutcome};
+use linerate_model::run::{Host, Trial};
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Direction, Observe, Pinning, Stop, TestSpec, Transport};
+use std::time::Duration;
+
+/// How long one exchange takes: on a path of 1 ms some 200 messages, of which the fastest bound the offset.
+const EXCHANGE: Duration = Duration::from_millis(200);
+
+/// What an exchange gave: the report of the client, who asked, and of the server.
+type Exchange = [EndpointReport; 2];
+
+/// Runs one test of datagrams between two exchanges, if its hosts read two clocks.
+pub(super) fn measure_between(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    spec: &TestSpec,
+) -> Result<()> {
+    let compare =
+        spec.workload == "datagrams" && client.shows_clock() && clocks_may_differ(&client.hosts());
+    let before = compare.then(|| exchange(client, spec)).transpose()?;
+    let mut trials = measured(context, recorder, client, spec, None)?;
+    let wanted = compare && !context.interrupted() && trials.iter().any(needs_exchanges);
+    if wanted {
+        let after = exchange(client, spec)?;
+        let exchanges: Vec<Exchange> = [before.flatten(), after].into_iter().flatten().collect();
+        for trial in &mut trials {
+            assemble::with_exchanges(trial, &exchanges);
+        }
+    }
+    for trial in trials {
+        recorder.trial(context, trial)?;
+    }
+    Ok(())
+}
+
+fn needs_exchanges(trial: &Trial) -> bool {
+    match &trial.raw[..] {
+        [sender, receiver] => assemble::needs_exchanges(sender, receiver),
+        _ => false,
+    }
+}
+
+/// Whether the two hosts are not known to read one clock.
+fn clocks_may_differ(hosts: &[Host]) -> bool {
+    let of = |fact: &str| -> Vec<_> {
+        let known = hosts.iter().filter_map(|host| host.facts.get(fact));
+        known.collect()
+    };
+    let same = |fact: &str| matches!(of(fact)[..], [here, there] if here == there);
+    !(same("boot_id") && (same("time_namespace") || of("time_namespace").is_empty()))
+}
+
+/// A short ping-pong over UDP, not recorded as a trial.
+fn exchange(client: &mut Client, spec: &TestSpec) -> Result<Option<Exchange>> {
+    let exchange = TestSpec {
+        stop: Stop::After(EXCHANGE),
+        observe: Observe::None,
+        wait: spec.wait,
+        pinning: Pinning::default(),
+        ..TestSpec::ping_pong(Transport::Udp)
+    };
+    debug_assert_eq!(exchange.direction, Direction::Forward);
+    let outcome = client.run(&exchange, &mut |_| true)?;
+    let ends = outcome.directions.into_iter().next();
+    Ok(ends.and_then(
+        |DirectionOutcome {
+             sender, receiver, ..
+         }| Some([sender?, receiver?]),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(facts: &[(&str, &str)]) -> Host {
+        let facts = facts
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).into()));
+        Host {
+            role: "client".to_owned(),
+            name: None,
+            facts: facts.collect(),
+        }
+    }
+
+    #[test]
+    fn only_one_boot_in_one_time_namespace_is_known_to_be_one_clock() {
+        let one = host(&[("boot_id", "a"), ("time_namespace", "time:[1]")]);
+        let moved = host(&[("boot_id", "a"), ("time_namespace", "time:[2]")]);
+        let other = host(&[("boot_id", "b"), ("time_namespace", "time:[1]")]);
+        let old = host(&[("boot_id", "a")]);
+        let differ = |a: &Host, b: &Host| clocks_may_differ(&[a.clone(), b.clone()]);
+        assert!(!differ(&one, &one));
+        assert!(!differ(&old, &old));
+        assert!(differ(&one, &moved));
+        assert!(differ(&one, &other));
+        assert!(differ(&one, &old));
+        assert!(differ(&host(&[]), &host(&[])));
+    }
+}

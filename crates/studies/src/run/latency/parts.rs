@@ -1,0 +1,64 @@
+//! Round trips taken apart: each point is measured once more with the kernel's stamps, after it was measured
+//! without, so that what the stamps cost is known.
+
+use super::LatencyPlan;
+use crate::context::Context;
+use crate::recorder::Recorder;
+use crate::run::measured;
+use anyhow::Result;
+use linerate_client::Client;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::Trial;
+use linerate_model::spec::TestSpec;
+
+/// Refuses what cannot be taken apart.
+pub(super) fn check(plan: &LatencyPlan, client: &Client) -> Result<(), Failure> {
+    if !plan.decompose {
+        return Ok(());
+    }
+    let why = if plan.wrap.is_some() {
+        "what runs under a wrapper may not pass the kernel; leave --wrap out"
+    } else if plan.open.is_some() || plan.rpm {
+        "it takes apart one message at a time; leave --rate and --rpm out"
+    } else if !client.shows_clock() {
+        "only `linerate serve` at the peer takes stamps of its own; leave --decompose out"
+    } else if plan
+        .modes
+        .iter()
+        .any(|mode| mode.datapath().id != "sockets")
+    {
+        "only the kernel's sockets have its stamps; choose block, spin or busy-poll with --wait"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(ExitCode::Usage, format!("--decompose: {why}")))
+}
+
+/// Measures `spec` with stamps; `plain` is its trial without, and what that is called.
+pub(super) fn take_apart(
+    (context, recorder, client): (&mut Context<'_>, &mut Recorder, &mut Client),
+    spec: &TestSpec,
+    (label, plain): (&str, &Trial),
+) -> Result<()> {
+    let spec = TestSpec {
+        decompose: true,
+        ..spec.clone()
+    };
+    let label = format!("{label}, with stamps");
+    for mut trial in measured(context, recorder, client, &spec, Some(&label))? {
+        let without = median(plain);
+        let with = median(&trial);
+        if let Some(parts) = &mut trial.decomposition {
+            parts.cost_ns = with
+                .zip(without)
+                .and_then(|(with, without)| with.checked_sub(without));
+        }
+        recorder.trial(context, trial)?;
+    }
+    Ok(())
+}
+
+fn median(trial: &Trial) -> Option<i64> {
+    let median = trial.delay.as_ref()?.p50_ns?;
+    i64::try_from(median).ok()
+}

@@ -1,0 +1,117 @@
+//! The commands that measure: each turns a plan into a stored run.
+
+mod demo;
+mod exchange;
+mod latency;
+mod prove;
+mod saturate;
+mod single;
+mod study;
+
+pub use demo::{DemoPlan, demo};
+pub(crate) use latency::usual_percentiles;
+pub use latency::{
+    CHILD, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Wrap, latency, parse_stall,
+    serve_turns, sizes,
+};
+pub use prove::{prove, prove_stored};
+pub use saturate::{SaturatePlan, parse_delay_goal, saturate};
+pub use single::single;
+pub use study::study;
+
+use crate::context::Context;
+use crate::recorder::Recorder;
+use anyhow::Result;
+use linerate_analysis::assemble;
+use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
+use linerate_model::run::Trial;
+use linerate_model::spec::{Stop, TestSpec};
+
+/// The trials of one test, one per direction of traffic.
+pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) -> Vec<Trial> {
+    let (stopped, mut far_output) = (outcome.stopped, outcome.far_output);
+    let trial = |(done, index): (DirectionOutcome, u32)| {
+        let made = if stopped {
+            cut_short(spec, &done)
+        } else {
+            spec.clone()
+        };
+        let mut trial = assemble::trial(index, &made, done.direction, done.sender, done.receiver);
+        trial.far_output = far_output.take();
+        if stopped {
+            trial
+                .reasons
+                .push("stopped by the user before its end".to_owned());
+        }
+        trial
+    };
+    outcome
+        .directions
+        .into_iter()
+        .zip(first_index..)
+        .map(trial)
+        .collect()
+}
+
+/// The test that was made when the user stopped it: as long as its sender had sent.
+pub(crate) fn cut_short(spec: &TestSpec, done: &DirectionOutcome) -> TestSpec {
+    let streams = done.sender.iter().flat_map(|report| &report.streams);
+    let longest = streams.map(|stream| stream.duration).max();
+    TestSpec {
+        stop: Stop::After(longest.unwrap_or_default()),
+        ..spec.clone()
+    }
+}
+
+/// Runs one test on an open connection and records its trials; returns how many there were.
+pub(crate) fn measure(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    spec: &TestSpec,
+    label: Option<&str>,
+) -> Result<Vec<Trial>> {
+    let made = measured(context, recorder, client, spec, label)?;
+    for trial in &made {
+        recorder.trial(context, trial.clone())?;
+    }
+    Ok(made)
+}
+
+/// Runs one test on an open connection: its trials, not recorded yet. If there are none, the run is over.
+fn measured(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    spec: &TestSpec,
+    label: Option<&str>,
+) -> Result<Vec<Trial>> {
+    let attempt = attempted(context, recorder, client, spec, label);
+    attempt.inspect_err(|error| recorder.give_up(error))
+}
+
+/// The same where a test that breaks off is not the end of the run.
+fn attempted(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    spec: &TestSpec,
+    label: Option<&str>,
+) -> Result<Vec<Trial>> {
+    let planned = planned_time(spec);
+    let interrupt = context.interrupt;
+    let watcher = &mut *context.watcher;
+    let outcome = client.run(spec, &mut |pulse: &Pulse| {
+        if !pulse.elapsed.is_zero() {
+            crate::progress::tell(watcher, pulse, planned, label);
+        }
+        !interrupt.load(std::sync::atomic::Ordering::Relaxed)
+    });
+    let mut outcome = outcome?;
+    recorder.run_mut().notes.append(&mut outcome.notes);
+    let mut made = trials(recorder.next_index(), spec, outcome);
+    for trial in &mut made {
+        trial.label = label.map(str::to_owned);
+    }
+    Ok(made)
+}

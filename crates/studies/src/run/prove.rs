@@ -1,0 +1,324 @@
+//! `--prove`: runs the experiment that the verdict proposes, pair by pair, and takes its answer.
+
+use crate::archive;
+use crate::context::Context;
+use crate::run::demo::Scaled;
+use crate::run::trials;
+use crate::watch::Event;
+use anyhow::Result;
+use linerate_analysis::experiment::{
+    Design, FIRST_LOOK, MOST_PAIRS, MOST_TRIES, NotRun, judge, repeatable, told,
+};
+use linerate_client::planned_time;
+use linerate_client::{Client, Pulse, Target};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::random::Random;
+use linerate_model::run::{
+    Answer, ExperimentOutcome, ExperimentRecord, ExperimentTrial, Limit, Part, Run, RunStatus,
+    Trial, Verdict,
+};
+use linerate_model::spec::TestSpec;
+use linerate_store::Store;
+use linerate_sys::clock::wall_now;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Experiments on one run: after this many refuted findings, people must look.
+const MOST_EXPERIMENTS: usize = 3;
+
+/// Runs the experiment on the verdict of a finished run against the peer that it measured.
+///
+/// Agreed: the verdict is confirmed. Disagreed: the next finding speaks, and is tried too. Undecided,
+/// or not possible: the verdict stays and says why. The run is updated where `context` keeps it. A run
+/// that was interrupted comes back as it is.
+pub fn prove(context: &mut Context<'_>, target: &Target, mut run: Run) -> Result<Run> {
+    if run.status == RunStatus::Incomplete || context.interrupted() {
+        return Ok(run);
+    }
+    experiments(context, target, &mut run)?;
+    if let Some(store) = &context.store {
+        store.replace(&run.id, &run)?;
+    }
+    Ok(run)
+}
+
+/// The same for a stored run, named as for [`archive::load`].
+pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Result<Run> {
+    let mut run = archive::load(store, name)?;
+    let refuse = |why: String| {
+        let message = format!("cannot prove what limits {}: {why}", run.id);
+        Failure::new(ExitCode::Usage, message)
+    };
+    if run.status == RunStatus::Incomplete {
+        return Err(refuse("it did not come to its end; measure again".to_owned()).into());
+    }
+    repeatable(&run).map_err(|error| refuse(error.to_string()))?;
+    let target = Target::of_run(&run).map_err(|error| refuse(error.to_string()))?;
+    experiments(context, &target, &mut run)?;
+    // While experiments went on, other runs may have become the last, or share the beginning of an id.
+    let kept = if Path::new(name).exists() {
+        name
+    } else {
+        &run.id
+    };
+    if context.store.is_some() {
+        store.replace(kept, &run)?;
+    }
+    Ok(run)
+}
+
+fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Result<()> {
+    run.experiments.clear();
+    archive::conclude(run);
+    context.watcher.event(Event::Began {
+        kind: run.kind,
+        title: "proof of what limits",
+    });
+    let mut bench = Bench {
+        target,
+        client: None,
+    };
+    while run.experiments.len() < MOST_EXPERIMENTS && !context.interrupted() {
+        let Some(verdict) = run.verdict.clone().filter(is_open) else {
+            break;
+        };
+        let record = experiment(context, &mut bench, run, &verdict)?;
+        run.experiments.push(record);
+        archive::conclude(run);
+    }
+    context.watcher.event(Event::Ended);
+    Ok(())
+}
+
+/// Whether nothing was tried on it yet.
+fn is_open(verdict: &Verdict) -> bool {
+    let tried = verdict
+        .experiment
+        .as_ref()
+        .is_some_and(|experiment| experiment.outcome.is_some() || experiment.not_run.is_some());
+    verdict.experiment.is_some() && !tried
+}
+
+fn experiment(
+    context: &mut Context<'_>,
+    bench: &mut Bench<'_>,
+    run: &Run,
+    verdict: &Verdict,
+) -> Result<ExperimentRecord> {
+    let experiment = verdict.experiment.as_deref().cloned();
+    let mut record = ExperimentRecord {
+        limit: verdict.limit,
+        side: verdict.side,
+        started: Some(wall_now()),
+        experiment: experiment.unwrap_or_default(),
+        trials: Vec::new(),
+    };
+    match pairs(context, bench, run, &mut record, verdict) {
+        Ok(outcome) => {
+            record.experiment.result = Some(told(&outcome));
+            record.experiment.outcome = Some(outcome);
+        }
+        Err(Obstacle::NotRun(why)) => record.experiment.not_run = Some(why.to_string()),
+        // Nobody is there: the user must know. One that is lost on the way takes no run with it.
+        Err(Obstacle::Failed(error)) if record.trials.is_empty() => return Err(error),
+        Err(Obstacle::Failed(error)) => {
+            record.experiment.not_run = Some(format!("it broke off: {error:#}"));
+        }
+    }
+    Ok(record)
+}
+
+/// Why an experiment came to no outcome.
+enum Obstacle {
+    /// It cannot be done here; the run stays as it is and says why.
+    NotRun(NotRun),
+    /// The peer, or the path to it, failed.
+    Failed(anyhow::Error),
+}
+
+impl From<NotRun> for Obstacle {
+    fn from(why: NotRun) -> Self {
+        Self::NotRun(why)
+    }
+}
+
+/// The pilot, then pairs in random order within each, until they decide.
+fn pairs(
+    context: &mut Context<'_>,
+    bench: &mut Bench<'_>,
+    run: &Run,
+    record: &mut ExperimentRecord,
+    verdict: &Verdict,
+) -> Result<ExperimentOutcome, Obstacle> {
+    let design = Design::from_run(run, verdict)?;
+    let mut log = Log::from_record(record);
+    let pilot = bench.measure(context, &design.baseline, &mut log, Part::Pilot)?;
+    let Some(pilot) = pilot else {
+        return Ok(cut(judge(&design.test, design.side, &[]), STOPPED));
+    };
+    if !pilot.valid {
+        let why = pilot
+            .reasons
+            .first()
+            .map_or("no reason given", String::as_str);
+        return Err(NotRun::Impossible(format!("its first trial was not valid: {why}")).into());
+    }
+    let (baseline, changed) = design.prepare(&pilot)?;
+    let mut random = Random::new(
+        design
+            .baseline
+            .seed
+            .wrapping_add(wide(run.experiments.len())),
+    );
+    let mut pairs = Vec::new();
+    loop {
+        log.pair += 1;
+        let parts = [(Part::Baseline, &baseline), (Part::Changed, &changed)];
+        let first = random.below(2);
+        let mut made: [Option<Trial>; 2] = [None, None];
+        for index in [first, 1 - first] {
+            let (part, spec) = parts[index];
+            made[index] = bench.measure(context, spec, &mut log, part)?;
+        }
+        let [Some(before), Some(after)] = made else {
+            return Ok(cut(judge(&design.test, design.side, &pairs), STOPPED));
+        };
+        design.took_effect(&pilot, &after)?;
+        pairs.push((before, after));
+        let outcome = judge(&design.test, design.side, &pairs);
+        let enough = outcome.pairs >= FIRST_LOOK;
+        if enough && (outcome.answer != Answer::Undecided || outcome.pairs >= MOST_PAIRS) {
+            return Ok(outcome);
+        }
+        if log.pair >= MOST_TRIES {
+            return Ok(cut(outcome, "too few pairs could be judged"));
+        }
+    }
+}
+
+fn wide(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// Fewer pairs than planned decide nothing.
+fn cut(mut outcome: ExperimentOutcome, why: &str) -> ExperimentOutcome {
+    outcome.answer = Answer::Undecided;
+    outcome.notes.push(why.to_owned());
+    outcome
+}
+
+const STOPPED: &str = "stopped by the user before its end";
+
+/// Where the trials of one experiment are kept.
+struct Log<'a> {
+    limit: Limit,
+    trials: &'a mut Vec<ExperimentTrial>,
+    pair: u32,
+}
+
+impl<'a> Log<'a> {
+    fn from_record(record: &'a mut ExperimentRecord) -> Self {
+        Self {
+            limit: record.limit,
+            trials: &mut record.trials,
+            pair: 0,
+        }
+    }
+
+    /// `experiment on receiver-window, pair 2, changed`.
+    fn label(&self, part: Part) -> String {
+        let limit = self.limit.as_str();
+        match part {
+            Part::Pilot => format!("experiment on {limit}, pilot"),
+            Part::Baseline | Part::Changed => {
+                format!(
+                    "experiment on {limit}, pair {}, {}",
+                    self.pair,
+                    part.as_str()
+                )
+            }
+        }
+    }
+
+    /// Share of an experiment of [`MOST_PAIRS`] that is done.
+    fn done(&self) -> f64 {
+        let made = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
+        (f64::from(made) * Self::STEP).min(1.0)
+    }
+
+    /// Share of one trial.
+    const STEP: f64 = 1.0 / (1.0 + 2.0 * MOST_PAIRS as f64);
+}
+
+/// The peer and, once it is needed, the connection to it.
+struct Bench<'a> {
+    target: &'a Target,
+    client: Option<Client>,
+}
+
+impl Bench<'_> {
+    /// Runs one test and logs its trial; `None` if the user stopped it.
+    fn measure(
+        &mut self,
+        context: &mut Context<'_>,
+        spec: &TestSpec,
+        log: &mut Log<'_>,
+        part: Part,
+    ) -> Result<Option<Trial>, Obstacle> {
+        let client = match &mut self.client {
+            Some(client) => client,
+            none => none.insert(Client::connect(self.target).map_err(Obstacle::Failed)?),
+        };
+        let label = log.label(part);
+        let mut watcher = Scaled {
+            inner: &mut *context.watcher,
+            name: &label,
+            offset: log.done(),
+            scale: Log::STEP,
+        };
+        let interrupt = context.interrupt;
+        let planned = planned_time(spec);
+        let outcome = client.run(spec, &mut |pulse: &Pulse| {
+            if !pulse.elapsed.is_zero() {
+                crate::progress::tell(&mut watcher, pulse, planned, None);
+            }
+            !interrupt.load(Ordering::Relaxed)
+        });
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                // A test that ended in an error has said goodbye.
+                self.client = None;
+                return Err(obstacle(error));
+            }
+        };
+        if outcome.stopped {
+            return Ok(None);
+        }
+        let index = u32::try_from(log.trials.len()).unwrap_or(u32::MAX);
+        let Some(mut trial) = trials(index, spec, outcome).into_iter().next() else {
+            return Ok(None);
+        };
+        trial.label = Some(label);
+        context.watcher.event(Event::Trial(&trial));
+        log.trials.push(ExperimentTrial {
+            part,
+            pair: log.pair,
+            trial: trial.clone(),
+        });
+        Ok(Some(trial))
+    }
+}
+
+/// A test that the peer does not allow or cannot do is one that cannot be made.
+fn obstacle(error: anyhow::Error) -> Obstacle {
+    let refused = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Failure>())
+        .filter(|failure| matches!(failure.code, ExitCode::Usage | ExitCode::HostLacks))
+        .map(|failure| failure.message.clone());
+    match refused {
+        Some(message) => Obstacle::NotRun(NotRun::Impossible(message)),
+        None => Obstacle::Failed(error),
+    }
+}

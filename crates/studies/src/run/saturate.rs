@@ -1,0 +1,308 @@
+//! `linerate saturate`: the search for the load at which loss or delay begins.
+
+use crate::context::Context;
+use crate::recorder::{Header, Recorder};
+use crate::run::{attempted, measure};
+use crate::watch::{Event, Watcher};
+use anyhow::Result;
+use linerate_analysis::search::{
+    DelayGoal, MlrSearch, SearchConfig, SearchGoal, SearchKind as _, Step, TrialOutcome,
+};
+use linerate_client::{Client, Target};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec};
+use linerate_model::units::parse_duration;
+use linerate_model::{BitRate, Quantile, Ratio};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What to search for.
+#[derive(Debug, Clone)]
+pub struct SaturatePlan {
+    /// The datagram stream whose load is varied.
+    pub spec: TestSpec,
+    /// Loss ratios, each a goal of its own.
+    pub loss_goals: Vec<Ratio>,
+    /// Delay that every goal must also meet.
+    pub delay_goal: Option<DelayGoal>,
+    /// Lowest load to try.
+    pub min_load: BitRate,
+    /// Highest load to try.
+    pub max_load: BitRate,
+    /// How close the bounds shall be.
+    pub width: Ratio,
+    /// Most trial time to use.
+    pub budget: Duration,
+    /// Whether both ends are sampled in one more trial, once the bounds are known.
+    pub profile: bool,
+}
+
+/// Length of the trial that is sampled: about 5000 samples of each core at work, so that a layer of
+/// 10 % is known to a percent point.
+const PROFILE_TIME: Duration = Duration::from_secs(5);
+
+impl SaturatePlan {
+    /// The default search with this datagram stream: loss goals 0, 0.1 % and 0.5 %, up to 10 Gbit/s.
+    pub fn new(spec: TestSpec) -> Self {
+        Self {
+            spec,
+            loss_goals: [0.0, 0.001, 0.005].map(Ratio::clamped).to_vec(),
+            delay_goal: None,
+            min_load: BitRate::from_bps(1_000_000),
+            max_load: BitRate::from_bps(10_000_000_000),
+            width: Ratio::clamped(0.005),
+            budget: Duration::from_mins(1),
+            profile: false,
+        }
+    }
+
+    /// Every setting, by key.
+    pub(crate) fn values(&self) -> BTreeMap<String, Value> {
+        let mut values = linerate_client::describe::values(&self.spec);
+        let delay_goal = self.delay_goal.map(|goal| goal.to_string());
+        values.extend([
+            ("loss_goals_ratio".to_owned(), json!(self.loss_goals)),
+            ("delay_goal".to_owned(), json!(delay_goal)),
+            ("min_load_bps".to_owned(), json!(self.min_load)),
+            ("max_load_bps".to_owned(), json!(self.max_load)),
+            ("width_ratio".to_owned(), json!(self.width)),
+            ("budget_s".to_owned(), json!(self.budget.as_secs_f64())),
+            ("profile".to_owned(), json!(self.profile)),
+        ]);
+        values
+    }
+
+    fn config(&self) -> SearchConfig {
+        let goal = |loss: &Ratio| SearchGoal {
+            delay_goal: self.delay_goal,
+            width: self.width,
+            ..SearchGoal::for_loss(*loss)
+        };
+        SearchConfig {
+            goals: self.loss_goals.iter().map(goal).collect(),
+            time_budget: self.budget,
+            direction: self.spec.direction,
+            seed: self.spec.seed,
+            ..SearchConfig::between(self.min_load, self.max_load)
+        }
+    }
+}
+
+/// Reads `p99<2ms`.
+pub fn parse_delay_goal(text: &str) -> Result<DelayGoal, Failure> {
+    let wrong = || {
+        let message = format!("\"{text}\" is not a delay goal such as p99<2ms or p99.9<500us");
+        Failure::new(ExitCode::Usage, message)
+    };
+    let (quantile, limit) = text
+        .strip_prefix('p')
+        .and_then(|rest| rest.split_once('<'))
+        .ok_or_else(wrong)?;
+    let percent: f64 = quantile.trim().parse().map_err(|_| wrong())?;
+    let share = Ratio::new(percent / 100.0).ok_or_else(wrong)?;
+    let limit = parse_duration(limit.trim()).map_err(|_| wrong())?;
+    Ok(DelayGoal {
+        quantile: Quantile(share),
+        limit,
+    })
+}
+
+/// Searches against `target`.
+pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan) -> Result<Run> {
+    let mut search = MlrSearch
+        .start(plan.config())
+        .map_err(|error| Failure::new(ExitCode::Usage, format!("cannot search: {error}")))?;
+    let mut client = Client::connect(target)?;
+    let mut recorder = Recorder::begin(context, header(plan, target, &client))?;
+    recorder.run_mut().notes.extend(client.blind_spots());
+    let mut attempts = Attempts { broken: 0 };
+    while let Step::Measure {
+        intended_load,
+        duration,
+    } = search.next_step()
+    {
+        if context.interrupted() {
+            break;
+        }
+        let spec = TestSpec {
+            pace: Pace::At(intended_load),
+            stop: Stop::After(duration),
+            ..plan.spec.clone()
+        };
+        let (done, doing) = search.progress();
+        let mut told = SearchProgress {
+            inner: &mut *context.watcher,
+            share: done.get(),
+            doing: &doing,
+        };
+        let mut inner = Context {
+            store: None,
+            watcher: &mut told,
+            command: String::new(),
+            interrupt: context.interrupt,
+        };
+        let trials = attempts.make(&mut inner, &mut recorder, &mut client, &spec)?;
+        for trial in &trials {
+            search.record(outcome(trial, intended_load));
+        }
+        if trials.is_empty() {
+            break;
+        }
+    }
+    let run = recorder.run_mut();
+    run.goals = search.goals();
+    run.curve = Some(search.curve());
+    run.notes.extend(search.notes());
+    if plan.profile && !context.interrupted() {
+        profile(context, &mut recorder, &mut client, plan)?;
+    }
+    recorder.finish(context)
+}
+
+/// Tests in a row that a search may lose.
+const MOST_BROKEN: u32 = 2;
+
+/// The trials of a search.
+struct Attempts {
+    /// How many in a row broke off.
+    broken: u32,
+}
+
+impl Attempts {
+    /// Makes one. One that breaks off at a peer of another tool says nothing of the load: it is kept as invalid,
+    /// and the search goes on. Such servers crash between two tests, or stay away for a while.
+    fn make(
+        &mut self,
+        context: &mut Context<'_>,
+        recorder: &mut Recorder,
+        client: &mut Client,
+        spec: &TestSpec,
+    ) -> Result<Vec<Trial>> {
+        let made = match attempted(context, recorder, client, spec, None) {
+            Ok(made) => {
+                self.broken = 0;
+                made
+            }
+            Err(error) if self.broken < MOST_BROKEN && may_pass(client, &error) => {
+                self.broken += 1;
+                vec![broken(recorder.next_index(), spec, &error)]
+            }
+            Err(error) => {
+                recorder.give_up(&error);
+                return Err(error);
+            }
+        };
+        for trial in &made {
+            recorder.trial(context, trial.clone())?;
+        }
+        Ok(made)
+    }
+}
+
+/// Whether it is the peer that failed, and it may not the next time.
+fn may_pass(client: &Client, error: &anyhow::Error) -> bool {
+    let failure = error.downcast_ref::<Failure>();
+    client.is_foreign() && failure.is_some_and(|failure| failure.code == ExitCode::Peer)
+}
+
+/// What is kept of a test that broke off.
+fn broken(index: u32, spec: &TestSpec, error: &anyhow::Error) -> Trial {
+    let mut trial = Trial::new(index, spec.transport, spec.direction);
+    trial.streams = Some(spec.streams);
+    trial.payload_bytes = Some(spec.payload_bytes);
+    trial.intended_load = spec.pace.intended_load();
+    trial.valid = false;
+    trial.reasons.push(format!("{error:#}"));
+    trial
+}
+
+/// One more trial at saturation, with both ends sampled. It makes no bound.
+fn profile(
+    context: &mut Context<'_>,
+    recorder: &mut Recorder,
+    client: &mut Client,
+    plan: &SaturatePlan,
+) -> Result<()> {
+    let Some(load) = saturation(recorder.run_mut()) else {
+        let note = "not profiled: no load was found to carry anything".to_owned();
+        recorder.run_mut().notes.push(note);
+        return Ok(());
+    };
+    let spec = TestSpec {
+        pace: Pace::At(load),
+        stop: Stop::After(PROFILE_TIME),
+        observe: Observe::All,
+        ..plan.spec.clone()
+    };
+    measure(context, recorder, client, &spec, Some("profile"))?;
+    Ok(())
+}
+
+/// The lowest load that every goal calls too much, else the highest that one calls good.
+fn saturation(run: &Run) -> Option<BitRate> {
+    let goals = || run.goals.iter();
+    let too_much = goals().filter_map(|goal| goal.upper_bound).max();
+    let good = || goals().filter_map(|goal| goal.lower_bound).max();
+    too_much.or_else(good)
+}
+
+fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {
+    let way = match plan.spec.direction {
+        Direction::Reverse => "from",
+        Direction::Forward | Direction::Duplex => "to",
+    };
+    Header {
+        kind: RunKind::Saturate,
+        title: format!("UDP saturation {way} {}", target.far),
+        values: linerate_client::describe::with_target(plan.values(), target),
+        hosts: client.hosts(),
+    }
+}
+
+/// What the search needs of a trial; one without it says only that this load gave no answer.
+fn outcome(trial: &Trial, intended_load: BitRate) -> TrialOutcome {
+    TrialOutcome::from_trial(trial).unwrap_or_else(|| TrialOutcome::unmeasured(intended_load))
+}
+
+/// Replaces a trial's own progress by the search's.
+struct SearchProgress<'a> {
+    inner: &'a mut dyn Watcher,
+    share: f64,
+    doing: &'a str,
+}
+
+impl Watcher for SearchProgress<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Progress { elapsed, .. } => {
+                self.inner.event(Event::Progress {
+                    share: self.share,
+                    text: self.doing,
+                    elapsed,
+                });
+            }
+            other => self.inner.event(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delay_goals_are_read() {
+        let goal = parse_delay_goal("p99.9<500us").unwrap();
+        assert_eq!(goal.limit, Duration::from_micros(500));
+        assert!((goal.quantile.0.get() - 0.999).abs() < 1e-12);
+        for text in ["p99", "99<2ms", "p101<2ms", "p99<fast"] {
+            assert_eq!(
+                parse_delay_goal(text).unwrap_err().code,
+                ExitCode::Usage,
+                "{text}"
+            );
+        }
+    }
+}

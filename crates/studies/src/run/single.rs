@@ -1,0 +1,46 @@
+//! `linerate tcp` and `linerate udp`: one test.
+
+use crate::context::Context;
+use crate::recorder::{Header, Recorder};
+use crate::run::exchange::measure_between;
+use anyhow::Result;
+use linerate_client::{Client, Target};
+use linerate_model::run::{Run, RunKind};
+use linerate_model::spec::{Direction, TestSpec, Transport};
+
+/// Runs one test against `target`.
+pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Result<Run> {
+    let mut client = Client::connect(target)?;
+    let header = Header {
+        kind: match spec.transport {
+            Transport::Tcp => RunKind::Tcp,
+            Transport::Udp => RunKind::Udp,
+        },
+        title: title(spec, target),
+        values: linerate_client::describe::with_target(
+            linerate_client::describe::values(spec),
+            target,
+        ),
+        hosts: client.hosts(),
+    };
+    let mut recorder = Recorder::begin(context, header)?;
+    recorder.run_mut().notes.extend(client.blind_spots());
+    measure_between(context, &mut recorder, &mut client, spec)?;
+    recorder.finish(context)
+}
+
+/// `UDP 100 Mbit/s to board:5301`.
+fn title(spec: &TestSpec, target: &Target) -> String {
+    let transport = spec.transport;
+    let load = spec
+        .pace
+        .intended_load()
+        .map(|rate| format!(" at {rate}"))
+        .unwrap_or_default();
+    let way = match spec.direction {
+        Direction::Forward => "to",
+        Direction::Reverse => "from",
+        Direction::Duplex => "to and from",
+    };
+    format!("{transport}{load} {way} {}", target.far)
+}
