@@ -107,7 +107,6 @@ fn fill_end(transport: &str, end: &mut Value) {
     for stream in end["streams"].as_array_mut().unwrap() {
         let given = [
             ("kind", json!(kind)),
-            ("pacing", json!({"kind": "unpaced"})),
             ("sequence", serde_json::to_value(sequence).unwrap()),
             ("reads", json!(0)),
             ("emptying_reads", json!(0)),

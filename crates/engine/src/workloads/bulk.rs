@@ -13,8 +13,7 @@ use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{
-    ByteStreamReceiver, ByteStreamSender, Pacing, StreamReport, StreamWork, TcpSample,
-    TcpSocketReport,
+    ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSample, TcpSocketReport,
 };
 use linerate_model::spec::{Observe, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, Clock, Histogram, MonoInstant};
@@ -378,7 +377,7 @@ impl Work for Sender {
         let ended = self.ended.unwrap_or(now);
         let work = ByteStreamSender {
             tcp: self.stream.tcp(now),
-            pacing: Pacing::from_lateness(self.lateness),
+            pacing: self.lateness.into(),
         };
         self.stream.report(ended.saturating_since(counted), work)
     }

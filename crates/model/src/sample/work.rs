@@ -53,7 +53,13 @@ pub struct ByteStreamSender {
     /// Its socket.
     #[serde(flatten)]
     pub tcp: TcpSocketReport,
-    /// Whether writes had their times.
+    /// Whether writes had their times, and how late each left after its own, nanoseconds.
+    #[serde(
+        rename = "lateness",
+        default,
+        skip_serializing_if = "Pacing::is_unpaced"
+    )]
+    #[schemars(with = "Option<Histogram>")]
     pub pacing: Pacing,
 }
 
@@ -67,26 +73,21 @@ pub struct MarkedByteStreamSender {
     pub in_band: Histogram,
 }
 
-/// When a sender sends.
-#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+/// When a sender sends. In the document its lateness, which is absent without a schedule.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(from = "Option<Histogram>", into = "Option<Histogram>")]
 pub enum Pacing {
     /// As fast as the system takes it.
     #[default]
     Unpaced,
     /// At scheduled times.
     Paced {
-        /// How late each write or batch left after its scheduled time, nanoseconds.
+        /// How late each write or batch left after its scheduled time.
         lateness: Histogram,
     },
 }
 
 impl Pacing {
-    /// Paced where there is a histogram of the lateness.
-    pub fn from_lateness(lateness: Option<Histogram>) -> Self {
-        lateness.map_or(Self::Unpaced, |lateness| Self::Paced { lateness })
-    }
-
     /// How late it was; `None` without a schedule.
     pub const fn lateness(&self) -> Option<&Histogram> {
         match self {
@@ -94,12 +95,37 @@ impl Pacing {
             Self::Unpaced => None,
         }
     }
+
+    const fn is_unpaced(&self) -> bool {
+        matches!(self, Self::Unpaced)
+    }
+}
+
+impl From<Option<Histogram>> for Pacing {
+    fn from(lateness: Option<Histogram>) -> Self {
+        lateness.map_or(Self::Unpaced, |lateness| Self::Paced { lateness })
+    }
+}
+
+impl From<Pacing> for Option<Histogram> {
+    fn from(pacing: Pacing) -> Self {
+        match pacing {
+            Pacing::Paced { lateness } => Some(lateness),
+            Pacing::Unpaced => None,
+        }
+    }
 }
 
 /// The sender of datagrams.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct DatagramSender {
-    /// Whether datagrams had their times.
+    /// Whether batches had their times, and how late each left after its own, nanoseconds.
+    #[serde(
+        rename = "lateness",
+        default,
+        skip_serializing_if = "Pacing::is_unpaced"
+    )]
+    #[schemars(with = "Option<Histogram>")]
     pub pacing: Pacing,
     /// Datagrams that the system refused (`EAGAIN`, `ENOBUFS`) and that were not sent again; they
     /// are not in `packets`.

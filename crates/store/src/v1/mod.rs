@@ -3,6 +3,10 @@
 //! Keys that mean the same keep their names, so a document is changed in place, as JSON, before it is decoded.
 //! Does not write version 1. Frozen: `schema/run-1.json` and the runs in `tests/v1/`.
 
+mod stream;
+
+pub(crate) use stream::upgrade_trial;
+
 use linerate_model::run;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +19,10 @@ pub(crate) fn upgrade_run(run: &mut Value) {
         return;
     };
     run.insert("schema".to_owned(), json!(run::SCHEMA));
+    elements(run, "trials").for_each(upgrade_trial);
+    let experiments = elements(run, "experiments").filter_map(Value::as_object_mut);
+    let tried = experiments.flat_map(|experiment| elements(experiment, "trials"));
+    tried.for_each(|tried| upgrade_trial(&mut tried["trial"]));
     elements(run, "parts").for_each(upgrade_run);
 }
 

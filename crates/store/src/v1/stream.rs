@@ -8,8 +8,9 @@ type Object = Map<String, Value>;
 /// Names the kind of every stream in the raw reports of `trial`.
 pub(crate) fn upgrade_trial(trial: &mut Value) {
     let is_tcp = trial["transport"] == "tcp";
-    let raw = trial.get_mut("raw").and_then(Value::as_array_mut);
-    let Some(reports) = raw else { return };
+    let Some(reports) = trial.get_mut("raw").and_then(Value::as_array_mut) else {
+        return;
+    };
     let asks = |report: &Value| streams(report).any(|stream| stream.get("rtt").is_some());
     let is_asked = reports.iter().any(asks);
     for report in reports {
@@ -61,14 +62,6 @@ impl End {
         for key in zeros {
             stream.entry(*key).or_insert(json!(0));
         }
-        if matches!(kind, "byte-stream-sender" | "datagram-sender") {
-            let lateness = stream.remove("lateness");
-            let pacing = lateness.map_or(
-                json!({"kind": "unpaced"}),
-                |lateness| json!({"kind": "paced", "lateness": lateness}),
-            );
-            stream.insert("pacing".to_owned(), pacing);
-        }
     }
 
     /// The first that a key or the trial gives away.
@@ -107,7 +100,8 @@ mod tests {
     /// Both ends of a trial of version 1 over this transport, each of one stream with these keys, read as today's.
     fn upgraded(transport: &str, sender: &Value, receiver: &Value) -> [StreamWork; 2] {
         let end = |side: &str, more: &Value| {
-            let mut stream = json!({"index": 0, "bytes": 1, "packets": 1, "duration_s": 1.0, "intervals": []});
+            let mut stream =
+                json!({"index": 0, "bytes": 1, "packets": 1, "duration_s": 1.0, "intervals": []});
             let more = more.as_object().unwrap().clone();
             stream.as_object_mut().unwrap().extend(more);
             let snapshot = json!({"at_ns": 7, "values": {}});
@@ -177,7 +171,11 @@ mod tests {
     #[test]
     fn what_another_tool_said_is_a_peers() {
         let told = json!({"bytes": 9, "datagrams": 9, "lost": 0, "out_of_order": 0});
-        let [_, peer] = upgraded("udp", &json!({}), &json!({"told": told, "rtp_jitter_ns": 7}));
+        let [_, peer] = upgraded(
+            "udp",
+            &json!({}),
+            &json!({"told": told, "rtp_jitter_ns": 7}),
+        );
         assert_eq!(peer.rtp_jitter_ns(), Some(7));
         assert!(matches!(peer, StreamWork::Peer(_)));
     }

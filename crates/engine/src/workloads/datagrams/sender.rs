@@ -9,7 +9,7 @@ use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::{DatagramSender, Omitted, Pacing, PathReport, StreamReport};
+use linerate_model::sample::{DatagramSender, Omitted, PathReport, StreamReport};
 use linerate_model::spec::{Side, WaitMode};
 use linerate_model::{Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -287,7 +287,7 @@ impl<N: Numbering> Work for Sender<N> {
         let work = DatagramSender {
             refused: PacketCount::new(self.refused),
             unsent: PacketCount::new(self.unsent(end)),
-            pacing: Pacing::from_lateness(self.lateness),
+            pacing: self.lateness.into(),
             burst_max: PacketCount::new(self.burst_max),
             omitted: (self.omitted > 0).then(|| Omitted {
                 packets: PacketCount::new(self.omitted),
