@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo test bench calibrate laboratory interop fuzz lint fmt docs clean help
+.PHONY: all build demo check test test-all bench calibrate laboratory interop fuzz fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -16,20 +16,23 @@ demo: ## measure between two hosts made of this one, without privileges; writes 
 	$(CARGO) build --release --locked
 	target/release/linerate demo -o report.html
 
-test: ## everything: lints, unit, conformance, simulation, namespace and browser tests
+check: ## formatting, lints, and the tests that need nothing but cargo: minutes
+	@ci/need cargo
+	@. ci/path && $(CARGO) xtask test check
+
+test: ## everything a user relies on: also namespaces, one strength of each fault, other tools, a browser
 	@ci/need cargo namespaces packages-test
-	@ci/test
+	@. ci/path && $(CARGO) xtask test test
+
+test-all: ## also what takes long: every fault proved, endurance, calibration, fuzzing
+	@ci/need cargo c++ namespaces packages-test
+	@. ci/path && $(CARGO) xtask test all
+	@$(MAKE) --no-print-directory calibrate fuzz
 
 # Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
 bench: ## compare with iperf3 and sockperf on this machine; prints ratios with intervals
 	@ci/need cargo namespaces packages-bench
 	$(CARGO) bench --locked -p linerate-lab --bench peers -- $(BENCH)
-
-lint: ## formatting, workspace checks, clippy
-	@ci/need cargo
-	$(CARGO) fmt --all --check
-	$(CARGO) xtask check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 calibrate: ## measure links of known delay and search those of known rate; prints how far off it is
 	@ci/need cargo namespaces
@@ -64,4 +67,4 @@ clean: ## remove what was built
 	rm -f report.html
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16

@@ -4,12 +4,14 @@ use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
 use linerate_model::sample::{DatagramReceiver, EndpointReport, Facts, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
+use linerate_peers::iperf3::COOKIE_LEN;
 use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, COOKIE_LEN, ClientConfig, Control, Framing, Input, Limits, RefusalCode, ServerConfig,
-    Session, TIMEOUT,
+    Action, Arrival, ClientConfig, Control, Input, Limits, RefusalCode, ServerConfig, Session,
+    StreamFormat, TIMEOUT,
 };
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 const START: MonoInstant = MonoInstant::from_nanos(0);
@@ -32,6 +34,7 @@ pub fn both_ends(id: &str, data: &[u8]) {
         session: "s-1".into(),
         facts: Facts::new(),
         limits: Limits::default(),
+        random: [7; linerate_peers::key::SIZE],
         local: Ipv4Addr::LOCALHOST.into(),
         sfnt: Release::default(),
         turn_away: None,
@@ -52,7 +55,7 @@ struct Driver {
     has_control: bool,
     heard: u16,
     /// Of the data streams.
-    framing: Option<Framing>,
+    format: Option<Arc<dyn StreamFormat>>,
 }
 
 /// Feeds `data` in pieces: 0xfe, an operation byte and its number stand for something the driver does.
@@ -65,7 +68,7 @@ fn feed(is_client: bool, control: Control, session: Box<dyn Session>, data: &[u8
         now: START,
         spec: TestSpec::tcp_bulk(),
         begun: 0,
-        framing: None,
+        format: None,
     };
     driver.settle();
     let mut rest = data;
@@ -115,7 +118,9 @@ impl Driver {
                     self.give(Input::StreamOpened { transport, bytes });
                     self.give(self.reports());
                 }
-                (true, 1) => self.give(Input::Heard { stream: bytes[0].into() }),
+                (true, 1) => self.give(Input::Heard {
+                    stream: bytes[0].into(),
+                }),
                 _ => self.give(Input::Datagram { stream: 0, bytes }),
             }
         }
@@ -180,21 +185,22 @@ impl Driver {
                 self.spec = self.wanted();
                 vec![Input::Begin(Box::new(self.spec.clone()))]
             }
-            Action::Prepare { spec, framing } => {
-                self.framing = framing;
-                let is_told = self.is_granted() && spec.transport == Transport::Udp;
+            Action::Prepare { spec, format } => {
+                let is_told =
+                    format.arrival() == Arrival::ToldPorts && spec.transport == Transport::Udp;
+                self.format = Some(format);
                 self.spec = *spec;
                 let ports = self
                     .sides()
                     .into_iter()
                     .map(|side| (side, vec![1]))
                     .collect();
-                let mut answers = vec![Input::Prepared { ports, token: 1 }];
+                let mut answers = vec![Input::Prepared { ports }];
                 answers.extend((!is_told).then_some(Input::Connected));
                 answers
             }
-            Action::OpenStreams { framing, .. } | Action::ReuseStreams { framing } => {
-                self.framing = Some(framing);
+            Action::OpenStreams { format, .. } | Action::ReuseStreams { format } => {
+                self.format = Some(format);
                 vec![Input::Connected]
             }
             Action::Grant(_) if self.is_client => vec![Input::Spent],
@@ -217,12 +223,18 @@ impl Driver {
 
     /// Messages flow only as far as they are granted.
     fn is_granted(&self) -> bool {
-        self.framing.as_ref().is_some_and(Framing::is_granted)
+        self.format
+            .as_ref()
+            .is_some_and(|format| format.is_granted())
     }
 
     /// Receivers see the end in their streams, which no control connection begins or ends.
     fn tells_its_end(&self) -> bool {
-        self.has_control && self.framing.as_ref().is_some_and(Framing::tells_its_end)
+        self.has_control
+            && self
+                .format
+                .as_ref()
+                .is_some_and(|format| format.tells_its_end())
     }
 
     /// The test that is begun as the `begun`-th.

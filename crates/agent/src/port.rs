@@ -3,8 +3,7 @@
 use crate::AgentPlan;
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_peers::native::Native;
-use linerate_peers::{Control, PeerKind};
+use linerate_peers::{Demux, PeerKind};
 use linerate_session::{Flows, StreamDemux};
 use linerate_sys::shared::bind_shared;
 use linerate_sys::sockopt::set_max_segment;
@@ -23,8 +22,10 @@ pub struct Speaking {
 impl Speaking {
     /// linerate's own protocol, on the port of the plan's address.
     pub fn native() -> Self {
-        let kind = &Native;
-        Self { kind, port: None }
+        Self {
+            kind: linerate_peers::own(),
+            port: None,
+        }
     }
 
     /// The port on which this protocol is spoken under `plan`.
@@ -38,7 +39,7 @@ impl Speaking {
     }
 
     fn is_native(&self) -> bool {
-        self.kind.id() == Native.id()
+        !self.kind.is_foreign()
     }
 }
 
@@ -89,7 +90,11 @@ pub(crate) struct Shared {
 /// How it is told which test a stream belongs to.
 pub(crate) enum By {
     /// Every stream is a test.
-    Itself(Arc<Flows>),
+    Itself {
+        flows: Arc<Flows>,
+        /// How many bytes of a TCP stream that begins like this tell what it is.
+        opening_len: fn(&[u8]) -> usize,
+    },
     /// By the cookie that it shows.
     Cookie(Arc<StreamDemux>),
 }
@@ -124,17 +129,23 @@ impl Port {
             set_max_segment(&listener, SMALL_SEGMENT)?;
         }
         let address = listener.local_addr()?;
-        let shared = if speaking.kind.shares_port() {
+        let by = match speaking.kind.demux() {
+            Demux::OwnPorts => None,
+            Demux::EachATest { opening_len } => Some(By::Itself {
+                flows: Arc::default(),
+                opening_len,
+            }),
+            Demux::Cookie { length, answer } => {
+                let demux = StreamDemux::new(speaking.kind.id(), length, answer);
+                Some(By::Cookie(Arc::new(demux)))
+            }
+        };
+        let share = |by| -> Result<Shared> {
             let udp = bind_shared(address).map_err(refused)?;
             udp.set_nonblocking(true)?;
-            let by = match speaking.kind.control() {
-                Control::Absent => By::Itself(Arc::default()),
-                Control::Connection => By::Cookie(Arc::default()),
-            };
-            Some(Shared { udp, by })
-        } else {
-            None
+            Ok(Shared { udp, by })
         };
+        let shared = by.map(share).transpose()?;
         Ok(Self {
             kind: speaking.kind,
             listener,
@@ -151,16 +162,12 @@ impl Port {
 
     /// How it is announced.
     pub(crate) fn words(&self) -> String {
-        let name = match self.kind.id() {
-            "native" => "the native protocol",
-            other => other,
-        };
-        format!("serving {name} on {}", self.address)
+        format!("serving {} on {}", self.kind.name(), self.address)
     }
 
     /// Whether its clients can show a key.
     pub(crate) fn has_keys(&self) -> bool {
-        self.kind.id() == Native.id()
+        self.kind.has_keys()
     }
 }
 

@@ -13,10 +13,9 @@ use linerate_observe::{Observer, Scope};
 use linerate_peers::{Limits, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
 use linerate_session::key::credential;
 use linerate_session::login::{Gate, moment};
-use linerate_session::{
-    Admission, DataStreams, DemuxHandle, Driver, Flow, Line, News, peek, read_cookie,
-};
+use linerate_session::{Admission, DataStreams, DemuxHandle, Driver, Flow, Line, News, peek};
 use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::random::random_bytes;
 use linerate_sys::tcp::wait_readable;
 use linerate_sys::wake::Waker;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -110,7 +109,7 @@ pub(crate) fn accept_loop(
                     }) => demux.meet(udp),
                     Some(Shared {
                         udp,
-                        by: By::Itself(flows),
+                        by: By::Itself { flows, .. },
                     }) => {
                         for flow in flows.meet(udp, |from| is_allowed(from, &plan.allow)) {
                             let state = &state;
@@ -149,8 +148,9 @@ impl AgentState<'_> {
         let served = match &port.shared {
             None => self.serve(stream, None, port),
             Some(Shared {
-                by: By::Itself(_), ..
-            }) => self.take_stream(stream, port),
+                by: By::Itself { opening_len, .. },
+                ..
+            }) => self.take_stream(stream, port, *opening_len),
             Some(Shared {
                 by: By::Cookie(demux),
                 ..
@@ -159,8 +159,9 @@ impl AgentState<'_> {
                 if before >= MAX_PENDING {
                     return;
                 }
-                let shown =
-                    read_cookie(&stream).and_then(|cookie| demux.show(cookie, stream, number));
+                let shown = demux
+                    .read_cookie(&stream)
+                    .and_then(|cookie| demux.show(cookie, stream, number));
                 drop(counted);
                 match shown {
                     Ok(Admission::Settled) => return,
@@ -189,13 +190,18 @@ impl AgentState<'_> {
     }
 
     /// Serves a TCP stream that is a test.
-    fn take_stream(&self, stream: TcpStream, port: &Port) -> Result<()> {
+    fn take_stream(
+        &self,
+        stream: TcpStream,
+        port: &Port,
+        opening_len: fn(&[u8]) -> usize,
+    ) -> Result<()> {
         stream.set_nonblocking(false)?;
         let (counted, before) = Counted::one_more(&self.pending_connections);
         if before >= MAX_PENDING {
             return Ok(());
         }
-        let bytes = peek(&stream, port.kind)?;
+        let bytes = peek(&stream, opening_len)?;
         drop(counted);
         let line = Line::Absent {
             local: stream.local_addr()?,
@@ -347,6 +353,7 @@ impl AgentState<'_> {
                 max_streams: MAX_STREAMS,
                 max_rate: self.plan.max_rate,
             },
+            random: random_bytes()?,
             local,
             sfnt: self.plan.sfnt.clone(),
             turn_away,

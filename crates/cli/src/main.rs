@@ -2,17 +2,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod closed_loop;
 mod commands;
-mod compare;
-mod doctor;
-mod open_loop;
-mod requests;
+mod context;
+mod outcome;
 mod terminal;
 
 use anyhow::Context as _;
-use args::Cli;
-use clap::Parser;
+use clap::Parser as _;
+use commands::Cli;
 use linerate_model::exit::{ExitCode, Failure};
 use std::io;
 use std::process;
@@ -32,7 +29,7 @@ fn main() -> process::ExitCode {
             return exit(code);
         }
     };
-    match survive_file_size_limits().and_then(|()| commands::dispatch(&cli)) {
+    match survive_file_size_limits().and_then(|()| cli.run()) {
         Ok(code) => exit(code),
         Err(error) if is_closed_pipe(&error) => exit(ExitCode::Done),
         Err(error) => {
@@ -78,14 +75,4 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 
 fn exit(code: ExitCode) -> process::ExitCode {
     process::ExitCode::from(code as u8)
-}
-
-/// The table of exit codes for `--help`.
-fn exit_code_help() -> String {
-    use std::fmt::Write as _;
-    let mut text = String::from("Exit codes:\n");
-    for (code, meaning) in ExitCode::ALL {
-        let _ = writeln!(text, "  {}  {meaning}", *code as i32);
-    }
-    text
 }

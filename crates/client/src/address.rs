@@ -7,7 +7,6 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::Transport;
 use linerate_peers::PeerKind;
 use linerate_peers::iperf2::Iperf2;
-use linerate_peers::native::Native;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -42,7 +41,7 @@ impl PeerAddress {
         {
             return board.map(Self::of_board);
         }
-        let native: &'static dyn PeerKind = &Native;
+        let native = linerate_peers::own();
         let (kind, rest) = match text.split_once("://") {
             None => (native, text),
             Some(("linerate", rest)) => (native, rest),
@@ -143,7 +142,7 @@ impl fmt::Display for PeerAddress {
         if let Some(board) = &self.board {
             return write!(f, "{board}");
         }
-        if self.kind.id() != Native.id() {
+        if self.kind.is_foreign() {
             write!(f, "{}://", self.kind.id())?;
         }
         if self.host.contains(':') {

@@ -145,7 +145,7 @@ impl Client {
 
     /// Whether another tool is at the peer.
     pub fn is_foreign(&self) -> bool {
-        self.board.is_some() || self.target.far.kind().id() != "native"
+        self.board.is_some() || self.target.far.kind().is_foreign()
     }
 
     /// Whether messages to and from the peer carry the time of its clock.
@@ -382,7 +382,7 @@ impl Client {
                 Some(News::Closed) => {
                     anyhow::bail!(
                         "it closed the connection instead of saying hello; is it {}?",
-                        self.target.server()
+                        self.target.far.kind().start_hint()
                     );
                 }
                 _ => {}
@@ -458,7 +458,7 @@ fn open(target: &Target) -> Result<Line> {
     let message = format!(
         "cannot connect to {}: {error}; start {} there, and see that no firewall drops the port",
         target.far,
-        target.server()
+        target.far.kind().start_hint()
     );
     Err(Failure::new(ExitCode::Peer, message).into())
 }

@@ -38,16 +38,4 @@ impl Target {
             far_output: false,
         }
     }
-
-    /// The program that should listen there.
-    pub(crate) fn server(&self) -> &'static str {
-        match self.far.kind().id() {
-            "iperf2" => "`iperf -s` (for UDP `iperf -s -u`)",
-            "iperf3" => "`iperf3 -s`",
-            "netperf" => "`netserver`",
-            "sockperf" => "`sockperf server` (for TCP `sockperf server --tcp`)",
-            "sfnt" => "`sfnt-pingpong` (it serves one client and ends)",
-            _ => "`linerate serve`",
-        }
-    }
 }

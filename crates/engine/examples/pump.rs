@@ -75,7 +75,7 @@ fn exchange(spec: &TestSpec) -> Result<(Vec<StreamReport>, Vec<StreamReport>), E
         side,
         role,
         spec: spec.clone(),
-        framing: linerate_peers::Framing::Native { token: 1 },
+        format: std::sync::Arc::new(linerate_peers::native::Streams { token: 1 }),
     };
     let mut server = Opened::listen(plan(Side::Receiver, Role::Server), local)?;
     let (ports, client) = (server.ports(), plan(Side::Sender, Role::Client));

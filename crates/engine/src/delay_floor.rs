@@ -4,7 +4,7 @@
 //! smallest transit of each is kept. Smallest values do not see scheduling noise, and the clocks'
 //! offset cancels when they are compared with each other.
 
-use crate::wire::{Stamp, distance_48};
+use linerate_peers::{Stamp, distance_48};
 use std::time::Duration;
 
 /// Steps of a test. At 1 Mbit/s and one second a step still has four datagrams of 1448 bytes.

@@ -79,6 +79,15 @@ impl EngineError {
         }
     }
 
+    /// The open path is not the one that the workload needs.
+    pub(crate) fn wrong_path(needed: &'static str) -> Self {
+        Self::plan(
+            "transport",
+            &"this one",
+            format!("the workload needs {needed}"),
+        )
+    }
+
     /// A value of the test specification that cannot be.
     pub(crate) fn plan(key: &'static str, value: &dyn ToString, why: impl Into<String>) -> Self {
         Self::Plan {

@@ -11,8 +11,8 @@
 //! # References
 //! - IPDV: RFC 3393 §3, singleton and selection function; RFC 5481 §4.1
 
-use crate::wire::distance_48;
 use linerate_model::one_way::SignedHistogram;
+use linerate_peers::distance_48;
 
 /// The variation of one stream.
 pub(crate) struct Ipdv {

@@ -3,7 +3,7 @@
 //! # References
 //! - RFC 3550 §6.4.1 and appendix A.8; like iperf3 since 3.8, the first datagram only seeds it.
 
-use crate::wire::distance_48;
+use linerate_peers::distance_48;
 
 /// Part of a new difference that enters the mean.
 const GAIN: u64 = 16;

@@ -13,8 +13,8 @@
 //! # References
 //! - PDV: RFC 5481 §4.2; its use without synchronised clocks: §6.
 
-use crate::wire::distance_48;
 use linerate_model::Histogram;
+use linerate_peers::distance_48;
 
 /// Transits kept before a reference is chosen; 32 KiB.
 const RESERVOIR: usize = 4096;
@@ -43,7 +43,7 @@ impl Default for DelayVariation {
 }
 
 impl DelayVariation {
-    /// Counts a transit time in nanoseconds modulo 2^48 (see [`crate::wire::Stamp::transit_to`]).
+    /// Counts a transit time in nanoseconds modulo 2^48 (see [`linerate_peers::Stamp::transit_to`]).
     pub(crate) fn record(&mut self, transit: u64) {
         let relative = distance_48(transit, *self.first.get_or_insert(transit));
         self.lowest = self.lowest.min(relative);

@@ -6,7 +6,8 @@ use linerate_model::spec::{
     Arrival, MAX_OVERTIME, Observe, Pace, Side, Stall, Stop, TestSpec, TransactionBounds, WaitMode,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Who an endpoint is towards the control connection.
@@ -19,7 +20,7 @@ pub enum Role {
 }
 
 /// One direction of a test at one of its ends.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct EndpointPlan {
     /// Whether this end sends or receives (ping-pong: asks or answers).
     pub side: Side,
@@ -27,8 +28,8 @@ pub struct EndpointPlan {
     pub role: Role,
     /// The test, the same value at both ends.
     pub spec: TestSpec,
-    /// How streams begin and what datagrams carry, agreed over the control connection.
-    pub framing: Framing,
+    /// How streams open, what they carry and how they end, as the peer's protocol has it.
+    pub format: Arc<dyn StreamFormat>,
 }
 
 impl EndpointPlan {
@@ -46,7 +47,7 @@ impl EndpointPlan {
         let share = |total| share(total, index, spec.streams);
         StreamPlan {
             index,
-            framing: self.framing,
+            format: Arc::clone(&self.format),
             payload: spec.payload_bytes.as_usize(),
             rate: spec
                 .pace
@@ -83,7 +84,7 @@ fn share(total: u64, index: u8, streams: u16) -> u64 {
 #[derive(Debug, Clone)]
 pub struct StreamPlan {
     pub(crate) index: u8,
-    pub(crate) framing: Framing,
+    pub(crate) format: Arc<dyn StreamFormat>,
     pub(crate) payload: usize,
     pub(crate) rate: Option<BitRate>,
     pub(crate) stop: Stop,
@@ -103,26 +104,15 @@ pub struct StreamPlan {
 }
 
 impl StreamPlan {
-    /// Whether the end of a byte stream says nothing: its end is told over the control connection,
-    /// and closing it sooner may disturb the peer or the next test.
-    pub(crate) const fn stays_open(&self) -> bool {
-        matches!(self.framing, Framing::Iperf3 { .. } | Framing::Sfnt)
+    /// The header of its datagrams.
+    pub(crate) fn datagrams(&self) -> Result<Box<dyn DatagramFormat>, EngineError> {
+        let format = self.format.datagrams(self.index, self.payload);
+        format.ok_or_else(no_datagrams)
     }
 
-    /// Whether a TCP sender waits until the peer's TCP has all of it: the peer tells nothing, or
-    /// only what it has by then.
-    pub(crate) const fn waits_for_delivery(&self) -> bool {
-        matches!(self.framing, Framing::Iperf2(_) | Framing::Iperf3 { .. })
-    }
-
-    /// How long a datagram stream bears to be refused: iperf2 closes its port for a moment when a stream
-    /// begins, and opens it late on a busy host.
-    pub(crate) const fn bears_refusals(&self, side: Side) -> Option<Duration> {
-        match (&self.framing, side) {
-            (Framing::Iperf2(_), Side::Sender) => Some(Duration::from_secs(1)),
-            (Framing::Iperf2(_), Side::Receiver) => Some(Duration::from_secs(10)),
-            _ => None,
-        }
+    /// What its messages carry.
+    pub(crate) fn messages(&self) -> Result<Box<dyn MessageFormat>, EngineError> {
+        self.format.messages(self.index).ok_or_else(no_messages)
     }
 
     /// How long it sends counted traffic, if that is given by time.
@@ -132,6 +122,18 @@ impl StreamPlan {
             Stop::Bytes(_) | Stop::Transactions(_) => None,
         }
     }
+}
+
+/// The peer's protocol has no one-way datagrams.
+pub(crate) fn no_datagrams() -> EngineError {
+    let why = "the peer's protocol has request and response only";
+    EngineError::plan("workload", &"datagrams", why)
+}
+
+/// The peer's protocol has no messages.
+pub(crate) fn no_messages() -> EngineError {
+    let why = "the peer's protocol has no request and response";
+    EngineError::plan("workload", &"ping-pong", why)
 }
 
 /// Most streams of one direction: each is a thread and a socket, and the header numbers them in a byte.
@@ -147,7 +149,7 @@ const MAX_PAYLOAD: u64 = 1 << 20;
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Refuses a test that this build cannot run, naming the key and what would be valid.
-pub fn check(spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
+pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
     if !(1..=MAX_STREAMS).contains(&spec.streams) {
         let why = format!("it takes 1 to {MAX_STREAMS}");
         return Err(EngineError::plan("streams", &spec.streams, why));
@@ -198,7 +200,7 @@ pub fn check(spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
         let why = "it takes apart the round trips of ping-pong over the datapath sockets only";
         return Err(EngineError::plan("decompose", &true, why));
     }
-    workloads::find(&spec.workload)?.check(spec, framing)?;
+    workloads::find(&spec.workload)?.check(spec, format)?;
     datapaths::find(&spec.datapath.id)?.check(spec)
 }
 
@@ -273,6 +275,7 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_peers::native;
 
     #[test]
     fn shares_of_streams_sum_up_to_the_whole() {
@@ -313,8 +316,8 @@ mod tests {
     #[test]
     fn a_test_that_cannot_be_names_its_key() {
         let good = TestSpec::udp_datagrams(Pace::Unpaced);
-        let framing = Framing::Native { token: 1 };
-        check(&good, &framing).unwrap();
+        let format = native::Streams { token: 1 };
+        check(&good, &format).unwrap();
         let bad: &[(&str, Corrupt)] = &[
             ("streams", |s| s.streams = 0),
             ("interval", |s| s.interval = Duration::ZERO),
@@ -330,7 +333,7 @@ mod tests {
         for (key, corrupt) in bad {
             let mut spec = good.clone();
             corrupt(&mut spec);
-            let error = check(&spec, &framing).unwrap_err();
+            let error = check(&spec, &format).unwrap_err();
             assert!(error.to_string().starts_with(key), "{key}: {error}");
         }
     }

@@ -1,6 +1,5 @@
 //! The one loop, the threads that run it, and the handle their owner holds.
 
-use crate::datapaths::Sole;
 use crate::endpoint::Opened;
 use crate::error::EngineError;
 use crate::orders::{Ending, Orders};
@@ -12,7 +11,7 @@ use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::Grant;
 use linerate_sys::clock::{MonoClock, thread_cpu_time};
 use linerate_sys::wake::Waker;
-use linerate_sys::{affinity, descriptors, thread};
+use linerate_sys::{affinity, thread};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,26 +32,10 @@ pub struct Progress {
 
 /// Streams at work. Dropping it stops them.
 pub struct Running {
-    threads: Vec<Thread>,
+    threads: Vec<JoinHandle<StreamReport>>,
     orders: Arc<Orders>,
     progress: Vec<Arc<StreamProgress>>,
     counted_start: MonoInstant,
-}
-
-/// The thread of one stream.
-struct Thread {
-    handle: JoinHandle<StreamReport>,
-    /// What the thread cannot close here, where it has descriptors of its own: open until it is over.
-    socket: Option<Sole>,
-}
-
-impl Thread {
-    /// Waits for its end.
-    fn join(self) -> std::thread::Result<StreamReport> {
-        let report = self.handle.join();
-        drop(self.socket);
-        report
-    }
 }
 
 /// One stream ready to run.
@@ -189,10 +172,6 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.orders.stop();
-        // The others end on their own.
-        for thread in self.threads.drain(..).filter(|t| t.socket.is_some()) {
-            drop(thread.join());
-        }
     }
 }
 
@@ -202,19 +181,13 @@ fn spawn(
     core: Option<u32>,
     orders: &Arc<Orders>,
     ready: mpsc::Sender<Result<(), EngineError>>,
-) -> Result<Thread, EngineError> {
+) -> Result<JoinHandle<StreamReport>, EngineError> {
     let orders = Arc::clone(orders);
-    let socket = lane.work.sole();
-    let sole = socket.clone();
     let name = format!("stream-{}", lane.index);
     let thread = std::thread::Builder::new().name(name.clone());
     let body = move || {
         let _finished = FinishedAtEnd(lane.progress, Arc::clone(&orders));
         let prepared = prepare_thread(core);
-        if let Some((socket, wakeup_fd)) = sole.zip(orders.wakeup_fd()) {
-            // A kernel that cannot leaves all as it was, and calls a little slower.
-            drop(descriptors::keep_only(&[socket.as_fd(), wakeup_fd.as_fd()]));
-        }
         let is_prepared = prepared.is_ok();
         drop(ready.send(prepared));
         drop(ready);
@@ -223,8 +196,7 @@ fn spawn(
         report.unwrap_or_else(|| StreamReport::new(u16::from(lane.index), StreamWork::Unreported))
     };
     let handle = thread.spawn(body);
-    let handle = handle.map_err(|error| EngineError::io("start thread", &name, error))?;
-    Ok(Thread { handle, socket })
+    handle.map_err(|error| EngineError::io("start thread", &name, error))
 }
 
 /// Says that a stream is finished, also if its thread panics.

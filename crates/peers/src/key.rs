@@ -72,6 +72,18 @@ pub struct Credential {
     pub nonce: [u8; SIZE],
 }
 
+/// The number that the data streams of test `test` show, in a session with these random bytes; nobody who does not
+/// know them can guess it.
+pub(crate) fn test_token(random: &[u8; SIZE], test: u32) -> u32 {
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(random).expect("invariant: HMAC takes keys of any length");
+    mac.update(b"linerate token");
+    mac.update(&test.to_be_bytes());
+    let digest: [u8; SIZE] = mac.finalize().into_bytes().into();
+    let [t0, t1, t2, t3, ..] = digest;
+    u32::from_be_bytes([t0, t1, t2, t3])
+}
+
 /// Whose proof it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prover {

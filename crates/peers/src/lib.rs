@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 mod error;
-mod framing;
 mod inbox;
 pub mod iperf2;
 pub mod iperf3;
@@ -19,14 +18,21 @@ pub mod netperf;
 mod session;
 pub mod sfnt;
 pub mod sockperf;
+mod stamp;
 mod steps;
+mod stream_format;
 pub mod zperf;
 
 pub use error::{Excerpt, ProtocolError};
-pub use framing::{COOKIE_LEN, Cookie, Counters, Framing, Iperf2, Opening, Width};
 pub use session::{
-    Action, ClientConfig, Control, Grant, Input, Limits, PeerHello, PeerKind, Progress,
+    Action, ClientConfig, Control, Demux, Grant, Input, Limits, PeerHello, PeerKind, Progress,
     RefusalCode, ServerConfig, Session, StopCause, StreamPorts, TIMEOUT, Tests,
+};
+pub use stamp::{Stamp, distance_48};
+pub use stream_format::{
+    AfterTraffic, Arrival, BadLength, Batch, DatagramFormat, DatagramHeader, DatagramMark,
+    Datagrams, Handshake, HandshakeStep, Message, MessageFormat, Numbers, Part, Reading, Replies,
+    ReplyFormat, SameFormat, SendTime, Span, StreamFormat,
 };
 
 /// Every control protocol, in the order help lists them. A new one: its file, its `mod` line above, its entry here.
@@ -38,6 +44,11 @@ pub static ALL: &[&dyn PeerKind] = &[
     &sfnt::Sfnt,
     &sockperf::Sockperf,
 ];
+
+/// linerate's own protocol, which every agent speaks unless told otherwise.
+pub fn own() -> &'static dyn PeerKind {
+    &native::Native
+}
 
 /// The protocol with this id.
 pub fn find(id: &str) -> Option<&'static dyn PeerKind> {

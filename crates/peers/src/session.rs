@@ -17,10 +17,11 @@
 //! | over | `TestOver` | state 14, 16 | `TestOver` | the count 0 |
 
 use crate::error::ProtocolError;
-use crate::framing::{COOKIE_LEN, Framing};
+use crate::iperf3::COOKIE_LEN;
 use crate::iperf3::login::{Gate, LoginAttempt};
 use crate::key::Credential;
 use crate::sfnt::Release;
+use crate::stream_format::StreamFormat;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::time::as_seconds;
@@ -28,6 +29,7 @@ use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Silence of the peer after which it counts as gone, unless a config says otherwise. Ten keep-alives:
@@ -40,8 +42,18 @@ pub trait PeerKind: Sync {
     fn id(&self) -> &'static str;
     /// One sentence for help and the reference table.
     fn summary(&self) -> &'static str;
-    /// The TCP port of the control connection when an address names none.
+    /// The name in announcements to whoever runs a server.
+    fn name(&self) -> &'static str {
+        self.id()
+    }
+    /// Whether another tool than linerate is at the peer.
+    fn is_foreign(&self) -> bool {
+        true
+    }
+    /// The TCP port of the control connection, or of all its traffic, when an address names none.
     fn default_port(&self) -> u16;
+    /// How the program that serves it is started, for messages: a command in back quotes.
+    fn start_hint(&self) -> &'static str;
     /// How many tests one control connection carries.
     fn tests(&self) -> Tests;
     /// Whether there is a control connection at all.
@@ -52,21 +64,20 @@ pub trait PeerKind: Sync {
     fn usual_sizes(&self, _transport: Transport) -> Vec<ByteCount> {
         vec![ByteCount::new(32)]
     }
-    /// Whether data streams come to the port of the control connection.
-    fn shares_port(&self) -> bool {
-        false
+    /// How a server tells which test a data stream belongs to.
+    fn demux(&self) -> Demux {
+        Demux::OwnPorts
     }
     /// What the protocol cannot tell about a test's peer, for the notes of a run and the reference
     /// table; each a part of a sentence. Empty if it tells everything.
     fn blind_spots(&self) -> &'static [&'static str];
+    /// Whether its ends can show each other a key.
+    fn has_keys(&self) -> bool {
+        false
+    }
     /// Whether its servers may ask for a user and a password.
     fn has_users(&self) -> bool {
         false
-    }
-    /// Server of a protocol without control connection: how many bytes of a TCP stream that begins like this
-    /// must be there before [`Input::StreamOpened`] can tell what it is; no more than 256.
-    fn opening_len(&self, _begins: &[u8]) -> usize {
-        0
     }
     /// Whether it carries this test; if not, why, and what to do.
     fn check(&self, _spec: &TestSpec) -> Result<(), String> {
@@ -76,6 +87,27 @@ pub trait PeerKind: Sync {
     fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session>;
     /// The end that is asked, on a connection that has just been accepted.
     fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session>;
+}
+
+/// How a server tells which test a data stream belongs to.
+#[derive(Debug, Clone, Copy)]
+pub enum Demux {
+    /// By the port: the server opens ports for each test.
+    OwnPorts,
+    /// All come to one port, and each stream is a test of its own.
+    EachATest {
+        /// How many bytes of a TCP stream that begins like this must be there before
+        /// [`Input::StreamOpened`] can tell what it is; no more than 256.
+        opening_len: fn(&[u8]) -> usize,
+    },
+    /// All come to one port; each TCP stream begins with what the test's control connection began with.
+    Cookie {
+        /// Its length in bytes.
+        length: usize,
+        /// The answer to a datagram that opens a stream; `None` if it is none. Datagrams tell nothing of their
+        /// test: those of one address belong to the test of that address that waits.
+        answer: fn(&[u8]) -> Option<Vec<u8>>,
+    },
 }
 
 /// What the two ends agree on a test over.
@@ -140,12 +172,10 @@ pub enum Input<'a> {
     /// Client, when no test is under way: the next test.
     Begin(Box<TestSpec>),
     /// In answer to [`Action::Prepare`]: this end waits for data streams on these ports, or has bound its
-    /// datagram sockets to them; each stream must show `token`, or what the framing in that action says.
+    /// datagram sockets to them; none where they come to a shared port.
     Prepared {
         /// Where the client connects to.
         ports: StreamPorts,
-        /// Random number that data streams begin with: proves that a stream belongs to this test.
-        token: u32,
     },
     /// Server, in answer to [`Action::Prepare`]: this test cannot be made here. The session goes on.
     Refused {
@@ -181,7 +211,7 @@ pub enum Input<'a> {
         /// Of what kind it is.
         transport: Transport,
         /// What it begins with: the first datagram, or at least as many bytes as
-        /// [`PeerKind::opening_len`] asked for, if that many came. They are still to be read.
+        /// [`Demux::EachATest`] asks for, if that many came. They are still to be read.
         bytes: &'a [u8],
     },
     /// Either end that receives, of a protocol without control connection: the first bytes or datagram of this
@@ -198,7 +228,7 @@ pub enum Input<'a> {
         /// Its payload, cut off after 2048 bytes.
         bytes: &'a [u8],
     },
-    /// Client, of a framing that [`is_granted`](Framing::is_granted): its messages have used up the oldest grant.
+    /// Client, of a format that [`is_granted`](StreamFormat::is_granted): its messages have used up the oldest grant.
     Spent,
     /// Either end, in answer to [`Action::Stop`]: the test's threads and data streams are gone.
     Stopped,
@@ -245,9 +275,8 @@ pub enum Action {
     Prepare {
         /// The test.
         spec: Box<TestSpec>,
-        /// How its streams begin, if that is agreed already; whether they come to the port of the control
-        /// connection is then the framing's to say. `None`: the driver chooses ports and a token.
-        framing: Option<Framing>,
+        /// How its streams open and what they carry; where they arrive is the format's to say.
+        format: Arc<dyn StreamFormat>,
     },
     /// Client: the server waits; open the data streams and answer [`Input::Connected`]. The server's
     /// driver expects them from its own [`Input::Prepared`] on. Either end that has bound datagram sockets:
@@ -256,12 +285,12 @@ pub enum Action {
         /// Ports at the server, by the side the server plays on them.
         ports: StreamPorts,
         /// What each data stream begins with and carries.
-        framing: Framing,
+        format: Arc<dyn StreamFormat>,
     },
     /// Client: the data streams of the test before go on in this one; answer [`Input::Connected`].
     ReuseStreams {
         /// As before.
-        framing: Framing,
+        format: Arc<dyn StreamFormat>,
     },
     /// Either end, while traffic flows: this many more messages may be exchanged, after those granted before.
     Grant(Grant),
@@ -271,7 +300,7 @@ pub enum Action {
     /// Either end that sends: start sending. All receivers, here and there, run.
     StartSenders,
     /// Either end: send this datagram on this data stream, from [`Input::Connected`] on until the test is
-    /// over. It may get lost. The time in it, where the framing has one, is filled in.
+    /// over. It may get lost. The time in it, where the format has one, is filled in.
     SendDatagram {
         /// The stream's index within its direction.
         stream: u16,
@@ -490,6 +519,8 @@ pub struct ServerConfig {
     pub facts: Facts,
     /// What any test may take.
     pub limits: Limits,
+    /// Random bytes of this session, known to nobody else, for protocols whose streams show a token.
+    pub random: [u8; crate::key::SIZE],
     /// This end's address on the control connection, for protocols that tell it.
     pub local: IpAddr,
     /// What an sfnt-pingpong client is told that this is.

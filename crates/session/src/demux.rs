@@ -7,10 +7,8 @@
 
 use crate::endpoints::DataStreams;
 use anyhow::{Result, bail};
-use linerate_engine::iperf3::{LEN, answer};
 use linerate_model::spec::Transport;
 use linerate_model::{Clock as _, MonoInstant};
-use linerate_peers::{COOKIE_LEN, Cookie};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::shared::bind_shared;
 use linerate_sys::tcp::wait_readable;
@@ -67,11 +65,19 @@ impl PendingTest {
     }
 }
 
+/// What a control connection and the data streams of its test begin with.
+type Cookie = Vec<u8>;
+
 /// All tests that are known at a port.
-#[derive(Default)]
 pub struct StreamDemux {
     pending_tests: Mutex<BTreeMap<Cookie, PendingTest>>,
     changed: Condvar,
+    /// Id of the protocol, for messages.
+    protocol: &'static str,
+    /// Bytes of a cookie.
+    cookie_len: usize,
+    /// The answer to a datagram that opens a stream.
+    answer: fn(&[u8]) -> Option<Vec<u8>>,
 }
 
 /// What became of a connection that showed a cookie.
@@ -96,10 +102,48 @@ impl Drop for DemuxHandle {
 }
 
 impl StreamDemux {
+    /// A port of this protocol, whose cookies have this length in bytes and whose datagram streams are answered so.
+    pub fn new(
+        protocol: &'static str,
+        cookie_len: usize,
+        answer: fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Self {
+        Self {
+            protocol,
+            pending_tests: Mutex::default(),
+            changed: Condvar::new(),
+            cookie_len,
+            answer,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Cookie, PendingTest>> {
         self.pending_tests
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the cookie that every connection begins with.
+    pub fn read_cookie(&self, mut stream: &TcpStream) -> Result<Vec<u8>> {
+        stream.set_nonblocking(false)?;
+        let deadline: MonoInstant = MonoClock.now().after(COOKIE_LIMIT);
+        let mut bytes = vec![0; self.cookie_len];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let left = deadline.saturating_since(MonoClock.now());
+            if left.is_zero() {
+                let id = self.protocol;
+                bail!("it showed no cookie within {COOKIE_LIMIT:?}: it is no {id} client");
+            }
+            stream.set_read_timeout(Some(left))?;
+            match stream.read(&mut bytes[filled..]) {
+                Ok(0) => bail!("it hung up after {filled} bytes of its cookie"),
+                Ok(length) => filled += length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(bytes)
     }
 
     /// Takes the connection accepted as the `number`-th, with its cookie, to where it belongs.
@@ -128,7 +172,7 @@ impl StreamDemux {
             tcp: Vec::new(),
             udp: Vec::new(),
         };
-        pending_tests.insert(cookie, pending);
+        pending_tests.insert(cookie.clone(), pending);
         let demux = Arc::clone(self);
         Ok(Admission::New(DemuxHandle { demux, cookie }, stream))
     }
@@ -137,11 +181,11 @@ impl StreamDemux {
     pub fn meet(&self, shared: &UdpSocket) {
         let mut requests = waiting(shared);
         while let Some((request, address)) = requests.pop() {
-            let Some(said) = answer(&request) else {
+            let Some(said) = (self.answer)(&request) else {
                 continue;
             };
             // A request that cannot be answered is repeated, or its client gives up.
-            if let Ok(more) = self.invite(address, said) {
+            if let Ok(more) = self.invite(address, &said) {
                 requests.extend(more);
             }
         }
@@ -149,13 +193,13 @@ impl StreamDemux {
 
     /// Opens a socket for the stream from `address` and answers it. Returns what had come to that socket
     /// from others before it was connected.
-    fn invite(&self, address: SocketAddr, said: [u8; LEN]) -> std::io::Result<Vec<Request>> {
+    fn invite(&self, address: SocketAddr, said: &[u8]) -> std::io::Result<Vec<Request>> {
         let address = canonical(address);
         let mut pending_tests = self.lock();
         let same = |socket: &&UdpSocket| socket.peer_addr().is_ok_and(|peer| peer == address);
         let mut known = pending_tests.values().flat_map(|pending| &pending.udp);
         if let Some(socket) = known.find(same) {
-            socket.send(&said)?;
+            socket.send(said)?;
             return Ok(Vec::new());
         }
         let host = pending_tests
@@ -168,7 +212,7 @@ impl StreamDemux {
         socket.connect(address)?;
         socket.set_nonblocking(true)?;
         let strays = waiting(&socket);
-        socket.send(&said)?;
+        socket.send(said)?;
         host.udp.push(socket);
         self.changed.notify_all();
         Ok(strays)
@@ -177,8 +221,8 @@ impl StreamDemux {
 
 impl DemuxHandle {
     /// What the client showed.
-    pub const fn cookie(&self) -> &[u8; COOKIE_LEN] {
-        self.cookie.as_bytes()
+    pub fn cookie(&self) -> &[u8] {
+        &self.cookie
     }
 
     /// From now on this many streams are awaited. Datagram streams of one address are opened for one test at
@@ -238,7 +282,7 @@ impl DemuxHandle {
                 .wait_timeout(pending_tests, POLL_INTERVAL);
             (pending_tests, _) = waited.unwrap_or_else(PoisonError::into_inner);
             if let Some(pending) = pending_tests.get(&self.cookie) {
-                repeat_answers(&pending.udp);
+                repeat_answers(&pending.udp, self.demux.answer);
             }
             if wait_readable(&[control.as_fd()], Duration::ZERO)?[0] {
                 self.forget(&mut pending_tests);
@@ -262,10 +306,13 @@ type Request = (Vec<u8>, SocketAddr);
 /// Most datagrams that are taken from a socket at once, so that a flood stops nobody else for long.
 const MAX_DATAGRAMS_PER_READ: usize = 256;
 
+/// Room for a request of any protocol, and to see that one is longer.
+const MAX_REQUEST_BYTES: usize = 64;
+
 /// What waits in a non-blocking socket, the last first.
 fn waiting(socket: &UdpSocket) -> Vec<Request> {
     let mut found = Vec::new();
-    let mut bytes = [0; LEN + 1];
+    let mut bytes = [0; MAX_REQUEST_BYTES];
     for _ in 0..MAX_DATAGRAMS_PER_READ {
         match socket.recv_from(&mut bytes) {
             Ok((length, address)) => found.push((bytes[..length].to_vec(), address)),
@@ -279,7 +326,7 @@ fn waiting(socket: &UdpSocket) -> Vec<Request> {
 }
 
 /// A client that repeats its request has not got the answer.
-fn repeat_answers(sockets: &[UdpSocket]) {
+fn repeat_answers(sockets: &[UdpSocket], answer: fn(&[u8]) -> Option<Vec<u8>>) {
     for socket in sockets {
         for (request, _) in waiting(socket) {
             if let Some(said) = answer(&request) {
@@ -296,26 +343,4 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
         IpAddr::V6(_) => address,
     }
-}
-
-/// Reads the cookie that every connection begins with.
-pub fn read_cookie(mut stream: &TcpStream) -> Result<Cookie> {
-    stream.set_nonblocking(false)?;
-    let deadline: MonoInstant = MonoClock.now().after(COOKIE_LIMIT);
-    let mut bytes = [0; COOKIE_LEN];
-    let mut filled = 0;
-    while filled < COOKIE_LEN {
-        let left = deadline.saturating_since(MonoClock.now());
-        if left.is_zero() {
-            bail!("it showed no cookie within {COOKIE_LIMIT:?}: it is no iperf3 client");
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut bytes[filled..]) {
-            Ok(0) => bail!("it hung up after {filled} bytes of its cookie"),
-            Ok(length) => filled += length,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(Cookie::from_wire(bytes))
 }

@@ -10,9 +10,11 @@ use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, Transport, WaitMode};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
 use linerate_observe::Observer;
-use linerate_peers::{Action, Framing, Grant, Input, PeerHello, Progress, RefusalCode, Session};
+use linerate_peers::{
+    Action, Arrival, Grant, Input, PeerHello, Progress, RefusalCode, Session, StreamFormat,
+};
 use linerate_sys::clock::MonoClock;
-use linerate_sys::random::random_u32;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a read waits while there is something to be seen that wakes nobody: the first bytes of a stream
@@ -195,9 +197,9 @@ impl Driver {
                 Ok(None)
             }
             Action::PeerHello(hello) => Ok(Some(News::Hello(hello))),
-            Action::Prepare { spec, framing } => self.prepare(*spec, framing),
-            Action::OpenStreams { ports, framing } => self.open_streams(&ports, framing),
-            Action::ReuseStreams { framing } => self.reuse_streams(framing),
+            Action::Prepare { spec, format } => self.prepare(*spec, &format),
+            Action::OpenStreams { ports, format } => self.open_streams(&ports, &format),
+            Action::ReuseStreams { format } => self.reuse_streams(&format),
             Action::Grant(grant) => self.grant(grant),
             Action::StartReceivers => self.start(Side::Receiver),
             Action::StartSenders => self.start(Side::Sender),
@@ -243,25 +245,24 @@ impl Driver {
     }
 
     /// Opens the sockets of a test. What cannot be done is told to the client, not fatal.
-    fn prepare(&mut self, spec: TestSpec, framing: Option<Framing>) -> Result<Option<News>> {
-        if let Some(framing) = framing.filter(Framing::shares_port) {
-            return self.receive(spec, framing);
+    fn prepare(&mut self, spec: TestSpec, format: &Arc<dyn StreamFormat>) -> Result<Option<News>> {
+        if format.arrival() == Arrival::SharedPort {
+            return self.receive(spec, format);
         }
-        let token = random_u32()?;
         let local = self.line.local()?;
         // A client that makes ready has begun this test itself.
         let role = match self.spec {
             Some(_) => Role::Client,
             None => Role::Server,
         };
-        let framing = framing.unwrap_or(Framing::Native { token });
-        match Endpoints::listen(role, &spec, framing, local) {
+        match Endpoints::listen(role, &spec, format, local) {
             Ok(endpoints) => {
                 let ports = endpoints.ports();
                 self.endpoints = Some(endpoints);
-                let is_told = framing.is_granted() && spec.transport == Transport::Udp;
+                let is_told =
+                    format.arrival() == Arrival::ToldPorts && spec.transport == Transport::Udp;
                 self.spec = Some(spec);
-                self.tell(Input::Prepared { ports, token })?;
+                self.tell(Input::Prepared { ports })?;
                 if is_told {
                     return Ok(None);
                 }
@@ -280,11 +281,11 @@ impl Driver {
     }
 
     /// Server of a shared port: takes the streams that show what the client's control connection showed.
-    fn receive(&mut self, spec: TestSpec, framing: Framing) -> Result<Option<News>> {
+    fn receive(&mut self, spec: TestSpec, format: &Arc<dyn StreamFormat>) -> Result<Option<News>> {
         let data_streams = match std::mem::replace(&mut self.arrivals, Arrivals::None) {
             Arrivals::Here(data_streams) => {
-                let (ports, token) = (Vec::new(), 0);
-                self.tell(Input::Prepared { ports, token })?;
+                let ports = Vec::new();
+                self.tell(Input::Prepared { ports })?;
                 Ok(Some(data_streams))
             }
             Arrivals::Through(handle) => {
@@ -296,7 +297,7 @@ impl Driver {
         };
         let endpoints = match data_streams {
             Ok(None) => return Ok(None),
-            Ok(Some(data_streams)) => Endpoints::adopt(Role::Server, &spec, framing, data_streams),
+            Ok(Some(data_streams)) => Endpoints::adopt(Role::Server, &spec, format, data_streams),
             Err(error) => Err(error),
         };
         match endpoints {
@@ -328,8 +329,8 @@ impl Driver {
             self.tell(Input::Refused { code, message })?;
             return Ok(Ok(None));
         }
-        let (ports, token) = (Vec::new(), 0);
-        self.tell(Input::Prepared { ports, token })?;
+        let ports = Vec::new();
+        self.tell(Input::Prepared { ports })?;
         self.flush()?;
         Ok(handle.wait(self.line.connection()?, STREAMS_LIMIT))
     }
@@ -358,7 +359,7 @@ impl Driver {
     fn open_streams(
         &mut self,
         ports: &[(Side, Vec<u16>)],
-        framing: Framing,
+        format: &Arc<dyn StreamFormat>,
     ) -> Result<Option<News>> {
         let remote = self.line.remote()?;
         let spec = self
@@ -368,19 +369,19 @@ impl Driver {
         let opened = match self.endpoints.take() {
             // Bound already: this end has told its ports first.
             Some(mut endpoints) => endpoints.join(remote, ports).map(|()| endpoints),
-            None => Endpoints::connect(&spec, framing, remote, ports, self.timeout / 2),
+            None => Endpoints::connect(&spec, format, remote, ports, self.timeout / 2),
         };
         self.opened(opened)
     }
 
     /// Client: the streams of the test before go on.
-    fn reuse_streams(&mut self, framing: Framing) -> Result<Option<News>> {
+    fn reuse_streams(&mut self, format: &Arc<dyn StreamFormat>) -> Result<Option<News>> {
         let spec = self
             .spec
             .clone()
             .context("invariant: streams are opened for a test")?;
         let streams = self.kept.take().unwrap_or_default();
-        self.opened(Endpoints::adopt(Role::Client, &spec, framing, streams))
+        self.opened(Endpoints::adopt(Role::Client, &spec, format, streams))
     }
 
     /// Tells whether the streams are open.

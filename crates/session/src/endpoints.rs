@@ -1,17 +1,17 @@
 //! This end's part of one test: its endpoints, from sockets to reports.
 
 use anyhow::Result;
-use linerate_engine::wire::COUNTED_MARK;
 use linerate_engine::{EndpointPlan, Held, KeptStreams, Opened, Progress, Role, Running};
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, clock_identity};
-use linerate_peers::{Framing, Grant};
+use linerate_peers::{Grant, StreamFormat};
 use linerate_sys::clock::{MonoClock, resolution};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Datagrams still under way when the sender has stopped: the receiver ends this long after the last one.
@@ -53,7 +53,7 @@ pub(crate) struct Endpoints {
     held: Vec<Held>,
     /// Receivers' streams whose first bytes the session has been told of.
     heard: Vec<bool>,
-    framing: Framing,
+    format: Arc<dyn StreamFormat>,
     /// The streams for the next test, if they go on in it.
     kept: Option<KeptStreams>,
     /// Grants whose end has been told.
@@ -73,24 +73,23 @@ enum Drops {
 }
 
 impl Drops {
-    fn from_spec(spec: &TestSpec, framing: Framing) -> Self {
+    fn from_spec(spec: &TestSpec, format: &dyn StreamFormat) -> Self {
         if spec.transport != Transport::Udp || spec.workload != "datagrams" {
             return Self::Unwatched(None);
         }
         if spec.datapath.id == "af-xdp" {
             return Self::Missing("frames of af-xdp pass the stack by".to_owned());
         }
-        let Framing::Native { token } = framing else {
+        let Some(mark) = format.datagram_mark() else {
             return Self::Missing("its datagrams do not say whose they are".to_owned());
         };
         if spec.datapath.params.contains_key("gso") {
             return Self::Missing("with gso one drop may be of many datagrams".to_owned());
         }
-        let (byte_at, byte) = COUNTED_MARK;
         Self::Unwatched(Some(Mark {
-            word: token.to_be_bytes(),
-            byte_at,
-            byte,
+            word: mark.word,
+            byte_at: mark.byte_at,
+            byte: mark.byte,
         }))
     }
 
@@ -119,10 +118,10 @@ impl Endpoints {
     pub(crate) fn listen(
         role: Role,
         spec: &TestSpec,
-        framing: Framing,
+        format: &Arc<dyn StreamFormat>,
         local: SocketAddr,
     ) -> Result<Self> {
-        Self::build(role, spec, framing, |plan| Ok(Opened::listen(plan, local)?))
+        Self::build(role, spec, format, |plan| Ok(Opened::listen(plan, local)?))
     }
 
     /// Takes streams that are open already, in order: at the server those that have come to the port of the
@@ -130,12 +129,12 @@ impl Endpoints {
     pub(crate) fn adopt(
         role: Role,
         spec: &TestSpec,
-        framing: Framing,
+        format: &Arc<dyn StreamFormat>,
         data_streams: DataStreams,
     ) -> Result<Self> {
         let (mut tcp, mut udp) = (data_streams.tcp.into_iter(), data_streams.udp.into_iter());
         let streams = usize::from(spec.streams);
-        Self::build(role, spec, framing, |plan| {
+        Self::build(role, spec, format, |plan| {
             Ok(match spec.transport {
                 Transport::Tcp => Opened::with_tcp(plan, tcp.by_ref().take(streams).collect())?,
                 Transport::Udp => {
@@ -149,12 +148,12 @@ impl Endpoints {
     /// At the client: connects to the ports that the server waits on.
     pub(crate) fn connect(
         spec: &TestSpec,
-        framing: Framing,
+        format: &Arc<dyn StreamFormat>,
         remote: SocketAddr,
         ports: &[(Side, Vec<u16>)],
         timeout: Duration,
     ) -> Result<Self> {
-        Self::build(Role::Client, spec, framing, |plan| {
+        Self::build(Role::Client, spec, format, |plan| {
             let theirs = plan.side.other();
             let there = ports
                 .iter()
@@ -167,7 +166,7 @@ impl Endpoints {
     fn build(
         role: Role,
         spec: &TestSpec,
-        framing: Framing,
+        format: &Arc<dyn StreamFormat>,
         mut open: impl FnMut(EndpointPlan) -> Result<Opened>,
     ) -> Result<Self> {
         let (mut parts, mut held): (Vec<Endpoint>, _) = (Vec::new(), Vec::new());
@@ -176,13 +175,13 @@ impl Endpoints {
                 side,
                 role,
                 spec: spec.clone(),
-                framing,
+                format: Arc::clone(format),
             };
             let opened = match parts.first() {
                 Some(Endpoint {
                     stage: Some(Stage::Opened(first)),
                     ..
-                }) if framing.shares_sockets() => first.twin(plan)?,
+                }) if format.shares_sockets() => first.twin(plan)?,
                 _ => open(plan)?,
             };
             held.push(opened.hold()?);
@@ -195,12 +194,12 @@ impl Endpoints {
         Ok(Self {
             parts,
             before: None,
-            drops: Drops::from_spec(spec, framing),
+            drops: Drops::from_spec(spec, format.as_ref()),
             observe: spec.observe,
             profiler: None,
             held,
             heard: vec![false; usize::from(spec.streams)],
-            framing,
+            format: Arc::clone(format),
             kept: None,
             spent: 0,
         })
@@ -280,7 +279,7 @@ impl Endpoints {
         for part in self.parts.iter_mut().filter(|part| part.side == side) {
             part.stage = match part.stage.take() {
                 Some(Stage::Opened(opened)) => {
-                    if self.framing.is_granted() {
+                    if self.format.is_granted() {
                         self.kept = Some(opened.kept()?);
                     }
                     Some(Stage::Running(opened.start()?))
@@ -417,7 +416,7 @@ impl Endpoints {
 
     /// The reports of all endpoints, once every one of them is done.
     pub(crate) fn reports(&mut self, observer: &Observer) -> Option<Vec<EndpointReport>> {
-        let ends_itself = self.framing.tells_its_end();
+        let ends_itself = self.format.tells_its_end();
         for part in self
             .parts
             .iter_mut()

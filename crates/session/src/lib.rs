@@ -11,7 +11,7 @@ mod line;
 pub mod login;
 mod opening;
 
-pub use demux::{Admission, DemuxHandle, StreamDemux, read_cookie};
+pub use demux::{Admission, DemuxHandle, StreamDemux};
 pub use driver::{Driver, News};
 pub use endpoints::DataStreams;
 pub use flows::{Flow, Flows, Place};

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use linerate_model::Clock as _;
-use linerate_peers::PeerKind;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -20,8 +19,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Most bytes that a kind of stream may need to tell what it is.
 const MAX_OPENING_BYTES: usize = 256;
 
-/// What a stream begins with, as far as its kind needs it; the bytes are still to be read.
-pub fn peek(stream: &TcpStream, kind: &dyn PeerKind) -> Result<Vec<u8>> {
+/// What a stream begins with, as far as `opening_len` needs it; the bytes are still to be read.
+pub fn peek(stream: &TcpStream, opening_len: fn(&[u8]) -> usize) -> Result<Vec<u8>> {
     stream.set_read_timeout(Some(BEGIN_LIMIT))?;
     let mut room = [0; MAX_OPENING_BYTES];
     let mut length = match stream.peek(&mut room) {
@@ -31,7 +30,7 @@ pub fn peek(stream: &TcpStream, kind: &dyn PeerKind) -> Result<Vec<u8>> {
         length => length?,
     };
     let deadline = MonoClock.now().after(REST_LIMIT);
-    while length > 0 && length < kind.opening_len(&room[..length]).min(MAX_OPENING_BYTES) {
+    while length > 0 && length < opening_len(&room[..length]).min(MAX_OPENING_BYTES) {
         if MonoClock.now() >= deadline {
             break;
         }

@@ -1,4 +1,4 @@
-//! Driver, offloads, interrupt coalescing and rings of an interface, by the ethtool ioctl.
+//! Driver, offloads, interrupt coalescing, rings and time stamps of an interface, by the ethtool ioctl.
 //!
 //! # References
 //! - Commands and structures: `linux/ethtool.h`
@@ -57,33 +57,24 @@ impl Ethtool {
 
     /// Switches `offload` of `interface` off.
     pub fn switch_off(&self, interface: &InterfaceName, offload: Offload) -> io::Result<()> {
-        let mut value = [offload as u32, 0];
-        self.call(interface, &mut value)
+        self.call(interface, Command::SetOffload(offload), EMPTY)?;
+        Ok(())
     }
 
     /// Whether `offload` of `interface` is on.
     pub fn is_on(&self, interface: &InterfaceName, offload: Offload) -> io::Result<bool> {
-        // Each `ETHTOOL_G…` is one less than its `ETHTOOL_S…`.
-        let mut value = [offload as u32 - 1, 0];
-        self.call(interface, &mut value)?;
-        Ok(value[1] != 0)
+        Ok(self.call(interface, Command::GetOffload(offload), EMPTY)?[1] != 0)
     }
 
     /// Whether the device itself joins received segments (LRO).
     pub fn has_large_receive(&self, interface: &InterfaceName) -> io::Result<bool> {
-        const GET_FLAGS: u32 = 0x25;
         const FLAG_LRO: u32 = 1 << 15;
-        let mut value = [GET_FLAGS, 0];
-        self.call(interface, &mut value)?;
-        Ok(value[1] & FLAG_LRO != 0)
+        Ok(self.call(interface, Command::GetFlags, EMPTY)?[1] & FLAG_LRO != 0)
     }
 
     /// Who drives the interface.
     pub fn driver(&self, interface: &InterfaceName) -> io::Result<Driver> {
-        const GET_DRIVER_INFO: u32 = 0x03;
-        let mut info = [0; DRIVER_INFO_WORDS];
-        info[0] = GET_DRIVER_INFO;
-        self.call(interface, &mut info)?;
+        let info = self.call(interface, Command::GetDriver, EMPTY)?;
         let text = |field: usize| {
             let words = info.iter().skip(1 + field * 8).take(8);
             let bytes: Vec<u8> = words.flat_map(|word| word.to_ne_bytes()).collect();
@@ -98,9 +89,19 @@ impl Ethtool {
         })
     }
 
+    /// What the interface can stamp, and its own clock.
+    pub fn timestamp_ability(&self, interface: &InterfaceName) -> io::Result<TimestampAbility> {
+        let [_, flags, clock, ..] = self.call(interface, Command::GetTimestamping, EMPTY)?;
+        Ok(TimestampAbility {
+            flags,
+            // A number below zero says that there is none.
+            ptp_clock: Some(clock).filter(|number| number.cast_signed() >= 0),
+        })
+    }
+
     /// One setting of interrupt coalescing.
     pub fn coalescing(&self, interface: &InterfaceName, field: CoalescingField) -> io::Result<u32> {
-        Ok(self.coalescing_block(interface)?[field as usize])
+        Ok(self.call(interface, Command::GetCoalescing, EMPTY)?[field as usize])
     }
 
     /// Changes one setting of interrupt coalescing and leaves the others.
@@ -110,63 +111,110 @@ impl Ethtool {
         field: CoalescingField,
         value: u32,
     ) -> io::Result<()> {
-        const SET_COALESCE: u32 = 0x0f;
-        let mut block = self.coalescing_block(interface)?;
-        block[0] = SET_COALESCE;
+        let mut block = self.call(interface, Command::GetCoalescing, EMPTY)?;
         block[field as usize] = value;
-        self.call(interface, &mut block)
-    }
-
-    fn coalescing_block(&self, interface: &InterfaceName) -> io::Result<[u32; COALESCE_WORDS]> {
-        const GET_COALESCE: u32 = 0x0e;
-        let mut block = [0; COALESCE_WORDS];
-        block[0] = GET_COALESCE;
-        self.call(interface, &mut block)?;
-        Ok(block)
+        self.call(interface, Command::SetCoalescing, block)?;
+        Ok(())
     }
 
     /// Descriptors of a ring, and the most that the driver takes.
     pub fn ring(&self, interface: &InterfaceName, ring: Ring) -> io::Result<(u32, u32)> {
-        let block = self.ring_block(interface)?;
+        let block = self.call(interface, Command::GetRing, EMPTY)?;
         // The four maxima stand before the four values.
         Ok((block[ring as usize], block[ring as usize - 4]))
     }
 
     /// Changes the descriptors of one ring. Most drivers take the link down and up again for it.
     pub fn set_ring(&self, interface: &InterfaceName, ring: Ring, value: u32) -> io::Result<()> {
-        const SET_RING: u32 = 0x11;
-        let mut block = self.ring_block(interface)?;
-        block[0] = SET_RING;
+        let mut block = self.call(interface, Command::GetRing, EMPTY)?;
         block[ring as usize] = value;
-        self.call(interface, &mut block)
+        self.call(interface, Command::SetRing, block)?;
+        Ok(())
     }
 
-    fn ring_block(&self, interface: &InterfaceName) -> io::Result<[u32; RING_WORDS]> {
-        const GET_RING: u32 = 0x10;
-        let mut block = [0; RING_WORDS];
-        block[0] = GET_RING;
-        self.call(interface, &mut block)?;
-        Ok(block)
-    }
-
-    /// The command is the first word of `block`, which must be as long as the command's structure.
-    fn call<const WORDS: usize>(
-        &self,
-        interface: &InterfaceName,
-        block: &mut [u32; WORDS],
-    ) -> io::Result<()> {
+    /// Gives the driver `command` with the structure in `block`; what the structure holds afterwards.
+    fn call(&self, interface: &InterfaceName, command: Command, block: Block) -> io::Result<Block> {
+        let mut block = block;
+        block[0] = command.number();
         let mut request = libc::ifreq {
             ifr_name: interface.as_c_chars(),
             ifr_ifru: libc::__c_anonymous_ifr_ifru {
                 ifru_data: block.as_mut_ptr().cast(),
             },
         };
-        // SAFETY: SIOCETHTOOL reads an ifreq and, behind it, the structure of the command in its first word,
-        // which consists of 32-bit words and has as many as `block` (each caller above).
+        // SAFETY: SIOCETHTOOL reads an ifreq and, behind it, the structure of the command in its first word, which
+        // is not longer than a block (see `Command`).
         let call = unsafe { Updater::<SIOCETHTOOL, libc::ifreq>::new(&mut request) };
-        // SAFETY: `request` is on this frame and `block` borrowed until the call returns.
+        // SAFETY: `request` and `block`, which it points to, live on this frame until the call returns.
         unsafe { ioctl(&self.0, call) }?;
-        Ok(())
+        Ok(block)
+    }
+}
+
+/// A command's structure, which consists of 32-bit words and has the command's number in its first one. As long as
+/// the longest of them, `struct ethtool_drvinfo`: the number, five texts of 32 bytes, 12 bytes reserved, five numbers.
+type Block = [u32; 49];
+
+const EMPTY: Block = [0; 49];
+
+/// A command of `linux/ethtool.h` whose structure has one length, at most a [`Block`]'s.
+#[derive(Debug, Clone, Copy)]
+enum Command {
+    GetCoalescing,
+    GetDriver,
+    GetFlags,
+    GetOffload(Offload),
+    GetRing,
+    GetTimestamping,
+    SetCoalescing,
+    SetOffload(Offload),
+    SetRing,
+}
+
+impl Command {
+    const fn number(self) -> u32 {
+        match self {
+            Self::GetCoalescing => 0x0e,
+            Self::GetDriver => 0x03,
+            Self::GetFlags => 0x25,
+            // Each `ETHTOOL_G…` is one less than its `ETHTOOL_S…`.
+            Self::GetOffload(offload) => offload as u32 - 1,
+            Self::GetRing => 0x10,
+            Self::GetTimestamping => 0x41,
+            Self::SetCoalescing => 0x0f,
+            Self::SetOffload(offload) => offload as u32,
+            Self::SetRing => 0x11,
+        }
+    }
+}
+
+/// What an interface can stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimestampAbility {
+    flags: u32,
+    /// Number of its clock: `/dev/ptp0` for 0. `None` if it has none.
+    pub ptp_clock: Option<u32>,
+}
+
+impl TimestampAbility {
+    /// The driver stamps what it gives to the device.
+    pub const fn software_transmit(self) -> bool {
+        self.flags & libc::SOF_TIMESTAMPING_TX_SOFTWARE != 0
+    }
+
+    /// The kernel stamps what comes from the driver.
+    pub const fn software_receive(self) -> bool {
+        self.flags & libc::SOF_TIMESTAMPING_RX_SOFTWARE != 0
+    }
+
+    /// The device stamps what it sends.
+    pub const fn hardware_transmit(self) -> bool {
+        self.flags & libc::SOF_TIMESTAMPING_TX_HARDWARE != 0
+    }
+
+    /// The device stamps what it receives.
+    pub const fn hardware_receive(self) -> bool {
+        self.flags & libc::SOF_TIMESTAMPING_RX_HARDWARE != 0
     }
 }
 
@@ -205,13 +253,6 @@ pub enum Ring {
     Tx = 8,
 }
 
-/// Words of `struct ethtool_coalesce`.
-const COALESCE_WORDS: usize = 23;
-/// Words of `struct ethtool_ringparam`.
-const RING_WORDS: usize = 9;
-/// Words of `struct ethtool_drvinfo`: the command, five texts of 32 bytes, 12 bytes reserved, five numbers.
-const DRIVER_INFO_WORDS: usize = 49;
-
 /// `linux/sockios.h`.
 const SIOCETHTOOL: Opcode = 0x8946;
 
@@ -228,5 +269,14 @@ mod tests {
         assert!(ethtool.is_on(&lo, Offload::GenericReceive).is_ok());
         let missing = InterfaceName::new("no-such-if").unwrap();
         assert!(ethtool.driver(&missing).is_err());
+        assert!(ethtool.timestamp_ability(&missing).is_err());
+    }
+    #[test]
+    fn the_loopback_stamps_in_software_and_has_no_clock() {
+        let name = InterfaceName::new("lo").unwrap();
+        let ability = Ethtool::new().unwrap().timestamp_ability(&name).unwrap();
+        assert!(ability.software_transmit() && ability.software_receive());
+        assert!(!ability.hardware_transmit() && !ability.hardware_receive());
+        assert_eq!(ability.ptp_clock, None);
     }
 }

@@ -112,8 +112,11 @@ pub fn sysctl(name: &str) -> Option<String> {
 }
 
 fn unshare_threadwise(flags: UnshareFlags) -> Result<(), Errno> {
-    // SAFETY: the flags never hold CLONE_FILES or CLONE_FS (see the two callers), so no
-    // descriptor or directory that another part of the program relies on changes.
+    assert!(
+        !flags.intersects(UnshareFlags::FILES | UnshareFlags::FS),
+        "invariant: the process keeps one table of descriptors and one working directory"
+    );
+    // SAFETY: as asserted, nothing changes that another part of the program relies on.
     unsafe { unshare_unsafe(flags) }
 }
 

@@ -7,6 +7,7 @@
 use rustix::net::sockopt as rx;
 use std::io;
 use std::mem::size_of;
+use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
@@ -142,10 +143,10 @@ pub(crate) fn set_timestamping<Fd: AsFd>(socket: Fd, flags: u32) -> io::Result<(
 }
 
 /// Bytes written to a TCP socket that its peer has not acknowledged (`SIOCOUTQ`).
-pub fn unacknowledged<Fd: AsFd>(socket: Fd) -> io::Result<u64> {
+pub fn unacknowledged(socket: &TcpStream) -> io::Result<u64> {
     // SAFETY: this opcode writes one int, as the type says.
     let call = unsafe { rustix::ioctl::Getter::<OUTQ, libc::c_int>::new() };
-    // SAFETY: the call is the getter made just above, and `socket` is an open descriptor.
+    // SAFETY: the call is the getter made just above, and `socket` is one of the sockets that know it.
     let bytes = unsafe { rustix::ioctl::ioctl(socket, call) }?;
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
@@ -231,6 +232,7 @@ pub(crate) fn tcp_info<Fd: AsFd>(socket: Fd, bytes: &mut [u8]) -> io::Result<usi
     get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, bytes)
 }
 
+/// Sets an option whose value holds no address.
 pub(crate) fn set<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let length = libc::socklen_t::try_from(value.len()).map_err(io::Error::other)?;
@@ -244,7 +246,13 @@ pub(crate) fn set<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: &[u8]) -> 
     }
 }
 
-fn get<Fd: AsFd>(socket: Fd, level: i32, name: i32, value: &mut [u8]) -> io::Result<usize> {
+/// Reads an option whose value holds no address; returns how many bytes the kernel wrote.
+pub(crate) fn get<Fd: AsFd>(
+    socket: Fd,
+    level: i32,
+    name: i32,
+    value: &mut [u8],
+) -> io::Result<usize> {
     const _: () = assert!(size_of::<libc::socklen_t>() == 4);
     let fd = socket.as_fd().as_raw_fd();
     let mut length = libc::socklen_t::try_from(value.len()).map_err(io::Error::other)?;
@@ -276,7 +284,7 @@ mod tests {
     fn a_listener_s_longest_segment_holds_for_both_ends() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         set_max_segment(&listener, 536).unwrap();
-        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (server, _) = listener.accept().unwrap();
         for end in [&client, &server] {
             let mut bytes = [0; 4];

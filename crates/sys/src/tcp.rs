@@ -1,7 +1,6 @@
 //! TCP sockets whose options are set before they connect or listen.
 
-use crate::direct;
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureClass};
 use crate::sockopt;
 use crate::udp::Blocking;
 use linerate_model::spec::SocketChoice;
@@ -93,7 +92,7 @@ pub fn send<Fd: AsFd>(socket: Fd, bytes: &[u8], blocking: Blocking) -> Result<us
         Blocking::No => SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
         Blocking::Yes => SendFlags::NOSIGNAL,
     };
-    direct::send(socket, bytes, flags)
+    net::send(socket, bytes, flags).map_err(|errno| Failure::new("send", errno))
 }
 
 /// Takes bytes from a connected socket; zero at the end of a stream. A datagram that does not fit is cut.
@@ -107,7 +106,7 @@ pub fn receive<Fd: AsFd>(
         Blocking::No => RecvFlags::DONTWAIT,
         Blocking::Yes => RecvFlags::empty(),
     };
-    direct::receive(socket, room, flags, 1)
+    receive_with(socket, room, flags)
 }
 
 /// Takes bytes from a connected socket as [`receive`] does without sleeping; while there are none it looks
@@ -118,7 +117,23 @@ pub fn receive_spinning<Fd: AsFd>(
     room: &mut [u8],
     looks: u32,
 ) -> Result<usize, Failure> {
-    direct::receive(socket, room, RecvFlags::DONTWAIT, looks)
+    let socket = socket.as_fd();
+    for _ in 1..looks {
+        match receive_with(socket, room, RecvFlags::DONTWAIT) {
+            Err(failure) if failure.class() == FailureClass::WouldBlock => {}
+            seen => return seen,
+        }
+    }
+    receive_with(socket, room, RecvFlags::DONTWAIT)
+}
+
+#[inline]
+fn receive_with<Fd: AsFd>(socket: Fd, room: &mut [u8], flags: RecvFlags) -> Result<usize, Failure> {
+    let received = net::recv(socket, room, flags);
+    received.map_or_else(
+        |errno| Err(Failure::new("recv", errno)),
+        |(length, _)| Ok(length),
+    )
 }
 
 /// Waits until one of `sockets` can be read or accepted from, at most `limit`. Says which.

@@ -1,5 +1,6 @@
 //! What tests of several rooms share; never part of the binary.
 #![forbid(unsafe_code)]
 
+pub mod browser;
 pub mod disturbance;
 pub mod namespaces;

@@ -1,11 +1,12 @@
-//! `cargo xtask check`: what the compiler cannot check about this workspace.
+//! `cargo xtask check`: what the compiler cannot check about this workspace. `cargo xtask test TIER`: its tests.
 //!
-//! Reads the tree and `cargo metadata`, changes nothing. One line per violation, with its file and what to do;
-//! the exit code is 1 if there is any.
+//! `check` reads the tree and `cargo metadata`, and changes nothing. One line per violation, with its file and what
+//! to do; the exit code is 1 if there is any.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
 mod checks;
+mod suite;
 mod tree;
 
 use anyhow::{Context, Result, bail};
@@ -23,14 +24,16 @@ fn main() -> Result<ExitCode> {
     {
         ["check"] => check(&own_root()),
         ["check", root] => check(Path::new(root)),
+        ["test", tier] => suite::run(&own_root(), tier),
         ["help" | "--help" | "-h"] => {
             println!("cargo xtask check [ROOT]    checks this workspace, or the one at ROOT:");
             for check in checks::ALL {
                 println!("    {:<12} {}", check.id, check.summary);
             }
+            println!("cargo xtask test TIER     runs the tests of a tier: check, test or all");
             Ok(ExitCode::SUCCESS)
         }
-        _ => bail!("usage: cargo xtask check [ROOT]"),
+        _ => bail!("usage: cargo xtask check [ROOT] | cargo xtask test check|test|all"),
     }
 }
 

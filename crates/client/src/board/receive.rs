@@ -15,6 +15,7 @@ use linerate_peers::zperf::{Job, Upload, job, sender};
 use linerate_peers::{Limits, PeerKind as _, Progress, ServerConfig};
 use linerate_session::{Driver, News};
 use linerate_sys::clock::MonoClock;
+use linerate_sys::random::random_bytes;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -58,6 +59,7 @@ pub(crate) fn receive(
         session: "board".to_owned(),
         facts: Facts::new(),
         limits,
+        random: random_bytes()?,
         local: here.local,
         sfnt: Release::default(),
         turn_away: None,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use linerate_model::spec::Transport;
-use linerate_peers::iperf2::Iperf2;
+use linerate_peers::iperf2::header::opening_len;
 use linerate_peers::zperf::PORT;
 use linerate_session::{DataStreams, Flows, Line, Place, peek};
 use linerate_sys::shared::bind_shared;
@@ -95,7 +95,7 @@ fn accept(listener: &TcpListener, from: IpAddr) -> Result<Option<Stream>> {
         return Ok(None);
     }
     stream.set_nonblocking(false)?;
-    let bytes = peek(&stream, &Iperf2)?;
+    let bytes = peek(&stream, opening_len)?;
     let local = stream.local_addr()?;
     let data_streams = DataStreams {
         tcp: vec![stream],

@@ -9,6 +9,8 @@ use crate::error::EngineError;
 use linerate_model::sample::{PathReport, TcpSample, XdpReport};
 use linerate_model::spec::{TestSpec, WaitMode};
 use linerate_model::{ByteCount, MonoInstant};
+use linerate_peers::Datagrams;
+pub use linerate_peers::Span;
 use linerate_sys::failure::Failure;
 use linerate_sys::timestamps::Wall;
 use linerate_sys::{sockopt, tcp_info};
@@ -16,7 +18,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Every datapath. A new one: its file, its `mod` line above, its entry here.
@@ -203,15 +204,6 @@ pub struct PathDiagnostics {
     pub notes: Vec<String>,
 }
 
-/// Where one received datagram lies in [`Arrivals::bytes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Span {
-    /// Offset of its first byte.
-    pub offset: u32,
-    /// Its length.
-    pub length: u32,
-}
-
 /// A batch of received datagrams.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrivals<'a> {
@@ -236,12 +228,17 @@ pub struct Run {
 }
 
 impl<'a> Arrivals<'a> {
+    /// The same for who reads them.
+    pub const fn datagrams(self) -> Datagrams<'a> {
+        Datagrams {
+            bytes: self.bytes,
+            spans: self.spans,
+        }
+    }
+
     /// Each datagram's payload, in order of arrival.
     pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
-        self.spans.iter().map(move |span| {
-            let start = span.offset as usize;
-            &self.bytes[start..start + span.length as usize]
-        })
+        self.datagrams().iter()
     }
 }
 
@@ -268,11 +265,6 @@ pub trait DatagramPath: Send {
     fn spin(&mut self, _looks: u32) -> bool {
         false
     }
-    /// The socket by which all its calls go, if there is just one and its thread should spare itself what
-    /// sharing descriptors costs; see [`Sole`].
-    fn sole(&self) -> Option<Sole> {
-        None
-    }
     /// Waits until something can be taken, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}
     /// Datagrams dropped at this end because they were not taken in time, since it was opened;
@@ -297,10 +289,6 @@ pub trait DatagramPath: Send {
         PathDiagnostics::default()
     }
 }
-
-/// The one socket of a path. Its owner holds it until the path's thread is over: that thread closes its own
-/// descriptor of it only.
-pub type Sole = Arc<dyn AsFd + Send + Sync>;
 
 /// When the kernel saw messages pass, on this host's monotonic clock.
 pub trait KernelStamps {
@@ -337,11 +325,6 @@ pub trait StreamPath: Send {
     /// false if the caller has to.
     fn spin(&mut self, _looks: u32) -> bool {
         false
-    }
-    /// The socket by which all its calls go, if there is just one and its thread should spare itself what
-    /// sharing descriptors costs; see [`Sole`].
-    fn sole(&self) -> Option<Sole> {
-        None
     }
     /// Waits until something can be read, at most `limit`; a path that cannot wait returns at once.
     fn await_arrival(&mut self, _limit: Duration) {}

@@ -1,41 +1,39 @@
 //! Data sockets that outlive their traffic, and what is said over them beside it.
 
-use crate::numbering::stamp;
 use linerate_model::Clock as _;
+use linerate_peers::{SendTime, StreamFormat};
 use linerate_sys::clock::{MonoClock, MonotonicOffset};
 use linerate_sys::tcp::{receive, send};
 use linerate_sys::udp::Blocking;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 /// Most bytes of a datagram that are taken: peers' reports are below 1500.
 const MAX_DATAGRAM_BYTES: usize = 2048;
 
 /// Data sockets that stay open as long as this lives.
 pub struct Held {
+    /// By stream, those over which more is said.
+    datagrams: Vec<UdpSocket>,
+    format: Arc<dyn StreamFormat>,
+    wall: MonotonicOffset,
     #[expect(dead_code, reason = "only its end matters")]
     open: Vec<OwnedFd>,
-    /// By stream, with what their datagrams' time refers to.
-    datagrams: Vec<UdpSocket>,
-    wall: MonotonicOffset,
 }
 
 impl Held {
-    /// Sockets that only stay open.
-    pub(super) fn open(open: Vec<OwnedFd>) -> Self {
+    /// Sockets that only stay open, and others over which more is said in datagrams of this format.
+    pub(super) fn new(
+        format: &Arc<dyn StreamFormat>,
+        open: Vec<OwnedFd>,
+        datagrams: Vec<UdpSocket>,
+    ) -> Self {
         Self {
-            open,
-            datagrams: Vec::new(),
-            wall: MonotonicOffset::measure(),
-        }
-    }
-
-    /// Sockets over which more is said, in iperf2's datagrams.
-    pub(super) fn datagrams(datagrams: Vec<UdpSocket>) -> Self {
-        Self {
-            open: Vec::new(),
             datagrams,
+            format: Arc::clone(format),
             wall: MonotonicOffset::measure(),
+            open,
         }
     }
 
@@ -46,7 +44,12 @@ impl Held {
 
     /// Sends a datagram on a stream, or loses it. Its time is filled in.
     pub fn send(&self, stream: u16, mut bytes: Vec<u8>) {
-        stamp(&mut bytes, self.wall, MonoClock.now());
+        let now = MonoClock.now();
+        let sent = SendTime {
+            monotonic: now,
+            wall_ns: self.wall.real(now),
+        };
+        self.format.stamp(&mut bytes, sent);
         if let Some(socket) = self.datagrams.get(usize::from(stream)) {
             // A refusal is an answer to an earlier one; the system forgets it with this.
             if send(socket, &bytes, Blocking::No).is_err() {

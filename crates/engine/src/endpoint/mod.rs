@@ -5,8 +5,6 @@
 //! address that asked for the test, with the token agreed over the control connection.
 
 mod held;
-pub mod iperf3;
-mod netperf;
 mod primed;
 mod tcp;
 mod udp;
@@ -19,7 +17,7 @@ use crate::plan::{EndpointPlan, Role, check};
 use crate::running::Lane;
 use crate::workloads::{self, Ends, Kit, Path, WorkloadKind};
 use linerate_model::spec::Transport;
-use linerate_peers::Framing;
+use linerate_peers::AfterTraffic;
 use linerate_sys::clock::MonoClock;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -70,7 +68,7 @@ impl Opened {
     /// The server's end: binds one ephemeral port per stream on `local` (its port is ignored, its
     /// scope is not).
     pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
-        check(&plan.spec, &plan.framing)?;
+        check(&plan.spec, plan.format.as_ref())?;
         let local = canonical(local, 0);
         let sockets = match plan.spec.transport {
             Transport::Tcp => Sockets::Listening(tcp::listen(&plan, local)?),
@@ -98,7 +96,7 @@ impl Opened {
         ports: &[u16],
         timeout: Duration,
     ) -> Result<Self, EngineError> {
-        check(&plan.spec, &plan.framing)?;
+        check(&plan.spec, plan.format.as_ref())?;
         let streams = usize::from(plan.spec.streams);
         let only = match ports {
             [] => Some(remote.port()),
@@ -143,12 +141,12 @@ impl Opened {
 
     /// The server's end with TCP streams that have come to a port of many tests and shown what they must.
     pub fn with_tcp(plan: EndpointPlan, streams: Vec<TcpStream>) -> Result<Self, EngineError> {
-        check(&plan.spec, &plan.framing)?;
+        check(&plan.spec, plan.format.as_ref())?;
         for stream in &streams {
             let applied = stream
                 .set_nonblocking(false)
                 .and_then(|()| linerate_sys::tcp::apply(stream, &plan.spec.socket))
-                .and_then(|()| tcp::pass_over(stream, &plan.framing));
+                .and_then(|()| tcp::pass_over(stream, plan.format.as_ref()));
             applied.map_err(|error| EngineError::io("set up", &"a data connection", error))?;
         }
         let sockets = Sockets::Tcp(streams);
@@ -157,7 +155,7 @@ impl Opened {
 
     /// The server's end with connected UDP sockets whose handshake is over.
     pub fn with_udp(plan: EndpointPlan, sockets: Vec<UdpSocket>) -> Result<Self, EngineError> {
-        check(&plan.spec, &plan.framing)?;
+        check(&plan.spec, plan.format.as_ref())?;
         for socket in &sockets {
             linerate_sys::tcp::apply_buffers(socket, &plan.spec.socket)
                 .and_then(|()| linerate_sys::tcp::apply_class(socket, &plan.spec.socket))
@@ -176,7 +174,7 @@ impl Opened {
 
     /// The other direction, over the same sockets.
     pub fn twin(&self, plan: EndpointPlan) -> Result<Self, EngineError> {
-        check(&plan.spec, &plan.framing)?;
+        check(&plan.spec, plan.format.as_ref())?;
         let failed = |error| EngineError::io("use for both directions", &"a data socket", error);
         let sockets = match &self.sockets {
             Sockets::Listening(all) => clones(all, TcpListener::try_clone).map(Sockets::Listening),
@@ -186,26 +184,25 @@ impl Opened {
         Ok(Self::new(plan, sockets.map_err(failed)?))
     }
 
-    /// What keeps the data sockets open beyond their traffic: for an iperf3 server, which must not see them
-    /// close before the test is over, and for what iperf2 says over them beside the traffic. Nothing if the
-    /// protocol does not ask for it.
+    /// What keeps the data sockets open beyond their traffic, as far as the peer's protocol asks for it.
     pub fn hold(&self) -> Result<Held, EngineError> {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
         let is_client = self.plan.role == Role::Client;
-        let held = match (&self.plan.framing, &self.sockets) {
-            (Framing::Iperf3 { .. }, Sockets::Tcp(all)) if is_client => {
-                clones(all, |socket| socket.as_fd().try_clone_to_owned())
+        let (mut open, mut datagrams) = (Ok(Vec::new()), Ok(Vec::new()));
+        match (self.plan.format.after_traffic(), &self.sockets) {
+            (AfterTraffic::KeepAtClient, Sockets::Tcp(all)) if is_client => {
+                open = clones(all, |socket| socket.as_fd().try_clone_to_owned());
             }
-            (Framing::Iperf3 { .. }, Sockets::Udp(all)) if is_client => {
-                clones(all, |socket| socket.as_fd().try_clone_to_owned())
+            (AfterTraffic::KeepAtClient, Sockets::Udp(all)) if is_client => {
+                open = clones(all, |socket| socket.as_fd().try_clone_to_owned());
             }
-            (Framing::Iperf2(_), Sockets::Udp(all)) => {
-                let sockets = clones(all, UdpSocket::try_clone);
-                return Ok(Held::datagrams(sockets.map_err(failed)?));
+            (AfterTraffic::SpeakDatagrams, Sockets::Udp(all)) => {
+                datagrams = clones(all, UdpSocket::try_clone);
             }
-            _ => Ok(Vec::new()),
-        };
-        Ok(Held::open(held.map_err(failed)?))
+            _ => {}
+        }
+        let (open, datagrams) = (open.map_err(failed)?, datagrams.map_err(failed)?);
+        Ok(Held::new(&self.plan.format, open, datagrams))
     }
 
     /// The same sockets, for the next test of a session whose streams go on.
@@ -326,7 +323,7 @@ fn lane(
     Ok(Lane {
         index,
         wait,
-        work: workload.work(plan.side, kit),
+        work: workload.work(plan.side, kit)?,
         progress,
     })
 }

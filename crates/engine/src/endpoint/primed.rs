@@ -3,7 +3,7 @@
 //! Where nothing announces a stream, its first datagrams come to a socket that all streams share. The
 //! receiver of the stream takes them as its first batch; they then count with the time of that.
 
-use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics, Sole, Span};
+use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics, Span};
 use linerate_model::sample::XdpReport;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
@@ -74,10 +74,6 @@ impl DatagramPath for Primed {
 
     fn spin(&mut self, looks: u32) -> bool {
         self.path.spin(looks)
-    }
-
-    fn sole(&self) -> Option<Sole> {
-        self.path.sole()
     }
 
     fn await_arrival(&mut self, limit: Duration) {

@@ -3,33 +3,13 @@
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
 use linerate_model::{Clock, MonoInstant};
-use linerate_peers::{Framing, Iperf2};
+use linerate_peers::StreamFormat;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::{sockopt, tcp};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
-
-/// What a data connection starts with, client to server. Native: token (4 bytes) and stream index (2),
-/// big-endian. iperf2: its header. iperf3: the cookie, the same for all. netperf, sfnt-pingpong, sockperf: nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Opening(Vec<u8>);
-
-impl Opening {
-    fn new(framing: &Framing, stream: u16) -> Self {
-        Self(match framing {
-            Framing::Iperf2(iperf2) => iperf2.opening.as_bytes().to_vec(),
-            Framing::Iperf3 { cookie, .. } => cookie.as_bytes().to_vec(),
-            Framing::Native { token } => [
-                token.to_be_bytes().as_slice(),
-                stream.to_be_bytes().as_slice(),
-            ]
-            .concat(),
-            Framing::Netperf { .. } | Framing::Sfnt | Framing::Sockperf => Vec::new(),
-        })
-    }
-}
 
 /// Longest wait for the opening of an accepted connection: it was sent with the connection, so
 /// more only lets a stranger hold up the test.
@@ -54,10 +34,10 @@ pub(super) fn connect(
         .zip(remotes)
         .map(|(stream, remote)| {
             let left = deadline.saturating_since(MonoClock.now());
-            let opening = Opening::new(&plan.framing, stream);
+            let opening = plan.format.tcp_opening(stream);
             let open = tcp::connect(*remote, &plan.spec.socket, left).and_then(|mut socket| {
                 socket.set_write_timeout(Some(left.max(Duration::from_millis(1))))?;
-                socket.write_all(&opening.0)?;
+                socket.write_all(&opening)?;
                 Ok(socket)
             });
             open.map_err(|error| EngineError::io("connect data to", &remote, error))
@@ -73,7 +53,7 @@ pub(super) fn accept(
 ) -> Result<Vec<TcpStream>, EngineError> {
     let deadline = MonoClock.now().after(timeout);
     let accept = |(stream, listener)| {
-        let opening = Opening::new(&plan.framing, stream);
+        let opening = plan.format.tcp_opening(stream);
         accept_one(listener, &opening, from, deadline)?.ok_or_else(|| EngineError::NoPeer {
             stream: usize::from(stream),
             what: "data connection",
@@ -87,7 +67,7 @@ pub(super) fn accept(
 /// The first connection from `from` that starts with `opening`; all others are closed.
 fn accept_one(
     listener: &TcpListener,
-    opening: &Opening,
+    opening: &[u8],
     from: IpAddr,
     deadline: MonoInstant,
 ) -> Result<Option<TcpStream>, EngineError> {
@@ -112,21 +92,21 @@ fn accept_one(
 }
 
 /// Takes what an accepted stream begins with and is no data; it has been seen to be there.
-pub(super) fn pass_over(mut socket: &TcpStream, framing: &Framing) -> std::io::Result<()> {
-    let Framing::Iperf2(Iperf2 { skip, .. }) = framing else {
+pub(super) fn pass_over(mut socket: &TcpStream, format: &dyn StreamFormat) -> std::io::Result<()> {
+    let mut bytes = vec![0; format.tcp_preamble_len()];
+    if bytes.is_empty() {
         return Ok(());
-    };
-    let mut bytes = vec![0; *skip];
+    }
     sockopt::set_receive_timeout(socket, OPENING_LIMIT)?;
     socket.read_exact(&mut bytes)
 }
 
 /// Whether the connection starts with `opening`.
-fn shows(mut socket: &TcpStream, opening: &Opening, limit: Duration) -> bool {
-    let mut bytes = vec![0; opening.0.len()];
+fn shows(mut socket: &TcpStream, opening: &[u8], limit: Duration) -> bool {
+    let mut bytes = vec![0; opening.len()];
     let read = socket
         .set_nonblocking(false)
         .and_then(|()| sockopt::set_receive_timeout(socket, limit.min(OPENING_LIMIT)))
         .and_then(|()| socket.read_exact(&mut bytes));
-    read.is_ok() && bytes == opening.0
+    read.is_ok() && bytes == opening
 }

@@ -2,8 +2,9 @@ use super::*;
 use linerate_model::sample::{StreamReport, UnnumberedDatagramReceiver};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec};
 use linerate_model::units::ByteCount;
-use linerate_peers::Framing;
+use linerate_peers::{StreamFormat, native};
 use std::io::Write;
+use std::sync::Arc;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -15,7 +16,7 @@ fn plan(role: Role, spec: &TestSpec) -> EndpointPlan {
         },
         role,
         spec: spec.clone(),
-        framing: Framing::Native { token: 0xfeed_beef },
+        format: Arc::new(native::Streams { token: 0xfeed_beef }),
     }
 }
 
@@ -68,14 +69,14 @@ fn a_hello_without_the_token_gets_no_answer() {
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.connect(("127.0.0.1", server.ports()[0])).unwrap();
     let mut other = plan(Role::Client, &spec);
-    other.framing = Framing::Native { token: 1 };
-    let mut hello = [0; crate::wire::HEADER_LEN];
-    let header = crate::wire::Header {
+    other.format = Arc::new(native::Streams { token: 1 });
+    let mut hello = [0; native::wire::HEADER_LEN];
+    let header = native::wire::Header {
         token: 1,
         stream: 0,
-        kind: crate::wire::Kind::Hello,
+        kind: native::wire::Kind::Hello,
         sequence: 0,
-        sent: crate::wire::Stamp::from_instant(linerate_model::MonoInstant::default()),
+        sent: linerate_peers::Stamp::from_instant(linerate_model::MonoInstant::default()),
     };
     header.write(&mut hello);
     stranger.send(&hello).unwrap();
@@ -120,9 +121,9 @@ fn every_stream_meets_its_own_port() {
 
 /// Both ends of a test that nothing but its streams begins and ends; what they counted.
 fn by_itself(spec: &TestSpec, disturb: impl FnOnce(u16)) -> [StreamReport; 2] {
-    let framing = Framing::Netperf { least: 100 };
+    let format: Arc<dyn StreamFormat> = Arc::new(linerate_peers::netperf::Streams { least: 100 });
     let with = |role| EndpointPlan {
-        framing,
+        format: Arc::clone(&format),
         ..plan(role, spec)
     };
     let local = "127.0.0.1:0".parse().unwrap();
@@ -209,7 +210,7 @@ fn a_mapped_address_is_ipv4() {
 
 #[test]
 fn every_answer_to_iperf3s_request_is_taken_behind_traffic_too() {
-    use linerate_peers::{COOKIE_LEN, Cookie, Counters};
+    use linerate_peers::iperf3::{self, COOKIE_LEN, Cookie};
     let answers = [b"6789", b"9876", b"\xb1\x68\xde\x3a", b"\x3a\xde\x68\xb1"];
     for answer in answers {
         let far = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -222,10 +223,10 @@ fn every_answer_to_iperf3s_request_is_taken_behind_traffic_too() {
             request[..length].to_vec()
         });
         let plan = EndpointPlan {
-            framing: Framing::Iperf3 {
+            format: Arc::new(iperf3::Streams {
                 cookie: Cookie::from_wire([0; COOKIE_LEN]),
-                counters: Counters::Bits64,
-            },
+                counters: iperf3::Counters::Bits64,
+            }),
             ..plan(Role::Client, &TestSpec::udp_datagrams(Pace::Unpaced))
         };
         Opened::connect(plan, remote, &[], TEST_TIMEOUT).unwrap();

@@ -1,21 +1,10 @@
-//! The handshake of datagram streams: who is there, before anything is sent to them.
-//!
-//! ```text
-//!  client                                   server (bound, talks to nobody)
-//!    │── hello(token, stream), every 50 ms ──►│  right token, stream and address?
-//!    │◄────────────── ack ────────────────────│  connects its socket to the sender
-//!    │── done ───────────────────────────────►│  settled; or: no hello for 250 ms
-//! ```
-//! Every datagram may be lost. A lost ack brings another hello, which brings another ack. The
-//! server answers nothing that does not carry the token from the control connection's address, and
-//! never with more bytes than came: it cannot be used to reflect or amplify.
+//! Opening datagram streams: who is there, before anything is sent to them. What is said is the peer's protocol's
+//! to say (see [`Handshake`]); here are the sockets and the waiting. Every datagram may be lost.
 
-use super::netperf;
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
-use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use linerate_model::{Clock, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::{Arrival, Handshake, HandshakeStep};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::tcp::{apply_buffers, apply_class, wait_readable};
 use std::io;
@@ -23,12 +12,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Gap between two hellos.
-const REPEAT: Duration = Duration::from_millis(50);
+/// Longest wait of a server for the next datagram of a handshake: bounds how late it sees that one is settled.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Silence of a client that was answered after which it has the answer: five hellos would have
-/// to be lost in a row for this to be wrong.
-const SETTLED: Duration = Duration::from_millis(250);
+/// Silence of a client that was answered, in pauses between its requests, after which it has the answer: so many
+/// requests would have to be lost in a row for this to be wrong.
+const SETTLED_AFTER_REQUESTS: u32 = 5;
+
+/// Room for a datagram of any handshake.
+const MAX_HANDSHAKE_BYTES: usize = 64;
 
 pub(super) fn bind(plan: &EndpointPlan, local: SocketAddr) -> Result<Vec<UdpSocket>, EngineError> {
     let open = |_| open(plan, local);
@@ -41,26 +33,6 @@ fn open(plan: &EndpointPlan, local: SocketAddr) -> io::Result<UdpSocket> {
     apply_buffers(&socket, &plan.spec.socket)?;
     apply_class(&socket, &plan.spec.socket)?;
     Ok(socket)
-}
-
-/// The datagram of the handshake with this meaning.
-fn datagram(token: u32, stream: u8, kind: Kind) -> [u8; HEADER_LEN] {
-    let mut bytes = [0; HEADER_LEN];
-    let header = Header {
-        token,
-        stream,
-        kind,
-        sequence: 0,
-        sent: Stamp::from_instant(MonoInstant::default()),
-    };
-    header.write(&mut bytes);
-    bytes
-}
-
-/// The meaning of a datagram of this stream's handshake.
-fn meaning(token: u32, stream: u8, bytes: &[u8]) -> Option<Kind> {
-    let header = Header::read(bytes)?;
-    (header.token == token && header.stream == stream).then_some(header.kind)
 }
 
 pub(super) fn connect(
@@ -79,25 +51,15 @@ pub(super) fn connect(
             };
             let socket = open(plan, SocketAddr::new(any, 0)).map_err(failed)?;
             socket.connect(remote).map_err(failed)?;
-            let greeted = match plan.framing {
-                // Nobody says that it is there before traffic comes.
-                Framing::Iperf2(_)
-                | Framing::Netperf { .. }
-                | Framing::Sfnt
-                | Framing::Sockperf => Ok(true),
-                Framing::Iperf3 { .. } => super::iperf3::greet(&socket, deadline),
-                Framing::Native { token } => greet(token, stream, &socket, deadline),
+            let Some(handshake) = plan.format.handshake(stream) else {
+                return Ok(socket);
             };
-            if greeted.map_err(failed)? {
+            if greet(handshake.as_ref(), &socket, deadline).map_err(failed)? {
                 return Ok(socket);
             }
             Err(EngineError::NoPeer {
                 stream: usize::from(stream),
-                what: match plan.framing {
-                    Framing::Iperf2(_) | Framing::Iperf3 { .. } => "answer to the UDP request",
-                    Framing::Native { .. } => "answer to UDP hellos",
-                    Framing::Netperf { .. } | Framing::Sfnt | Framing::Sockperf => "datagrams",
-                },
+                what: handshake.answer_name(),
                 from: remote.ip(),
                 waited: timeout,
             })
@@ -105,30 +67,37 @@ pub(super) fn connect(
         .collect()
 }
 
-/// Says hello until the server answers; whether it did before `deadline`.
-fn greet(token: u32, stream: u8, socket: &UdpSocket, deadline: MonoInstant) -> io::Result<bool> {
-    let hello = datagram(token, stream, Kind::Hello);
-    let mut again = MonoClock.now();
+/// Sends the request, again and again if it may be repeated, until the server answers; whether it did before
+/// `deadline`. Traffic that overtakes the answer is passed over.
+fn greet(handshake: &dyn Handshake, socket: &UdpSocket, deadline: MonoInstant) -> io::Result<bool> {
+    let request = handshake.request();
+    // Where a request is repeated, a refusal means that the server's port is not open yet, or a route is missing:
+    // the deadline decides.
+    let fatal = |outcome: io::Result<usize>| match (outcome, handshake.repeats()) {
+        (Err(error), None) => Err(error),
+        (outcome, _) => Ok(outcome.unwrap_or(0)),
+    };
+    let mut next = Some(MonoClock.now());
     loop {
         let now = MonoClock.now();
         if now >= deadline {
             return Ok(false);
         }
-        if now >= again {
-            // A refusal means that the server's port is not open yet, or a route is missing: the
-            // deadline decides.
-            drop(socket.send(&hello));
-            again = now.after(REPEAT);
+        if next.is_some_and(|next| now >= next) {
+            fatal(socket.send(&request))?;
+            next = handshake.repeats().map(|gap| now.after(gap));
         }
-        let left = again.min(deadline).saturating_since(now);
-        if !wait_readable(&[socket.as_fd()], left)?[0] {
+        let left = next.unwrap_or(deadline).min(deadline);
+        if !wait_readable(&[socket.as_fd()], left.saturating_since(now))?[0] {
             continue;
         }
-        let mut bytes = [0; HEADER_LEN];
-        let length = socket.recv(&mut bytes).unwrap_or(0);
-        // Traffic of this stream is as good an answer as the ack.
-        if meaning(token, stream, &bytes[..length]).is_some() {
-            drop(socket.send(&datagram(token, stream, Kind::HelloDone)));
+        let mut bytes = [0; MAX_HANDSHAKE_BYTES];
+        let length = fatal(socket.recv(&mut bytes))?;
+        if handshake.is_answer(&bytes[..length]) {
+            if let Some(confirmation) = handshake.confirmation() {
+                // If it is lost, the server takes silence for it.
+                drop(socket.send(&confirmation));
+            }
             return Ok(true);
         }
     }
@@ -143,81 +112,123 @@ enum HandshakeState {
 }
 
 impl HandshakeState {
-    fn is_settled(self, now: MonoInstant) -> bool {
+    fn is_settled(self, now: MonoInstant, handshake: &dyn Handshake) -> bool {
+        let silence = handshake.repeats().unwrap_or_default() * SETTLED_AFTER_REQUESTS;
         match self {
             Self::Awaited => false,
-            Self::Answered { last } => now.saturating_since(last) >= SETTLED,
+            Self::Answered { last } => now.saturating_since(last) >= silence,
             Self::Settled => true,
         }
     }
 }
 
+/// The server's end: connects each socket to its client, which must be at `from`.
 pub(super) fn welcome(
     plan: &EndpointPlan,
     sockets: &[UdpSocket],
     from: IpAddr,
     timeout: Duration,
 ) -> Result<(), EngineError> {
-    let token = match plan.framing {
-        Framing::Native { token } => token,
-        Framing::Netperf { .. } => return netperf::welcome(sockets, from, timeout),
-        Framing::Iperf2(_) | Framing::Iperf3 { .. } | Framing::Sfnt | Framing::Sockperf => {
-            return Err(EngineError::NotConnected { stream: 0 });
-        }
-    };
     let deadline = MonoClock.now().after(timeout);
-    let failed = |error| EngineError::io("take UDP hellos on", &"a data port", error);
-    let mut handshakes = vec![HandshakeState::Awaited; sockets.len()];
+    let failed = |error| EngineError::io("take datagrams on", &"a data port", error);
+    let awaited = |stream, what| EngineError::NoPeer {
+        stream,
+        what,
+        from,
+        waited: timeout,
+    };
+    match plan.format.arrival() {
+        Arrival::FirstDatagram => {
+            for (stream, socket) in sockets.iter().enumerate() {
+                if !take_first(socket, from, deadline).map_err(failed)? {
+                    return Err(awaited(stream, "datagram"));
+                }
+            }
+            Ok(())
+        }
+        Arrival::Handshake => {
+            let streams = (0..).zip(sockets);
+            let handshakes = streams.map(|(stream, _)| plan.format.handshake(stream));
+            let Some(handshakes) = handshakes.collect::<Option<Vec<_>>>() else {
+                return Err(EngineError::NotConnected { stream: 0 });
+            };
+            match take_requests(&handshakes, sockets, from, deadline).map_err(failed)? {
+                None => Ok(()),
+                Some(stream) => Err(awaited(stream, "UDP hello")),
+            }
+        }
+        Arrival::SharedPort | Arrival::ToldPorts => Err(EngineError::NotConnected { stream: 0 }),
+    }
+}
+
+/// Answers the clients' requests until all are settled, or to `deadline`; then a stream that has had none.
+fn take_requests(
+    handshakes: &[Box<dyn Handshake>],
+    sockets: &[UdpSocket],
+    from: IpAddr,
+    deadline: MonoInstant,
+) -> io::Result<Option<usize>> {
+    let mut states = vec![HandshakeState::Awaited; sockets.len()];
     let fds: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
     loop {
         let now = MonoClock.now();
-        let Some(stream) = handshakes
-            .iter()
-            .position(|handshake| !handshake.is_settled(now))
-        else {
-            return Ok(());
-        };
-        if now >= deadline && handshakes.contains(&HandshakeState::Awaited) {
-            return Err(EngineError::NoPeer {
-                stream,
-                what: "UDP hello",
-                from,
-                waited: timeout,
-            });
+        let mut streams = states.iter().zip(handshakes);
+        let open =
+            streams.position(|(state, handshake)| !state.is_settled(now, handshake.as_ref()));
+        if open.is_none() || (now >= deadline && states.contains(&HandshakeState::Awaited)) {
+            return Ok(open);
         }
-        let readable = wait_readable(&fds, REPEAT).map_err(failed)?;
-        for (index, (socket, ready)) in (0_u8..).zip(sockets.iter().zip(readable)) {
-            if ready {
-                let handshake = &mut handshakes[usize::from(index)];
-                *handshake = meet(token, index, socket, from, *handshake);
-            }
+        let readable = wait_readable(&fds, POLL_INTERVAL)?;
+        let streams = handshakes.iter().zip(sockets).zip(&mut states);
+        for (((handshake, socket), state), _) in streams.zip(readable).filter(|(_, ready)| *ready) {
+            *state = hear(handshake.as_ref(), socket, from, *state);
         }
     }
 }
 
-/// Reads one datagram and answers it if it is the awaited client's hello.
-fn meet(
-    token: u32,
-    stream: u8,
+/// Reads one datagram and answers it if it is the awaited client's request.
+fn hear(
+    handshake: &dyn Handshake,
     socket: &UdpSocket,
     from: IpAddr,
-    handshake: HandshakeState,
+    state: HandshakeState,
 ) -> HandshakeState {
-    let mut bytes = [0; HEADER_LEN];
+    let mut bytes = [0; MAX_HANDSHAKE_BYTES];
     let Ok((length, address)) = socket.recv_from(&mut bytes) else {
-        return handshake;
+        return state;
     };
     if address.ip().to_canonical() != from {
-        return handshake;
+        return state;
     }
-    match meaning(token, stream, &bytes[..length]) {
-        Some(Kind::Hello) if socket.connect(address).is_ok() => {
-            drop(socket.send(&datagram(token, stream, Kind::HelloAck)));
+    match handshake.hear(&bytes[..length]) {
+        HandshakeStep::Answer(answer) if socket.connect(address).is_ok() => {
+            // Another request follows if it is lost.
+            drop(socket.send(&answer));
             HandshakeState::Answered {
                 last: MonoClock.now(),
             }
         }
-        Some(Kind::HelloDone) if handshake != HandshakeState::Awaited => HandshakeState::Settled,
-        _ => handshake,
+        HandshakeStep::Confirmed if state != HandshakeState::Awaited => HandshakeState::Settled,
+        _ => state,
+    }
+}
+
+/// Connects to the sender of the first datagram that comes from `from`; whether it came before `deadline`. That
+/// datagram stays: it is of the test. Those of others before it are passed over.
+fn take_first(socket: &UdpSocket, from: IpAddr, deadline: MonoInstant) -> io::Result<bool> {
+    loop {
+        let left = deadline.saturating_since(MonoClock.now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        if !wait_readable(&[socket.as_fd()], left)?[0] {
+            continue;
+        }
+        let (_, address) = socket.peek_from(&mut [0])?;
+        if address.ip().to_canonical() == from {
+            socket.connect(address)?;
+            return Ok(true);
+        }
+        socket.recv_from(&mut [0])?;
     }
 }

@@ -13,9 +13,9 @@
 //!   Arrivals are distinct datagrams: duplicates do not lengthen an extent.
 //! - Duplicates: RFC 5560.
 
-use crate::wire::distance_48;
 use linerate_model::PacketCount;
 use linerate_model::sample::SequenceCount;
+use linerate_peers::distance_48;
 
 /// How far below the next expected number a datagram is still told from a duplicate.
 pub const WINDOW: u64 = 65_536;

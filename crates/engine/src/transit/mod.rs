@@ -9,10 +9,10 @@ mod sample;
 
 pub(crate) use sample::Sample;
 
-use crate::wire::{Stamp, distance_48};
 use floor::Floor;
 use linerate_model::MonoInstant;
 use linerate_model::one_way::{Passage, Transits};
+use linerate_peers::{Stamp, distance_48};
 
 /// Times of one stream's messages, against the first.
 pub(crate) struct Transit {

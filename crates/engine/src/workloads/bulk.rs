@@ -5,7 +5,7 @@
 //! `warm_up` of their own time. `TCP_INFO` is read at the start, the end, and at each interval.
 
 use super::datagrams::RECEIVER_IDLE_TIMEOUT;
-use super::{Kit, Path, Step, StreamPath, Work, WorkloadKind};
+use super::{Kit, Step, StreamPath, Work, WorkloadKind};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::orders::Orders;
@@ -17,7 +17,7 @@ use linerate_model::sample::{
 };
 use linerate_model::spec::{Observe, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, Clock, Histogram, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::StreamFormat;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl WorkloadKind for Bulk {
         "A TCP byte stream, one way, as fast as it goes or at an intended load."
     }
 
-    fn check(&self, spec: &TestSpec, _: &Framing) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, _: &dyn StreamFormat) -> Result<(), EngineError> {
         if spec.transport != Transport::Tcp {
             let why = "it needs TCP; UDP carries datagrams and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
@@ -67,12 +67,12 @@ impl WorkloadKind for Bulk {
         Calls::Single
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
-        let stream = Stream::new(kit);
-        match side {
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+        let stream = Stream::new(kit)?;
+        Ok(match side {
             Side::Sender => Box::new(Sender::new(stream)),
             Side::Receiver => Box::new(Receiver::new(stream)),
-        }
+        })
     }
 }
 
@@ -91,12 +91,9 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(kit: Kit) -> Self {
-        let Path::Stream(path) = kit.path else {
-            unreachable!("invariant: `check` refused bulk over UDP")
-        };
-        Self {
-            path,
+    fn new(kit: Kit) -> Result<Self, EngineError> {
+        Ok(Self {
+            path: kit.path.stream()?,
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
@@ -105,7 +102,7 @@ impl Stream {
             samples: Vec::with_capacity(1024),
             start: MonoInstant::default(),
             last: MonoInstant::default(),
-        }
+        })
     }
 
     fn begin(&mut self, start: MonoInstant) {
@@ -267,11 +264,11 @@ impl Sender {
         let ended = *self.ended.get_or_insert(now);
         let is_late = now.saturating_since(ended) >= DELIVERY;
         let rest = self.rest_of_block();
-        if rest > 0 && self.stream.plan.stays_open() && !is_late {
+        if rest > 0 && self.stream.plan.format.stays_open() && !is_late {
             return self.complete(rest);
         }
         let left = self.stream.path.unacknowledged().unwrap_or(0);
-        if is_late || left == 0 || !self.stream.plan.waits_for_delivery() {
+        if is_late || left == 0 || !self.stream.plan.format.waits_for_delivery() {
             return Step::Done;
         }
         Step::Until(now.after(POLL_INTERVAL))
@@ -368,7 +365,7 @@ impl Work for Sender {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if !self.stream.plan.stays_open()
+        if !self.stream.plan.format.stays_open()
             && let Err(failure) = self.stream.path.shutdown()
         {
             self.stream.troubles.count(failure, now);

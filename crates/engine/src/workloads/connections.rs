@@ -14,11 +14,10 @@ use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use linerate_model::sample::{ConnectionOpener, Responder, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Pace, Side, SocketChoice, TestSpec, Transport};
 use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
-use linerate_peers::Framing;
+use linerate_peers::{MessageFormat, StreamFormat};
 use linerate_sys::failure::Failure;
 use linerate_sys::{sockopt, tcp};
 use std::io::{self, Read as _, Write as _};
@@ -59,8 +58,8 @@ impl WorkloadKind for Connections {
         "New TCP connections one after the other, one request and its answer on each: times of handshakes and answers."
     }
 
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
-        if !matches!(framing, Framing::Native { .. }) {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+        if !format.identifies_test() {
             let why = "short connections need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
@@ -92,15 +91,12 @@ impl WorkloadKind for Connections {
         true
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
         let Path::Connections(ends) = kit.path else {
-            unreachable!("invariant: `connects` asked for them")
-        };
-        let Framing::Native { token } = kit.plan.framing else {
-            unreachable!("invariant: `check` refused other framings")
+            return Err(EngineError::wrong_path("connections"));
         };
         let common = Common {
-            token,
+            format: kit.plan.messages()?,
             tally: Tally::new(
                 MonoInstant::default(),
                 kit.plan.interval,
@@ -112,23 +108,21 @@ impl WorkloadKind for Connections {
             troubles: Troubles::default(),
         };
         match (side, ends) {
-            (Side::Sender, Ends::To(remote)) => Box::new(Opener::new(common, remote)),
-            (_, Ends::Listening(listener, from)) => Box::new(Answerer {
+            (Side::Sender, Ends::To(remote)) => Ok(Box::new(Opener::new(common, remote))),
+            (_, Ends::Listening(listener, from)) => Ok(Box::new(Answerer {
                 common,
                 listener,
                 from,
                 last: MonoInstant::default(),
-            }),
-            (Side::Receiver, Ends::To(_)) => {
-                unreachable!("invariant: the side that was connected to listens")
-            }
+            })),
+            (Side::Receiver, Ends::To(_)) => Err(EngineError::wrong_path("a listening port")),
         }
     }
 }
 
 /// What both sides have.
 struct Common {
-    token: u32,
+    format: Box<dyn MessageFormat>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
@@ -144,7 +138,8 @@ impl Common {
     fn count(&mut self, now: MonoInstant) {
         self.troubles.success();
         if now >= self.tally.start() {
-            self.tally.count(now, HEADER_LEN as u64, 1);
+            let bytes = self.format.header_len() as u64;
+            self.tally.count(now, bytes, 1);
         }
     }
 
@@ -171,7 +166,7 @@ impl Opener {
     fn new(common: Common, remote: SocketAddr) -> Self {
         let start = MonoInstant::default();
         Self {
-            limit: Limit::new(common.plan.stop, HEADER_LEN, start),
+            limit: Limit::new(common.plan.stop, common.format.header_len(), start),
             common,
             remote,
             next: start,
@@ -185,15 +180,9 @@ impl Opener {
     /// One connection: its handshake, and one request and answer.
     fn attempt(&mut self) -> io::Result<(Duration, Duration)> {
         let clock = self.common.clock;
-        let request = Header {
-            token: self.common.token,
-            stream: self.common.plan.index,
-            kind: Kind::Counted,
-            sequence: self.number,
-            sent: Stamp::from_instant(clock.now()),
-        };
-        let mut bytes = [0; HEADER_LEN];
-        request.write(&mut bytes);
+        let format = &self.common.format;
+        let mut bytes = vec![0; format.header_len()];
+        format.write(&mut bytes, self.number, clock.now());
         let choice = SocketChoice {
             no_delay: true,
             ..SocketChoice::default()
@@ -204,7 +193,7 @@ impl Opener {
         sockopt::set_receive_timeout(&connection, PATIENCE)?;
         let asked = clock.now();
         connection.write_all(&bytes)?;
-        let mut answer = [0; HEADER_LEN];
+        let mut answer = vec![0; bytes.len()];
         connection.read_exact(&mut answer)?;
         let answered = clock.now();
         if answer != bytes {
@@ -219,7 +208,8 @@ impl Work for Opener {
     fn begin(&mut self, start: MonoInstant) {
         let counted = start.after(self.common.plan.warm_up);
         self.common.begin(counted);
-        self.limit = Limit::new(self.common.plan.stop, HEADER_LEN, counted);
+        let request = self.common.format.header_len();
+        self.limit = Limit::new(self.common.plan.stop, request, counted);
         self.next = start;
     }
 
@@ -285,9 +275,10 @@ impl Answerer {
         connection.set_nodelay(true)?;
         sockopt::set_receive_timeout(connection, ASKED_WITHIN)?;
         sockopt::set_send_timeout(connection, ASKED_WITHIN)?;
-        let mut bytes = [0; HEADER_LEN];
+        let format = &self.common.format;
+        let mut bytes = vec![0; format.header_len()];
         connection.read_exact(&mut bytes)?;
-        let ours = Header::read(&bytes).is_some_and(|header| header.token == self.common.token);
+        let ours = format.read(&bytes).is_some();
         if ours {
             connection.write_all(&bytes)?;
         }

@@ -9,20 +9,19 @@
 //! says whether it is a mark; marks come back as those headers.
 
 use super::datagrams::RECEIVER_IDLE_TIMEOUT;
-use super::{Kit, Path, Step, Work, WorkloadKind};
+use super::{Kit, Step, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle, StreamPath};
 use crate::error::EngineError;
 use crate::orders::Orders;
-use crate::plan::{Limit, StreamPlan};
+use crate::plan::{Limit, StreamPlan, no_datagrams};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use linerate_model::sample::{
     ByteStreamReceiver, MarkedByteStreamSender, StreamReport, StreamWork, TcpSample,
     TcpSocketReport,
 };
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport, WaitMode};
 use linerate_model::{Clock, Histogram, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::{Batch, DatagramFormat, Part, Reading, SendTime, StreamFormat};
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
 use std::collections::VecDeque;
@@ -36,7 +35,7 @@ pub(super) struct MarkedBulk;
 const GAP: Duration = Duration::from_millis(100);
 
 /// Most marks of a stream that are under way: a path that delays them by more than six seconds gets no more.
-const MOST_MARKS: usize = 64;
+const MAX_MARKS: usize = 64;
 
 /// How long marks that are under way are waited for after the last byte was given to the system.
 const LINGER: Duration = Duration::from_secs(2);
@@ -56,8 +55,8 @@ impl WorkloadKind for MarkedBulk {
         "A TCP byte stream, one way, with marks in it that the peer sends back: delay on a connection under load."
     }
 
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
-        if !matches!(framing, Framing::Native { .. }) {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+        if !format.identifies_test() {
             let why = "marks need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
@@ -68,8 +67,10 @@ impl WorkloadKind for MarkedBulk {
             let why = "it is unpaced and ends by time";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        if spec.payload_bytes.get() < HEADER_LEN as u64 {
-            let why = format!("a block takes at least {HEADER_LEN} bytes");
+        let header = format.datagrams(0, spec.payload_bytes.as_usize());
+        let header = header.ok_or_else(no_datagrams)?.header_len();
+        if spec.payload_bytes.get() < header as u64 {
+            let why = format!("a block takes at least {header} bytes");
             return Err(EngineError::plan("payload", &spec.payload_bytes, why));
         }
         Ok(())
@@ -91,19 +92,20 @@ impl WorkloadKind for MarkedBulk {
         }
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
-        let common = Common::new(kit);
-        match side {
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+        let common = Common::new(kit)?;
+        Ok(match side {
             Side::Sender => Box::new(Sender::new(common)),
             Side::Receiver => Box::new(Receiver::new(common)),
-        }
+        })
     }
 }
 
 /// What both sides have.
 struct Common {
     path: Box<dyn StreamPath>,
-    token: u32,
+    /// Of the header that each block begins with.
+    format: Box<dyn DatagramFormat>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
@@ -114,23 +116,25 @@ struct Common {
 }
 
 impl Common {
-    fn new(kit: Kit) -> Self {
-        let Path::Stream(path) = kit.path else {
-            unreachable!("invariant: `check` refused marks over UDP")
-        };
-        let Framing::Native { token } = kit.plan.framing else {
-            unreachable!("invariant: `check` refused other framings")
-        };
+    fn new(kit: Kit) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
-        Self {
-            path,
-            token,
+        Ok(Self {
+            path: kit.path.stream()?,
+            format: kit.plan.datagrams()?,
             tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
             troubles: Troubles::default(),
             last: start,
+        })
+    }
+
+    /// The number of a mark, if this is the header of one.
+    fn mark(&self, header: &[u8]) -> Option<u64> {
+        match self.format.read_one(header, 0) {
+            Reading::Numbered { sequence, .. } => Some(sequence),
+            _ => None,
         }
     }
 
@@ -191,7 +195,7 @@ struct Sender {
     marks: VecDeque<(u64, MonoInstant)>,
     /// The present block is a mark that has not begun.
     is_mark: bool,
-    echo: [u8; HEADER_LEN],
+    echo: Vec<u8>,
     echoed: usize,
     in_band: Histogram,
     samples: Vec<TcpSample>,
@@ -204,13 +208,13 @@ impl Sender {
         Self {
             limit: Limit::new(common.plan.stop, 1, start),
             block: PageBuffer::new(common.plan.payload, 0x5a),
+            echo: vec![0; common.format.header_len()],
             common,
             written: 0,
             number: 0,
             next_mark: start,
-            marks: VecDeque::with_capacity(MOST_MARKS),
+            marks: VecDeque::with_capacity(MAX_MARKS),
             is_mark: false,
-            echo: [0; HEADER_LEN],
             echoed: 0,
             in_band: Histogram::new(),
             samples: Vec::new(),
@@ -220,19 +224,23 @@ impl Sender {
 
     /// Writes the header of the next block.
     fn next_block(&mut self, now: MonoInstant) {
-        self.is_mark = now >= self.next_mark && self.marks.len() < MOST_MARKS;
-        let header = Header {
-            token: self.common.token,
-            stream: self.common.plan.index,
-            kind: if self.is_mark {
-                Kind::Counted
+        self.is_mark = now >= self.next_mark && self.marks.len() < MAX_MARKS;
+        let batch = Batch {
+            part: if self.is_mark {
+                Part::Counted
             } else {
-                Kind::WarmUp
+                Part::WarmUp
             },
-            sequence: self.number,
-            sent: Stamp::from_instant(now),
+            first: self.number,
+            // Only formats that show the monotonic clock identify a test.
+            sent: SendTime {
+                monotonic: now,
+                wall_ns: 0,
+            },
         };
-        header.write(self.block.bytes_mut());
+        let block = self.block.bytes_mut();
+        let length = block.len();
+        self.common.format.write(block, length, batch);
     }
 
     /// Gives bytes to the system. Returns how the turn ends, if it does; `false`: no room.
@@ -274,7 +282,7 @@ impl Sender {
                 Err(failure) if is_passing(failure) => return Ok(()),
                 Err(failure) => return Err(self.common.failed(failure, now)),
             }
-            if self.echoed == HEADER_LEN {
+            if self.echoed == self.echo.len() {
                 self.echoed = 0;
                 self.came_back(now);
             }
@@ -282,7 +290,7 @@ impl Sender {
     }
 
     fn came_back(&mut self, now: MonoInstant) {
-        let number = Header::read(&self.echo).map(|header| header.sequence);
+        let number = self.common.mark(&self.echo);
         let Some(&(mark, sent)) = self.marks.front() else {
             return;
         };
@@ -353,22 +361,22 @@ struct Receiver {
     room: PageBuffer,
     /// Place in the present block.
     place: usize,
-    header: [u8; HEADER_LEN],
+    header: Vec<u8>,
     /// Marks that are to go back.
     out: VecDeque<u8>,
     heard: bool,
 }
 
-/// Most bytes of marks that wait to go back: a sender that does not take them gets no more.
-const MOST_OUT: usize = 16 * MOST_MARKS * HEADER_LEN;
+/// Most marks that wait to go back: a sender that does not take them gets no more.
+const MAX_WAITING_MARKS: usize = 16 * MAX_MARKS;
 
 impl Receiver {
     fn new(common: Common) -> Self {
         Self {
+            header: vec![0; common.format.header_len()],
             common,
             room: PageBuffer::new(READ, 0),
             place: 0,
-            header: [0; HEADER_LEN],
             out: VecDeque::new(),
             heard: false,
         }
@@ -377,15 +385,16 @@ impl Receiver {
     /// Finds the marks in the first `length` bytes of the room.
     fn find(&mut self, length: usize) {
         let block = self.common.plan.payload;
+        let header = self.header.len();
         let mut at = 0;
         while at < length {
             let bytes = &self.room.bytes()[at..length];
-            if self.place < HEADER_LEN {
-                let part = (HEADER_LEN - self.place).min(bytes.len());
+            if self.place < header {
+                let part = (header - self.place).min(bytes.len());
                 self.header[self.place..self.place + part].copy_from_slice(&bytes[..part]);
                 self.place += part;
                 at += part;
-                if self.place == HEADER_LEN {
+                if self.place == header {
                     self.mark();
                 }
             } else {
@@ -400,12 +409,9 @@ impl Receiver {
     }
 
     fn mark(&mut self) {
-        let header = Header::read(&self.header);
-        let is_mark = header.is_some_and(|header| {
-            header.kind == Kind::Counted && header.token == self.common.token
-        });
-        if is_mark && self.out.len() < MOST_OUT {
-            self.out.extend(self.header);
+        let is_mark = self.common.mark(&self.header).is_some();
+        if is_mark && self.out.len() < MAX_WAITING_MARKS * self.header.len() {
+            self.out.extend(&self.header);
         }
     }
 

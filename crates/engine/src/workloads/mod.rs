@@ -7,7 +7,7 @@ mod marked_bulk;
 mod ping_pong;
 mod request_response;
 
-use crate::datapaths::{Calls, DatagramPath, Nagle, Sole, StreamPath};
+use crate::datapaths::{Calls, DatagramPath, Nagle, StreamPath};
 use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::StreamPlan;
@@ -15,7 +15,7 @@ use crate::tally::StreamProgress;
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Side, TestSpec, WaitMode};
 use linerate_model::{Clock, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::StreamFormat;
 use std::sync::Arc;
 
 /// Every workload. A new one: its file, its `mod` line above, its entry here.
@@ -46,7 +46,7 @@ pub trait WorkloadKind: Sync {
     /// One sentence for help and the reference table.
     fn summary(&self) -> &'static str;
     /// Refuses a test that this workload cannot be, before anything is opened.
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError>;
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError>;
     /// How many datagrams one call should move at this side.
     fn calls(&self, side: Side, plan: &StreamPlan) -> Calls;
     /// How calls of its path wait.
@@ -61,8 +61,9 @@ pub trait WorkloadKind: Sync {
     fn connects(&self) -> bool {
         false
     }
-    /// One side of one stream.
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work>;
+    /// One side of one stream; an error if the path or the peer's protocol is not one that [`check`](Self::check) lets
+    /// through.
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError>;
 }
 
 /// The open path of one stream.
@@ -83,6 +84,26 @@ pub struct Kit {
     pub(crate) clock: &'static dyn Clock,
 }
 
+impl Path {
+    /// The datagrams.
+    pub(crate) fn datagrams(self) -> Result<Box<dyn DatagramPath>, EngineError> {
+        match self {
+            Self::Datagrams(path) => Ok(path),
+            Self::Connections(_) | Self::Stream(_) => Err(EngineError::wrong_path("datagrams")),
+        }
+    }
+
+    /// The byte stream.
+    pub(crate) fn stream(self) -> Result<Box<dyn StreamPath>, EngineError> {
+        match self {
+            Self::Stream(path) => Ok(path),
+            Self::Connections(_) | Self::Datagrams(_) => {
+                Err(EngineError::wrong_path("a byte stream"))
+            }
+        }
+    }
+}
+
 /// What the loop does after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -96,10 +117,6 @@ pub enum Step {
 
 /// One side of one stream at work. One turn moves one batch.
 pub trait Work: Send {
-    /// The one socket by which all its calls go, if its thread needs no other descriptor; see [`Sole`].
-    fn sole(&self) -> Option<Sole> {
-        None
-    }
     /// Traffic starts at `start`.
     fn begin(&mut self, start: MonoInstant);
     /// Moves what is due at `now`. Returns within some 20 ms, or soon after `orders` say stop.

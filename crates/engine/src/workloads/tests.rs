@@ -8,7 +8,7 @@ use linerate_model::sample::{
 };
 use linerate_model::spec::{DatapathChoice, Pace, SocketChoice, Stop, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
-use linerate_peers::Framing;
+use linerate_peers::native;
 use std::time::Duration;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -18,7 +18,7 @@ fn plan(spec: &TestSpec, role: Role, side: Side) -> EndpointPlan {
         side,
         role,
         spec: spec.clone(),
-        framing: Framing::Native { token: 77 },
+        format: Arc::new(native::Streams { token: 77 }),
     }
 }
 
@@ -269,7 +269,9 @@ fn a_test_with_another_tool_is_refused_with_the_reason() {
             workload: workload.to_owned(),
             ..TestSpec::ping_pong(Transport::Tcp)
         };
-        let error = check(&spec, &Framing::Sockperf).unwrap_err().to_string();
+        let error = check(&spec, &linerate_peers::sockperf::Streams)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("`linerate serve`"), "{error}");
     }
 }
@@ -466,7 +468,7 @@ fn a_missing_core_is_an_error_that_names_it() {
 fn too_small_a_datagram_names_the_least_size() {
     let mut spec = datagrams(1);
     spec.payload_bytes = ByteCount::new(17);
-    let error = check(&spec, &Framing::Native { token: 1 })
+    let error = check(&spec, &native::Streams { token: 1 })
         .unwrap_err()
         .to_string();
     assert!(error.contains("18"), "{error}");

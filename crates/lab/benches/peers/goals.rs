@@ -76,7 +76,7 @@ fn unpaced() -> Vec<Goal> {
         (Measure::TcpRoundTripP99, TcpPingPong),
     ] {
         goals.push(goal(measure, activity, "sockperf", Lower, 0.95));
-        goals.push(goal(measure, activity, FLOOR, Lower, 1.03));
+        goals.push(goal(measure, activity, FLOOR, Lower, 1.05));
     }
     goals
 }

@@ -31,15 +31,17 @@ use anyhow::{Context as _, Result, bail, ensure};
 use linerate_model::random::Random;
 use linerate_sys::affinity::allowed_cores;
 use linerate_testbed::Link;
+use linerate_testkit::namespaces::{Case, namespace_main};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::OnceLock;
 use std::time::Duration;
 use std::{fs, io};
 
 fn main() -> ExitCode {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             drop(writeln!(io::stderr(), "error: {error:#}"));
             ExitCode::FAILURE
@@ -47,38 +49,30 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<()> {
+fn run() -> Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match options::parse(&words)? {
-        Mode::Compare(options) => compare(&options),
-        Mode::Smoke => smoke(),
-        Mode::Ignored => {
-            say("\nrunning 1 test\ntest smoke ... ignored, needs user and network namespaces\n")?;
-            say("test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n")
-        }
+        Mode::Compare(options) => compare(&options).map(|()| ExitCode::SUCCESS),
+        Mode::Test => Ok(namespace_main(prepare_smoke, SMOKE)),
     }
 }
 
+/// Linerate as it was built for the smoke test: building needs threads, and namespaces are entered without.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
 /// One short test of each kind, linerate alone: that they run and give sane values.
-fn smoke() -> Result<()> {
-    say("\nrunning 1 test")?;
-    let result = tiny_round();
-    let (word, passed) = if result.is_ok() {
-        ("ok", 1)
-    } else {
-        ("FAILED", 0)
-    };
-    say(&format!("test smoke ... {word}\n"))?;
-    say(&format!(
-        "test result: {word}. {passed} passed; {} failed; 0 ignored; 0 measured; 0 filtered out\n",
-        1 - passed
-    ))?;
-    result
+const SMOKE: &[Case] = &[Case {
+    name: "smoke",
+    run: || tiny_round().expect("every activity gives a sane value"),
+}];
+
+fn prepare_smoke() -> Result<()> {
+    let _ = PROGRAM.set(build()?);
+    Ok(linerate_testbed::enter_user_namespace()?)
 }
 
 fn tiny_round() -> Result<()> {
-    let program = build()?;
-    linerate_testbed::enter_user_namespace()?;
+    let program = PROGRAM.get().context("invariant: built before")?.clone();
     let lab = Lab::new(Link::Direct { mtu: 1500 }, cores(None)?, 1)?;
     let linerate = Linerate {
         name: OWN,
@@ -365,7 +359,15 @@ fn facts(contenders: &[Box<dyn Contender>], options: &Options, cores: [u32; 2]) 
 /// Builds the binary with the profile of this benchmark; the path of what was built.
 fn build() -> Result<PathBuf> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--locked", "--quiet", "-p", "linerate-cli"]);
+    // Of the whole workspace, so that no dependency is built anew with other features.
+    command.args([
+        "build",
+        "--locked",
+        "--quiet",
+        "--workspace",
+        "--bin",
+        "linerate",
+    ]);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }

@@ -34,20 +34,14 @@ pub(crate) const TESTS: [&str; 8] = [
 pub(crate) enum Mode {
     /// By `cargo bench`.
     Compare(Options),
-    /// By `cargo test`: one tiny round of linerate alone.
-    Smoke,
-    /// By `cargo test` without `--ignored`: the smoke test needs namespaces, so it is counted only.
-    Ignored,
+    /// By the runner of tests: one tiny round of linerate alone.
+    Test,
 }
 
-/// Cargo passes `--bench` for `cargo bench`; test runs pass options of libtest, which are ignored.
+/// Cargo passes `--bench` for `cargo bench`; test runs pass options of libtest.
 pub(crate) fn parse(words: &[String]) -> Result<Mode> {
-    let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    if has("--test") || has("--ignored") || has("--include-ignored") {
-        return Ok(Mode::Smoke);
-    }
-    if !has("--bench") {
-        return Ok(Mode::Ignored);
+    if !words.iter().any(|word| word == "--bench") {
+        return Ok(Mode::Test);
     }
     let mut options = Options {
         rounds: 10,

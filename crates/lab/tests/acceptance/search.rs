@@ -49,17 +49,25 @@ pub(crate) fn the_bounds_hold_the_link_capacity() {
         let plan = plan.clone();
         rig.run(move |context, target| saturate(context, target, &plan))
     };
-    let run = undisturbed(search).value;
+    let measured = undisturbed(search);
+    let is_disturbed = measured.is_disturbed();
+    let run = measured.value;
     let goal = zero_loss(&run.goals);
     let (lower, upper) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
-    assert!(goal.reached, "{goal:?}");
     // Over a final trial of one second an excess of 0.1 % puts 12 KiB into the queue, a millisecond of delay: no
     // more than a core that is taken away for a moment.
     let unseen = BitRate::from_bps(capacity.bps() / 1000);
     assert!(
-        lower.bps() <= capacity.bps() + unseen.bps() && capacity <= upper,
-        "{capacity} is not within {lower} to {upper}"
+        lower.bps() <= capacity.bps() + unseen.bps(),
+        "{capacity} is below {lower}"
     );
+    if is_disturbed {
+        // What others take makes loss of its own: the search may end lower than the link.
+        rig.close();
+        return;
+    }
+    assert!(capacity <= upper, "{capacity} is above {upper}");
+    assert!(goal.reached, "{goal:?}");
     assert!(goal.width.unwrap().get() <= 0.005, "{goal:?}");
     assert_eq!(goal.bounded_by, Some(BoundedBy::Loss));
     assert_eq!(

@@ -1,8 +1,9 @@
 //! The fault laboratory: known bottlenecks, each at three strengths, and what linerate says of them.
 //!
 //! Needs user namespaces, so it runs with `--ignored`; names filter, `--list` lists, `--keep DIR`
-//! keeps each cell's run document, `--proof all|one|none` says which verdicts are proved (by default
-//! one of each fault's three; `make laboratory` proves all). Prints a table in Markdown. It fails if a wrong
+//! keeps each cell's run document, `--proof all|one|none` says which verdicts are proved, `--strengths all|one`
+//! which strengths are played. By default all strengths, and one proof of each fault's three; in the tier `test`
+//! (`LINERATE_TIER`) one strength without proofs; `make laboratory` proves all. Prints a table in Markdown. It fails if a wrong
 //! verdict is confirmed, or if so few are right that 95 % can be ruled out at a false-alarm rate of
 //! 0.1 %; what could not run is named, and counted as ignored, never as passed.
 #![expect(clippy::unwrap_used, reason = "a test")]
@@ -61,6 +62,38 @@ struct Request {
     list: bool,
     run: bool,
     proofs: Proofs,
+    strengths: Strengths,
+}
+
+/// Which strengths of each fault are played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Strengths {
+    /// All three.
+    #[default]
+    All,
+    /// The first of the first fault, the second of the second, and so on: as many of each.
+    OneOfEach,
+}
+
+impl Strengths {
+    fn parse(word: &str) -> Option<Self> {
+        match word {
+            "all" => Some(Self::All),
+            "one" => Some(Self::OneOfEach),
+            _ => None,
+        }
+    }
+
+    /// Those of the fault with this number.
+    fn of(self, number: usize, fault: &'static Fault) -> &'static [Strength] {
+        match self {
+            Self::All => &fault.strengths,
+            Self::OneOfEach => {
+                let chosen = number % fault.strengths.len();
+                &fault.strengths[chosen..=chosen]
+            }
+        }
+    }
 }
 
 /// Which cells' verdicts are proved.
@@ -101,9 +134,16 @@ impl Proofs {
 impl Request {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Self {
         let mut request = Self::default();
+        if std::env::var_os("LINERATE_TIER").is_some_and(|tier| tier == "test") {
+            (request.strengths, request.proofs) = (Strengths::OneOfEach, Proofs::None);
+        }
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--ignored" | "--include-ignored" => request.run = true,
+                "--strengths" => {
+                    let word = arguments.next().unwrap_or_default();
+                    request.strengths = Strengths::parse(&word).unwrap();
+                }
                 "--proof" => {
                     let word = arguments.next().unwrap_or_default();
                     request.proofs = Proofs::parse(&word).unwrap();
@@ -127,14 +167,12 @@ impl Request {
     }
 
     fn cells(&self) -> Vec<(&'static Fault, &'static Strength)> {
-        let wanted = families::ALL.iter().copied().flatten();
-        wanted
-            .filter(|fault| self.wants(fault))
-            .flat_map(|fault| {
-                fault
-                    .strengths
-                    .iter()
-                    .map(move |strength| (fault, strength))
+        let faults = families::ALL.iter().copied().flatten().enumerate();
+        faults
+            .filter(|(_, fault)| self.wants(fault))
+            .flat_map(|(number, fault)| {
+                let strengths = self.strengths.of(number, fault).iter();
+                strengths.map(move |strength| (fault, strength))
             })
             .collect()
     }
@@ -154,8 +192,9 @@ fn laboratory(request: &Request) -> Result<bool> {
     let cells = request.cells();
     if request.list {
         for (fault, strength) in cells {
-            say(&format!("{} ({}): test", fault.name, strength.name));
+            say(&format!("{} ({}): cell", fault.name, strength.name));
         }
+        say(&format!("{LABORATORY}: test"));
         return Ok(true);
     }
     if cells.is_empty() || !request.run {
@@ -232,16 +271,15 @@ fn play(
     let played = rig::play(&(strength.scene)(), proof, guard);
     let kept = played.and_then(|played| {
         let run = kept(played.run, fault, strength, keep)?;
-        Ok((run, played.repeats))
+        Ok((run.verdict, played.repeats, played.is_disturbed))
     });
     match kept {
-        Ok((run, repeats)) => match run.verdict {
-            Some(verdict) => (Outcome::Judged(Box::new(verdict)), repeats),
-            None => (
-                Outcome::Failed("the run has no verdict".to_owned()),
-                repeats,
-            ),
-        },
+        Ok((Some(verdict), repeats, true)) => (Outcome::Disturbed(Box::new(verdict)), repeats),
+        Ok((Some(verdict), repeats, false)) => (Outcome::Judged(Box::new(verdict)), repeats),
+        Ok((None, repeats, _)) => (
+            Outcome::Failed("the run has no verdict".to_owned()),
+            repeats,
+        ),
         Err(error) => (Outcome::Failed(format!("{error:#}")), 0),
     }
 }

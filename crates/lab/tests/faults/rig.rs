@@ -11,7 +11,7 @@ use linerate_model::run::Run;
 use linerate_studies::context::{Context, unattended};
 use linerate_studies::run::{prove, saturate, single};
 use linerate_testbed::{Host, HostId, TwoHosts};
-use linerate_testkit::disturbance::{Measured, undisturbed};
+use linerate_testkit::disturbance::undisturbed;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -29,8 +29,10 @@ pub(crate) enum Proof {
 pub(crate) struct Played {
     /// The run with its verdict.
     pub(crate) run: Run,
-    /// How often the test was made again because the hypervisor disturbed it.
+    /// How often the test was made again because it was disturbed.
     pub(crate) repeats: u32,
+    /// Whether it was disturbed even so.
+    pub(crate) is_disturbed: bool,
 }
 
 /// Builds the scene, runs its test, takes it down.
@@ -85,19 +87,25 @@ fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
     }
 }
 
-/// Runs the test on host A; a run that the hypervisor disturbed is made again, whatever its verdict.
+/// Runs the test on host A; a disturbed run is made again, whatever its verdict.
 fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Played> {
     let target = target.clone();
     let work = move |context: &mut Context<'_>| {
-        let Measured { value, repeats } = undisturbed(|| match &test {
+        let measured = undisturbed(|| match &test {
             Test::Search(plan) => saturate(context, &target, plan),
             Test::Single(spec) => single(context, &target, spec),
         });
+        let (repeats, is_disturbed) = (measured.repeats, measured.is_disturbed());
+        let value = measured.value;
         let run = match proof {
             Proof::Demanded => prove(context, &target, value?)?,
             Proof::Waived => value?,
         };
-        Ok(Played { run, repeats })
+        Ok(Played {
+            run,
+            repeats,
+            is_disturbed,
+        })
     };
     host.spawn("client", move || unattended(work))?
         .join()

@@ -16,6 +16,9 @@ const FALSE_ALARMS: f64 = 0.001;
 pub(crate) enum Outcome {
     /// A verdict was given.
     Judged(Box<Verdict>),
+    /// One was given while others took so much of the CPU that the scene was not the one that was built: it is
+    /// shown, and judged only if an experiment confirmed it.
+    Disturbed(Box<Verdict>),
     /// Something failed before there was a verdict.
     Failed(String),
     /// The host lacks what the cell needs.
@@ -28,7 +31,7 @@ pub(crate) struct Row {
     pub(crate) strength: &'static Strength,
     pub(crate) outcome: Outcome,
     pub(crate) took: Duration,
-    /// How often its test was made again because the hypervisor disturbed it.
+    /// How often its test was made again because it was disturbed.
     pub(crate) repeats: u32,
 }
 
@@ -38,12 +41,21 @@ impl Row {
     }
 
     fn is_confidently_wrong(&self) -> bool {
-        let sure = |verdict: &Verdict| verdict.confidence == Confidence::Confirmed;
-        matches!(&self.outcome, Outcome::Judged(verdict) if sure(verdict)) && !self.is_right()
+        match &self.outcome {
+            Outcome::Judged(verdict) | Outcome::Disturbed(verdict) => {
+                verdict.confidence == Confidence::Confirmed
+                    && !self.fault.expect.contains(&verdict.limit)
+            }
+            Outcome::Failed(_) | Outcome::NotRun(_) => false,
+        }
     }
 
     fn ran(&self) -> bool {
         !matches!(self.outcome, Outcome::NotRun(_))
+    }
+
+    fn is_disturbed(&self) -> bool {
+        matches!(self.outcome, Outcome::Disturbed(_))
     }
 
     /// One line of the table.
@@ -55,7 +67,7 @@ impl Row {
             .map(|limit| limit.as_str())
             .collect();
         let (found, confidence) = match &self.outcome {
-            Outcome::Judged(verdict) => (
+            Outcome::Judged(verdict) | Outcome::Disturbed(verdict) => (
                 verdict.limit.as_str().to_owned(),
                 confidence(verdict.confidence),
             ),
@@ -64,6 +76,7 @@ impl Row {
         };
         let mark = match (self.ran(), self.is_right()) {
             (false, _) => "not run",
+            (true, _) if self.is_disturbed() => "not judged",
             (true, true) => "right",
             (true, false) => "**wrong**",
         };
@@ -90,7 +103,8 @@ pub(crate) const HEAD: &str = "| fault | strength | expected limit | found limit
 
 /// Counts and what they mean, below the table; and whether that is a pass.
 pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
-    let ran = rows.iter().filter(|row| row.ran()).count();
+    let disturbed = rows.iter().filter(|row| row.is_disturbed()).count();
+    let ran = rows.iter().filter(|row| row.ran()).count() - disturbed;
     let right = rows.iter().filter(|row| row.is_right()).count();
     let sure: Vec<&Row> = rows
         .iter()
@@ -98,7 +112,7 @@ pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
         .collect();
     let chance = at_most(right, ran);
     let mut text = format!(
-        "\n{right} of {ran} cells that ran are right; if {:.0} % were in the long run, so few or fewer would be with probability {chance:.3}.",
+        "\n{right} of {ran} cells that ran undisturbed are right, {disturbed} were disturbed; if {:.0} % were in the long run, so few or fewer would be with probability {chance:.3}.",
         RIGHT_SHARE * 100.0
     );
     let left_out: Vec<String> = rows
@@ -109,8 +123,8 @@ pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
     if !left_out.is_empty() {
         let _ = write!(text, "\nNot run, so not passed: {}.", left_out.join(", "));
     }
-    let disturbed = rows.iter().filter(|row| row.repeats > 0);
-    let again: Vec<String> = disturbed
+    let repeated = rows.iter().filter(|row| row.repeats > 0);
+    let again: Vec<String> = repeated
         .map(|row| {
             format!(
                 "{} ({}, {} times)",
@@ -121,7 +135,7 @@ pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
     if !again.is_empty() {
         let _ = write!(
             text,
-            "\nMeasured again because the hypervisor took 5 % of the CPU or more: {}.",
+            "\nMeasured again because the hypervisor or other programs took 5 % of the CPU or more: {}.",
             again.join(", ")
         );
     }
@@ -135,7 +149,10 @@ pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
     for (fault, why) in reasons(rows) {
         let _ = write!(text, "\n{fault}: {why}");
     }
-    (text, chance >= FALSE_ALARMS && ran > 0 && sure.is_empty())
+    (
+        text,
+        chance >= FALSE_ALARMS && ran + disturbed > 0 && sure.is_empty(),
+    )
 }
 
 /// Probability that at most `right` of `ran` cells are right if each is with [`RIGHT_SHARE`].

@@ -43,7 +43,9 @@ pub(crate) fn capacity(bench: &Bench, protocol: &str) -> Run {
             saturate(context, target, &plan)
         })
     };
-    let run = undisturbed(search).value;
+    let measured = undisturbed(search);
+    let is_disturbed = measured.is_disturbed();
+    let run = measured.value;
     let goal = run.goals.iter().find(|goal| goal.loss_goal.get() == 0.0);
     let goal = goal.unwrap();
     let bounds = goal.lower_bound.zip(goal.upper_bound);
@@ -51,7 +53,8 @@ pub(crate) fn capacity(bench: &Bench, protocol: &str) -> Run {
     // Final trials take a second.
     let with_queue = BitRate::from_bps(capacity.bps() + QUEUE.get() * 8);
     assert!(
-        lower <= with_queue && capacity <= upper,
+        // What others take makes loss of its own: the search may then end lower than the link.
+        lower <= with_queue && (capacity <= upper || is_disturbed),
         "{capacity} to {with_queue} is not within {lower} to {upper}: {}",
         trials(&run)
     );

@@ -3,8 +3,8 @@
 use super::{Collector, note};
 use crate::host_view::HostView;
 use linerate_model::sample::{Facts, Snapshot};
+use linerate_sys::ethtool::Ethtool;
 use linerate_sys::netlink::InterfaceName;
-use linerate_sys::ts_info::timestamp_ability;
 
 pub(super) struct Timestamping;
 
@@ -31,7 +31,8 @@ impl Collector for Timestamping {
         let Some(name) = name.filter(|_| host.is_live()) else {
             return;
         };
-        let Ok(ability) = timestamp_ability(&name) else {
+        let Ok(ability) = Ethtool::new().and_then(|ethtool| ethtool.timestamp_ability(&name))
+        else {
             return;
         };
         let software = words(ability.software_transmit(), ability.software_receive());

@@ -7,7 +7,7 @@
 //! ```
 
 use super::Mark;
-use linerate_sys::bpf::{Assembler, Condition, Label, Width};
+use linerate_sys::bpf::{Assembler, Condition, Label, Program, Width};
 
 /// Reasons that are counted: those of the core are below this, subsystems' are far above.
 pub(super) const REASONS: usize = 256;
@@ -35,7 +35,7 @@ const UDP: i32 = 17;
 
 /// The program: counters of `map` 0 to 255 are the test's own, 256 to 511 all of the namespace with
 /// inode `namespace`.
-pub(super) fn write(layout: &Layout, mark: Mark, namespace: u64, map: i32) -> Vec<u64> {
+pub(super) fn write(layout: &Layout, mark: Mark, namespace: u64, map: i32) -> Program {
     let mut code = Assembler::default();
     let (end, second, own) = (code.label(), code.label(), code.label());
     code.load(Width::Double, PACKET, 1, 0);

@@ -2,14 +2,15 @@
 
 use super::closing::Closing;
 use super::header::{self, Amount, Request, Way};
+use super::streams::{Counters, Opening, Streams, Width};
 use super::{AFTER, SETTLE};
 use crate::error::{ProtocolError, clean};
-use crate::framing::{Counters, Framing, Iperf2, Opening, Width};
 use crate::session::{Action, ClientConfig, Input, RefusalCode, StopCause};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::{DatagramReceiver, EndpointReport, PeerStream, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Gap between requests to a server that is to send datagrams and has sent none.
@@ -179,14 +180,14 @@ impl Client {
     }
 
     fn open(&mut self, now: MonoInstant) {
-        let framing = framing(&self.spec);
+        let format = format(&self.spec);
         let payload = self.spec.payload_bytes.as_usize();
-        self.closing = self.is_udp().then(|| Closing::new(framing, payload));
+        self.closing = self.is_udp().then(|| Closing::new(format, payload));
         self.steps
             .enter(now, State::Connecting, self.steps.timeout * 2);
         self.steps.act(Action::OpenStreams {
             ports: Vec::new(),
-            framing: Framing::Iperf2(framing),
+            format: Arc::new(format),
         });
     }
 
@@ -232,10 +233,10 @@ impl Client {
     /// Says on one more stream what it is, and again on those of a far sender that have not begun: one after
     /// the other, since iperf2 takes the datagrams of streams that begin together for one another's.
     fn open_next(&mut self, now: MonoInstant) {
-        let framing = framing(&self.spec);
+        let format = format(&self.spec);
         let mut bytes = vec![0; Width::Wide.bytes()];
         bytes[3] = FIRST;
-        bytes.extend(framing.opening.as_bytes());
+        bytes.extend(format.opening.as_bytes());
         let payload = self.spec.payload_bytes.as_usize();
         // Who sends is as long as its traffic; who is to send expects room for the longest header.
         bytes.resize(
@@ -478,7 +479,7 @@ fn numbers(spec: &TestSpec) -> u128 {
 }
 
 /// How the streams of a test begin.
-fn framing(spec: &TestSpec) -> Iperf2 {
+fn format(spec: &TestSpec) -> Streams {
     let streams = u64::from(spec.streams.max(1));
     let per_stream = |rate: BitRate| BitRate::from_bps(rate.bps() / streams);
     let is_forward = spec.direction == Direction::Forward;
@@ -500,7 +501,7 @@ fn framing(spec: &TestSpec) -> Iperf2 {
             Stop::Transactions(_) => Amount::Untold,
         },
     };
-    Iperf2 {
+    Streams {
         opening: Opening::from_bytes(&header::write(&request)),
         skip: 0,
         width: Width::Wide,

@@ -1,8 +1,8 @@
 //! The end of datagram streams: this end's last datagrams until they are answered, and its answers to the peer's.
 
 use super::report::Report;
+use super::streams::{Counters, Streams, Width};
 use super::word;
-use crate::framing::{Counters, Iperf2, Width};
 use crate::session::Action;
 use linerate_model::sample::{DatagramReceiver, EndpointReport, StreamReport};
 use linerate_model::spec::Side;
@@ -22,7 +22,7 @@ pub(super) const MAX_CLOSING_DATAGRAMS: u32 = 110;
 /// What an end of datagram streams still has to hear and to say.
 #[derive(Debug)]
 pub(super) struct Closing {
-    framing: Iperf2,
+    format: Streams,
     payload: usize,
     /// Datagrams sent on each stream that this end sends.
     sent: Vec<PacketCount>,
@@ -34,9 +34,9 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    pub(super) const fn new(framing: Iperf2, payload: usize) -> Self {
+    pub(super) const fn new(format: Streams, payload: usize) -> Self {
         Self {
-            framing,
+            format,
             payload,
             sent: Vec::new(),
             answers: Vec::new(),
@@ -59,11 +59,8 @@ impl Closing {
         let write = |stream: &StreamReport| {
             let receiver = stream.work.get::<DatagramReceiver>()?;
             receiver.sent_there?;
-            Report::from_receiver(stream, receiver).write(
-                self.framing.width,
-                is_extended,
-                self.payload,
-            )
+            let report = Report::from_receiver(stream, receiver);
+            report.write(self.format.width, is_extended, self.payload)
         };
         self.reports = receiver.map_or_else(Vec::new, |report| {
             report.streams.iter().map(write).collect()
@@ -174,9 +171,9 @@ impl Closing {
 
     /// The last datagram of a stream: the next number, negated. As long as the others, as all generations do.
     fn end(&self, sent: PacketCount) -> Vec<u8> {
-        let framing = &self.framing;
-        let next = sent.get().saturating_add(framing.sends_from.into());
-        let most = match framing.counters {
+        let format = &self.format;
+        let next = sent.get().saturating_add(format.sends_from.into());
+        let most = match format.counters {
             Counters::Bits32 => 0x7fff_ffff,
             Counters::Bits64 => u64::MAX >> 1,
         };
@@ -184,11 +181,11 @@ impl Closing {
         let number = next.clamp(1, most).wrapping_neg().to_be_bytes();
         let mut bytes = number[4..].to_vec();
         bytes.extend([0; 8]);
-        if framing.width == Width::Wide {
+        if format.width == Width::Wide {
             // Who reads 32 bits does not look here, and who reads 64 without being told needs it.
             bytes.extend(&number[..4]);
         }
-        bytes.extend(framing.opening.as_bytes());
+        bytes.extend(format.opening.as_bytes());
         bytes.resize(self.payload, 0);
         bytes
     }

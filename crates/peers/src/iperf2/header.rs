@@ -13,8 +13,8 @@
 //! A datagram does not say whether its number takes 12 or 16 bytes. The header shows it: the words that would be
 //! streams and port must be plausible.
 
+use super::streams::{Counters, Width};
 use super::word;
-use crate::framing::{Counters, Width};
 use linerate_model::BitRate;
 use linerate_model::spec::Transport;
 use std::time::Duration;

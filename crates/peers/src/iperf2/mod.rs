@@ -25,10 +25,13 @@ mod closing;
 pub mod header;
 pub mod report;
 mod server;
+mod streams;
 #[cfg(test)]
 mod tests;
 
-use crate::session::{ClientConfig, Control, PeerKind, ServerConfig, Session, Tests};
+pub use streams::{Counters, Opening, Streams, Width};
+
+use crate::session::{ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::MonoInstant;
 use linerate_model::spec::TestSpec;
 use std::time::Duration;
@@ -50,6 +53,10 @@ impl PeerKind for Iperf2 {
         PORT
     }
 
+    fn start_hint(&self) -> &'static str {
+        "`iperf -s` (for UDP `iperf -s -u`)"
+    }
+
     fn tests(&self) -> Tests {
         Tests::Many
     }
@@ -58,8 +65,10 @@ impl PeerKind for Iperf2 {
         Control::Absent
     }
 
-    fn shares_port(&self) -> bool {
-        true
+    fn demux(&self) -> Demux {
+        Demux::EachATest {
+            opening_len: header::opening_len,
+        }
     }
 
     fn blind_spots(&self) -> &'static [&'static str] {
@@ -71,10 +80,6 @@ impl PeerKind for Iperf2 {
             "delay variation and duplicates at a far receiver: a duplicate there may hide one loss",
             "in which place a datagram was lost at the peer",
         ]
-    }
-
-    fn opening_len(&self, begins: &[u8]) -> usize {
-        header::opening_len(begins)
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), String> {

@@ -14,8 +14,8 @@
 //! `datagrams` and `lost` are both too high, and their difference is right. So the difference is taken, or
 //! `datagrams` where that fits the bytes better; loss is what this end sent without that.
 
+use super::streams::Width;
 use super::word;
-use crate::framing::Width;
 use linerate_model::sample::{DatagramReceiver, PeerCounts, PeerStream, StreamReport};
 use linerate_model::{ByteCount, PacketCount};
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use super::closing::Closing;
 use super::header::{Amount, Back, Header, Way};
+use super::streams::{Opening, Streams};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::{Framing, Iperf2, Opening};
 use crate::session::{Action, Input, Limits, PeerHello, RefusalCode, ServerConfig, StopCause};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::EndpointReport;
@@ -12,6 +12,7 @@ use linerate_model::spec::{
     validate,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the end of a stream is answered after it was last repeated: clients repeat it for 2 s or more, some
@@ -123,7 +124,7 @@ impl Server {
             limits: self.config.limits,
             ..PeerHello::default()
         })));
-        let framing = Iperf2 {
+        let format = Streams {
             opening: Opening::NONE,
             skip: header.skip,
             width: header.width,
@@ -145,14 +146,14 @@ impl Server {
             self.back = Some((when, Action::CallBack { port, spec }));
         }
         let payload = spec.payload_bytes.as_usize();
-        self.closing = (transport == Transport::Udp).then(|| Closing::new(framing, payload));
+        self.closing = (transport == Transport::Udp).then(|| Closing::new(format, payload));
         self.is_extended = header.is_extended;
         self.spec = spec.clone();
         self.steps
             .enter(now, State::Preparing, self.steps.timeout * 2);
         self.steps.act(Action::Prepare {
             spec: Box::new(spec),
-            framing: Some(Framing::Iperf2(framing)),
+            format: Arc::new(format),
         });
         Ok(())
     }

@@ -3,15 +3,16 @@
 use super::inbox::{framed, name};
 use super::login::LoginAttempt;
 use super::results::{self, End, PeerResults};
+use super::streams::{Cookie, Counters, Streams};
 use super::{DRAIN, MAX_TEXT, byte, code, params};
 use crate::error::{ProtocolError, clean};
-use crate::framing::{Cookie, Counters, Framing};
 use crate::inbox::Inbox;
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, validate};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// From the last byte sent to the word that ends the test: what is under way then is not counted by the server.
@@ -196,10 +197,10 @@ impl Client {
                 self.step(now, State::Connecting);
                 self.steps.act(Action::OpenStreams {
                     ports: Vec::new(),
-                    framing: Framing::Iperf3 {
+                    format: Arc::new(Streams {
                         cookie: self.cookie,
                         counters: Counters::Bits64,
-                    },
+                    }),
                 });
             }
             (State::Starting, byte::TEST_START) => {

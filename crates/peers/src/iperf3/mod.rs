@@ -7,7 +7,7 @@
 //!  client driver        client                       server           server driver
 //!                          | 37 bytes of cookie --------> |
 //!          <- PeerHello    | <--------- 9 PARAM_EXCHANGE  |
-//!  Begin(spec) ->          | length, parameters --------> |  Prepare(spec, framing) ->
+//!  Begin(spec) ->          | length, parameters --------> |  Prepare(spec, format)  ->
 //!          <- OpenStreams  | <--------- 10 CREATE_STREAMS |               <- Prepared
 //!  Connected ->            | ===== data streams ========> |               <- Connected
 //!          <- StartReceivers | <----------- 1 TEST_START  |  StartReceivers ->
@@ -35,10 +35,13 @@ pub mod login;
 mod params;
 mod results;
 mod server;
+mod streams;
 #[cfg(test)]
 mod tests;
 
-use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
+pub use streams::{COOKIE_LEN, Cookie, Counters, Streams};
+
+use crate::session::{ClientConfig, Demux, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::MonoInstant;
 use linerate_model::spec::TestSpec;
 use std::time::Duration;
@@ -60,6 +63,10 @@ impl PeerKind for Iperf3 {
         5201
     }
 
+    fn start_hint(&self) -> &'static str {
+        "`iperf3 -s`"
+    }
+
     fn tests(&self) -> Tests {
         Tests::One
     }
@@ -68,8 +75,11 @@ impl PeerKind for Iperf3 {
         params::check(spec)
     }
 
-    fn shares_port(&self) -> bool {
-        true
+    fn demux(&self) -> Demux {
+        Demux::Cookie {
+            length: COOKIE_LEN,
+            answer: streams::answer,
+        }
     }
 
     fn blind_spots(&self) -> &'static [&'static str] {

@@ -3,8 +3,8 @@
 //! Servers up to 3.17 take a flag that is there for a flag that is set, later ones look at its type: so
 //! a flag is written as `true` or left out, and read as set unless it is false, zero or null.
 
+use super::streams::Counters;
 use super::{MAX_STREAMS, code};
-use crate::framing::Counters;
 use linerate_model::spec::{Direction, MAX_BUFFER, Pace, SocketChoice, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use serde_json::{Map, Value, json};

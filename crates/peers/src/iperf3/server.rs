@@ -3,9 +3,9 @@
 use super::inbox::{framed, name};
 use super::params::{self, GUARD, Params};
 use super::results::{self, End, PeerResults};
+use super::streams::{COOKIE_LEN, Cookie, Counters, Streams};
 use super::{DRAIN, MAX_PARAMS, MAX_TEXT, byte, code, log};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::{COOKIE_LEN, Cookie, Counters, Framing};
 use crate::inbox::Inbox;
 use crate::session::{
     Action, Input, Limits, PeerHello, Progress, RefusalCode, ServerConfig, StopCause,
@@ -15,6 +15,7 @@ use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a client may take for its parameters, and for its results: iperf3's own limit.
@@ -203,13 +204,13 @@ impl Server {
             return Ok(false);
         }
         let spec = Box::new(as_sent(&test.spec, &self.config.limits));
-        let framing = Some(Framing::Iperf3 {
+        let format = Arc::new(Streams {
             cookie: self.cookie,
             counters: test.counters,
         });
         self.test = test;
         self.steps.enter(now, State::Preparing, PATIENCE);
-        self.steps.act(Action::Prepare { spec, framing });
+        self.steps.act(Action::Prepare { spec, format });
         Ok(true)
     }
 

@@ -25,7 +25,7 @@ fn what_a_client_asks_for_is_what_the_server_reads() {
     params::check(&spec).unwrap();
     let read = params::read(&params::to_json(&spec)).unwrap();
     assert_eq!(read.spec, spec);
-    assert_eq!(read.counters, crate::Counters::Bits64);
+    assert_eq!(read.counters, crate::iperf3::Counters::Bits64);
 }
 
 #[test]
@@ -302,6 +302,7 @@ fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
         session: String::new(),
         facts: std::collections::BTreeMap::new(),
         limits: crate::Limits::default(),
+        random: [7; crate::key::SIZE],
         local: std::net::Ipv4Addr::LOCALHOST.into(),
         sfnt: crate::sfnt::Release::default(),
         turn_away: None,
@@ -312,10 +313,8 @@ fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
     server.handle(now, Input::Bytes(&[0; 37])).unwrap();
     let wanted = super::inbox::framed(&json!({"tcp": true, "congestion": "pigeon"}));
     server.handle(now, Input::Bytes(&wanted)).unwrap();
-    let (ports, token) = (Vec::new(), 0);
-    server
-        .handle(now, Input::Prepared { ports, token })
-        .unwrap();
+    let ports = Vec::new();
+    server.handle(now, Input::Prepared { ports }).unwrap();
     let (code, reason) = (RefusalCode::Unsupported, "no pigeons here".to_owned());
     server.handle(now, Input::Abort { code, reason }).unwrap();
     let said = std::iter::from_fn(|| server.poll_action())

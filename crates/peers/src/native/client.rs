@@ -3,13 +3,14 @@
 use super::link::text;
 use super::message::{Hello, Message, Prepare, Proof, Ready, Role, Welcome};
 use super::state::{Core, State, Test};
+use super::streams::Streams;
 use crate::error::{ProtocolError, clean};
-use crate::framing::Framing;
 use crate::key::{Credential, Nonces, Prover, SIZE};
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, validate};
+use std::sync::Arc;
 
 /// A client session.
 #[derive(Debug)]
@@ -219,7 +220,7 @@ impl Client {
         super::check_ports(&body.ports, theirs, self.core.test.streams)?;
         self.core.link.act(Action::OpenStreams {
             ports: body.ports,
-            framing: Framing::Native { token: body.token },
+            format: Arc::new(Streams { token: body.token }),
         });
         self.step(now, State::Connecting);
         Ok(())

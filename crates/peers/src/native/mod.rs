@@ -47,6 +47,10 @@ mod link;
 pub mod message;
 mod server;
 mod state;
+mod streams;
+pub mod wire;
+
+pub use streams::Streams;
 
 use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, StreamPorts, Tests};
 use linerate_model::MonoInstant;
@@ -75,8 +79,24 @@ impl PeerKind for Native {
         "linerate's own protocol: every workload, and facts and counters of both ends."
     }
 
+    fn name(&self) -> &'static str {
+        "the native protocol"
+    }
+
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
+    fn has_keys(&self) -> bool {
+        true
+    }
+
     fn default_port(&self) -> u16 {
         5301
+    }
+
+    fn start_hint(&self) -> &'static str {
+        "`linerate serve`"
     }
 
     fn tests(&self) -> Tests {

@@ -6,12 +6,14 @@ use super::message::{
     TooLong, Welcome,
 };
 use super::state::{Core, State, Test};
+use super::streams::Streams;
 use crate::error::{ProtocolError, clean};
-use crate::key::{Nonces, Prover, SIZE};
+use crate::key::{Nonces, Prover, SIZE, test_token};
 use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, Session, StreamPorts};
 use linerate_model::MonoInstant;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::validate;
+use std::sync::Arc;
 
 /// A server session.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(super) struct Server {
     config: ServerConfig,
     /// The version of a client that was asked for the key.
     challenged: Option<String>,
+    /// What the data streams of the present test show.
+    token: u32,
 }
 
 impl Server {
@@ -28,6 +32,7 @@ impl Server {
             core: Core::new(Role::Server, config.timeout, now),
             config,
             challenged: None,
+            token: 0,
         }
     }
 
@@ -73,9 +78,7 @@ impl Server {
             {
                 Ok(())
             }
-            Input::Prepared { ports, token } if state == State::Preparing => {
-                self.prepared(now, ports, token)
-            }
+            Input::Prepared { ports } if state == State::Preparing => self.prepared(now, ports),
             Input::Refused { code, message } if state == State::Preparing => {
                 self.refuse(now, code, &message);
                 Ok(())
@@ -236,8 +239,10 @@ impl Server {
         } else if let Some(reason) = self.config.limits.exceeded_by(&body.spec) {
             self.refuse(now, RefusalCode::Limit, &reason);
         } else {
-            let (spec, framing) = (body.spec, None);
-            self.core.link.act(Action::Prepare { spec, framing });
+            self.token = test_token(&self.config.random, body.test);
+            let format = Arc::new(Streams { token: self.token });
+            let spec = body.spec;
+            self.core.link.act(Action::Prepare { spec, format });
         }
     }
 
@@ -257,17 +262,15 @@ impl Server {
         self.core.enter(now, State::Idle, None);
     }
 
-    fn prepared(
-        &mut self,
-        now: MonoInstant,
-        ports: StreamPorts,
-        token: u32,
-    ) -> Result<(), ProtocolError> {
+    fn prepared(&mut self, now: MonoInstant, ports: StreamPorts) -> Result<(), ProtocolError> {
         let ours = self.core.test.sides();
         super::check_ports(&ports, ours.into_iter(), self.core.test.streams)
             .map_err(|cause| self.core.out_of_turn("Prepared", &format!(": {cause}")))?;
-        let test = self.core.test.number;
-        let ready = Message::Ready(Ready { test, ports, token });
+        let ready = Message::Ready(Ready {
+            test: self.core.test.number,
+            ports,
+            token: self.token,
+        });
         self.core.link.send_short(now, &ready);
         self.step(now, State::Connecting);
         Ok(())

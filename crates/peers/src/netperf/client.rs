@@ -2,9 +2,9 @@
 
 use super::block::{self, Block, Size, kind};
 use super::classic::{self, Seen, Test};
+use super::streams::Streams;
 use super::{DRAIN, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::Framing;
 use crate::inbox::Inbox;
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -12,6 +12,7 @@ use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{MonoInstant, PacketCount};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Where a client is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +232,7 @@ impl Client {
         };
         self.steps.act(Action::OpenStreams {
             ports: vec![(test.server_side(), vec![port])],
-            framing: Framing::Netperf { least },
+            format: Arc::new(Streams { least }),
         });
         Ok(())
     }

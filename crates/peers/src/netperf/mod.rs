@@ -11,7 +11,7 @@
 //!  client driver        client                       server           server driver
 //!                          | DEBUG_OFF -----------------> |
 //!          <- PeerHello    | <------------------ DEBUG_OK |
-//!  Begin(spec) ->          | request -------------------> |  Prepare(spec, framing) ->
+//!  Begin(spec) ->          | request -------------------> |  Prepare(spec, format)  ->
 //!          <- OpenStreams  | <------- response, data port |               <- Prepared
 //!  Connected ->            | ===== data stream =========> |               <- Connected
 //!          <- StartSenders | =========== data ==========> |  StartReceivers ->
@@ -30,8 +30,11 @@ mod inbox;
 mod omni;
 mod order;
 mod server;
+mod streams;
 #[cfg(test)]
 mod tests;
+
+pub use streams::Streams;
 
 use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::MonoInstant;
@@ -53,6 +56,10 @@ impl PeerKind for Netperf {
 
     fn default_port(&self) -> u16 {
         12865
+    }
+
+    fn start_hint(&self) -> &'static str {
+        "`netserver`"
     }
 
     fn tests(&self) -> Tests {

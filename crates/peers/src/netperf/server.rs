@@ -3,15 +3,16 @@
 use super::block::{Block, Size, kind};
 use super::classic::{self, Test};
 use super::order::{self, Order, errno, status_for};
+use super::streams::Streams;
 use super::{DRAIN, MAX_TEXT, PAD, omni};
 use crate::error::{ProtocolError, clean};
-use crate::framing::Framing;
 use crate::inbox::Inbox;
 use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, StopCause, StreamPorts};
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, Stop};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a client may ask for nothing between two tests.
@@ -166,11 +167,11 @@ impl Server {
         if order.length.is_none() && matches!(spec.stop, Stop::After(_)) {
             spec.stop = Stop::After(self.config.limits.max_duration);
         }
-        let framing = Some(Framing::Netperf { least: order.least });
+        let format = Arc::new(Streams { least: order.least });
         self.order = Some(Box::new(order));
         self.steps
             .enter(now, State::Preparing, self.steps.timeout * 2);
-        self.steps.act(Action::Prepare { spec, framing });
+        self.steps.act(Action::Prepare { spec, format });
     }
 
     /// Does not make a test; the next one may be made.

@@ -166,6 +166,7 @@ fn server(limits: Limits, turn_away: Option<RefusalCode>) -> Box<dyn Session> {
         session: String::new(),
         facts: Facts::new(),
         limits,
+        random: [7; crate::key::SIZE],
         local: HERE,
         sfnt: crate::sfnt::Release::default(),
         turn_away: turn_away.map(|code| (code, String::new())),
@@ -250,7 +251,7 @@ fn a_receiver_that_hears_no_end_stops_by_its_clock() {
     let request = omni_request(17, 6, [1, 1]).write(Size::Long);
     server.handle(now, Input::Bytes(&request)).unwrap();
     let ports = vec![(Side::Receiver, vec![7])];
-    let prepared = Input::Prepared { ports, token: 0 };
+    let prepared = Input::Prepared { ports };
     server.handle(now, prepared).unwrap();
     server.handle(now, Input::Connected).unwrap();
     let end = server.deadline().unwrap();

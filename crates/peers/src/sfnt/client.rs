@@ -2,10 +2,10 @@
 
 use super::batches::Batches;
 use super::options::{Options, refusal};
+use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int};
 use super::{MAX_TEXT, Release};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::Framing;
 use crate::inbox::Inbox;
 use crate::session::{
     Action, ClientConfig, Grant, Input, Limits, PeerHello, RefusalCode, StopCause, StreamPorts,
@@ -15,6 +15,7 @@ use linerate_model::MonoInstant;
 use linerate_model::sample::Facts;
 use linerate_model::spec::{MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a test may take beyond its time: a batch that was announced goes to its end.
@@ -211,7 +212,7 @@ impl Client {
         self.spec = spec;
         if opened {
             self.steps.act(Action::ReuseStreams {
-                framing: Framing::Sfnt,
+                format: Arc::new(Streams),
             });
             return self.steps.enter(now, State::Connecting, self.steps.timeout);
         }
@@ -221,8 +222,8 @@ impl Client {
             Transport::Tcp => self.steps.enter(now, State::Opening, self.steps.timeout),
             Transport::Udp => {
                 let spec = Box::new(self.spec.clone());
-                let framing = Some(Framing::Sfnt);
-                self.steps.act(Action::Prepare { spec, framing });
+                let format = Arc::new(Streams);
+                self.steps.act(Action::Prepare { spec, format });
                 self.steps.enter(now, State::Preparing, self.steps.timeout);
             }
         }
@@ -287,7 +288,7 @@ impl Client {
         self.opened_for = Some(self.spec.clone());
         self.steps.act(Action::OpenStreams {
             ports: vec![(Side::Receiver, vec![port])],
-            framing: Framing::Sfnt,
+            format: Arc::new(Streams),
         });
         self.steps
             .enter(now, State::Connecting, self.steps.timeout * 2);

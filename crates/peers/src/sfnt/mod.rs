@@ -30,9 +30,12 @@ mod batches;
 mod client;
 mod options;
 mod server;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod wire;
+
+pub use streams::Streams;
 
 use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::spec::{TestSpec, Transport};
@@ -53,6 +56,10 @@ impl PeerKind for Sfnt {
 
     fn default_port(&self) -> u16 {
         2048
+    }
+
+    fn start_hint(&self) -> &'static str {
+        "`sfnt-pingpong` (it serves one client and ends)"
     }
 
     fn tests(&self) -> Tests {

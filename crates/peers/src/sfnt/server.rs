@@ -2,9 +2,9 @@
 
 use super::MAX_TEXT;
 use super::options::Options;
+use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int, put_text};
 use crate::error::{ProtocolError, clean};
-use crate::framing::Framing;
 use crate::inbox::Inbox;
 use crate::session::{
     Action, Grant, Input, PeerHello, Progress, RefusalCode, ServerConfig, StopCause, StreamPorts,
@@ -13,6 +13,7 @@ use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::spec::{MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Side, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long no message may come: an original client pauses for two seconds at most.
@@ -130,7 +131,7 @@ impl Server {
         self.steps.enter(now, State::Preparing, self.steps.timeout);
         self.steps.act(Action::Prepare {
             spec: Box::new(spec),
-            framing: Some(Framing::Sfnt),
+            format: Arc::new(Streams),
         });
     }
 
@@ -188,7 +189,7 @@ impl Server {
         self.steps.enter(now, State::Connecting, self.steps.timeout);
         self.steps.act(Action::OpenStreams {
             ports: vec![(Side::Sender, vec![address.port()])],
-            framing: Framing::Sfnt,
+            format: Arc::new(Streams),
         });
         Ok(())
     }

@@ -1,15 +1,17 @@
 //! Both ends against each other, step by step: several sizes in one session, and what may go wrong.
 
 use super::{Release, Sfnt};
+use crate::ProtocolError;
 use crate::session::{
     Action, ClientConfig, Grant, Input, Limits, PeerHello, PeerKind as _, RefusalCode,
     ServerConfig, Session, TIMEOUT,
 };
-use crate::{Framing, ProtocolError};
+use crate::sfnt::Streams;
 use linerate_model::sample::Facts;
 use linerate_model::spec::{Side, Stop, TestSpec, Transport, WaitMode};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
 const NOW: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
@@ -38,6 +40,7 @@ fn server(release: Release) -> Box<dyn Session> {
         session: "1".to_owned(),
         facts: Facts::new(),
         limits: Limits::default(),
+        random: [7; crate::key::SIZE],
         local: Ipv4Addr::LOCALHOST.into(),
         sfnt: release,
         turn_away: None,
@@ -104,18 +107,17 @@ fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
     assert!(matches!(told[..], [Action::Prepare { .. }]), "{told:?}");
     let bound = |side, port| Input::Prepared {
         ports: vec![(side, vec![port])],
-        token: 0,
     };
     let (address, _) = give(&mut *client, bound(Side::Sender, 4001));
     let (_, told) = give(&mut *server, Input::Bytes(&options));
     assert!(
-        matches!(&told[..], [Action::PeerHello(_), Action::Prepare { spec, framing: Some(Framing::Sfnt) }] if spec.transport == Transport::Udp),
+        matches!(&told[..], [Action::PeerHello(_), Action::Prepare { spec, .. }] if spec.transport == Transport::Udp),
         "{told:?}"
     );
     let (place, _) = give(&mut *server, bound(Side::Receiver, 4002));
     let open = |side, port| Action::OpenStreams {
         ports: vec![(side, vec![port])],
-        framing: Framing::Sfnt,
+        format: Arc::new(Streams),
     };
     let (_, told) = give(&mut *server, Input::Bytes(&address));
     assert_eq!(told, [open(Side::Sender, 4001)]);

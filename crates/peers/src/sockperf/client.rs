@@ -1,13 +1,14 @@
 //! The end that asks. It has nobody to agree with: it sends, and sees whether answers come.
 
 use super::MAX_TEXT;
+use super::streams::Streams;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::Framing;
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, Transport, validate};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How much longer than its time a test may take: the last answer is waited for.
@@ -93,7 +94,7 @@ impl Client {
         self.transport = spec.transport;
         self.steps.act(Action::OpenStreams {
             ports: Vec::new(),
-            framing: Framing::Sockperf,
+            format: Arc::new(Streams),
         });
         self.steps.enter(now, State::Connecting, self.steps.timeout);
     }

@@ -18,9 +18,12 @@
 
 mod client;
 mod server;
+mod streams;
 pub mod wire;
 
-use crate::session::{ClientConfig, Control, PeerKind, ServerConfig, Session, Tests};
+pub use streams::Streams;
+
+use crate::session::{ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::spec::{TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 
@@ -41,6 +44,10 @@ impl PeerKind for Sockperf {
         11_111
     }
 
+    fn start_hint(&self) -> &'static str {
+        "`sockperf server` (for TCP `sockperf server --tcp`)"
+    }
+
     fn tests(&self) -> Tests {
         Tests::Many
     }
@@ -49,12 +56,14 @@ impl PeerKind for Sockperf {
         Control::Absent
     }
 
-    fn shares_port(&self) -> bool {
-        true
-    }
-
     fn usual_sizes(&self, _transport: Transport) -> Vec<ByteCount> {
         vec![ByteCount::new(wire::HEADER_LEN as u64)]
+    }
+
+    fn demux(&self) -> Demux {
+        Demux::EachATest {
+            opening_len: |_| wire::HEADER_LEN,
+        }
     }
 
     fn blind_spots(&self) -> &'static [&'static str] {
@@ -63,10 +72,6 @@ impl PeerKind for Sockperf {
             "what the peer counted: all is timed and counted at this end",
             "which way a datagram was lost",
         ]
-    }
-
-    fn opening_len(&self, _begins: &[u8]) -> usize {
-        wire::HEADER_LEN
     }
 
     fn check(&self, spec: &TestSpec) -> Result<(), String> {

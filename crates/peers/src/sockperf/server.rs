@@ -1,13 +1,14 @@
 //! The end that reflects: one session for each TCP connection, and for each address that sends datagrams.
 
 use super::MAX_TEXT;
+use super::streams::Streams;
 use super::wire::{HEADER_LEN, Header, MAX_MESSAGE};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::framing::Framing;
 use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, StopCause};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::spec::{Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
+use std::sync::Arc;
 
 /// Where a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl Server {
         self.steps.enter(now, State::Preparing, self.steps.timeout);
         self.steps.act(Action::Prepare {
             spec: Box::new(spec),
-            framing: Some(Framing::Sockperf),
+            format: Arc::new(Streams),
         });
         Ok(())
     }

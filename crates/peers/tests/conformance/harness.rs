@@ -6,10 +6,12 @@ use linerate_model::sample::{
 };
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
+use linerate_peers::iperf3::COOKIE_LEN;
+use linerate_peers::key::SIZE;
 use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, COOKIE_LEN, ClientConfig, Control, Framing, Input, Limits, PeerKind, ProtocolError,
-    ServerConfig, Session, TIMEOUT, Tests,
+    Action, Arrival, ClientConfig, Control, Input, Limits, PeerKind, ProtocolError, ServerConfig,
+    Session, StreamFormat, TIMEOUT, Tests,
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -48,6 +50,7 @@ pub(crate) fn server_config() -> ServerConfig {
         session: "s-1".into(),
         facts: Facts::from([("cpu-count".to_owned(), 4.into())]),
         limits: Limits::default(),
+        random: [7; SIZE],
         local: Ipv4Addr::LOCALHOST.into(),
         sfnt: Release::default(),
         turn_away: None,
@@ -150,10 +153,11 @@ enum Arrivals {
 }
 
 impl Arrivals {
-    const fn from_framing(framing: Option<&Framing>) -> Self {
-        match framing {
-            Some(framing) if framing.tells_its_end() => Self::Seen,
-            _ => Self::Told,
+    fn from_format(format: &dyn StreamFormat) -> Self {
+        if format.tells_its_end() {
+            Self::Seen
+        } else {
+            Self::Told
         }
     }
 }
@@ -298,11 +302,11 @@ impl End {
             | Action::TestOver
             | Action::Refused { .. }
             | Action::TestAborted => self.next_test(),
-            Action::Prepare { spec, framing } => {
-                let is_told = framing.is_some_and(|framing| framing.is_granted())
-                    && spec.transport == Transport::Udp;
+            Action::Prepare { spec, format } => {
+                let is_told =
+                    format.arrival() == Arrival::ToldPorts && spec.transport == Transport::Udp;
                 self.begin((**spec).clone());
-                self.arrivals = Arrivals::from_framing(framing.as_ref());
+                self.arrivals = Arrivals::from_format(format.as_ref());
                 let plays = [
                     (self.sends(), Side::Sender),
                     (self.receives(), Side::Receiver),
@@ -312,14 +316,13 @@ impl End {
                     .filter(|(plays, _)| *plays)
                     .map(|(_, side)| (side, vec![5302]))
                     .collect();
-                let token = 0xfeed_beef;
-                let mut answers = vec![Input::Prepared { ports, token }];
+                let mut answers = vec![Input::Prepared { ports }];
                 answers.extend((!is_told).then_some(Input::Connected));
                 answers
             }
-            Action::OpenStreams { framing, .. } | Action::ReuseStreams { framing } => {
-                self.is_granted = framing.is_granted();
-                self.arrivals = Arrivals::from_framing(Some(framing));
+            Action::OpenStreams { format, .. } | Action::ReuseStreams { format } => {
+                self.is_granted = format.is_granted();
+                self.arrivals = Arrivals::from_format(format.as_ref());
                 vec![Input::Connected]
             }
             Action::Grant(_) if self.role == Role::Client => vec![Input::Spent],

@@ -192,13 +192,9 @@ fn any_input() -> impl Strategy<Value = Input<'static>> {
         Just(Input::Timeout),
         Just(Input::Begin(Box::new(specs()[0].clone()))),
         Just(Input::Prepared {
-            ports: vec![(Side::Receiver, vec![1])],
-            token: 1
+            ports: vec![(Side::Receiver, vec![1])]
         }),
-        Just(Input::Prepared {
-            ports: vec![],
-            token: 1
-        }),
+        Just(Input::Prepared { ports: vec![] }),
         Just(Input::Refused {
             code: RefusalCode::Internal,
             message: "\u{1b}".repeat(9999)

@@ -7,76 +7,16 @@ use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, made
 use crate::sampled::sampled;
 use linerate_model::run::Run;
 use linerate_report::{comparison_html, renderers};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use linerate_testkit::browser::Page;
+use std::path::Path;
 
-/// Chromium without anything that talks to a network or keeps a profile.
-const QUIET: &[&str] = &[
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-extensions",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--enable-logging=stderr",
-    "--v=0",
-    "--hide-scrollbars",
-    "--virtual-time-budget=20000",
-];
-
-struct Page {
-    home: tempfile::TempDir,
-    file: PathBuf,
-}
-
-impl Page {
-    fn new(runs: &[Run]) -> Self {
-        let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
-        Self::from_html(&html.render(&report(runs)).unwrap())
-    }
-
-    fn from_html(html: &str) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let file = home.path().join("report.html");
-        std::fs::write(&file, html).unwrap();
-        Self { home, file }
-    }
-
-    /// Runs Chromium on the page with its own empty profile.
-    fn open(&self, options: &[&str]) -> Output {
-        let profile = tempfile::tempdir_in(self.home.path()).unwrap();
-        Command::new("chromium")
-            .args(QUIET)
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .args(options)
-            .arg(format!("file://{}", self.file.display()))
-            .output()
-            .expect("chromium starts (Debian package: chromium)")
-    }
-}
-
-fn assert_quiet(output: &Output) {
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{log}");
-    assert!(!log.contains("CONSOLE"), "{log}");
-    assert!(!log.contains("Refused"), "{log}");
+fn page(runs: &[Run]) -> Page {
+    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    Page::from_html(&html.render(&report(runs)).unwrap())
 }
 
 fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
-}
-
-/// Opens the page and returns its document after all scripts ran.
-fn dom(page: &Page, options: &[&str]) -> String {
-    let options: Vec<_> = options.iter().copied().chain(["--dump-dom"]).collect();
-    let output = page.open(&options);
-    assert_quiet(&output);
-    String::from_utf8(output.stdout).unwrap()
 }
 
 fn assert_all_drawn(dom: &str, at_least: usize) {
@@ -89,25 +29,21 @@ fn assert_all_drawn(dom: &str, at_least: usize) {
 #[test]
 #[ignore = "needs chromium"]
 fn the_demo_s_charts_are_drawn_without_error_and_without_request() {
-    let page = Page::new(&[demo()]);
-    assert_all_drawn(&dom(&page, &["--window-size=1280,900"]), 20);
+    let page = page(&[demo()]);
+    assert_all_drawn(&page.dom(&["--window-size=1280,900"]), 20);
 }
 
 #[test]
 #[ignore = "needs chromium"]
 fn the_published_study_s_figures_are_drawn() {
-    let page = Page::new(&[board_sends(), board_receives(), board_sends_tcp(), sweep()]);
-    assert_all_drawn(&dom(&page, &["--window-size=390,844"]), 10);
+    let page = page(&[board_sends(), board_receives(), board_sends_tcp(), sweep()]);
+    assert_all_drawn(&page.dom(&["--window-size=390,844"]), 10);
 }
 
 /// Adds a script that presses every button, and returns the page's document afterwards.
 fn probed(page: &Page) -> String {
-    let html = std::fs::read_to_string(&page.file).unwrap();
-    let probe = include_str!("probe.js");
-    let (before, after) = html.rsplit_once("</body>").unwrap();
-    let with_probe = format!("{before}<script>{probe}</script></body>{after}");
-    std::fs::write(&page.file, with_probe).unwrap();
-    dom(page, &["--window-size=1280,900"])
+    page.add_script(include_str!("probe.js"));
+    page.dom(&["--window-size=1280,900"])
 }
 
 fn assert_all_saved(dom: &str) {
@@ -123,14 +59,14 @@ fn assert_all_saved(dom: &str) {
 #[test]
 #[ignore = "needs chromium"]
 fn every_chart_can_be_saved_as_png_svg_and_csv_and_switched() {
-    let page = Page::new(&[demo(), board_receives(), sweep(), apart(), rising()]);
+    let page = page(&[demo(), board_receives(), sweep(), apart(), rising()]);
     assert_all_saved(&probed(&page));
 }
 
 #[test]
 #[ignore = "needs chromium"]
 fn hostile_text_stays_text_in_the_browser() {
-    let dom = probed(&Page::new(&[poison::demo()]));
+    let dom = probed(&page(&[poison::demo()]));
     assert_all_saved(&dom);
     assert!(count(&dom, "data-rendered=\"true\"") >= 10);
     assert!(
@@ -144,7 +80,7 @@ fn hostile_text_stays_text_in_the_browser() {
 fn the_charts_of_a_comparison_are_drawn_and_its_text_stays_text() {
     for text in ["block, idle", HOSTILE] {
         let page = Page::from_html(&comparison_html(&comparison(text), &made()).unwrap());
-        let dom = dom(&page, &["--window-size=1280,900"]);
+        let dom = page.dom(&["--window-size=1280,900"]);
         assert_all_drawn(&dom, 2);
         assert!(!dom.contains("data-owned"), "a script was executed");
     }
@@ -153,13 +89,9 @@ fn the_charts_of_a_comparison_are_drawn_and_its_text_stays_text() {
 #[test]
 #[ignore = "needs chromium"]
 fn a_flame_graph_is_widened_by_a_click_and_drawn_for_print() {
-    let page = Page::new(&[sampled()]);
-    let html = std::fs::read_to_string(&page.file).unwrap();
-    let (before, after) = html.rsplit_once("</body>").unwrap();
-    let click =
-        "<script>document.querySelector('.box.l9').dispatchEvent(new MouseEvent('click'))</script>";
-    std::fs::write(&page.file, format!("{before}{click}</body>{after}")).unwrap();
-    let dom = dom(&page, &["--window-size=390,844"]);
+    let page = page(&[sampled()]);
+    page.add_script("document.querySelector('.box.l9').dispatchEvent(new MouseEvent('click'))");
+    let dom = page.dom(&["--window-size=390,844"]);
     assert_eq!(count(&dom, "data-flame=\"ready\""), 1);
     let copy = dom.split("<svg class=\"box l9\"").nth(1).unwrap();
     assert!(copy.split('>').next().unwrap().contains("width=\"100%\""));
@@ -173,17 +105,17 @@ fn a_flame_graph_is_widened_by_a_click_and_drawn_for_print() {
 #[ignore = "needs chromium"]
 fn pages_without_charts_are_quiet_too() {
     for runs in [vec![], vec![bare(linerate_model::run::RunKind::Udp)]] {
-        dom(&Page::new(&runs), &[]);
+        page(&runs).dom(&[]);
     }
 }
 
 #[test]
 #[ignore = "needs chromium"]
 fn desktop_phone_dark_and_print_can_be_pictured() {
-    let page = Page::new(&[demo(), board_sends(), board_receives(), sweep()]);
+    let page = page(&[demo(), board_sends(), board_receives(), sweep()]);
     let kept = std::option_env!("LINERATE_PICTURES").map(Path::new);
-    let folder = kept.unwrap_or_else(|| page.home.path());
-    std::fs::copy(&page.file, folder.join("pictured.html")).unwrap();
+    let folder = kept.unwrap_or_else(|| page.folder());
+    std::fs::copy(page.file(), folder.join("pictured.html")).unwrap();
     for (name, options) in [
         ("desktop.png", vec!["--window-size=1280,14000"]),
         ("phone.png", vec!["--window-size=500,14000"]),
@@ -198,11 +130,11 @@ fn desktop_phone_dark_and_print_can_be_pictured() {
         let file = folder.join(name);
         let shot = format!("--screenshot={}", file.display());
         let options: Vec<_> = options.into_iter().chain([shot.as_str()]).collect();
-        assert_quiet(&page.open(&options));
+        page.open(&options);
         assert!(std::fs::metadata(&file).unwrap().len() > 50_000, "{name}");
     }
     let file = folder.join("print.pdf");
     let print = format!("--print-to-pdf={}", file.display());
-    assert_quiet(&page.open(&[&print]));
+    page.open(&[&print]);
     assert!(std::fs::metadata(&file).unwrap().len() > 50_000);
 }

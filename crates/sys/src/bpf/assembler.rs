@@ -55,6 +55,10 @@ pub enum Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
+/// A finished program: made of what [`Assembler`] can write only, so it reaches no memory of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program(pub(super) Vec<u64>);
+
 /// Writes a program.
 #[derive(Debug, Default)]
 pub struct Assembler {
@@ -195,13 +199,13 @@ impl Assembler {
         self.emit(0x95, [0, 0], 0, 0);
     }
 
-    /// Ends the program with 0 and gives its code.
-    pub fn finish(self) -> Vec<u64> {
+    /// Ends the program with 0.
+    pub fn finish(self) -> Program {
         self.finish_with(0)
     }
 
-    /// Ends the program with `result` and gives its code.
-    pub fn finish_with(mut self, result: i32) -> Vec<u64> {
+    /// Ends the program with `result`.
+    pub fn finish_with(mut self, result: i32) -> Program {
         self.set(0, result);
         self.emit(0x95, [0, 0], 0, 0);
         for (at, label) in &self.jumps {
@@ -210,7 +214,7 @@ impl Assembler {
             let distance = distance.expect("invariant: programs are short");
             self.code[*at] |= u64::from(distance.cast_unsigned()) << 16;
         }
-        self.code
+        Program(self.code)
     }
 
     /// Register 1 = the map with this descriptor: an immediate of two instructions (`BPF_PSEUDO_MAP_FD`).
@@ -252,7 +256,7 @@ mod tests {
         code.jump_if(Condition::Equal, 6, -2, end);
         code.copy(7, 6);
         code.place(end);
-        let code = code.finish();
+        let Program(code) = code.finish();
         assert_eq!(code[0], 0xffff_fffe_0001_0615);
         assert_eq!(code[1], 0x0000_0000_0000_67bf);
         assert_eq!(code[2..], [0x0000_0000_0000_00b7, 0x95]);

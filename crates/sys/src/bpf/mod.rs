@@ -10,7 +10,7 @@
 mod assembler;
 mod xdp;
 
-pub use assembler::{Assembler, Condition, Label, Register, Width};
+pub use assembler::{Assembler, Condition, Label, Program, Register, Width};
 pub use xdp::{SocketMap, XdpLink, XdpMode, XdpProgram};
 
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -71,17 +71,17 @@ pub struct Counters {
 impl Counters {
     /// `length` counters at zero. Needs `CAP_BPF` in the initial user namespace.
     pub fn new(length: usize) -> io::Result<Self> {
-        let bytes = u32::try_from(length * size_of::<u64>());
+        let bytes = length.checked_mul(size_of::<u64>());
+        let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());
         let attributes = MapCreate {
             map_type: MAP_TYPE_ARRAY,
             key_size: 4,
-            value_size: bytes.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
+            value_size: bytes.ok_or(io::ErrorKind::InvalidInput)?,
             max_entries: 1,
         };
-        Ok(Self {
-            map: open(MAP_CREATE, &attributes)?,
-            length,
-        })
+        // SAFETY: `MapCreate` is laid out as this command's attributes and names no address.
+        let map = unsafe { open(MAP_CREATE, &attributes) }?;
+        Ok(Self { map, length })
     }
 
     /// All counters now.
@@ -91,11 +91,13 @@ impl Counters {
         let attributes = MapElement {
             map_fd: number(&self.map),
             padding: 0,
-            key: (&raw const key).addr() as u64,
+            key: (&raw const key).expose_provenance() as u64,
             value: values.as_mut_ptr().expose_provenance() as u64,
             flags: 0,
         };
-        bpf(MAP_LOOKUP, &attributes)?;
+        // SAFETY: `MapElement` is laid out as this command's attributes; `key` is as long as the map's keys and
+        // `values` as its one value (see `new`), and both live until the call returns.
+        unsafe { bpf(MAP_LOOKUP, &attributes) }?;
         Ok(values)
     }
 
@@ -113,9 +115,8 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Loads `program`, which must use only what the GPL allows it, and attaches it to the raw
-    /// tracepoint `name`. Needs `CAP_BPF` and `CAP_PERFMON` in the initial user namespace.
-    pub fn to_tracepoint(name: &str, program: &[u64]) -> io::Result<Self> {
+    /// Loads `program` and attaches it to the raw tracepoint `name`. Needs `CAP_BPF` and `CAP_PERFMON` in the initial user namespace.
+    pub fn to_tracepoint(name: &str, program: &Program) -> io::Result<Self> {
         let loaded = load(PROG_TYPE_RAW_TRACEPOINT, program)?;
         let name = CString::new(name)?;
         let attributes = RawTracepoint {
@@ -123,15 +124,18 @@ impl Attached {
             prog_fd: number(&loaded),
             padding: 0,
         };
+        // SAFETY: `RawTracepoint` is laid out as this command's attributes; the kernel only reads `name`, which
+        // ends with a zero byte and lives until the call returns.
+        let link = unsafe { open(RAW_TRACEPOINT_OPEN, &attributes) }?;
         Ok(Self {
-            _link: open(RAW_TRACEPOINT_OPEN, &attributes)?,
+            _link: link,
             _program: loaded,
         })
     }
 }
 
-/// Loads a program of a type, which may use what the GPL allows it.
-fn load(prog_type: u32, program: &[u64]) -> io::Result<OwnedFd> {
+/// Loads a program of a type.
+fn load(prog_type: u32, Program(program): &Program) -> io::Result<OwnedFd> {
     let license = c"GPL";
     let count = u32::try_from(program.len());
     let attributes = ProgLoad {
@@ -143,7 +147,9 @@ fn load(prog_type: u32, program: &[u64]) -> io::Result<OwnedFd> {
         log_size: 0,
         log_buf: 0,
     };
-    open(PROG_LOAD, &attributes)
+    // SAFETY: `ProgLoad` is laid out as this command's attributes; the kernel only reads `program`, of as many
+    // instructions as it is told, and `license`, which ends with a zero byte; both live until the call returns.
+    unsafe { open(PROG_LOAD, &attributes) }
 }
 
 fn number(fd: &OwnedFd) -> u32 {
@@ -151,16 +157,25 @@ fn number(fd: &OwnedFd) -> u32 {
 }
 
 /// A command that answers with a new descriptor.
-fn open<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
-    let fd = bpf(command, attributes)?;
-    // SAFETY: the commands that come here return a new descriptor that nobody else has.
+///
+/// # Safety
+///
+/// As for [`bpf`]; the command makes a descriptor.
+unsafe fn open<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
+    // SAFETY: the caller vouches for it.
+    let fd = unsafe { bpf(command, attributes) }?;
+    // SAFETY: the command has made this descriptor, so nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<i32> {
-    // SAFETY: `attributes` is a live `repr(C)` struct laid out as uapi's `union bpf_attr` for
-    // `command`, and its size is given; the addresses in it are of buffers that the callers keep alive
-    // until this returns, and the one that is written (`MapElement::value`) is as long as the map's value.
+/// The system call.
+///
+/// # Safety
+///
+/// `attributes` is laid out as the part of uapi's `union bpf_attr` that `command` reads, and addresses in it are of
+/// memory that the kernel may use as the command does until this returns.
+unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<i32> {
+    // SAFETY: `attributes` is live and its size is given; the caller vouches for what it says.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_bpf,

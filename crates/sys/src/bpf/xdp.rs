@@ -6,7 +6,7 @@
 //! # References
 //! - `include/uapi/linux/bpf.h`: `BPF_LINK_CREATE`, `BPF_MAP_TYPE_XSKMAP`, `enum xdp_action`
 
-use super::{MAP_CREATE, MAP_UPDATE, MapCreate, MapElement, bpf, load, number, open};
+use super::{MAP_CREATE, MAP_UPDATE, MapCreate, MapElement, Program, bpf, load, number, open};
 use crate::netlink::InterfaceIndex;
 use crate::xsk::Xsk;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -34,7 +34,8 @@ impl SocketMap {
             value_size: 4,
             max_entries: queues,
         };
-        open(MAP_CREATE, &attributes).map(Self)
+        // SAFETY: `MapCreate` is laid out as this command's attributes and names no address.
+        unsafe { open(MAP_CREATE, &attributes) }.map(Self)
     }
 
     /// Lets frames of `queue` be handed to `socket`.
@@ -47,7 +48,9 @@ impl SocketMap {
             value: (&raw const descriptor).expose_provenance() as u64,
             flags: 0,
         };
-        bpf(MAP_UPDATE, &attributes).map(drop)
+        // SAFETY: `MapElement` is laid out as this command's attributes; the kernel only reads `queue` and
+        // `descriptor`, as long as the map's keys and values (see `new`), which live until the call returns.
+        unsafe { bpf(MAP_UPDATE, &attributes) }.map(drop)
     }
 
     /// The descriptor's number, as instructions name the map.
@@ -62,7 +65,7 @@ pub struct XdpProgram(OwnedFd);
 
 impl XdpProgram {
     /// Loads `program`. Needs `CAP_BPF` and `CAP_NET_ADMIN` in the initial user namespace.
-    pub fn load(program: &[u64]) -> io::Result<Self> {
+    pub fn load(program: &Program) -> io::Result<Self> {
         load(PROG_TYPE_XDP, program).map(Self)
     }
 
@@ -77,7 +80,9 @@ impl XdpProgram {
                 XdpMode::Generic => XDP_FLAGS_SKB_MODE,
             },
         };
-        open(LINK_CREATE, &attributes).map(|link| XdpLink { _link: link })
+        // SAFETY: `LinkCreate` is laid out as this command's attributes and names no address.
+        let link = unsafe { open(LINK_CREATE, &attributes) }?;
+        Ok(XdpLink { _link: link })
     }
 }
 

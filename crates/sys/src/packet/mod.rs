@@ -15,6 +15,8 @@ pub use ring::{PacketRing, ReceivedFrame};
 pub use sender::{BATCH, FrameSender};
 
 use crate::netlink::InterfaceIndex;
+use crate::sockopt;
+use crate::udp::fit;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -39,38 +41,15 @@ fn bind(socket: &OwnedFd, index: InterfaceIndex, protocol: u16) -> io::Result<()
         sll_halen: 0,
         sll_addr: [0; 8],
     };
+    let length = fit(size_of::<libc::sockaddr_ll>());
     // SAFETY: the address is a whole sockaddr_ll on this frame and its length is its own size.
-    let result = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            (&raw const address).cast(),
-            length_of::<libc::sockaddr_ll>(),
-        )
-    };
-    outcome(result)
-}
-
-fn set_option<T: Copy>(socket: &OwnedFd, option: libc::c_int, value: T) -> io::Result<()> {
-    // SAFETY: the value is a live `T` and the length is its own size; the kernel only reads it.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            (&raw const value).cast(),
-            length_of::<T>(),
-        )
-    };
-    outcome(result)
-}
-
-fn outcome(result: libc::c_int) -> io::Result<()> {
+    let result = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
 }
 
-fn length_of<T>() -> libc::socklen_t {
-    libc::socklen_t::try_from(size_of::<T>()).expect("invariant: kernel structs are small")
+fn set_option(socket: &OwnedFd, option: libc::c_int, value: u32) -> io::Result<()> {
+    sockopt::set(socket, libc::SOL_PACKET, option, &value.to_ne_bytes())
 }

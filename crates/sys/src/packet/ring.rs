@@ -1,14 +1,14 @@
 //! The mapped receive ring.
 
 use super::layout::BLOCK;
-use super::{RingLayout, bind, open_socket, outcome, set_option};
+use super::{RingLayout, bind, open_socket, set_option};
 use crate::clock::{MonoClock, MonotonicOffset};
+use crate::mapping::{Mapping, SharedMemory};
 use crate::netlink::InterfaceIndex;
+use crate::sockopt;
 use linerate_model::{Clock, MonoInstant, PacketCount};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr::{self, NonNull};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A frame as the kernel received it, without FCS.
@@ -23,7 +23,7 @@ pub struct ReceivedFrame<'a> {
 }
 
 /// Every frame that an interface receives, in arrival order. Frames that the interface sends
-/// are not among them. Not [`Sync`]: one reader.
+/// are not among them. One reader.
 ///
 /// Field order is teardown order: the mapping goes before the socket.
 #[derive(Debug)]
@@ -40,15 +40,13 @@ impl PacketRing {
     pub fn open(index: InterfaceIndex, layout: RingLayout) -> io::Result<Self> {
         let socket = open_socket()?;
         set_option(&socket, libc::PACKET_VERSION, TPACKET_V2)?;
-        set_option(&socket, PACKET_IGNORE_OUTGOING, 1_i32)?;
-        let request = TpacketRequest {
-            block_bytes: BLOCK,
-            blocks: layout.blocks(),
-            slot_bytes: layout.slot_bytes(),
-            slots: layout.slots(),
-        };
-        set_option(&socket, libc::PACKET_RX_RING, request)?;
-        let map = Mapping::new(&socket, layout.total_bytes())?;
+        set_option(&socket, PACKET_IGNORE_OUTGOING, 1)?;
+        // `struct tpacket_req` of `linux/if_packet.h`.
+        let request = [BLOCK, layout.blocks(), layout.slot_bytes(), layout.slots()];
+        let request = request.map(u32::to_ne_bytes);
+        let request = request.as_flattened();
+        sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
+        let map = Mapping::shared(&socket, layout.total_bytes(), 0)?;
         bind(&socket, index, ETH_P_ALL)?;
         Ok(Self {
             map,
@@ -67,15 +65,17 @@ impl PacketRing {
         let (offset, now) = (MonotonicOffset::measure(), MonoClock.now());
         let mut taken = 0;
         while taken < limit && self.is_ready() {
-            let header = self.header();
+            let slot = self.layout.offset(self.next);
+            let header = SlotHeader::load(&self.map, slot);
             let stamp = u64::from(header.seconds) * 1_000_000_000 + u64::from(header.nanoseconds);
             if let Some((start, length)) =
                 self.layout.frame_range(header.mac_offset, header.snapped)
             {
+                // SAFETY: the slot is ours until its status is given back below, after the last use of the slice;
+                // `frame_range` keeps the frame inside the slot.
+                let bytes = unsafe { self.map.bytes(slot + start, length) };
                 take(ReceivedFrame {
-                    bytes: self
-                        .map
-                        .bytes(self.layout.offset(self.next) + start, length),
+                    bytes,
                     length: header.length,
                     arrived: offset.monotonic(stamp).min(now),
                 });
@@ -89,24 +89,18 @@ impl PacketRing {
 
     /// Frames that the kernel dropped because the ring was full, since the ring was opened.
     pub fn dropped(&mut self) -> io::Result<PacketCount> {
-        let mut statistics = TpacketStatistics {
-            packets: 0,
-            drops: 0,
-        };
-        let mut length = super::length_of::<TpacketStatistics>();
-        // SAFETY: the kernel writes at most `length` bytes, the size of `statistics`.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        outcome(result)?;
+        // `struct tpacket_stats` of `linux/if_packet.h`: frames, drops.
+        let mut statistics = [0; 8];
+        let level = libc::SOL_PACKET;
+        sockopt::get(
+            &self.socket,
+            level,
+            libc::PACKET_STATISTICS,
+            &mut statistics,
+        )?;
+        let [_, _, _, _, drops @ ..] = statistics;
         // Reading resets the kernel's count, so ours adds up.
-        self.dropped += u64::from(statistics.drops);
+        self.dropped += u64::from(u32::from_ne_bytes(drops));
         Ok(PacketCount::new(self.dropped))
     }
 
@@ -115,12 +109,7 @@ impl PacketRing {
     }
 
     fn status(&self) -> &AtomicU32 {
-        self.map.atomic(self.layout.offset(self.next))
-    }
-
-    /// The header of the next slot, which must be ready.
-    fn header(&self) -> SlotHeader {
-        self.map.header(self.layout.offset(self.next))
+        self.map.word(self.layout.offset(self.next))
     }
 }
 
@@ -130,110 +119,36 @@ impl AsFd for PacketRing {
     }
 }
 
-/// Memory shared with the kernel.
-#[derive(Debug)]
-struct Mapping {
-    base: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: `base` alone is not Send; the memory belongs to this value and not to a thread.
-unsafe impl Send for Mapping {}
-
-impl Mapping {
-    fn new(socket: &OwnedFd, length: usize) -> io::Result<Self> {
-        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: with a null hint the kernel chooses an address that nothing else uses.
-        let base = unsafe { mmap(ptr::null_mut(), length, access, flags, socket, 0) }?;
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, length })
-    }
-
-    /// The status word of the slot at `offset`.
-    fn atomic(&self, offset: usize) -> &AtomicU32 {
-        let word = self.at::<AtomicU32>(offset, size_of::<AtomicU32>());
-        // SAFETY: `at` checked bounds and alignment; both sides use the word atomically.
-        unsafe { word.as_ref() }
-    }
-
-    /// A copy of the slot header at `offset`.
-    fn header(&self, offset: usize) -> SlotHeader {
-        let header = self.at::<SlotHeader>(offset, size_of::<SlotHeader>());
-        // SAFETY: `at` checked bounds and alignment; the kernel gave the slot to us (the caller
-        // saw TP_STATUS_USER) and any bits are a valid header.
-        unsafe { header.read() }
-    }
-
-    /// `length` bytes at `offset`, in a slot that the kernel gave to us.
-    fn bytes(&self, offset: usize, length: usize) -> &[u8] {
-        let start = self.at::<u8>(offset, length);
-        // SAFETY: `at` checked the bounds; the kernel does not write to the slot until its
-        // status is given back, which `drain` does after the last use of the slice.
-        unsafe { std::slice::from_raw_parts(start.as_ptr(), length) }
-    }
-
-    fn at<T>(&self, offset: usize, length: usize) -> NonNull<T> {
-        let end = offset.checked_add(length);
-        assert!(
-            end.is_some_and(|end| end <= self.length),
-            "invariant: slots lie in the mapping"
-        );
-        // SAFETY: `offset` is inside the mapping: asserted one line above.
-        let place = unsafe { self.base.add(offset) };
-        let place = place.cast::<T>();
-        assert!(place.is_aligned(), "invariant: slots are aligned to 2 KiB");
-        place
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: `base` and `length` are what mmap gave and no reference outlives `self`.
-        let result = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
-        debug_assert!(result.is_ok(), "invariant: the mapping is ours to end");
-    }
-}
-
-/// `struct tpacket_req` of `linux/if_packet.h`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct TpacketRequest {
-    block_bytes: u32,
-    blocks: u32,
-    slot_bytes: u32,
-    slots: u32,
-}
-
-const _: () = assert!(size_of::<TpacketRequest>() == 16);
-
-/// `struct tpacket2_hdr` of `linux/if_packet.h`.
-#[derive(Clone, Copy)]
-#[repr(C)]
+/// What is used of `struct tpacket2_hdr` of `linux/if_packet.h`:
+///
+/// ```text
+///  status:u32 length:u32 snapped:u32 mac_offset:u16 net_offset:u16 seconds:u32 nanoseconds:u32 …
+/// ```
 struct SlotHeader {
-    _status: u32,
     length: u32,
     snapped: u32,
     mac_offset: u16,
-    _net_offset: u16,
     seconds: u32,
     nanoseconds: u32,
-    _vlan: [u16; 2],
-    _padding: [u8; 4],
 }
 
-const _: () = assert!(size_of::<SlotHeader>() == 32);
-const _: () = assert!(std::mem::offset_of!(SlotHeader, mac_offset) == 12);
-const _: () = assert!(std::mem::offset_of!(SlotHeader, seconds) == 16);
-
-/// `struct tpacket_stats` of `linux/if_packet.h`.
-#[repr(C)]
-struct TpacketStatistics {
-    packets: u32,
-    drops: u32,
+impl SlotHeader {
+    /// That of the slot at byte `slot`, once its status was seen to be ours.
+    fn load(memory: &impl SharedMemory, slot: usize) -> Self {
+        let word = |at| memory.word(slot + at).load(Ordering::Relaxed);
+        let [low, high, ..] = word(12).to_ne_bytes();
+        Self {
+            length: word(4),
+            snapped: word(8),
+            mac_offset: u16::from_ne_bytes([low, high]),
+            seconds: word(16),
+            nanoseconds: word(20),
+        }
+    }
 }
 
 /// `enum tpacket_versions`.
-const TPACKET_V2: libc::c_int = 1;
+const TPACKET_V2: u32 = 1;
 /// `linux/if_packet.h`.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// `linux/if_packet.h`: the slot belongs to the kernel.

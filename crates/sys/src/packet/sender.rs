@@ -19,7 +19,7 @@ impl FrameSender {
     pub fn open(index: InterfaceIndex) -> io::Result<Self> {
         const NOTHING_RECEIVED: u16 = 0;
         let socket = open_socket()?;
-        set_option(&socket, PACKET_QDISC_BYPASS, 1_i32)?;
+        set_option(&socket, PACKET_QDISC_BYPASS, 1)?;
         bind(&socket, index, NOTHING_RECEIVED)?;
         Ok(Self(socket))
     }

@@ -28,13 +28,8 @@ pub struct SendBatch {
     bytes: PageBuffer,
     payload: usize,
     group: usize,
-    iovecs: Box<[libc::iovec]>,
-    headers: Box<[libc::mmsghdr]>,
+    headers: Headers,
 }
-
-// SAFETY: `iovecs` and `headers` hold raw pointers, which make the type !Send; they point into
-// the boxes of the same value, are set anew before each use, and are never read by other code.
-unsafe impl Send for SendBatch {}
 
 impl SendBatch {
     /// Room for `capacity` datagrams of `payload` bytes; `group` of them share one message, which
@@ -46,8 +41,7 @@ impl SendBatch {
             bytes: PageBuffer::new(capacity * payload, 0),
             payload,
             group,
-            iovecs: vec![EMPTY_IOVEC; messages].into_boxed_slice(),
-            headers: empty_headers(messages),
+            headers: Headers::new(messages),
         }
     }
 
@@ -67,32 +61,25 @@ impl SendBatch {
         let messages = self.prepare(count);
         let flags = fit(libc::MSG_NOSIGNAL | dont_wait(blocking));
         let fd = socket.as_fd().as_raw_fd();
-        // SAFETY: `prepare` set the first `messages` headers to point at live iovecs and bytes of
-        // this value, which stay where they are during the call; `fd` is borrowed and so open.
-        let sent = unsafe { libc::sendmmsg(fd, self.headers.as_mut_ptr(), messages, flags) };
+        let headers = self.headers.messages[..messages].as_mut_ptr();
+        // SAFETY: `prepare` made the first `messages` headers point at live iovecs and bytes of this value, which
+        // stay where they are during the call; `fd` is borrowed and so open.
+        let sent = unsafe { libc::sendmmsg(fd, headers, fit(messages), flags) };
         let sent = usize::try_from(sent).map_err(|_| Failure::last("sendmmsg"))?;
         Ok((sent * self.group).min(count))
     }
 
     /// Points the headers at the first `count` datagrams; returns the number of messages.
-    fn prepare(&mut self, count: usize) -> u32 {
+    fn prepare(&mut self, count: usize) -> usize {
         let used = &mut self.bytes.bytes_mut()[..count * self.payload];
         let messages = count.div_ceil(self.group);
         let chunk = (self.group * self.payload).max(1);
-        let mut left = used.len();
-        let mut base = used.as_mut_ptr();
-        for (iovec, header) in self.iovecs.iter_mut().zip(&mut self.headers).take(messages) {
-            let length = left.min(chunk);
-            *iovec = libc::iovec {
-                iov_base: base.cast(),
-                iov_len: length,
-            };
-            header.msg_hdr.msg_iov = iovec;
-            header.msg_hdr.msg_iovlen = 1;
-            left -= length;
-            base = base.wrapping_add(length);
+        let mut chunks = used.chunks_mut(chunk);
+        for index in 0..messages {
+            // A message without payload has no chunk.
+            self.headers.point(index, chunks.next().unwrap_or_default());
         }
-        u32::try_from(messages).expect("invariant: a batch has fewer than 2^32 messages")
+        messages
     }
 }
 
@@ -114,16 +101,11 @@ pub struct Message {
 pub struct RecvBatch {
     bytes: PageBuffer,
     slot: usize,
-    iovecs: Box<[libc::iovec]>,
-    headers: Box<[libc::mmsghdr]>,
+    headers: Headers,
     controls: Box<[Control<CONTROL_LEN>]>,
     received: usize,
     overflow: Option<u32>,
 }
-
-// SAFETY: as for `SendBatch`: the raw pointers in `iovecs` and `headers` point into boxes of the
-// same value and are set anew before each use.
-unsafe impl Send for RecvBatch {}
 
 impl RecvBatch {
     /// Room for `messages` messages of at most `slot` bytes; longer ones are cut.
@@ -131,8 +113,7 @@ impl RecvBatch {
         Self {
             bytes: PageBuffer::new(messages * slot, 0),
             slot,
-            iovecs: vec![EMPTY_IOVEC; messages].into_boxed_slice(),
-            headers: empty_headers(messages),
+            headers: Headers::new(messages),
             controls: vec![Control([0; CONTROL_LEN]); messages].into_boxed_slice(),
             received: 0,
             overflow: None,
@@ -145,11 +126,11 @@ impl RecvBatch {
         self.prepare();
         let flags = fit(libc::MSG_WAITFORONE | dont_wait(blocking));
         let fd = socket.as_fd().as_raw_fd();
-        let count = u32::try_from(self.headers.len()).unwrap_or(u32::MAX);
-        let headers = self.headers.as_mut_ptr();
-        // SAFETY: `prepare` set all `count` headers to point at live iovecs, bytes and control
-        // buffers of this value, which stay where they are during the call; `fd` is borrowed.
-        let got = unsafe { libc::recvmmsg(fd, headers, count, flags, ptr::null_mut()) };
+        let headers = &mut self.headers.messages;
+        let (first, count) = (headers.as_mut_ptr(), fit(headers.len()));
+        // SAFETY: `prepare` made all `count` headers point at live iovecs, bytes and control buffers of this value,
+        // which stay where they are during the call; `fd` is borrowed and so open.
+        let got = unsafe { libc::recvmmsg(fd, first, count, flags, ptr::null_mut()) };
         self.received = usize::try_from(got).map_err(|_| Failure::last("recvmmsg"))?;
         Ok(self.received)
     }
@@ -165,7 +146,7 @@ impl RecvBatch {
             index < self.received,
             "invariant: index {index} was received"
         );
-        let header = &self.headers[index];
+        let header = &self.headers.messages[index];
         let used: usize = fit(header.msg_hdr.msg_controllen);
         let facts = parse_control(&self.controls[index].0[..used.min(CONTROL_LEN)]);
         self.overflow = facts.overflow.or(self.overflow);
@@ -184,18 +165,49 @@ impl RecvBatch {
 
     fn prepare(&mut self) {
         let slots = self.bytes.bytes_mut().chunks_exact_mut(self.slot.max(1));
-        let parts = slots.zip(&mut self.iovecs).zip(&mut self.controls);
-        for (((slot, iovec), control), header) in parts.zip(&mut self.headers) {
-            *iovec = libc::iovec {
-                iov_base: slot.as_mut_ptr().cast(),
-                iov_len: slot.len(),
-            };
-            header.msg_hdr.msg_iov = iovec;
-            header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = fit(CONTROL_LEN);
-            header.msg_hdr.msg_flags = 0;
+        for (index, (slot, control)) in slots.zip(&mut self.controls).enumerate() {
+            let header = self.headers.point(index, slot);
+            header.msg_control = control.0.as_mut_ptr().cast();
+            header.msg_controllen = fit(CONTROL_LEN);
+            header.msg_flags = 0;
         }
+    }
+}
+
+/// Headers of messages of one piece each.
+struct Headers {
+    iovecs: Box<[libc::iovec]>,
+    messages: Box<[libc::mmsghdr]>,
+}
+
+// SAFETY: the raw pointers in both make the type !Send. They point at memory of the batch that the headers belong to,
+// are set anew before each call, and are read by nothing else.
+unsafe impl Send for Headers {}
+
+impl Headers {
+    fn new(messages: usize) -> Self {
+        const EMPTY: libc::iovec = libc::iovec {
+            iov_base: ptr::null_mut(),
+            iov_len: 0,
+        };
+        Self {
+            iovecs: vec![EMPTY; messages].into(),
+            // SAFETY: `mmsghdr` is plain C data of integers and pointers; all zero is a valid value.
+            messages: (0..messages).map(|_| unsafe { zeroed() }).collect(),
+        }
+    }
+
+    /// Points message `index` at `bytes`.
+    fn point(&mut self, index: usize, bytes: &mut [u8]) -> &mut libc::msghdr {
+        let iovec = &mut self.iovecs[index];
+        *iovec = libc::iovec {
+            iov_base: bytes.as_mut_ptr().cast(),
+            iov_len: bytes.len(),
+        };
+        let header = &mut self.messages[index].msg_hdr;
+        header.msg_iov = iovec;
+        header.msg_iovlen = 1;
+        header
     }
 }
 
@@ -222,16 +234,6 @@ fn parse_control(bytes: &[u8]) -> ControlFacts {
         }
     }
     facts
-}
-
-const EMPTY_IOVEC: libc::iovec = libc::iovec {
-    iov_base: ptr::null_mut(),
-    iov_len: 0,
-};
-
-fn empty_headers(count: usize) -> Box<[libc::mmsghdr]> {
-    // SAFETY: `mmsghdr` is plain C data of integers and pointers; all zero is a valid value.
-    (0..count).map(|_| unsafe { zeroed() }).collect()
 }
 
 const fn dont_wait(blocking: Blocking) -> i32 {

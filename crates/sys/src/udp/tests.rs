@@ -114,3 +114,10 @@ fn cut_control_messages_end_the_reading() {
     assert_eq!(parse_control(&bytes).segment, Some(1448));
     assert_eq!(parse_control(&bytes[..18]), ControlFacts::default());
 }
+
+#[test]
+#[should_panic(expected = "out of bounds")]
+fn more_datagrams_than_there_is_room_for_are_refused_even_without_payload() {
+    let (a, _b) = pair();
+    let _sent = SendBatch::new(1, 0, 1).send(&a, 2, Blocking::No);
+}

@@ -3,7 +3,7 @@
 //!
 //! The socket, both buffers and the ring belong to one value. The kernel writes into the incoming buffer
 //! only between giving it a receive and taking that receive's completion, and the buffer is shown only in
-//! between; it reads the outgoing buffer only inside [`UringSocket::send`]. A value that is dropped while a
+//! between; the outgoing buffer it only reads. A value that is dropped while a
 //! receive is under way cancels it first, and where the kernel does not confirm that, leaves the buffers to
 //! it for ever.
 //!

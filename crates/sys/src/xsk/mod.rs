@@ -11,9 +11,10 @@ mod memory;
 mod ring;
 
 use crate::failure::Failure;
+use crate::mapping::Mapping;
 use crate::netlink::InterfaceIndex;
 use crate::sockopt;
-use memory::{Frame, Frames, Mapping};
+use memory::{Frame, Frames};
 use ring::{Consumer, Descriptor, Entry, Offsets, Producer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -63,7 +64,7 @@ pub struct XskStatistics {
     pub invalid_sends: u64,
 }
 
-/// An AF_XDP socket of one queue. Not `Sync`: one thread has both ends of its rings.
+/// An AF_XDP socket of one queue. One thread has both ends of its rings.
 ///
 /// Field order is teardown order: the rings, the socket, then the memory that the kernel used.
 #[derive(Debug)]
@@ -91,7 +92,7 @@ impl Xsk {
         let family = AddressFamily::XDP;
         let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         let total = layout.receive_frames + layout.send_frames;
-        let frames = Frames::new(total, layout.frame_bytes)?;
+        let (frames, own) = Frames::new(total, layout.frame_bytes)?;
         let memory = XdpUmemReg {
             addr: frames.address(),
             len: frames.length(),
@@ -102,7 +103,7 @@ impl Xsk {
         };
         xdp::set_xdp_umem_reg(&socket, memory)?;
         let mut socket = Self::with_rings(socket, frames, layout)?;
-        socket.lend_frames(total);
+        socket.lend_frames(own);
         socket.raise_budget(layout.send_frames);
         let mut flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
         if copying == Copying::Always {
@@ -127,7 +128,7 @@ impl Xsk {
         let map = |offset: XdpRingOffset, entries: u32, bytes: usize, which: u64| {
             let offsets = offsets(offset)?;
             let length = offsets.entries + entries as usize * bytes;
-            Ok::<_, io::Error>((Mapping::of_ring(&socket, length, which)?, offsets, entries))
+            Ok::<_, io::Error>((Mapping::shared(&socket, length, which)?, offsets, entries))
         };
         let fill = map(all.fr, fill, double, XDP_UMEM_PGOFF_FILL_RING)?;
         let completed = map(all.cr, send, double, XDP_UMEM_PGOFF_COMPLETION_RING)?;
@@ -140,27 +141,28 @@ impl Xsk {
             sending: Producer::new(sending.0, sending.1, sending.2),
             socket,
             frames,
-            free: Vec::with_capacity(send as usize),
+            free: Vec::new(),
             receive_frames: receive,
             zero_copy: false,
         })
     }
 
     /// Gives the kernel the frames to receive into and keeps the others to send.
-    fn lend_frames(&mut self, total: u32) {
-        for index in 0..total {
-            let frame = self.frames.own(index);
-            if index < self.receive_frames {
-                let taken = self.fill.push(frame.into_address());
-                assert!(
-                    taken,
-                    "invariant: the ring has a place for each frame to receive"
-                );
-            } else {
-                self.free.push(frame);
-            }
+    fn lend_frames(&mut self, mut own: Vec<Frame>) {
+        self.free = own.split_off(self.receive_frames as usize);
+        for frame in own {
+            self.lend(frame);
         }
         self.fill.publish();
+    }
+
+    /// Gives the kernel a frame to receive into, from the next publishing on.
+    fn lend(&mut self, frame: Frame) {
+        let taken = self.fill.push(self.frames.lend(frame));
+        assert!(
+            taken,
+            "invariant: the ring has a place for each frame to receive"
+        );
     }
 
     /// Lets one call send a whole ring instead of 32 frames. Kernels that cannot only need more calls.
@@ -201,17 +203,13 @@ impl Xsk {
             && let Some(arrived) = self.received.pop::<Descriptor>()
         {
             taken += 1;
-            let Some(frame) = self.frames.given_back(arrived.address) else {
+            let Some(frame) = self.frames.take_back(arrived.address) else {
                 continue;
             };
             if let Some(bytes) = self.frames.bytes(&frame, arrived.address, arrived.length) {
                 take(bytes);
             }
-            let lent = self.fill.push(frame.into_address());
-            assert!(
-                lent,
-                "invariant: the ring has a place for each frame to receive"
-            );
+            self.lend(frame);
         }
         if taken > 0 {
             self.received.release();
@@ -245,7 +243,7 @@ impl Xsk {
         {
             let length = write(queued, self.frames.room(&frame));
             let taken = self.sending.push(Descriptor {
-                address: frame.into_address(),
+                address: self.frames.lend(frame),
                 length: u32::try_from(length).expect("invariant: frames are below 4 KiB"),
                 options: 0,
             });
@@ -262,7 +260,7 @@ impl Xsk {
     /// Takes back the frames that were sent.
     fn reclaim(&mut self) {
         while let Some(address) = self.completed.pop::<u64>() {
-            self.free.extend(self.frames.given_back(address));
+            self.free.extend(self.frames.take_back(address));
         }
         self.completed.release();
     }

@@ -7,7 +7,8 @@
 //! # References
 //! - `Documentation/networking/af_xdp.rst`; the barriers of Linux `net/xdp/xsk_queue.h`
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::mapping::SharedMemory;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where the parts of a ring lie in its memory, as byte offsets.
 #[derive(Debug, Clone, Copy)]
@@ -19,33 +20,25 @@ pub(super) struct Offsets {
     pub(super) entries: usize,
 }
 
-/// Memory that a ring lies in: shared with the kernel, or of this process in tests.
-pub(super) trait RingMemory {
-    /// The word at byte `offset`.
-    fn word(&self, offset: usize) -> &AtomicU32;
-    /// The double word at byte `offset`.
-    fn double(&self, offset: usize) -> &AtomicU64;
-}
-
 /// What lies in a ring. Both kinds are made of double words.
 pub(super) trait Entry: Copy {
     /// Bytes in the ring.
     const BYTES: usize;
     /// Writes it at byte `offset`.
-    fn store(self, memory: &impl RingMemory, offset: usize);
+    fn store(self, memory: &impl SharedMemory, offset: usize);
     /// Reads what is at byte `offset`.
-    fn load(memory: &impl RingMemory, offset: usize) -> Self;
+    fn load(memory: &impl SharedMemory, offset: usize) -> Self;
 }
 
 /// A frame by the offset of its first byte (fill and completion ring).
 impl Entry for u64 {
     const BYTES: usize = 8;
 
-    fn store(self, memory: &impl RingMemory, offset: usize) {
+    fn store(self, memory: &impl SharedMemory, offset: usize) {
         memory.double(offset).store(self, Ordering::Relaxed);
     }
 
-    fn load(memory: &impl RingMemory, offset: usize) -> Self {
+    fn load(memory: &impl SharedMemory, offset: usize) -> Self {
         memory.double(offset).load(Ordering::Relaxed)
     }
 }
@@ -61,7 +54,7 @@ pub(super) struct Descriptor {
 impl Entry for Descriptor {
     const BYTES: usize = 16;
 
-    fn store(self, memory: &impl RingMemory, offset: usize) {
+    fn store(self, memory: &impl SharedMemory, offset: usize) {
         let mut rest = [0; 8];
         rest[..4].copy_from_slice(&self.length.to_ne_bytes());
         rest[4..].copy_from_slice(&self.options.to_ne_bytes());
@@ -69,7 +62,7 @@ impl Entry for Descriptor {
         u64::from_ne_bytes(rest).store(memory, offset + 8);
     }
 
-    fn load(memory: &impl RingMemory, offset: usize) -> Self {
+    fn load(memory: &impl SharedMemory, offset: usize) -> Self {
         let rest = u64::load(memory, offset + 8).to_ne_bytes();
         let half = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_ne_bytes);
         Self {
@@ -89,7 +82,7 @@ struct Ring<M> {
     size: u32,
 }
 
-impl<M: RingMemory> Ring<M> {
+impl<M: SharedMemory> Ring<M> {
     fn new(memory: M, offsets: Offsets, size: u32) -> Self {
         assert!(
             size.is_power_of_two(),
@@ -133,7 +126,7 @@ pub(super) struct Producer<M> {
     read: u32,
 }
 
-impl<M: RingMemory> Producer<M> {
+impl<M: SharedMemory> Producer<M> {
     pub(super) fn new(memory: M, offsets: Offsets, size: u32) -> Self {
         let ring = Ring::new(memory, offsets, size);
         let written = ring.producer().load(Ordering::Relaxed);
@@ -185,7 +178,7 @@ pub(super) struct Consumer<M> {
     written: u32,
 }
 
-impl<M: RingMemory> Consumer<M> {
+impl<M: SharedMemory> Consumer<M> {
     pub(super) fn new(memory: M, offsets: Offsets, size: u32) -> Self {
         let ring = Ring::new(memory, offsets, size);
         let taken = ring.consumer().load(Ordering::Relaxed);
@@ -225,25 +218,9 @@ impl<M: RingMemory> Consumer<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mapping::tests::TestMemory;
     use std::sync::Arc;
     use std::thread;
-
-    /// Words for the indices, double words for the entries.
-    #[derive(Debug)]
-    struct Own {
-        words: Box<[AtomicU32]>,
-        doubles: Box<[AtomicU64]>,
-    }
-
-    impl RingMemory for Arc<Own> {
-        fn word(&self, offset: usize) -> &AtomicU32 {
-            &self.words[offset / 4]
-        }
-
-        fn double(&self, offset: usize) -> &AtomicU64 {
-            &self.doubles[(offset - OFFSETS.entries) / 8]
-        }
-    }
 
     const OFFSETS: Offsets = Offsets {
         producer: 0,
@@ -253,12 +230,9 @@ mod tests {
     };
 
     /// Both indices start just below the wrap of 32 bits.
-    fn memory(size: usize) -> Arc<Own> {
+    fn memory(size: usize) -> Arc<TestMemory> {
         let start = u32::MAX - 2;
-        Arc::new(Own {
-            words: [start, start, 0].map(AtomicU32::new).into(),
-            doubles: (0..size * 2).map(|_| AtomicU64::new(0)).collect(),
-        })
+        TestMemory::new([start, start, 0, 0], size * 2)
     }
 
     #[test]
@@ -321,7 +295,7 @@ mod tests {
         let memory = memory(4);
         let fill = Producer::new(Arc::clone(&memory), OFFSETS, 4);
         assert!(!fill.wants_wakeup());
-        memory.words[2].store(NEED_WAKEUP, Ordering::Relaxed);
+        memory.word(8).store(NEED_WAKEUP, Ordering::Relaxed);
         assert!(fill.wants_wakeup());
     }
 

@@ -5,11 +5,11 @@
 //! ports of both ends, in Ethernet II without VLAN tag, IP options or extension headers.
 
 use super::frame::Flow;
-use linerate_sys::bpf::{Assembler, Label, Register, Width};
+use linerate_sys::bpf::{Assembler, Label, Program, Register, Width};
 use std::net::IpAddr;
 
 /// The code for frames from the remote to the local end of `flow`, into the sockets of the map with descriptor `map`.
-pub(super) fn code(flow: &Flow, map: i32) -> Vec<u64> {
+pub(super) fn code(flow: &Flow, map: i32) -> Program {
     let (from, to) = (flow.remote.address, flow.local.address);
     let mut code = Assembler::default();
     let pass = code.label();

@@ -8,7 +8,7 @@ mod waiting;
 
 use super::{
     Arrivals, Availability, Buffers, CALL_LIMIT, Calls, DatagramPath, DatapathKind, ModeDef, Nagle,
-    ParamDef, PathDiagnostics, PathSetup, Run, Sole, Span, StreamPath, refuse_unknown,
+    ParamDef, PathDiagnostics, PathSetup, Run, Span, StreamPath, refuse_unknown,
 };
 use crate::error::EngineError;
 use crate::stamped::{StampedDatagrams, StampedStream};
@@ -21,7 +21,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::time::Duration;
 use waiting::Waiting;
 
@@ -232,10 +231,7 @@ impl DatapathKind for Sockets {
             let path = StampedStream::new(socket, waiting.blocking());
             return Ok(Box::new(path.map_err(host("SO_TIMESTAMPING", NO_STAMPS))?));
         }
-        Ok(Box::new(StreamSocket {
-            socket: Arc::new(socket),
-            waiting,
-        }))
+        Ok(Box::new(StreamSocket { socket, waiting }))
     }
 }
 
@@ -368,7 +364,7 @@ impl DatagramPath for DatagramSocket {
 /// One datagram per call, by `send` and `recv`: some 0.3 µs less per call than a batch of one, of which a
 /// round trip has four (median over loopback, spinning: 8.7 against 10.0 µs).
 struct SingleSocket {
-    socket: Arc<UdpSocket>,
+    socket: UdpSocket,
     outgoing: PageBuffer,
     /// Bytes of `outgoing` that are sent.
     payload: usize,
@@ -380,7 +376,7 @@ struct SingleSocket {
 impl SingleSocket {
     fn new(socket: UdpSocket, payload: usize, waiting: Waiting) -> Self {
         Self {
-            socket: Arc::new(socket),
+            socket,
             outgoing: PageBuffer::new(payload, 0),
             payload,
             incoming: PageBuffer::new(room_for(payload), 0),
@@ -433,10 +429,6 @@ impl DatagramPath for SingleSocket {
         self.waiting.spin(looks)
     }
 
-    fn sole(&self) -> Option<Sole> {
-        self.waiting.sole(&self.socket)
-    }
-
     fn await_arrival(&mut self, limit: Duration) {
         await_socket(&self.socket, limit);
     }
@@ -472,7 +464,7 @@ fn split(offset: usize, length: usize, segment: Option<usize>, spans: &mut Vec<S
 }
 
 struct StreamSocket {
-    socket: Arc<TcpStream>,
+    socket: TcpStream,
     waiting: Waiting,
 }
 
@@ -487,10 +479,6 @@ impl StreamPath for StreamSocket {
 
     fn spin(&mut self, looks: u32) -> bool {
         self.waiting.spin(looks)
-    }
-
-    fn sole(&self) -> Option<Sole> {
-        self.waiting.sole(&self.socket)
     }
 
     fn await_arrival(&mut self, limit: Duration) {

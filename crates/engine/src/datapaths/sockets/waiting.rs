@@ -5,7 +5,7 @@
 //! told at the end.
 
 use super::{CALL_LIMIT, host};
-use crate::datapaths::{PathDiagnostics, Sole};
+use crate::datapaths::PathDiagnostics;
 use crate::error::EngineError;
 use linerate_model::spec::WaitMode;
 use linerate_sys::epoll::{BusyEpoll, BusyPoll};
@@ -15,7 +15,6 @@ use linerate_sys::tcp;
 use linerate_sys::udp::Blocking;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long busy polling polls the device per call; the value of the kernel's own documentation.
@@ -125,11 +124,6 @@ impl Waiting {
             self.looks = looks;
         }
         spins
-    }
-
-    /// `socket`, if its thread spins and so should have it to itself.
-    pub(super) fn sole<S: AsFd + Send + Sync + 'static>(&self, socket: &Arc<S>) -> Option<Sole> {
-        self.is_spinning().then(|| Arc::clone(socket) as Sole)
     }
 
     /// Whether one call looks several times.

@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::Role;
-use crate::datapaths::{Arrivals, Buffers, Span};
+use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
 use crate::orders::Orders;
 use crate::plan::EndpointPlan;
-use crate::workloads::Step;
+use crate::workloads::{Path, Step};
 use linerate_model::sample::{Omitted, StreamReport};
 use linerate_model::spec::{Pace, Stop};
 use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
-use linerate_peers::{COOKIE_LEN, Cookie};
+use linerate_peers::iperf3::{self, COOKIE_LEN, Cookie};
 use linerate_sys::failure::Failure;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -115,10 +115,10 @@ impl Bench {
             side,
             role: Role::Server,
             spec,
-            framing: Framing::Iperf3 {
+            format: Arc::new(iperf3::Streams {
                 cookie: Cookie::from_wire([0; COOKIE_LEN]),
-                counters: Counters::Bits32,
-            },
+                counters: iperf3::Counters::Bits32,
+            }),
         };
         let wire = Arc::<Mutex<Wire>>::default();
         let clock: &'static Standing = Box::leak(Box::new(Standing(AtomicU64::new(0))));
@@ -134,7 +134,7 @@ impl Bench {
             progress: Arc::default(),
             clock,
         };
-        let mut work = Datagrams.work(side, kit);
+        let mut work = Datagrams.work(side, kit).unwrap();
         work.begin(START);
         Self { wire, work, clock }
     }

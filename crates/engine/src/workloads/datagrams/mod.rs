@@ -12,14 +12,12 @@ mod sender;
 
 pub(super) use receiver::RECEIVER_IDLE_TIMEOUT;
 
-use super::{Kit, Path, Work, WorkloadKind};
-use crate::datapaths::{Calls, DatagramPath};
+use super::{Kit, Work, WorkloadKind};
+use crate::datapaths::Calls;
 use crate::error::EngineError;
-use crate::numbering::{Iperf2, Iperf3, Native, Netperf, Numbering};
-use crate::plan::StreamPlan;
-use crate::wire::HEADER_LEN;
+use crate::plan::{StreamPlan, no_datagrams};
 use linerate_model::spec::{Side, TestSpec, Transport};
-use linerate_peers::{Counters, Framing, Iperf2 as Iperf2Framing, Width};
+use linerate_peers::StreamFormat;
 
 /// The datagram stream.
 pub(super) struct Datagrams;
@@ -42,16 +40,14 @@ impl WorkloadKind for Datagrams {
         "Numbered UDP datagrams of one length, one way, at an intended load or as fast as possible."
     }
 
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
         if spec.transport != Transport::Udp {
             let why = "it needs UDP; TCP carries bulk and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         let payload = spec.payload_bytes;
-        let Some(header) = header_len(framing) else {
-            let why = "the peer's protocol has request and response only";
-            return Err(EngineError::plan("workload", &self.id(), why));
-        };
+        let datagrams = format.datagrams(0, payload.as_usize());
+        let header = datagrams.ok_or_else(no_datagrams)?.header_len() as u64;
         if !(header..=MAX_DATAGRAM).contains(&payload.get()) {
             let why = format!("datagrams take {header} (their header) to {MAX_DATAGRAM} bytes");
             return Err(EngineError::plan("payload", &payload, why));
@@ -63,27 +59,11 @@ impl WorkloadKind for Datagrams {
         Calls::Batch(most_per_call(side, plan))
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
-        let (payload, stream) = (kit.plan.payload, kit.plan.index);
-        match kit.plan.framing {
-            Framing::Iperf2(framing) => numbered(side, kit, Iperf2::new(framing)),
-            Framing::Iperf3 {
-                counters: Counters::Bits32,
-                ..
-            } => numbered(side, kit, Iperf3::<false> { payload }),
-            Framing::Iperf3 {
-                counters: Counters::Bits64,
-                ..
-            } => numbered(side, kit, Iperf3::<true> { payload }),
-            Framing::Native { token } => numbered(side, kit, Native { token, stream }),
-            Framing::Netperf { least } => {
-                let least = usize::from(least);
-                numbered(side, kit, Netperf { least })
-            }
-            Framing::Sfnt | Framing::Sockperf => {
-                unreachable!("invariant: `check` refused datagrams without numbers")
-            }
-        }
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+        Ok(match side {
+            Side::Sender => Box::new(sender::Sender::new(kit)?),
+            Side::Receiver => Box::new(receiver::Receiver::new(kit)?),
+        })
     }
 }
 
@@ -94,47 +74,6 @@ fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
         usize::from(plan.receiver_reads.unwrap_or(1)).clamp(1, most)
     } else {
         most
-    }
-}
-
-/// One side that numbers its datagrams like this.
-fn numbered(side: Side, kit: Kit, numbering: impl Numbering) -> Box<dyn Work> {
-    match side {
-        Side::Sender => Box::new(sender::Sender::new(kit, numbering)),
-        Side::Receiver => Box::new(receiver::Receiver::new(kit, numbering)),
-    }
-}
-
-/// Least payload; `None` where nothing numbers datagrams.
-const fn header_len(framing: &Framing) -> Option<u64> {
-    Some(match framing {
-        Framing::Iperf3 {
-            counters: Counters::Bits32,
-            ..
-        } => 12,
-        Framing::Iperf2(Iperf2Framing {
-            width: Width::Narrow,
-            ..
-        }) => Width::Narrow.bytes() as u64,
-        Framing::Iperf2(_) => Width::Wide.bytes() as u64,
-        Framing::Iperf3 {
-            counters: Counters::Bits64,
-            ..
-        } => 16,
-        Framing::Native { .. } => HEADER_LEN as u64,
-        // An empty datagram ends the stream.
-        Framing::Netperf { .. } => 1,
-        Framing::Sfnt | Framing::Sockperf => return None,
-    })
-}
-
-/// The datagram path of a kit whose transport `check` has seen to be UDP.
-fn datagram_path(path: Path) -> Box<dyn DatagramPath> {
-    match path {
-        Path::Datagrams(path) => path,
-        Path::Connections(_) | Path::Stream(_) => {
-            unreachable!("invariant: `check` refused datagrams over TCP")
-        }
     }
 }
 

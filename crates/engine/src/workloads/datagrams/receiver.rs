@@ -1,19 +1,17 @@
 //! The receiving side of a datagram stream.
 
-use super::datagram_path;
 use super::dropped::Dropped;
 use crate::datapaths::{Arrivals, DatagramPath, Run};
 use crate::delay_floor::DelayFloor;
+use crate::error::EngineError;
 use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
-use crate::numbering::{Numbering, Reading};
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::transit::Transit;
-use crate::wire::Stamp;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::{
     DatagramReceiver, MessageTimes, Omitted, PathReport, ReceiveSocket, SequenceCount,
@@ -21,6 +19,7 @@ use linerate_model::sample::{
 };
 use linerate_model::spec::Side;
 use linerate_model::{Clock, MonoInstant, PacketCount};
+use linerate_peers::{DatagramFormat, Numbers, Reading, Stamp};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,9 +27,9 @@ use std::time::Duration;
 /// Silence after which a receiver that nobody ends gives up: its sender is gone.
 pub(crate) const RECEIVER_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) struct Receiver<N> {
+pub(super) struct Receiver {
     path: Box<dyn DatagramPath>,
-    counts: Counts<N>,
+    counts: Counts,
     clock: &'static dyn Clock,
     troubles: Troubles,
     /// When the last datagram came, or traffic started.
@@ -47,8 +46,11 @@ enum Batch {
 }
 
 /// What arrivals change; apart from the path whose memory they lie in.
-struct Counts<N> {
-    numbering: N,
+struct Counts {
+    format: Box<dyn DatagramFormat>,
+    numbers: Numbers,
+    /// What the datagrams of the present batch are.
+    readings: Vec<Reading>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
     /// Starts with the first counted datagram.
@@ -79,15 +81,19 @@ struct Counts<N> {
 /// sender repeats it for 2 s or more until it is answered.
 const OVERTAKEN: Duration = Duration::from_millis(100);
 
-impl<N: Numbering> Receiver<N> {
-    pub(super) fn new(kit: Kit, numbering: N) -> Self {
-        let mut path = datagram_path(kit.path);
-        Self {
+impl Receiver {
+    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
+        let mut path = kit.path.datagrams()?;
+        let format = kit.plan.datagrams()?;
+        Ok(Self {
             overflows_before: path.overflows(),
             path,
             counts: Counts {
                 most: super::most_per_call(Side::Receiver, &kit.plan),
-                numbering,
+                numbers: format.numbers(),
+                transit: format.shows_clock().then(Transit::new),
+                format,
+                readings: Vec::new(),
                 floor: DelayFloor::over(kit.plan.counted_time()),
                 plan: kit.plan,
                 progress: kit.progress,
@@ -100,7 +106,6 @@ impl<N: Numbering> Receiver<N> {
                 jitter: Jitter::default(),
                 ipdv: Ipdv::new(),
                 dropped: Dropped::default(),
-                transit: N::SHOWS_CLOCK.then(Transit::new),
                 counted_from: MonoInstant::default(),
                 omitted: None,
                 end: None,
@@ -109,7 +114,7 @@ impl<N: Numbering> Receiver<N> {
             clock: kit.clock,
             troubles: Troubles::default(),
             last: MonoInstant::default(),
-        }
+        })
     }
 
     /// Nothing came: is it over?
@@ -130,11 +135,11 @@ impl<N: Numbering> Receiver<N> {
     }
 }
 
-impl<N: Numbering> Counts<N> {
+impl Counts {
     /// Whether what comes at `now` counts, where only the time tells. The first call after the warm-up
     /// remembers what came in it.
     fn is_counted(&mut self, now: MonoInstant) -> bool {
-        if N::MARKS_WARM_UP || self.plan.warm_up.is_zero() {
+        if self.numbers == Numbers::PerPart || self.plan.warm_up.is_zero() {
             return true;
         }
         if now < self.counted_from {
@@ -191,7 +196,13 @@ impl<N: Numbering> Counts<N> {
             self.progress.hear();
         }
         let mut sum = Sum::default();
-        let mut datagrams = arrivals.iter();
+        let mut readings = std::mem::take(&mut self.readings);
+        readings.clear();
+        let expected = self.tracker.next_expected();
+        self.format
+            .read(arrivals.datagrams(), expected, &mut readings);
+        let lengths = arrivals.spans.iter().map(|span| u64::from(span.length));
+        let mut datagrams = lengths.zip(readings.iter().copied());
         for run in arrivals.runs {
             let own = datagrams.by_ref().take(run.datagrams);
             self.take_run(*run, own, (now, counts), &mut sum);
@@ -199,6 +210,7 @@ impl<N: Numbering> Counts<N> {
         for datagram in datagrams {
             self.take_one(datagram, (now, counts), &mut sum);
         }
+        self.readings = readings;
         let Sum {
             bytes,
             packets,
@@ -209,7 +221,7 @@ impl<N: Numbering> Counts<N> {
             let fresh = || Tally::new(now, self.plan.interval, Arc::clone(&self.progress));
             let tally = self.tally.get_or_insert_with(fresh);
             tally.count(now, bytes, packets);
-            if !N::ENDS_STREAM {
+            if self.numbers != Numbers::None {
                 let before = self.omitted.map_or(0, |omitted| omitted.packets.get());
                 tally.expect(self.tracker.next_expected().saturating_sub(before));
             }
@@ -230,12 +242,12 @@ struct Sum {
     counted: bool,
 }
 
-impl<N: Numbering> Counts<N> {
+impl Counts {
     /// Counts datagrams that came as one run.
-    fn take_run<'a>(
+    fn take_run(
         &mut self,
         run: Run,
-        mut datagrams: impl Iterator<Item = &'a [u8]>,
+        mut datagrams: impl Iterator<Item = (u64, Reading)>,
         when: (MonoInstant, bool),
         sum: &mut Sum,
     ) {
@@ -258,20 +270,20 @@ impl<N: Numbering> Counts<N> {
     #[inline]
     fn take_one(
         &mut self,
-        datagram: &[u8],
+        (length, reading): (u64, Reading),
         (now, counts): (MonoInstant, bool),
         sum: &mut Sum,
     ) -> bool {
-        match self.numbering.read(datagram, self.tracker.next_expected()) {
+        match reading {
             Reading::Numbered { sequence, sent } => {
                 if self.numbered((sequence, sent), now, counts) {
-                    sum.bytes += datagram.len() as u64;
+                    sum.bytes += length;
                     sum.packets += 1;
                 }
             }
             // What comes after its end is what was overtaken.
             Reading::Unnumbered => {
-                sum.bytes += if counts { datagram.len() as u64 } else { 0 };
+                sum.bytes += if counts { length } else { 0 };
                 sum.packets += u64::from(counts);
             }
             Reading::End { sent } => {
@@ -299,7 +311,7 @@ impl<N: Numbering> Counts<N> {
     }
 }
 
-impl<N> Counts<N> {
+impl Counts {
     /// Whether the sender's own word ends the stream now: all that it sent is here, or no more comes.
     fn has_ended(&self, now: MonoInstant) -> bool {
         self.end.is_some_and(|(sent, at)| {
@@ -319,10 +331,10 @@ impl<N> Counts<N> {
     }
 }
 
-impl<N: Numbering> Counts<N> {
+impl Counts {
     /// What is known of the datagrams themselves.
     fn finish(mut self, socket: ReceiveSocket) -> StreamWork {
-        if N::ENDS_STREAM {
+        if self.numbers == Numbers::None {
             return UnnumberedDatagramReceiver { socket }.into();
         }
         // What came before the end of a warm-up after which nothing came is no more than that.
@@ -344,11 +356,11 @@ impl<N: Numbering> Counts<N> {
     }
 }
 
-impl<N: Numbering> Work for Receiver<N> {
+impl Work for Receiver {
     fn begin(&mut self, start: MonoInstant) {
         self.last = start;
         self.counts.counted_from = start.after(self.counts.plan.warm_up);
-        if let Some(time) = self.counts.plan.bears_refusals(Side::Receiver) {
+        if let Some(time) = self.counts.plan.format.tolerates_refusals(Side::Receiver) {
             self.troubles.bear_refusals_until(start.after(time));
         }
     }
@@ -372,7 +384,8 @@ impl<N: Numbering> Work for Receiver<N> {
             Err(failure) => self.idle(failure, now),
         };
         let index = usize::from(self.counts.plan.index);
-        let received = (!N::ENDS_STREAM).then(|| self.counts.tracker.received());
+        let is_numbered = self.counts.numbers != Numbers::None;
+        let received = is_numbered.then(|| self.counts.tracker.received());
         if orders.is_over(index, received, self.last, now) || self.counts.has_ended(now) {
             return Step::Done;
         }

@@ -1,9 +1,8 @@
 //! The sending side of a datagram stream.
 
-use super::datagram_path;
 use super::farewell::Farewell;
 use crate::datapaths::DatagramPath;
-use crate::numbering::{Numbering, Part};
+use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
@@ -12,6 +11,8 @@ use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::{DatagramSender, Omitted, PathReport, StreamReport};
 use linerate_model::spec::{Side, WaitMode};
 use linerate_model::{Histogram, MonoInstant, PacketCount};
+use linerate_peers::{Batch, DatagramFormat, Numbers, Part, SendTime};
+use linerate_sys::clock::MonotonicOffset;
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,11 +30,13 @@ const SPIN_WINDOW: Duration = Duration::from_micros(5);
 /// many datagrams go one by one: an error that lasts is seen, often enough to end the stream.
 const CAUTIOUS: u64 = 32;
 
-pub(super) struct Sender<N> {
+pub(super) struct Sender {
     path: Box<dyn DatagramPath>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
-    numbering: N,
+    format: Box<dyn DatagramFormat>,
+    numbers: Numbers,
+    wall: MonotonicOffset,
     part: Part,
     /// Number of the next datagram.
     sequence: u64,
@@ -64,12 +67,15 @@ enum Phase {
     Counted,
 }
 
-impl<N: Numbering> Sender<N> {
-    pub(super) fn new(kit: Kit, numbering: N) -> Self {
+impl Sender {
+    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
-        Self {
-            path: datagram_path(kit.path),
-            numbering,
+        let format = kit.plan.datagrams()?;
+        Ok(Self {
+            path: kit.path.datagrams()?,
+            numbers: format.numbers(),
+            format,
+            wall: MonotonicOffset::measure(),
             part: Part::WarmUp,
             sequence: 0,
             omitted: 0,
@@ -88,7 +94,7 @@ impl<N: Numbering> Sender<N> {
             farewell: None,
             plan: kit.plan,
             progress: kit.progress,
-        }
+        })
     }
 
     fn schedule_from(&self, start: MonoInstant) -> Option<Schedule> {
@@ -107,7 +113,7 @@ impl<N: Numbering> Sender<N> {
         {
             self.phase = Phase::Counted;
             self.part = Part::Counted;
-            if N::MARKS_WARM_UP {
+            if self.numbers == Numbers::PerPart {
                 self.sequence = 0;
             } else {
                 self.omitted = self.sequence;
@@ -148,11 +154,19 @@ impl<N: Numbering> Sender<N> {
 
     /// Writes the headers of the next `count` datagrams.
     fn fill(&mut self, count: u64, now: MonoInstant) {
-        let slots = self.path.slots().chunks_exact_mut(self.plan.payload);
-        for (slot, offset) in slots.zip(0..count) {
-            self.numbering
-                .write(slot, self.part, self.sequence + offset, now);
-        }
+        let payload = self.plan.payload;
+        let slots = self.path.slots();
+        let end = usize::try_from(count).map_or(slots.len(), |count| count * payload);
+        let batch = Batch {
+            part: self.part,
+            first: self.sequence,
+            sent: SendTime {
+                monotonic: now,
+                wall_ns: self.wall.real(now),
+            },
+        };
+        let end = end.min(slots.len());
+        self.format.write(&mut slots[..end], payload, batch);
     }
 
     fn accepted(&mut self, now: MonoInstant, wanted: u64, count: u64) {
@@ -197,7 +211,7 @@ impl<N: Numbering> Sender<N> {
 
     /// All is sent: where nothing else tells the peer, the stream does.
     fn part(&mut self, ended: MonoInstant, now: MonoInstant) -> Step {
-        if !N::ENDS_STREAM {
+        if self.numbers != Numbers::None {
             return Step::Done;
         }
         let farewell = self.farewell.get_or_insert_with(|| Farewell::after(ended));
@@ -238,7 +252,7 @@ impl<N: Numbering> Sender<N> {
     }
 }
 
-impl<N: Numbering> Work for Sender<N> {
+impl Work for Sender {
     fn begin(&mut self, start: MonoInstant) {
         let counted = start.after(self.plan.warm_up);
         self.phase = Phase::WarmUp { until: counted };
@@ -246,7 +260,7 @@ impl<N: Numbering> Work for Sender<N> {
         self.limit = Limit::new(self.plan.stop, self.plan.payload, counted);
         self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
         self.sent_by = start;
-        if let Some(time) = self.plan.bears_refusals(Side::Sender) {
+        if let Some(time) = self.plan.format.tolerates_refusals(Side::Sender) {
             self.troubles.bear_refusals_until(start.after(time));
         }
     }
@@ -279,7 +293,7 @@ impl<N: Numbering> Work for Sender<N> {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if N::ENDS_STREAM && self.farewell.is_none() {
+        if self.numbers == Numbers::None && self.farewell.is_none() {
             Farewell::at_once(self.path.as_mut());
         }
         let end = self.counted_end(now);

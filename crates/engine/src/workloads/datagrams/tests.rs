@@ -2,15 +2,16 @@
 
 use super::*;
 use crate::Role;
-use crate::datapaths::{Arrivals, Buffers, Run, Span};
+use crate::datapaths::{Arrivals, Buffers, DatagramPath, Run, Span};
 use crate::orders::Orders;
 use crate::plan::EndpointPlan;
-use crate::wire::{Header, Kind, Stamp};
-use crate::workloads::Step;
+use crate::workloads::{Path, Step};
 use linerate_model::sample::{DatagramSender, StreamReport};
 use linerate_model::spec::{Pace, Stop};
 use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
-use linerate_peers::Framing;
+use linerate_peers::Stamp;
+use linerate_peers::native;
+use linerate_peers::native::wire::{Header, Kind};
 use linerate_sys::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -163,7 +164,7 @@ impl Bench {
             side,
             role: Role::Client,
             spec,
-            framing: Framing::Native { token: 7 },
+            format: Arc::new(native::Streams { token: 7 }),
         };
         let script = Scripted::default();
         let clock: &'static Standing = Box::leak(Box::default());
@@ -173,7 +174,7 @@ impl Bench {
             progress: Arc::default(),
             clock,
         };
-        let mut work = Datagrams.work(side, kit);
+        let mut work = Datagrams.work(side, kit).unwrap();
         work.begin(START);
         Self {
             script,

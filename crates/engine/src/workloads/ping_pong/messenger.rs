@@ -1,22 +1,19 @@
 //! Whole messages over datagrams or a byte stream.
 
-use crate::datapaths::{Buffers, DatagramPath, KernelStamps, PathDiagnostics, Sole, StreamPath};
+use crate::datapaths::{Buffers, DatagramPath, KernelStamps, PathDiagnostics, StreamPath};
+use crate::error::EngineError;
 use crate::plan::StreamPlan;
-use crate::wire::{HEADER_LEN, Header, Kind, Stamp};
 use crate::workloads::Path;
 use linerate_model::MonoInstant;
 use linerate_model::sample::{TcpSample, XdpReport};
 use linerate_model::spec::WaitMode;
-use linerate_peers::Framing;
-use linerate_peers::sockperf::wire::Header as Ping;
+use linerate_peers::{MessageFormat, Stamp};
 use linerate_sys::failure::{Failure, FailureClass};
 
 /// One end of an exchange of messages of one length.
 pub(super) struct Messenger {
     carrier: Carrier,
-    marks: Marks,
-    /// Whether an empty datagram is the end.
-    ends_itself: bool,
+    format: Box<dyn MessageFormat>,
     /// Looks for a message in one [`receive`](Self::receive).
     looks: u32,
 }
@@ -24,17 +21,6 @@ pub(super) struct Messenger {
 /// Looks for a message, while spinning, between two looks at the clock and at orders: those cost a spinning
 /// end a tenth of a look each, by which it would notice a message later. All together last some 20 µs.
 const SPIN_LOOKS: u32 = 64;
-
-/// What messages carry.
-#[derive(Debug, Clone, Copy)]
-enum Marks {
-    /// A header, or as much of the number as fits.
-    Native { token: u32, stream: u8 },
-    /// Nothing: order alone tells which is which.
-    Nothing,
-    /// sockperf's header.
-    Sockperf,
-}
 
 enum Carrier {
     Datagrams(Box<dyn DatagramPath>),
@@ -81,22 +67,28 @@ impl Number {
 }
 
 impl Incoming {
-    fn from_read(read: Option<(Number, Option<Stamp>)>, at: MonoInstant) -> Self {
-        read.map_or(Self::Nothing, |(number, left)| {
-            Self::Message(Message { number, left, at })
+    fn from_read(read: Option<linerate_peers::Message>, at: MonoInstant) -> Self {
+        read.map_or(Self::Nothing, |message| {
+            Self::Message(Message {
+                number: Number(message.number),
+                left: message.sent,
+                at,
+            })
         })
     }
 }
 
 impl Messenger {
-    pub(super) fn new(path: Path, plan: &StreamPlan) -> Self {
+    pub(super) fn new(path: Path, plan: &StreamPlan) -> Result<Self, EngineError> {
         let wanted = match plan.wait {
             WaitMode::Spin => SPIN_LOOKS,
             WaitMode::Block | WaitMode::BusyPoll => 1,
         };
         let left = |takes: bool| if takes { 1 } else { wanted };
         let (carrier, looks) = match path {
-            Path::Connections(_) => unreachable!("invariant: only `connects` asks for them"),
+            Path::Connections(_) => {
+                return Err(EngineError::wrong_path("datagrams or a byte stream"));
+            }
             Path::Datagrams(mut path) => {
                 let takes = path.spin(wanted);
                 (Carrier::Datagrams(path), left(takes))
@@ -111,22 +103,11 @@ impl Messenger {
                 (Carrier::Stream(path, buffer), left(takes))
             }
         };
-        Self {
+        Ok(Self {
             carrier,
-            ends_itself: matches!(plan.framing, Framing::Netperf { .. }),
+            format: plan.messages()?,
             looks,
-            marks: match plan.framing {
-                Framing::Native { token } => Marks::Native {
-                    token,
-                    stream: plan.index,
-                },
-                Framing::Netperf { .. } | Framing::Sfnt => Marks::Nothing,
-                Framing::Sockperf => Marks::Sockperf,
-                Framing::Iperf2(_) | Framing::Iperf3 { .. } => {
-                    unreachable!("invariant: `check` refused ping-pong with other tools")
-                }
-            },
-        }
+        })
     }
 
     /// Exchanges messages of another length from now on; whether the path can.
@@ -147,8 +128,8 @@ impl Messenger {
     }
 
     /// Whether messages carry the time of the clock of the end that sent them.
-    pub(super) const fn shows_clock(&self, length: usize) -> bool {
-        matches!(self.marks, Marks::Native { .. }) && length >= HEADER_LEN
+    pub(super) fn shows_clock(&self, length: usize) -> bool {
+        self.format.shows_clock(length)
     }
 
     /// When the kernel saw messages pass, if that was asked for.
@@ -160,28 +141,15 @@ impl Messenger {
     }
 
     /// Whether an answer that comes too late can be taken for the next one.
-    pub(super) const fn is_ambiguous(&self) -> bool {
-        self.is_lossy() && matches!(self.marks, Marks::Nothing)
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.is_lossy() && self.format.header_len() == 0
     }
 
     /// Prepares message `number` for [`send`](Self::send); returns the number as it will come back.
     pub(super) fn write(&mut self, number: u64, now: MonoInstant) -> Number {
-        let marks = self.marks;
-        let bytes = self.fill(number, now);
-        marks.read(bytes).map_or(Number(0), |(number, _)| number)
-    }
-
-    /// Prepares message `number`; the bytes to send.
-    fn fill(&mut self, number: u64, now: MonoInstant) -> &[u8] {
-        let bytes = match &mut self.carrier {
-            Carrier::Datagrams(path) => path.slots(),
-            Carrier::Stream(_, buffer) => {
-                (buffer.received, buffer.sent) = (0, 0);
-                buffer.message.as_mut_slice()
-            }
-        };
-        self.marks.write(bytes, number, now);
-        bytes
+        let bytes = self.carrier.message();
+        self.format.write(bytes, number, now);
+        Number(self.format.read(bytes).map_or(0, |message| message.number))
     }
 
     /// Sends the prepared message, or the rest of it. Returns whether all of it is out.
@@ -216,12 +184,12 @@ impl Messenger {
                 let arrivals = path.receive()?;
                 let at = clock();
                 let datagram = arrivals.iter().next();
-                if self.ends_itself && datagram.is_some_and(<[u8]>::is_empty) {
+                if datagram.is_some_and(<[u8]>::is_empty) && self.format.ends_stream() {
                     return Ok(Incoming::End);
                 }
                 let datagram = datagram.filter(|d| d.len() == length);
-                let number = datagram.and_then(|d| self.marks.read(d));
-                Ok(Incoming::from_read(number, at))
+                let read = datagram.and_then(|d| self.format.read(d));
+                Ok(Incoming::from_read(read, at))
             }
             Carrier::Stream(path, buffer) => {
                 let got = path.read(&mut buffer.message[buffer.received..])?;
@@ -233,7 +201,7 @@ impl Messenger {
                 if buffer.received < buffer.message.len() {
                     return Ok(Incoming::Nothing);
                 }
-                Ok(Incoming::from_read(self.marks.read(&buffer.message), at))
+                Ok(Incoming::from_read(self.format.read(&buffer.message), at))
             }
         }
     }
@@ -241,25 +209,10 @@ impl Messenger {
     /// Prepares the message that just came to go back, as it is but for the time of this end's clock in its
     /// header.
     pub(super) fn echo(&mut self, number: Number, now: MonoInstant) {
-        match &mut self.carrier {
-            Carrier::Datagrams(_) => {
-                self.fill(number.0, now);
-            }
-            Carrier::Stream(_, buffer) => {
-                (buffer.received, buffer.sent) = (0, 0);
-                if matches!(self.marks, Marks::Native { .. }) && buffer.message.len() >= HEADER_LEN
-                {
-                    self.marks.write(&mut buffer.message, number.0, now);
-                }
-            }
-        }
-    }
-
-    /// See [`DatagramPath::sole`].
-    pub(super) fn sole(&self) -> Option<Sole> {
-        match &self.carrier {
-            Carrier::Datagrams(path) => path.sole(),
-            Carrier::Stream(path, _) => path.sole(),
+        let is_lossy = self.is_lossy();
+        let bytes = self.carrier.message();
+        if is_lossy || self.format.shows_clock(bytes.len()) {
+            self.format.write(bytes, number.0, now);
         }
     }
 
@@ -308,49 +261,15 @@ impl Messenger {
     }
 }
 
-impl Marks {
-    fn write(self, bytes: &mut [u8], number: u64, now: MonoInstant) {
+impl Carrier {
+    /// The message to send, from its beginning.
+    fn message(&mut self) -> &mut [u8] {
         match self {
-            Self::Native { token, stream } if bytes.len() >= HEADER_LEN => {
-                let header = Header {
-                    token,
-                    stream,
-                    kind: Kind::Counted,
-                    sequence: number & ((1 << 48) - 1),
-                    sent: Stamp::from_instant(now),
-                };
-                header.write(bytes);
+            Self::Datagrams(path) => path.slots(),
+            Self::Stream(_, buffer) => {
+                (buffer.received, buffer.sent) = (0, 0);
+                buffer.message.as_mut_slice()
             }
-            Self::Native { .. } => {
-                let part = bytes.len().min(8);
-                bytes[..part].copy_from_slice(&number.to_le_bytes()[..part]);
-            }
-            Self::Nothing => {}
-            Self::Sockperf => {
-                let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-                Ping::ping(number.wrapping_add(1), length).write(bytes);
-            }
-        }
-    }
-
-    /// The number that a message carries, and the sender's clock where it does; `None` if it has a header that
-    /// is not of this stream.
-    fn read(self, message: &[u8]) -> Option<(Number, Option<Stamp>)> {
-        match self {
-            Self::Native { token, stream } if message.len() >= HEADER_LEN => {
-                let header = Header::read(message)?;
-                let ours = header.token == token && header.stream == stream;
-                let is_counted = ours && header.kind == Kind::Counted;
-                is_counted.then_some((Number(header.sequence), Some(header.sent)))
-            }
-            Self::Native { .. } => {
-                let mut bytes = [0; 8];
-                let part = message.len().min(8);
-                bytes[..part].copy_from_slice(&message[..part]);
-                Some((Number(u64::from_le_bytes(bytes)), None))
-            }
-            Self::Nothing => Some((Number(0), None)),
-            Self::Sockperf => Some((Number(Ping::read(message)?.sequence), None)),
         }
     }
 }

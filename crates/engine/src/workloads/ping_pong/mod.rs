@@ -32,14 +32,13 @@ use super::datagrams::MAX_DATAGRAM;
 use super::{Kit, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
-use crate::plan::StreamPlan;
-use crate::wire::HEADER_LEN;
+use crate::plan::{StreamPlan, no_messages};
 use linerate_model::spec::{Pace, Side, TestSpec, Transport};
-use linerate_peers::Framing;
+use linerate_peers::StreamFormat;
 
 /// One that answers every message, one after the other; what has come meanwhile waits in its system.
-pub(super) fn responder(kit: Kit) -> Box<dyn Work> {
-    Box::new(responder::Responder::new(kit))
+pub(super) fn responder(kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+    Ok(Box::new(responder::Responder::new(kit)?))
 }
 
 /// The closed loop.
@@ -54,12 +53,9 @@ impl WorkloadKind for PingPong {
         "One message at a time to the peer and back, over UDP or TCP: round-trip times."
     }
 
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
         let payload = spec.payload_bytes;
-        if matches!(framing, Framing::Iperf2(_) | Framing::Iperf3 { .. }) {
-            let why = "the peer's protocol has no request and response";
-            return Err(EngineError::plan("workload", &self.id(), why));
-        }
+        let header = format.messages(0).ok_or_else(no_messages)?.header_len();
         match spec.transport {
             Transport::Udp if payload.get() > MAX_DATAGRAM => {
                 let why = format!("a datagram takes at most {MAX_DATAGRAM} bytes");
@@ -69,8 +65,8 @@ impl WorkloadKind for PingPong {
                 let why = "a message over TCP takes at least 1 byte";
                 Err(EngineError::plan("payload", &payload, why))
             }
-            _ if spec.decompose && payload.get() < HEADER_LEN as u64 => {
-                let why = format!("with --decompose messages take at least {HEADER_LEN} bytes");
+            _ if spec.decompose && payload.get() < header as u64 => {
+                let why = format!("with --decompose messages take at least {header} bytes");
                 Err(EngineError::plan("payload", &payload, why))
             }
             _ if spec.pace != Pace::Unpaced => {
@@ -89,13 +85,13 @@ impl WorkloadKind for PingPong {
         Nagle::Off
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
-        match side {
-            Side::Sender => Box::new(requester::Requester::new(kit)),
-            Side::Receiver if kit.plan.framing == Framing::Sockperf => {
-                Box::new(reflector::Reflector::new(kit))
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+        match (side, kit.plan.format.replies()) {
+            (Side::Sender, _) => Ok(Box::new(requester::Requester::new(kit)?)),
+            (Side::Receiver, Some(replies)) => {
+                Ok(Box::new(reflector::Reflector::new(kit, replies)?))
             }
-            Side::Receiver => responder(kit),
+            (Side::Receiver, None) => responder(kit),
         }
     }
 }

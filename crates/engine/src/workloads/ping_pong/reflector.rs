@@ -1,6 +1,7 @@
-//! The answering side of sockperf: messages of any length, each of which says whether it wants to come back.
+//! An answering side for messages of any length, each of which says whether it wants to come back.
 
 use crate::datapaths::{Buffers, DatagramPath, StreamPath};
+use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::StreamPlan;
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
@@ -8,13 +9,13 @@ use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Kit, Path, Step, Work};
 use linerate_model::sample::{Responder, StreamReport};
 use linerate_model::{Clock, MonoInstant};
-use linerate_peers::sockperf::wire::{Header, MAX_MESSAGE};
+use linerate_peers::{Replies, ReplyFormat};
 use linerate_sys::failure::{Failure, FailureClass};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub(super) struct Reflector {
     carrier: Carrier,
+    format: Box<dyn ReplyFormat>,
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
@@ -37,88 +38,45 @@ struct Incoming {
     filled: usize,
 }
 
-/// Messages that are to go back, in order.
-#[derive(Default)]
-struct Replies {
-    bytes: Vec<u8>,
-    lengths: VecDeque<usize>,
-    /// How far they have been sent.
-    sent: usize,
-}
-
-/// The peer announced a message that cannot be.
-struct BadLength;
-
-impl Replies {
-    /// Takes a whole message, if it wants to come back.
-    fn take(&mut self, header: Header, message: &[u8]) {
-        if header.wants_reply() {
-            let start = self.bytes.len();
-            self.bytes.extend_from_slice(message);
-            header.reply().write(&mut self.bytes[start..]);
-            self.lengths.push_back(message.len());
-        }
-    }
-
-    const fn is_empty(&self) -> bool {
-        self.sent == self.bytes.len()
-    }
-
-    /// So many more bytes are out.
-    fn advance(&mut self, sent: usize) {
-        self.sent += sent;
-        if self.is_empty() {
-            self.bytes.clear();
-            self.sent = 0;
-        }
-    }
-}
-
 impl Incoming {
-    fn new() -> Self {
+    fn new(format: &dyn ReplyFormat) -> Self {
         Self {
-            bytes: vec![0; MAX_MESSAGE],
+            bytes: vec![0; format.max_message()],
             filled: 0,
         }
     }
 
-    /// Cuts what has come into messages.
-    fn cut(&mut self, got: usize, replies: &mut Replies) -> Result<(), BadLength> {
+    /// Cuts what has come into messages; whether it can be cut.
+    fn cut(&mut self, got: usize, format: &dyn ReplyFormat, replies: &mut Replies) -> bool {
         self.filled += got;
-        let mut at = 0;
-        while let Some(header) = Header::read(&self.bytes[at..self.filled]) {
-            let length = header.valid_length().ok_or(BadLength)?;
-            let Some(message) = self.bytes[at..self.filled].get(..length) else {
-                break;
-            };
-            replies.take(header, message);
-            at += length;
-        }
-        self.bytes.copy_within(at..self.filled, 0);
-        self.filled -= at;
-        Ok(())
+        let Ok(taken) = format.answer_stream(&self.bytes[..self.filled], replies) else {
+            return false;
+        };
+        self.bytes.copy_within(taken..self.filled, 0);
+        self.filled -= taken;
+        true
     }
 }
 
 impl Carrier {
     /// Takes what has come; `None` at the end of the stream.
-    fn receive(&mut self, replies: &mut Replies) -> Result<Option<()>, Failure> {
+    fn receive(
+        &mut self,
+        format: &dyn ReplyFormat,
+        replies: &mut Replies,
+    ) -> Result<Option<()>, Failure> {
         match self {
             Self::Datagrams(path) => {
                 for datagram in path.receive()?.iter() {
-                    let header = Header::read(datagram);
-                    let whole = header.filter(|h| h.valid_length() == Some(datagram.len()));
-                    if let Some(header) = whole {
-                        replies.take(header, datagram);
-                    }
+                    format.answer_datagram(datagram, replies);
                 }
                 Ok(Some(()))
             }
             Self::Stream(path, incoming) => {
                 let got = path.read(&mut incoming.bytes[incoming.filled..])?;
-                // What cannot be cut is closed, as the tool does.
-                let cut = incoming.cut(got, replies);
-                Ok((got > 0 && cut.is_ok()).then_some(()))
+                // What cannot be cut is closed, as the tools do.
+                let is_cut = incoming.cut(got, format, replies);
+                Ok((got > 0 && is_cut).then_some(()))
             }
         }
     }
@@ -146,13 +104,16 @@ impl Carrier {
 }
 
 impl Reflector {
-    pub(super) fn new(kit: Kit) -> Self {
-        Self {
+    pub(super) fn new(kit: Kit, format: Box<dyn ReplyFormat>) -> Result<Self, EngineError> {
+        Ok(Self {
             carrier: match kit.path {
-                Path::Connections(_) => unreachable!("invariant: only `connects` asks for them"),
+                Path::Connections(_) => {
+                    return Err(EngineError::wrong_path("datagrams or a byte stream"));
+                }
                 Path::Datagrams(path) => Carrier::Datagrams(path),
-                Path::Stream(path) => Carrier::Stream(path, Incoming::new()),
+                Path::Stream(path) => Carrier::Stream(path, Incoming::new(format.as_ref())),
             },
+            format,
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
@@ -160,24 +121,15 @@ impl Reflector {
             troubles: Troubles::default(),
             last: MonoInstant::default(),
             replies: Replies::default(),
-        }
+        })
     }
 
     /// Sends the rest of the first reply that is not out.
     fn answer(&mut self) -> Step {
-        let Some(&length) = self.replies.lengths.front() else {
-            return Step::Again;
-        };
-        let left = &self.replies.bytes[self.replies.sent..];
-        let reply = left.get(..length).unwrap_or(left);
-        match self.carrier.send(reply) {
+        match self.carrier.send(self.replies.first()) {
             Ok(sent) => {
-                self.replies.advance(sent);
-                self.replies.lengths.pop_front();
-                if sent < length {
-                    self.replies.lengths.push_front(length - sent);
-                }
-                self.answered(sent, sent == length);
+                let is_whole = self.replies.advance(sent);
+                self.answered(sent, is_whole);
                 Step::Again
             }
             Err(failure) => self.failed(failure),
@@ -195,7 +147,10 @@ impl Reflector {
     }
 
     fn listen(&mut self) -> Step {
-        match self.carrier.receive(&mut self.replies) {
+        match self
+            .carrier
+            .receive(self.format.as_ref(), &mut self.replies)
+        {
             Ok(Some(())) => {
                 self.last = self.clock.now();
                 if self.replies.is_empty() {
@@ -255,6 +210,7 @@ impl Work for Reflector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_peers::sockperf::{Streams, wire::Header};
 
     fn message(sequence: u64, length: u32) -> Vec<u8> {
         let mut bytes = vec![0x55; length as usize];
@@ -264,19 +220,23 @@ mod tests {
 
     /// What comes back of a byte stream in pieces of this size, and whether it could be cut to its end.
     fn reflected(stream: &[u8], piece: usize) -> (Vec<usize>, bool) {
-        let (mut incoming, mut replies) = (Incoming::new(), Replies::default());
+        let (mut incoming, mut replies) = (Incoming::new(&Streams), Replies::default());
         let mut rest = stream;
-        while !rest.is_empty() {
+        let mut is_cut = true;
+        while is_cut && !rest.is_empty() {
             let room = &mut incoming.bytes[incoming.filled..];
             let count = piece.min(room.len()).min(rest.len());
             let (part, tail) = rest.split_at(count);
             room[..count].copy_from_slice(part);
             rest = tail;
-            if incoming.cut(count, &mut replies).is_err() {
-                return (replies.lengths.into(), false);
-            }
+            is_cut = incoming.cut(count, &Streams, &mut replies);
         }
-        (replies.lengths.into(), incoming.filled == 0)
+        let mut lengths = Vec::new();
+        while !replies.is_empty() {
+            lengths.push(replies.first().len());
+            replies.advance(replies.first().len());
+        }
+        (lengths, is_cut && incoming.filled == 0)
     }
 
     #[test]
@@ -305,18 +265,5 @@ mod tests {
             bytes[10..].copy_from_slice(&length.to_be_bytes());
             assert!(!reflected(&bytes, 99).1, "{length}");
         }
-    }
-
-    #[test]
-    fn a_reply_is_the_message_without_the_clients_flag() {
-        let mut replies = Replies::default();
-        let sent = message(9, 20);
-        replies.take(Header::read(&sent).unwrap(), &sent);
-        assert_eq!(replies.bytes[..10], [0, 0, 0, 0, 0, 0, 0, 9, 0, 2]);
-        assert_eq!(replies.bytes[10..], sent[10..]);
-        replies.advance(19);
-        assert!(!replies.is_empty());
-        replies.advance(1);
-        assert!(replies.is_empty() && replies.bytes.is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
-use crate::datapaths::Sole;
+use crate::error::EngineError;
 use crate::moments::Sums;
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
@@ -67,16 +67,16 @@ enum Outcome {
 }
 
 impl Requester {
-    pub(super) fn new(kit: Kit) -> Self {
+    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
-        let mut messenger = Messenger::new(kit.path, &kit.plan);
+        let mut messenger = Messenger::new(kit.path, &kit.plan)?;
         let clock = messenger.shows_clock(kit.plan.payload);
-        Self {
+        Ok(Self {
             back: clock.then(|| (Transit::new(), DelayVariation::default())),
             stages: messenger.stamps().map(|_| Stages::new()),
             called: start,
             messenger,
-            allowance: kit.plan.framing.is_granted().then(Allowance::default),
+            allowance: kit.plan.format.is_granted().then(Allowance::default),
             limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
             tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
             plan: kit.plan,
@@ -90,7 +90,7 @@ impl Requester {
             timeouts: 0,
             next: 0,
             silent_until: start,
-        }
+        })
     }
 
     fn timeout(&self) -> Duration {
@@ -259,10 +259,6 @@ impl Requester {
 }
 
 impl Work for Requester {
-    fn sole(&self) -> Option<Sole> {
-        self.messenger.sole()
-    }
-
     fn begin(&mut self, start: MonoInstant) {
         self.warming = self.plan.transactions.warm_up.unwrap_or(0);
         self.count_from(start.after(self.plan.warm_up));
@@ -295,7 +291,7 @@ impl Work for Requester {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if !self.plan.stays_open()
+        if !self.plan.format.stays_open()
             && let Err(failure) = self.messenger.shutdown()
         {
             self.troubles.count(failure, now);

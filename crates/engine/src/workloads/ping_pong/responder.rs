@@ -3,17 +3,17 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
-use crate::datapaths::Sole;
+use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::transit::Transit;
-use crate::wire::Stamp;
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::{self, MessageTimes, PathReport, StreamReport};
 use linerate_model::{Clock, MonoInstant, PacketCount};
+use linerate_peers::Stamp;
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 
@@ -58,15 +58,15 @@ struct Current {
 }
 
 impl Responder {
-    pub(super) fn new(kit: Kit) -> Self {
-        let mut messenger = Messenger::new(kit.path, &kit.plan);
+    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
+        let mut messenger = Messenger::new(kit.path, &kit.plan)?;
         let clock = messenger.shows_clock(kit.plan.payload);
-        Self {
+        Ok(Self {
             way: clock.then(|| (Transit::new(), DelayVariation::default())),
             stages: messenger.stamps().map(|_| Stages::new()),
             current: None,
             messenger,
-            allowance: kit.plan.framing.is_granted().then(Allowance::default),
+            allowance: kit.plan.format.is_granted().then(Allowance::default),
             length: kit.plan.payload,
             warming: kit.plan.transactions.warm_up.unwrap_or(0),
             plan: kit.plan,
@@ -77,7 +77,7 @@ impl Responder {
             start: MonoInstant::default(),
             last: MonoInstant::default(),
             answering: false,
-        }
+        })
     }
 
     /// Writes the answer to the message that came, with the time of now if it shows it.
@@ -239,10 +239,6 @@ impl Responder {
 }
 
 impl Work for Responder {
-    fn sole(&self) -> Option<Sole> {
-        self.messenger.sole()
-    }
-
     fn begin(&mut self, start: MonoInstant) {
         (self.start, self.last) = (start, start);
     }

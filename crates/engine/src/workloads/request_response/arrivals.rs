@@ -87,7 +87,8 @@ mod tests {
     use crate::{EndpointPlan, Role};
     use linerate_model::PacketRate;
     use linerate_model::spec::{Side, TestSpec, Transport};
-    use linerate_peers::Framing;
+    use linerate_peers::native;
+    use std::sync::Arc;
 
     const START: MonoInstant = MonoInstant::from_nanos(7_000_000_000);
 
@@ -102,7 +103,7 @@ mod tests {
             side: Side::Sender,
             role: Role::Client,
             spec,
-            framing: Framing::Native { token: 1 },
+            format: Arc::new(native::Streams { token: 1 }),
         };
         Arrivals::new(START, &plan.stream(0)).unwrap()
     }

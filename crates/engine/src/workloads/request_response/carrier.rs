@@ -1,12 +1,12 @@
 //! Requests out and answers in, over datagrams or a byte stream, neither waiting for the other.
 
 use crate::datapaths::{Buffers, DatagramPath, StreamPath};
+use crate::error::EngineError;
 use crate::plan::StreamPlan;
-use crate::wire::{Header, Kind, Stamp};
 use crate::workloads::Path;
 use linerate_model::MonoInstant;
 use linerate_model::sample::{TcpSample, XdpReport};
-use linerate_peers::Framing;
+use linerate_peers::MessageFormat;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
 
@@ -17,8 +17,7 @@ const READ: usize = 64 << 10;
 pub(super) struct Carrier {
     way: Way,
     length: usize,
-    token: u32,
-    stream: u8,
+    format: Box<dyn MessageFormat>,
 }
 
 enum Way {
@@ -45,12 +44,11 @@ pub(super) enum Incoming {
 }
 
 impl Carrier {
-    pub(super) fn new(path: Path, plan: &StreamPlan) -> Self {
-        let Framing::Native { token } = plan.framing else {
-            unreachable!("invariant: `check` refused requests with other tools")
-        };
+    pub(super) fn new(path: Path, plan: &StreamPlan) -> Result<Self, EngineError> {
         let way = match path {
-            Path::Connections(_) => unreachable!("invariant: only `connects` asks for them"),
+            Path::Connections(_) => {
+                return Err(EngineError::wrong_path("datagrams or a byte stream"));
+            }
             Path::Datagrams(path) => Way::Datagrams(path),
             Path::Stream(path) => Way::Stream {
                 path,
@@ -60,30 +58,23 @@ impl Carrier {
                 filled: 0,
             },
         };
-        Self {
+        Ok(Self {
             way,
             length: plan.payload,
-            token,
-            stream: plan.index,
-        }
+            format: plan.messages()?,
+        })
     }
 
     /// Prepares request `number` for [`send`](Self::send).
     pub(super) fn write(&mut self, number: u64, due: MonoInstant) {
-        let header = Header {
-            token: self.token,
-            stream: self.stream,
-            kind: Kind::Counted,
-            sequence: number & ((1 << 48) - 1),
-            sent: Stamp::from_instant(due),
-        };
-        match &mut self.way {
-            Way::Datagrams(path) => header.write(path.slots()),
+        let message = match &mut self.way {
+            Way::Datagrams(path) => path.slots(),
             Way::Stream { out, written, .. } => {
                 *written = 0;
-                header.write(out);
+                out.as_mut_slice()
             }
-        }
+        };
+        self.format.write(message, number, due);
     }
 
     /// Gives the prepared request, or the rest of it, to the system. Returns whether all of it is out.
@@ -101,17 +92,14 @@ impl Carrier {
 
     /// Takes what has come: appends the numbers of answers to `numbers`.
     pub(super) fn receive(&mut self, numbers: &mut Vec<u64>) -> Result<Incoming, Failure> {
-        let (token, stream, length) = (self.token, self.stream, self.length);
+        let (format, length) = (&self.format, self.length);
         let mut foreign = 0;
-        let mut take = |message: &[u8]| match Header::read(message) {
-            Some(header)
-                if message.len() == length
-                    && (header.token, header.stream) == (token, stream)
-                    && header.kind == Kind::Counted =>
-            {
-                numbers.push(header.sequence);
+        let mut take = |message: &[u8]| {
+            let own = Some(message).filter(|message| message.len() == length);
+            match own.and_then(|message| format.read(message)) {
+                Some(message) => numbers.push(message.number),
+                None => foreign += 1,
             }
-            _ => foreign += 1,
         };
         match &mut self.way {
             Way::Datagrams(path) => path.receive()?.iter().for_each(&mut take),

@@ -22,10 +22,9 @@ use super::datagrams::MAX_DATAGRAM;
 use super::{Kit, Work, WorkloadKind, ping_pong};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
-use crate::plan::StreamPlan;
-use crate::wire::HEADER_LEN;
+use crate::plan::{StreamPlan, no_messages};
 use linerate_model::spec::{Pace, Side, TestSpec, Transport, WaitMode};
-use linerate_peers::Framing;
+use linerate_peers::StreamFormat;
 
 /// The open loop.
 pub(super) struct RequestResponse;
@@ -39,8 +38,8 @@ impl WorkloadKind for RequestResponse {
         "Requests at a given rate over UDP or TCP, answered by the peer: times from when each was meant to be sent."
     }
 
-    fn check(&self, spec: &TestSpec, framing: &Framing) -> Result<(), EngineError> {
-        if !matches!(framing, Framing::Native { .. }) {
+    fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+        if !format.identifies_test() {
             let why = "requests at a rate need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
@@ -57,7 +56,7 @@ impl WorkloadKind for RequestResponse {
             return Err(EngineError::plan("wait", &"busy-poll", why));
         }
         let payload = spec.payload_bytes;
-        let least = HEADER_LEN as u64;
+        let least = format.messages(0).ok_or_else(no_messages)?.header_len() as u64;
         let most = match spec.transport {
             Transport::Tcp => u64::MAX,
             Transport::Udp => MAX_DATAGRAM,
@@ -87,9 +86,9 @@ impl WorkloadKind for RequestResponse {
         Nagle::Off
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Box<dyn Work> {
+    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
         match side {
-            Side::Sender => Box::new(requester::Requester::new(kit)),
+            Side::Sender => Ok(Box::new(requester::Requester::new(kit)?)),
             Side::Receiver => ping_pong::responder(kit),
         }
     }

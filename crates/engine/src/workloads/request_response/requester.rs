@@ -3,6 +3,7 @@
 use super::arrivals::Arrivals;
 use super::carrier::{Carrier, Incoming};
 use super::pending::{Answer, Pending, Request};
+use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
@@ -85,14 +86,14 @@ enum Attempt {
 }
 
 impl Requester {
-    pub(super) fn new(kit: Kit) -> Self {
+    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
         let plan = kit.plan;
         let timeout = plan.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT);
         let bits = 8.0 * ByteCount::new(plan.payload as u64).as_f64();
         let rate = plan.rate.map_or(0.0, |rate| rate.as_f64() / bits);
-        Self {
-            carrier: Carrier::new(kit.path, &plan),
+        Ok(Self {
+            carrier: Carrier::new(kit.path, &plan)?,
             arrivals: None,
             pending: Pending::new(rate, timeout),
             timeout,
@@ -115,7 +116,7 @@ impl Requester {
             plan,
             progress: kit.progress,
             clock: kit.clock,
-        }
+        })
     }
 
     /// When the next request is due; `None` after the last.
@@ -420,7 +421,7 @@ impl Work for Requester {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if !self.plan.stays_open()
+        if !self.plan.format.stays_open()
             && let Err(failure) = self.carrier.shutdown()
         {
             self.troubles.count(failure, now);

@@ -11,7 +11,7 @@ use crate::workloads::{Kit, Path, Step, Work, find};
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Side, TestSpec};
 use linerate_model::{Clock, MonoInstant};
-use linerate_peers::Framing;
+use linerate_peers::native;
 use linerate_sys::failure::Failure;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -243,7 +243,7 @@ pub(super) fn requester(spec: &TestSpec, model: PathModel) -> StreamReport {
             side,
             role: Role::Client,
             spec: spec.clone(),
-            framing: Framing::Native { token: 7 },
+            format: Arc::new(native::Streams { token: 7 }),
         };
         let kit = Kit {
             path: VirtualPath::open(&world, side, spec.payload_bytes.as_usize()),
@@ -251,7 +251,7 @@ pub(super) fn requester(spec: &TestSpec, model: PathModel) -> StreamReport {
             progress: Arc::default(),
             clock,
         };
-        let mut work = find(&spec.workload).unwrap().work(side, kit);
+        let mut work = find(&spec.workload).unwrap().work(side, kit).unwrap();
         work.begin(START);
         work
     };

@@ -3,7 +3,7 @@
 use super::super::header::{Amount, Back, Header, Request, Way, opening_len, write};
 use super::super::report::Report;
 use super::{datagram, words};
-use crate::framing::{Counters, Opening, Width};
+use crate::iperf2::streams::{Counters, Opening, Width};
 use linerate_model::BitRate;
 use linerate_model::spec::Transport;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use super::super::{client, server, word};
 use super::{datagram, words};
-use crate::framing::{Framing, Iperf2 as Iperf2Framing, Width};
 use crate::iperf2::report::Report;
+use crate::iperf2::streams::{Streams, Width};
 use crate::session::{
     Action, ClientConfig, Input, Limits, RefusalCode, ServerConfig, Session, TIMEOUT,
 };
@@ -13,6 +13,7 @@ use linerate_model::sample::{
 };
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
+use std::any::Any;
 use std::time::Duration;
 
 const START: MonoInstant = MonoInstant::from_nanos(5_000_000_000);
@@ -23,7 +24,7 @@ fn client_config() -> ClientConfig {
         version: "0.1.0".into(),
         timeout: TIMEOUT,
         credential: None,
-        random: [7; crate::COOKIE_LEN - 1],
+        random: [7; crate::iperf3::COOKIE_LEN - 1],
         login: None,
         far_output: false,
     }
@@ -31,6 +32,7 @@ fn client_config() -> ClientConfig {
 
 fn server_config() -> ServerConfig {
     ServerConfig {
+        random: [7; crate::key::SIZE],
         local: std::net::Ipv4Addr::LOCALHOST.into(),
         sfnt: crate::sfnt::Release::default(),
         version: "0.1.0".into(),
@@ -97,17 +99,13 @@ fn spec(transport: Transport, direction: Direction) -> TestSpec {
     }
 }
 
-fn begun(spec: &TestSpec) -> (client::Client, Iperf2Framing) {
+fn begun(spec: &TestSpec) -> (client::Client, Streams) {
     let mut client = client::Client::new(&client_config());
     client
         .handle(START, Input::Begin(Box::new(spec.clone())))
         .unwrap();
     let (all, _) = actions(&mut client);
-    let Some(Action::OpenStreams {
-        framing: Framing::Iperf2(framing),
-        ports,
-    }) = all.last()
-    else {
+    let Some(Action::OpenStreams { format, ports }) = all.last() else {
         panic!("{all:?}");
     };
     assert!(ports.is_empty());
@@ -117,13 +115,15 @@ fn begun(spec: &TestSpec) -> (client::Client, Iperf2Framing) {
         assert!(settled > START && settled < START.after(Duration::from_millis(200)));
         client.handle(settled, Input::Timeout).unwrap();
     }
-    (client, *framing)
+    let format: &dyn Any = format.as_ref();
+    let format = format.downcast_ref().expect("this protocol's streams");
+    (client, *format)
 }
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one conversation, both ends in turn")]
 fn a_datagram_test_ends_with_the_peers_own_report() {
-    let (mut client, framing) = begun(&spec(Transport::Udp, Direction::Forward));
+    let (mut client, format) = begun(&spec(Transport::Udp, Direction::Forward));
     let (all, first) = actions(&mut client);
     assert_eq!(all, [Action::StartSenders]);
     assert_eq!((first.len(), first[0].len()), (1, 1000));
@@ -143,7 +143,7 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
 
     // The server, whose engine saw the data and that end.
     let mut first = words(&[1, 0, 0, 0]);
-    first.extend(framing.opening.as_bytes());
+    first.extend(format.opening.as_bytes());
     first.resize(1000, 0);
     let mut server = server::Server::new(server_config(), START);
     let transport = Transport::Udp;
@@ -159,13 +159,7 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     let (all, _) = actions(&mut server);
     assert!(matches!(all[1], Action::Prepare { .. }), "{all:?}");
     server
-        .handle(
-            START,
-            Input::Prepared {
-                ports: vec![],
-                token: 0,
-            },
-        )
+        .handle(START, Input::Prepared { ports: vec![] })
         .unwrap();
     server.handle(START, Input::Connected).unwrap();
     assert_eq!(actions(&mut server).0, [Action::StartReceivers]);

@@ -320,7 +320,7 @@ fn data_streams_that_never_arrive_are_reported_as_a_firewall_may_cause_it() {
         .1
         .unwrap();
     let ports = vec![(linerate_model::spec::Side::Receiver, vec![5302])];
-    server.give(Input::Prepared { ports, token: 1 }).1.unwrap();
+    server.give(Input::Prepared { ports }).1.unwrap();
     let ping = frame(&Message::Ping);
     for _ in 0..10 {
         later(&mut server, Duration::from_secs(1));

@@ -12,7 +12,7 @@ use linerate_model::run::{CurveFacts, Trial};
 use linerate_model::spec::{Arrival, Stall, Stop, TestSpec, Transport};
 use linerate_model::units::parse_duration;
 use linerate_model::{ByteCount, PacketRate};
-use linerate_peers::Framing;
+use linerate_peers::native::Streams;
 use std::time::Duration;
 
 /// Requests at a rate.
@@ -78,17 +78,18 @@ impl OpenLoop {
             let message = "requests at a rate are measured at once and as they are: leave out --wrap and --rounds, or --rate, --curve and --rpm";
             return Err(Failure::new(ExitCode::Usage, message.to_owned()));
         }
-        let id = target.far.kind().id();
-        if id == "native" {
-            let framing = Framing::Native { token: 0 };
+        let kind = target.far.kind();
+        if !kind.is_foreign() {
+            let format = Streams { token: 0 };
             let specs = plan.specs().into_iter().filter(|_| plan.open.is_some());
-            let refused = specs.map(|spec| linerate_engine::check(&spec, &framing));
+            let refused = specs.map(|spec| linerate_engine::check(&spec, &format));
             return refused.collect::<Result<_, _>>().map_err(|error| {
                 Failure::new(ExitCode::Usage, format!("requests at a rate: {error}"))
             });
         }
         let message = format!(
-            "{id} answers one message at a time and cannot be asked at a rate: leave out --rate, --curve and --rpm, or start `linerate serve` there"
+            "{} answers one message at a time and cannot be asked at a rate: leave out --rate, --curve and --rpm, or start `linerate serve` there",
+            kind.id()
         );
         Err(Failure::new(ExitCode::Usage, message))
     }

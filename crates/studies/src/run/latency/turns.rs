@@ -50,7 +50,7 @@ impl Bench<'_> {
         let mut notes: Vec<String> = self.client.blind_spots().into_iter().collect();
         let kind = self.target.far.kind();
         let own = plan.modes.iter().any(|mode| *mode != Mode::default());
-        if own && kind.id() != "native" && kind.tests() != Tests::Alike {
+        if own && kind.is_foreign() && kind.tests() != Tests::Alike {
             notes.push(format!(
                 "the peer is another tool ({}) and waits as it was started: the wait modes are this end's only",
                 kind.id()

@@ -8,13 +8,11 @@
 //! datagrams have their own. The send time is nanoseconds on the sender's monotonic clock modulo
 //! 2^48 (78 hours), read once per batch.
 
-use linerate_model::MonoInstant;
+use crate::stamp::Stamp;
 
 /// Bytes of the header, and so the least payload of a numbered datagram: 64-byte frame − 18
 /// (MAC header, FCS) − 20 (IPv4) − 8 (UDP).
 pub const HEADER_LEN: usize = 18;
-
-const MASK_48: u64 = (1 << 48) - 1;
 
 /// What a datagram is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +81,7 @@ impl Header {
         bytes[4] = self.stream;
         bytes[5] = self.kind.code();
         bytes[6..12].copy_from_slice(&self.sequence.to_be_bytes()[2..]);
-        bytes[12..18].copy_from_slice(&self.sent.0.to_be_bytes()[2..]);
+        bytes[12..18].copy_from_slice(&self.sent.bits().to_be_bytes()[2..]);
     }
 
     /// Reads a header; `None` if `bytes` are too short or of no known kind.
@@ -114,52 +112,15 @@ impl Header {
             stream,
             kind: Kind::from_code(flags)?,
             sequence: u64::from_be_bytes([0, 0, s0, s1, s2, s3, s4, s5]),
-            sent: Stamp(u64::from_be_bytes([0, 0, n0, n1, n2, n3, n4, n5])),
+            sent: Stamp::from_bits(u64::from_be_bytes([0, 0, n0, n1, n2, n3, n4, n5])),
         })
     }
-}
-
-/// Nanoseconds modulo 2^48 on some host's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp(u64);
-
-impl Stamp {
-    /// The stamp of `instant`.
-    pub const fn from_instant(instant: MonoInstant) -> Self {
-        Self(instant.as_nanos() & MASK_48)
-    }
-
-    /// The 48 bits.
-    pub const fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// Nanoseconds from `earlier` to this stamp of the same clock, as the nearest signed distance.
-    pub const fn since(self, earlier: Self) -> i64 {
-        distance_48(self.0, earlier.0)
-    }
-
-    /// Nanoseconds from this stamp to `received` on another clock, modulo 2^48: the transit time
-    /// plus the unknown offset between the clocks.
-    pub const fn transit_to(self, received: MonoInstant) -> u64 {
-        received.as_nanos().wrapping_sub(self.0) & MASK_48
-    }
-}
-
-/// `value - base` of two 48-bit circular numbers, as the nearest signed distance.
-pub const fn distance_48(value: u64, base: u64) -> i64 {
-    distance::<48>(value, base)
-}
-
-/// `value - base` of two circular numbers of `BITS` bits, as the nearest signed distance.
-pub(crate) const fn distance<const BITS: u32>(value: u64, base: u64) -> i64 {
-    let shifted = value.wrapping_sub(base) << (64 - BITS);
-    shifted.cast_signed() >> (64 - BITS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::MonoInstant;
 
     #[test]
     fn a_header_survives_the_wire() {
@@ -179,18 +140,5 @@ mod tests {
     fn short_or_unknown_bytes_are_no_header() {
         assert_eq!(Header::read(&[0; HEADER_LEN - 1]), None);
         assert_eq!(Header::read(&[0xff; HEADER_LEN]), None);
-    }
-
-    #[test]
-    fn distances_cross_the_wrap() {
-        assert_eq!(distance_48(3, MASK_48), 4);
-        assert_eq!(distance_48(MASK_48, 3), -4);
-        assert_eq!(distance_48(9, 4), 5);
-    }
-
-    #[test]
-    fn transit_crosses_the_wrap_of_the_stamp() {
-        let sent = Stamp::from_instant(MonoInstant::from_nanos(MASK_48));
-        assert_eq!(sent.transit_to(MonoInstant::from_nanos(9)), 10);
     }
 }

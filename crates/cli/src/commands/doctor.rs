@@ -1,6 +1,7 @@
 //! `linerate doctor`: its arguments, and what it calls.
 
-use crate::args::OutputArgs;
+use crate::args::output::OutputArgs;
+use crate::context::interrupt_flag;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
@@ -9,7 +10,6 @@ use linerate_model::doctor::Examination;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Arguments of `doctor`.
@@ -58,78 +58,78 @@ pub(crate) struct DoctorArgs {
     timeout: Duration,
 }
 
-/// Runs it.
-pub(crate) fn run(
-    args: &DoctorArgs,
-    output: &OutputArgs,
-    interrupt: &AtomicBool,
-) -> Result<ExitCode> {
-    if output.output.is_some() {
-        let message =
-            "`linerate doctor` writes no report; leave out -o, and keep what --json prints";
-        return Err(Failure::new(ExitCode::Usage, message).into());
+impl DoctorArgs {
+    /// Runs it.
+    /// Examines the host, and changes what it is asked to.
+    pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let interrupt = interrupt_flag()?;
+        if output.output.is_some() {
+            let message =
+                "`linerate doctor` writes no report; leave out -o, and keep what --json prints";
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
+        let plan = self.plan();
+        check_plan(&plan)?;
+        let examination = match &self.host {
+            Some(host) => self.far(&plan, host)?.examine()?,
+            None => linerate_doctor::doctor(&plan, &interrupt)?,
+        };
+        show(&examination, output)?;
+        Ok(exit_code(&examination, self.strict))
     }
-    let plan = plan(args);
-    check_plan(&plan)?;
-    let examination = match &args.host {
-        Some(host) => far(args, &plan, host)?.examine()?,
-        None => linerate_doctor::doctor(&plan, interrupt)?,
-    };
-    show(&examination, output)?;
-    Ok(exit_code(&examination, args.strict))
-}
 
-fn plan(args: &DoctorArgs) -> DoctorPlan {
-    DoctorPlan {
-        root: args.root.clone(),
-        interface: args.interface.clone(),
-        core: args.cpu,
-        only: args.only.clone(),
-        action: match (args.apply, args.restore) {
-            (true, _) => Action::Apply,
-            (_, true) => Action::Restore,
-            _ => Action::Look,
-        },
-        force: args.force,
-        undo: args.undo.clone(),
-        jitter: args.jitter,
+    fn plan(&self) -> DoctorPlan {
+        DoctorPlan {
+            root: self.root.clone(),
+            interface: self.interface.clone(),
+            core: self.cpu,
+            only: self.only.clone(),
+            action: match (self.apply, self.restore) {
+                (true, _) => Action::Apply,
+                (_, true) => Action::Restore,
+                _ => Action::Look,
+            },
+            force: self.force,
+            undo: self.undo.clone(),
+            jitter: self.jitter,
+        }
     }
-}
 
-fn far(args: &DoctorArgs, plan: &DoctorPlan, host: &str) -> Result<FarPlan> {
-    let mut words = Vec::new();
-    for (flag, given) in [
-        ("--apply", args.apply),
-        ("--restore", args.restore),
-        ("--force", args.force),
-    ] {
-        words.extend(given.then(|| flag.to_owned()));
+    fn far(&self, plan: &DoctorPlan, host: &str) -> Result<FarPlan> {
+        let mut words = Vec::new();
+        for (flag, given) in [
+            ("--apply", self.apply),
+            ("--restore", self.restore),
+            ("--force", self.force),
+        ] {
+            words.extend(given.then(|| flag.to_owned()));
+        }
+        let undo = plan.undo.to_str().ok_or_else(|| {
+            Failure::new(
+                ExitCode::Usage,
+                "--undo: another host takes names in UTF-8 only",
+            )
+        })?;
+        let jitter = plan.jitter.map(|time| format!("{}ns", time.as_nanos()));
+        for (option, value) in [
+            ("--undo", Some(undo.to_owned())),
+            (
+                "--only",
+                (!plan.only.is_empty()).then(|| plan.only.join(",")),
+            ),
+            ("--interface", plan.interface.clone()),
+            ("--cpu", plan.core.map(|core| core.to_string())),
+            ("--jitter", jitter),
+        ] {
+            words.extend(value.map(|value| format!("{option}={value}")));
+        }
+        Ok(FarPlan {
+            host: FarHost::parse(host)?,
+            ssh: self.ssh.split_whitespace().map(str::to_owned).collect(),
+            arguments: words,
+            patience: self.timeout + plan.jitter.unwrap_or_default(),
+        })
     }
-    let undo = plan.undo.to_str().ok_or_else(|| {
-        Failure::new(
-            ExitCode::Usage,
-            "--undo: another host takes names in UTF-8 only",
-        )
-    })?;
-    let jitter = plan.jitter.map(|time| format!("{}ns", time.as_nanos()));
-    for (option, value) in [
-        ("--undo", Some(undo.to_owned())),
-        (
-            "--only",
-            (!plan.only.is_empty()).then(|| plan.only.join(",")),
-        ),
-        ("--interface", plan.interface.clone()),
-        ("--cpu", plan.core.map(|core| core.to_string())),
-        ("--jitter", jitter),
-    ] {
-        words.extend(value.map(|value| format!("{option}={value}")));
-    }
-    Ok(FarPlan {
-        host: FarHost::parse(host)?,
-        ssh: args.ssh.split_whitespace().map(str::to_owned).collect(),
-        arguments: words,
-        patience: args.timeout + plan.jitter.unwrap_or_default(),
-    })
 }
 
 fn show(examination: &Examination, output: &OutputArgs) -> Result<()> {

@@ -1,4 +1,5 @@
-//! iperf2's header: a signed number, the sender's time, and in later versions the number's upper half.
+//! iperf2's data streams: nothing is agreed before; a stream says itself what it is and where it ends. Both
+//! directions of a test share their streams. A datagram's header is a signed number, the sender's time, and in later versions the number's upper half.
 //!
 //! ```text
 //!  0        4         8              12         16
@@ -10,21 +11,148 @@
 //! counts only where the client has said so: Zephyr leaves other bytes there. The time is wall time: peers
 //! compute a jitter from it that begins with the offset between the clocks.
 
-use super::{Numbering, Part, Reading};
-use crate::wire::Stamp;
+use crate::stamp::Stamp;
+use crate::stream_format::{
+    AfterTraffic, Arrival, DatagramFormat, DatagramHeader, Numbers, Part, Reading, SendTime,
+    StreamFormat,
+};
 use linerate_model::MonoInstant;
-use linerate_peers::{Counters, Iperf2 as Framing, Width};
-use linerate_sys::clock::MonotonicOffset;
+use linerate_model::spec::Side;
+use std::fmt;
+use std::time::Duration;
 
-/// The header with what this end's datagrams carry behind it.
-pub(crate) struct Iperf2 {
-    framing: Framing,
-    wall: MonotonicOffset,
+/// How many bits number a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counters {
+    /// 32.
+    Bits32,
+    /// 64.
+    Bits64,
 }
 
-/// Writes the time of `instant` where a datagram has it.
-pub(crate) fn stamp(datagram: &mut [u8], wall: MonotonicOffset, instant: MonoInstant) {
-    let micros = wall.real(instant) / 1000;
+/// What an iperf2 client's data streams begin with: a TCP stream with these bytes, a datagram with its
+/// number and time and then these bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    bytes: [u8; Self::MAX_BYTES],
+    length: usize,
+}
+
+impl Opening {
+    /// Most bytes of an opening.
+    pub const MAX_BYTES: usize = 64;
+
+    /// No bytes.
+    pub const NONE: Self = Self {
+        bytes: [0; Self::MAX_BYTES],
+        length: 0,
+    };
+
+    /// The first [`MAX_BYTES`](Self::MAX_BYTES) of these bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut opening = Self::NONE;
+        opening.length = bytes.len().min(Self::MAX_BYTES);
+        opening.bytes[..opening.length].copy_from_slice(&bytes[..opening.length]);
+        opening
+    }
+
+    /// As on the wire.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Opening({})", self.as_bytes().escape_ascii())
+    }
+}
+
+/// How many bytes number and time of an iperf2 datagram take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// 12: iperf2 up to 2.0.9 and its kin.
+    Narrow,
+    /// 16: later ones, with a second word of the number.
+    Wide,
+}
+
+impl Width {
+    /// In bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Narrow => 12,
+            Self::Wide => 16,
+        }
+    }
+}
+
+/// The data streams of one test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Streams {
+    /// What this end's streams begin with.
+    pub opening: Opening,
+    /// Bytes at the beginning of a TCP stream of the peer that are not data.
+    pub skip: usize,
+    /// Of the datagrams of both ends.
+    pub width: Width,
+    /// Of the datagrams of both ends.
+    pub counters: Counters,
+    /// Number of the peer's first datagram: 0 or 1.
+    pub first: u8,
+    /// Number of the first datagram that this end's senders send.
+    pub sends_from: u8,
+}
+
+impl StreamFormat for Streams {
+    fn arrival(&self) -> Arrival {
+        Arrival::SharedPort
+    }
+
+    fn datagrams(&self, _stream: u8, _payload: usize) -> Option<Box<dyn DatagramFormat>> {
+        Some(Box::new(*self))
+    }
+
+    fn tcp_opening(&self, _stream: u16) -> Vec<u8> {
+        self.opening.as_bytes().to_vec()
+    }
+
+    fn tcp_preamble_len(&self) -> usize {
+        self.skip
+    }
+
+    fn shares_sockets(&self) -> bool {
+        true
+    }
+
+    fn tells_its_end(&self) -> bool {
+        true
+    }
+
+    fn waits_for_delivery(&self) -> bool {
+        true
+    }
+
+    /// iperf2 closes its port for a moment when a stream begins, and opens it late on a busy host.
+    fn tolerates_refusals(&self, side: Side) -> Option<Duration> {
+        Some(match side {
+            Side::Sender => Duration::from_secs(1),
+            Side::Receiver => Duration::from_secs(10),
+        })
+    }
+
+    fn after_traffic(&self) -> AfterTraffic {
+        AfterTraffic::SpeakDatagrams
+    }
+
+    fn stamp(&self, datagram: &mut [u8], sent: SendTime) {
+        stamp(datagram, sent);
+    }
+}
+
+/// Writes the time where a datagram has it.
+fn stamp(datagram: &mut [u8], sent: SendTime) {
+    let micros = sent.wall_ns / 1000;
     let seconds = (micros / 1_000_000).to_be_bytes();
     let micros = (micros % 1_000_000).to_be_bytes();
     if let Some(head) = datagram.first_chunk_mut::<12>() {
@@ -36,16 +164,10 @@ pub(crate) fn stamp(datagram: &mut [u8], wall: MonotonicOffset, instant: MonoIns
 /// The sign of a number of 32 bits.
 const SIGN: u32 = 1 << 31;
 
-impl Iperf2 {
-    /// As this framing says, with this host's wall time.
-    pub(crate) fn new(framing: Framing) -> Self {
-        let wall = MonotonicOffset::measure();
-        Self { framing, wall }
-    }
-
+impl Streams {
     /// What a datagram with this number is, where `next` would come next.
     fn meaning(&self, low: u32, high: u32, next: u64) -> Result<u64, u64> {
-        if self.framing.counters == Counters::Bits64 {
+        if self.counters == Counters::Bits64 {
             let number = (u64::from(high) << 32 | u64::from(low)).cast_signed();
             return u64::try_from(number).map_err(|_| number.unsigned_abs());
         }
@@ -59,24 +181,28 @@ impl Iperf2 {
     }
 }
 
-impl Numbering for Iperf2 {
-    const MARKS_WARM_UP: bool = false;
+impl DatagramHeader for Streams {
+    const NUMBERS: Numbers = Numbers::Continuous;
+
+    fn header_len(&self) -> usize {
+        self.width.bytes()
+    }
 
     #[inline]
-    fn write(&self, slot: &mut [u8], _part: Part, sequence: u64, sent: MonoInstant) {
-        let number = sequence + u64::from(self.framing.sends_from);
-        let (low, high) = match self.framing.counters {
+    fn write(&self, slot: &mut [u8], _part: Part, sequence: u64, sent: SendTime) {
+        let number = sequence + u64::from(self.sends_from);
+        let (low, high) = match self.counters {
             // A number that does not fit repeats the last one that does: it must not end the stream.
             Counters::Bits32 => (number.min(u64::from(!SIGN)), 0),
             Counters::Bits64 => (number, number >> 32),
         };
         slot[..4].copy_from_slice(&low.to_be_bytes()[4..]);
-        stamp(slot, self.wall, sent);
-        if self.framing.width == Width::Wide {
+        stamp(slot, sent);
+        if self.width == Width::Wide {
             slot[12..16].copy_from_slice(&high.to_be_bytes()[4..]);
         }
-        let room = &mut slot[self.framing.width.bytes()..];
-        let opening = self.framing.opening.as_bytes();
+        let room = &mut slot[self.width.bytes()..];
+        let opening = self.opening.as_bytes();
         let length = opening.len().min(room.len());
         room[..length].copy_from_slice(&opening[..length]);
     }
@@ -87,7 +213,7 @@ impl Numbering for Iperf2 {
             let bytes: &[u8; 4] = datagram.get(at..)?.first_chunk()?;
             Some(u32::from_be_bytes(*bytes))
         };
-        let high = match self.framing.width {
+        let high = match self.width {
             Width::Narrow => Some(0),
             Width::Wide => word(12),
         };
@@ -96,7 +222,7 @@ impl Numbering for Iperf2 {
         else {
             return Reading::Foreign;
         };
-        let first = u64::from(self.framing.first);
+        let first = u64::from(self.first);
         match self.meaning(low, high, expected + first) {
             Err(next) => Reading::End {
                 sent: Some(next.saturating_sub(first)),
@@ -117,17 +243,21 @@ impl Numbering for Iperf2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_peers::Opening;
 
-    fn numbering(width: Width, counters: Counters, first: u8) -> Iperf2 {
-        Iperf2::new(Framing {
+    fn numbering(width: Width, counters: Counters, first: u8) -> Streams {
+        Streams {
             opening: Opening::from_bytes(b"head"),
             skip: 0,
             width,
             counters,
             first,
             sends_from: first,
-        })
+        }
+    }
+
+    fn at(wall_ns: u64) -> SendTime {
+        let monotonic = MonoInstant::default();
+        SendTime { monotonic, wall_ns }
     }
 
     fn numbered(sequence: u64, nanos: u64) -> Reading {
@@ -151,7 +281,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_carries_the_opening() {
-        let sent = MonoInstant::from_nanos(3_600_250_000_000);
+        let sent = at(3_600_250_000_000);
         for first in [0, 1] {
             for (width, counters) in [
                 (Width::Narrow, Counters::Bits32),
@@ -160,20 +290,20 @@ mod tests {
             ] {
                 let numbering = numbering(width, counters, first);
                 let mut slot = [0; 20];
-                numbering.write(&mut slot, Part::Counted, 41, sent);
+                DatagramHeader::write(&numbering, &mut slot, Part::Counted, 41, sent);
                 assert_eq!(slot[..4], [0, 0, 0, 41 + first]);
-                let micros = numbering.wall.real(sent) / 1000;
+                let micros = sent.wall_ns / 1000;
                 assert_eq!(u64::from(word(&slot, 4)), micros / 1_000_000);
                 assert_eq!(u64::from(word(&slot, 8)), micros % 1_000_000);
                 assert_eq!(&slot[width.bytes()..][..4], b"head");
-                assert_eq!(numbering.read(&slot, 41), numbered(41, micros * 1000));
+                assert_eq!(numbering.read_one(&slot, 41), numbered(41, micros * 1000));
             }
         }
         let long = numbering(Width::Wide, Counters::Bits64, 1);
         let mut slot = [0; 16];
-        long.write(&mut slot, Part::Counted, 1 << 33, sent);
-        let micros = long.wall.real(sent) / 1000;
-        assert_eq!(long.read(&slot, 0), numbered(1 << 33, micros * 1000));
+        DatagramHeader::write(&long, &mut slot, Part::Counted, 1 << 33, sent);
+        let micros = sent.wall_ns / 1000;
+        assert_eq!(long.read_one(&slot, 0), numbered(1 << 33, micros * 1000));
     }
 
     #[test]
@@ -182,32 +312,35 @@ mod tests {
         let end = |sent| Reading::End { sent: Some(sent) };
         // Up to 2.0.9 and zperf: the next number, negated.
         let old = of(Counters::Bits32, 0);
-        assert_eq!(old.read(&datagram(100_u32.wrapping_neg(), 0), 98), end(100));
+        assert_eq!(
+            old.read_one(&datagram(100_u32.wrapping_neg(), 0), 98),
+            end(100)
+        );
         // The same with bytes of something else in the upper half.
         assert_eq!(
-            old.read(&datagram(100_u32.wrapping_neg(), 0x7a7a_7a7a), 98),
+            old.read_one(&datagram(100_u32.wrapping_neg(), 0x7a7a_7a7a), 98),
             end(100)
         );
         // 2.0.10 to 2.0.12: the top bit.
-        assert_eq!(old.read(&datagram(0x64 | SIGN, 0), 98), end(100));
+        assert_eq!(old.read_one(&datagram(0x64 | SIGN, 0), 98), end(100));
         // From 2.1 on: numbers from 1, 64 bits.
         let new = of(Counters::Bits64, 1);
         let last = (-101_i64).cast_unsigned().to_be_bytes();
         let mut bytes = datagram(0, 0);
         bytes[..4].copy_from_slice(&last[4..]);
         bytes[12..].copy_from_slice(&last[..4]);
-        assert_eq!(new.read(&bytes, 98), end(100));
-        assert_eq!(of(Counters::Bits32, 1).read(&bytes, 98), end(100));
+        assert_eq!(new.read_one(&bytes, 98), end(100));
+        assert_eq!(of(Counters::Bits32, 1).read_one(&bytes, 98), end(100));
     }
 
     #[test]
     fn a_report_of_the_peer_is_no_traffic_and_a_stump_is_foreign() {
         let new = numbering(Width::Wide, Counters::Bits64, 1);
-        assert_eq!(new.read(&datagram(0, 0), 5), Reading::Other(None));
-        assert_eq!(new.read(&[0; 15], 5), Reading::Foreign);
-        assert_eq!(new.read(&[], 5), Reading::Foreign);
+        assert_eq!(new.read_one(&datagram(0, 0), 5), Reading::Other(None));
+        assert_eq!(new.read_one(&[0; 15], 5), Reading::Foreign);
+        assert_eq!(new.read_one(&[], 5), Reading::Foreign);
         let narrow = numbering(Width::Narrow, Counters::Bits32, 0);
-        assert_eq!(narrow.read(&[0; 12], 5), numbered(0, 0));
+        assert_eq!(narrow.read_one(&[0; 12], 5), numbered(0, 0));
     }
 
     #[test]
@@ -215,7 +348,7 @@ mod tests {
         let plain = numbering(Width::Wide, Counters::Bits32, 1);
         let mut slot = [0; 16];
         for sequence in [u64::from(!SIGN) - 2, u64::from(!SIGN), 1 << 40] {
-            plain.write(&mut slot, Part::Counted, sequence, MonoInstant::default());
+            DatagramHeader::write(&plain, &mut slot, Part::Counted, sequence, at(0));
             assert!(slot[0] < 0x80, "{slot:?}");
         }
     }

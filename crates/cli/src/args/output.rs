@@ -1,0 +1,30 @@
+//! Options of every command: how results are shown, and where they are kept.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output and store")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct OutputArgs {
+    /// Print one JSON document (schema linerate/run/2) instead of text.
+    #[arg(long, global = true, conflicts_with = "stream")]
+    pub(crate) json: bool,
+    /// Print JSON lines while the run goes on; the last one is the whole run.
+    #[arg(long, global = true)]
+    pub(crate) stream: bool,
+    /// Show no progress bar.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Directory that keeps the runs [default: `LINERATE_STORE`, else ~/.local/share/linerate].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// Keep nothing on disk.
+    #[arg(long, global = true, conflicts_with = "store")]
+    pub(crate) no_store: bool,
+    /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json, sfnt, hgrm).
+    /// `export` writes what it exports.
+    #[arg(long, short = 'o', global = true, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}

@@ -1,0 +1,108 @@
+//! Whom to measure, and as which user.
+
+use clap::Args;
+use linerate_client::Target;
+use linerate_client::address::{IpChoice, PeerAddress};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::units::parse_duration;
+use linerate_session::key::read_key;
+use linerate_session::login::{Login, Padding, read_login, read_password};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Who is measured, and how to reach it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TargetArgs {
+    /// The peer: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `netperf://board` with its netserver, `sfnt://host` and `sockperf://host` with its sfnt-pingpong or sockperf (`latency` only). A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
+    #[arg(value_name = "HOST")]
+    pub(crate) host: String,
+    /// Use IPv4 only.
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// Use IPv6 only.
+    #[arg(short = '6', long = "ipv6")]
+    pub(crate) ipv6: bool,
+    /// Show the peer that this end holds the key in this file (its `serve --key`).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
+    /// Keep what the peer prints of each test, if it is an iperf3, and show it.
+    #[arg(long, alias = "get-server-output")]
+    pub(crate) far_output: bool,
+    /// Give up on a silent peer after this long.
+    #[arg(long, default_value = "10s", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
+    /// Interface whose counters belong to the test [default: the one that carries it].
+    #[arg(long)]
+    pub(crate) interface: Option<String>,
+}
+
+impl TargetArgs {
+    /// Whom to measure.
+    pub(crate) fn target(&self) -> Result<Target, Failure> {
+        let ip = match (self.ipv4, self.ipv6) {
+            (true, _) => IpChoice::V4,
+            (_, true) => IpChoice::V6,
+            _ => IpChoice::Any,
+        };
+        let mut target = Target::new(PeerAddress::parse(&self.host)?);
+        target.ip = ip;
+        target.timeout = self.timeout;
+        target.interface.clone_from(&self.interface);
+        target.key = self.key.as_deref().map(read_key).transpose()?;
+        target.far_output = self.far_output;
+        target.login = self.login.login()?;
+        if target.login.is_some() && !target.far.kind().has_users() {
+            let message = format!("--login: {} has no users; iperf3:// has", target.far);
+            return Err(Failure::new(ExitCode::Usage, message));
+        }
+        Ok(target)
+    }
+}
+
+/// Who asks, where an iperf3 wants to know.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Login at an iperf3 that asks for one")]
+pub(crate) struct LoginArgs {
+    /// User to show; the password comes from `LINERATE_PASSWORD` or --password-file.
+    #[arg(long, value_name = "USER", requires = "login_key")]
+    pub(crate) login: Option<String>,
+    /// File whose first line is the password.
+    #[arg(long, value_name = "FILE", requires = "login")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// The server's public RSA key (PEM).
+    #[arg(long, value_name = "FILE", requires = "login")]
+    pub(crate) login_key: Option<PathBuf>,
+    /// Padding of what is shown: `oaep`, or `pkcs1` for iperf3 before 3.17.
+    #[arg(long, value_name = "PADDING", default_value = "oaep")]
+    pub(crate) login_padding: Padding,
+}
+
+impl LoginArgs {
+    /// The user to show.
+    pub(crate) fn login(&self) -> Result<Option<Arc<Login>>, Failure> {
+        let (Some(user), Some(key)) = (&self.login, &self.login_key) else {
+            return Ok(None);
+        };
+        let password = match &self.password_file {
+            Some(file) => read_password(file)?,
+            None => password()?,
+        };
+        let login = read_login(user, &password, key, self.login_padding)?;
+        Ok(Some(Arc::new(login)))
+    }
+}
+
+fn password() -> Result<String, Failure> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the environment is read by the command line, once"
+    )]
+    let found = std::env::var("LINERATE_PASSWORD");
+    found.map_err(|_| {
+        let message = "--login: set the password as LINERATE_PASSWORD, or name a file that holds it with --password-file";
+        Failure::new(ExitCode::Usage, message)
+    })
+}

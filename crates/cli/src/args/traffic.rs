@@ -1,0 +1,175 @@
+//! How traffic moves, for how long, and what is observed meanwhile.
+
+use crate::args::values::{datapath, pinning, size};
+use clap::{Args, ValueEnum};
+use linerate_model::ByteCount;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::{
+    DatapathChoice, Direction, Observe, Pinning, SocketChoice, SpecError, Stop, TestSpec, WaitMode,
+    validate,
+};
+use linerate_model::units::parse_duration;
+use std::time::Duration;
+
+/// How traffic moves.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Traffic")]
+pub(crate) struct TrafficArgs {
+    /// The peer sends.
+    #[arg(long, conflicts_with = "duplex")]
+    pub(crate) reverse: bool,
+    /// Both ends send at once.
+    #[arg(long)]
+    pub(crate) duplex: bool,
+    /// Datapath, with its parameters: `sockets,gso=true,gro=true`.
+    #[arg(long, default_value = "sockets", value_parser = datapath)]
+    pub(crate) datapath: DatapathChoice,
+    /// Pin the traffic threads to these cores: LOCAL,REMOTE (either may be empty).
+    #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pinning)]
+    pub(crate) cpu: Option<Pinning>,
+    /// Ask for this send buffer (`SO_SNDBUF`).
+    #[arg(long, value_parser = size)]
+    pub(crate) send_buffer: Option<ByteCount>,
+    /// Ask for this receive buffer (`SO_RCVBUF`).
+    #[arg(long, value_parser = size)]
+    pub(crate) receive_buffer: Option<ByteCount>,
+    /// Let the receiver pause this long after each read, to imitate a slow application.
+    #[arg(long, value_parser = parse_duration)]
+    pub(crate) receiver_pause: Option<Duration>,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Then run the experiment that the verdict proposes: only what it agrees with is confirmed.
+    #[arg(long)]
+    pub(crate) prove: bool,
+    #[command(flatten)]
+    pub(crate) observe: ObserveArgs,
+}
+
+impl TrafficArgs {
+    /// Writes them into a test.
+    pub(crate) fn apply(&self, spec: &mut TestSpec) {
+        spec.direction = match (self.reverse, self.duplex) {
+            (_, true) => Direction::Duplex,
+            (true, _) => Direction::Reverse,
+            _ => Direction::Forward,
+        };
+        spec.datapath = self.datapath.clone();
+        spec.pinning = self.cpu.unwrap_or_default();
+        spec.socket = SocketChoice {
+            send_buffer_bytes: self.send_buffer,
+            receive_buffer_bytes: self.receive_buffer,
+            ..SocketChoice::default()
+        };
+        spec.receiver_pause = self.receiver_pause;
+        spec.seed = self.seed;
+        spec.observe = self.observe.choice();
+    }
+}
+
+/// When and how much: options of single tests.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Traffic")]
+pub(crate) struct LengthArgs {
+    /// Length of the test.
+    #[arg(short = 't', long = "time", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) time: Duration,
+    /// Parallel streams.
+    #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
+    pub(crate) streams: u16,
+    /// Send for this long first without counting.
+    #[arg(long, default_value = "0s", value_parser = parse_duration)]
+    pub(crate) warm_up: Duration,
+    /// Length of a reporting interval.
+    #[arg(short = 'i', long, default_value = "1s", value_parser = parse_duration)]
+    pub(crate) interval: Duration,
+    /// How traffic threads wait.
+    #[arg(long, default_value = "block")]
+    pub(crate) wait: WaitArg,
+}
+
+impl LengthArgs {
+    /// Writes them into a test.
+    pub(crate) fn apply(&self, spec: &mut TestSpec) {
+        spec.stop = Stop::After(self.time);
+        spec.streams = self.streams;
+        spec.warm_up = self.warm_up;
+        spec.interval = self.interval;
+        spec.wait = self.wait.into();
+    }
+}
+
+/// Wait modes by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum WaitArg {
+    /// Sleep in the kernel.
+    Block,
+    /// Poll in user space; costs a whole core at each end.
+    Spin,
+    /// Let the kernel poll the device.
+    BusyPoll,
+}
+
+impl From<WaitArg> for WaitMode {
+    fn from(arg: WaitArg) -> Self {
+        match arg {
+            WaitArg::Block => Self::Block,
+            WaitArg::Spin => Self::Spin,
+            WaitArg::BusyPoll => Self::BusyPoll,
+        }
+    }
+}
+
+/// How much both ends look at their hosts.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Traffic")]
+pub(crate) struct ObserveArgs {
+    /// Sample where the CPU time of both ends goes, and show its cost by layer. `saturate` does so in
+    /// a trial of its own, after the search.
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// What both ends observe beside moving traffic: less costs less, and explains less.
+    #[arg(
+        long,
+        default_value = "counters",
+        value_name = "WHAT",
+        conflicts_with = "profile"
+    )]
+    pub(crate) observe: ObserveArg,
+}
+
+/// Extents of observation by name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ObserveArg {
+    /// Counters, and a sampled profile: the same as --profile.
+    All,
+    /// Counters of both hosts before and after, and `TCP_INFO` meanwhile.
+    Counters,
+    /// Nothing: for measuring what observing costs. What limits is then mostly unknown.
+    None,
+}
+
+impl ObserveArgs {
+    /// What the test asks of both ends.
+    pub(crate) const fn choice(self) -> Observe {
+        match (self.profile, self.observe) {
+            (true, _) | (_, ObserveArg::All) => Observe::All,
+            (_, ObserveArg::Counters) => Observe::Counters,
+            (_, ObserveArg::None) => Observe::None,
+        }
+    }
+}
+
+/// A specification that both ends will accept, or what is wrong with it.
+pub(crate) fn checked(spec: TestSpec) -> Result<TestSpec, Failure> {
+    match validate(&spec) {
+        Ok(()) => Ok(spec),
+        Err(error) => Err(out_of_bounds(error.setting(), &error)),
+    }
+}
+
+/// `--payload 0: must be from 1 to 65507`.
+pub(crate) fn out_of_bounds(option: &str, error: &SpecError) -> Failure {
+    let message = format!("--{option} {}: must be {}", error.value, error.valid);
+    Failure::new(ExitCode::Usage, message)
+}

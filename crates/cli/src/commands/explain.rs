@@ -1,0 +1,44 @@
+//! `linerate explain`.
+
+use crate::args::output::OutputArgs;
+use crate::args::stored::OneRun;
+use crate::context::{in_context, open_store};
+use crate::outcome::write_report;
+use crate::terminal;
+use anyhow::Result;
+use clap::Args;
+use linerate_model::exit::ExitCode;
+use linerate_studies::{archive, run};
+
+/// Arguments of `explain`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    run: OneRun,
+    /// Run the experiment that the verdict proposes, against the peer that the run measured, and
+    /// keep its answer with the run.
+    #[arg(long)]
+    prove: bool,
+}
+
+impl ExplainArgs {
+    /// Draws the verdict anew and shows it.
+    pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let store = open_store(output)?;
+        let name = &self.run.run;
+        let run = if self.prove {
+            in_context(output, |context| run::prove_stored(context, &store, name))?
+        } else {
+            let mut run = archive::load(&store, name)?;
+            archive::conclude(&mut run);
+            run
+        };
+        if output.json {
+            terminal::print_line(&archive::document(std::slice::from_ref(&run))?)?;
+        } else {
+            terminal::print_line(&archive::explanation(&run))?;
+        }
+        write_report(output, std::slice::from_ref(&run))?;
+        Ok(ExitCode::Done)
+    }
+}

@@ -1,0 +1,120 @@
+//! The command line: a contract that help texts and scripts rely on. Each command is a file: its arguments, what they
+//! ask for, and what it calls.
+
+mod compare;
+mod demo;
+mod doctor;
+mod explain;
+mod export;
+mod import;
+mod latency;
+mod list;
+mod report;
+mod run;
+mod saturate;
+mod serve;
+mod show;
+mod tcp;
+mod udp;
+
+use crate::args::output::OutputArgs;
+use crate::args::stored::OneRun;
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use linerate_model::exit::ExitCode;
+
+/// How fast a network path is, where it stops, and why.
+#[derive(Debug, Parser)]
+#[command(name = "linerate", version, after_long_help = exit_code_help())]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    command: Command,
+    /// How to show it.
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure two hosts made of this machine, and write a report: no privileges, no second machine.
+    Demo(demo::DemoArgs),
+    /// Be the peer: answer tests that other hosts ask for.
+    Serve(serve::ServeArgs),
+    /// Run one TCP transfer.
+    Tcp(tcp::TcpArgs),
+    /// Run one UDP datagram stream at an intended load.
+    Udp(udp::UdpArgs),
+    /// Measure request/response latency, message by message.
+    Latency(latency::LatencyArgs),
+    /// Search for the load at which loss or delay begins.
+    Saturate(saturate::SaturateArgs),
+    /// Run a study: every combination of factors in a plan file, repeated, in random order.
+    Run(run::RunArgs),
+    /// Judge run B against run A: what is faster, slower, or shows no difference.
+    Compare(compare::CompareArgs),
+    /// Say what limits a stored run, and on what evidence.
+    Explain(explain::ExplainArgs),
+    /// Turn logs of other tools into stored runs.
+    Import(import::ImportArgs),
+    /// Write a report of stored runs.
+    Report(report::ReportArgs),
+    /// Say what on this host spoils measurements; change it, take it back, measure the host's own jitter.
+    Doctor(doctor::DoctorArgs),
+    /// List the stored runs.
+    List,
+    /// Show one stored run.
+    Show(OneRun),
+    /// Write a stored run as JSON or CSV.
+    Export(export::ExportArgs),
+    /// Make the tests that the parent process asks for on standard input: what `latency --wrap` starts.
+    #[command(name = linerate_studies::run::CHILD, hide = true)]
+    WrappedTurns,
+}
+
+impl Cli {
+    /// Does what is asked.
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let output = &self.output;
+        match &self.command {
+            Command::Demo(args) => args.run(output),
+            Command::Serve(args) => args.run(output),
+            Command::Tcp(args) => args.run(output),
+            Command::Udp(args) => args.run(output),
+            Command::Latency(args) => args.run(output),
+            Command::Saturate(args) => args.run(output),
+            Command::Run(args) => args.run(output),
+            Command::Compare(args) => args.run(output),
+            Command::Explain(args) => args.run(output),
+            Command::Import(args) => args.run(output),
+            Command::Report(args) => args.run(output),
+            Command::Doctor(args) => args.run(output),
+            Command::List => list::list(output),
+            Command::Show(which) => show::show(which, output),
+            Command::Export(args) => args.run(output),
+            Command::WrappedTurns => latency::serve_turns(),
+        }
+    }
+}
+
+/// The table of exit codes for `--help`.
+fn exit_code_help() -> String {
+    use std::fmt::Write as _;
+    let mut text = String::from("Exit codes:\n");
+    for (code, meaning) in ExitCode::ALL {
+        let _ = writeln!(text, "  {}  {meaning}", *code as i32);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,45 @@
+//! `linerate run`.
+
+use crate::args::output::OutputArgs;
+use crate::args::target::LoginArgs;
+use crate::context::open_store;
+use crate::outcome::measured;
+use anyhow::Result;
+use clap::Args;
+use linerate_model::exit::ExitCode;
+use linerate_session::key::read_key;
+use linerate_studies::plan::StudyPlan;
+use linerate_studies::{archive, run};
+use std::path::PathBuf;
+
+/// Arguments of `run`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    /// The plan, a TOML file: `[study]`, `[defaults]`, `[factors]`.
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    /// Show the peer that this end holds the key in this file (its `serve --key`).
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    #[command(flatten)]
+    login: LoginArgs,
+    /// Go on with an incomplete study of the same plan: its finished runs are taken over.
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+}
+
+impl RunArgs {
+    /// Runs the study.
+    pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let plan = StudyPlan {
+            key: self.key.as_deref().map(read_key).transpose()?,
+            login: self.login.login()?,
+            ..StudyPlan::read(&self.plan)?
+        };
+        let earlier = match &self.resume {
+            Some(name) => Some(archive::load(&open_store(output)?, name)?),
+            None => None,
+        };
+        measured(output, |context| run::study(context, &plan, earlier))
+    }
+}

@@ -1,0 +1,105 @@
+//! `linerate serve`.
+
+use crate::args::output::OutputArgs;
+use crate::args::values::rate;
+use crate::context::interrupt_flag;
+use crate::outcome::no_report;
+use crate::terminal;
+use anyhow::Result;
+use clap::Args;
+use linerate_agent::{AgentPlan, serve, sfnt_release};
+use linerate_model::BitRate;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::units::parse_duration;
+use linerate_session::key::read_key;
+use linerate_session::login::{Logins, Padding, read_logins};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Arguments of `serve`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    /// Address to listen on, and the port of the native protocol.
+    #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
+    listen: String,
+    /// Protocols to answer: native, iperf3, iperf2, netperf, sfnt and sockperf, each with another port if need be (`native,iperf3:5202`).
+    #[arg(long, default_value = "native", value_delimiter = ',')]
+    speak: Vec<String>,
+    /// Also accept clients from these networks (default: loopback, private and link-local only).
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    allow: Vec<String>,
+    /// Accept only clients that hold the key in this file, from any address.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Let in only iperf3 clients of these users: lines of USER,HASH as iperf3 has them.
+    #[arg(long, value_name = "FILE", requires = "login_key")]
+    logins: Option<PathBuf>,
+    /// This server's private RSA key for --logins (PEM); clients have the public half.
+    #[arg(long, value_name = "FILE", requires = "logins")]
+    login_key: Option<PathBuf>,
+    /// Padding of what clients show: `oaep`, or `pkcs1` for iperf3 before 3.17.
+    #[arg(long, value_name = "PADDING", default_value = "oaep")]
+    login_padding: Padding,
+    /// Most clients at once.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    max_clients: u16,
+    /// Longest single test.
+    #[arg(long, default_value = "1h", value_parser = parse_duration)]
+    max_duration: Duration,
+    /// Highest intended load a client may ask for; tests without a rate are then refused.
+    #[arg(long, value_parser = rate)]
+    max_rate: Option<BitRate>,
+    /// Interface whose counters belong to the tests [default: the one that carries each client].
+    #[arg(long)]
+    interface: Option<String>,
+    /// Exit after the first client has left.
+    #[arg(long)]
+    once: bool,
+    /// Version that sfnt-pingpong clients are told: they leave unless it is their own.
+    #[arg(long, value_name = "VERSION", default_value = "1.5.0")]
+    sfnt_version: String,
+    /// MD5 of the sources that sfnt-pingpong clients are told [default: that of the version, if it is known].
+    #[arg(long, value_name = "MD5")]
+    sfnt_checksum: Option<String>,
+}
+
+impl ServeArgs {
+    /// Serves until it is stopped.
+    pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        no_report(output, "serve")?;
+        let plan = AgentPlan {
+            allow: self
+                .allow
+                .iter()
+                .map(|text| text.parse())
+                .collect::<Result<_, Failure>>()?,
+            speak: self
+                .speak
+                .iter()
+                .map(|text| text.parse())
+                .collect::<Result<_, Failure>>()?,
+            key: self.key.as_deref().map(read_key).transpose()?,
+            logins: self.logins()?,
+            max_clients: self.max_clients,
+            max_duration: self.max_duration,
+            max_rate: self.max_rate,
+            interface: self.interface.clone(),
+            once: self.once,
+            sfnt: sfnt_release(&self.sfnt_version, self.sfnt_checksum.as_deref())?,
+            ..AgentPlan::listening_on(&self.listen)?
+        };
+        let interrupt = interrupt_flag()?;
+        serve(&plan, &interrupt, &mut |text| terminal::note(text))?;
+        Ok(ExitCode::Done)
+    }
+
+    /// The users that are let in.
+    fn logins(&self) -> Result<Option<Arc<Logins>>> {
+        let (Some(list), Some(key)) = (&self.logins, &self.login_key) else {
+            return Ok(None);
+        };
+        let logins = read_logins(list, key, self.login_padding)?;
+        Ok(Some(Arc::new(logins)))
+    }
+}

@@ -1,0 +1,59 @@
+//! `linerate tcp`.
+
+use crate::args::output::OutputArgs;
+use crate::args::target::TargetArgs;
+use crate::args::traffic::{LengthArgs, TrafficArgs, checked};
+use crate::args::values::{rate, size};
+use crate::outcome::{measured, proved};
+use anyhow::Result;
+use clap::Args;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::{Pace, TestSpec};
+use linerate_model::{BitRate, ByteCount};
+use linerate_studies::run;
+
+/// Arguments of `tcp`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TcpArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    length: LengthArgs,
+    #[command(flatten)]
+    traffic: TrafficArgs,
+    /// Size of each write.
+    #[arg(long, default_value = "128K", value_parser = size)]
+    payload: ByteCount,
+    /// Intended load over all streams in bit/s of L4 payload; unpaced without it.
+    #[arg(long, alias = "rate", value_name = "RATE", value_parser = rate)]
+    pace: Option<BitRate>,
+    /// Congestion control algorithm.
+    #[arg(short = 'C', long)]
+    congestion: Option<String>,
+}
+
+impl TcpArgs {
+    /// Runs the test.
+    pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let (target, spec) = (self.target.target()?, self.spec()?);
+        measured(output, |context| {
+            let run = run::single(context, &target, &spec)?;
+            proved(context, &target, run, self.traffic.prove)
+        })
+    }
+
+    /// The test.
+    fn spec(&self) -> Result<TestSpec, Failure> {
+        let mut spec = TestSpec {
+            payload_bytes: self.payload,
+            ..TestSpec::tcp_bulk()
+        };
+        if let Some(rate) = self.pace {
+            spec.pace = Pace::At(rate);
+        }
+        self.traffic.apply(&mut spec);
+        self.length.apply(&mut spec);
+        spec.socket.congestion_control.clone_from(&self.congestion);
+        checked(spec)
+    }
+}

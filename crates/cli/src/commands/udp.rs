@@ -1,0 +1,52 @@
+//! `linerate udp`.
+
+use crate::args::output::OutputArgs;
+use crate::args::target::TargetArgs;
+use crate::args::traffic::{LengthArgs, TrafficArgs, checked};
+use crate::args::values::{pace, size};
+use crate::outcome::{measured, proved};
+use anyhow::Result;
+use clap::Args;
+use linerate_model::ByteCount;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::spec::{Pace, TestSpec};
+use linerate_studies::run;
+
+/// Arguments of `udp`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UdpArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Intended load over all streams in bit/s of L4 payload (`10M`, `1G`), or `max` for unpaced.
+    #[arg(long, alias = "pace", value_name = "RATE", value_parser = pace)]
+    rate: Pace,
+    #[command(flatten)]
+    length: LengthArgs,
+    #[command(flatten)]
+    traffic: TrafficArgs,
+    /// Payload of each datagram.
+    #[arg(long, default_value = "1448", value_parser = size)]
+    payload: ByteCount,
+}
+
+impl UdpArgs {
+    /// Runs the test.
+    pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
+        let (target, spec) = (self.target.target()?, self.spec()?);
+        measured(output, |context| {
+            let run = run::single(context, &target, &spec)?;
+            proved(context, &target, run, self.traffic.prove)
+        })
+    }
+
+    /// The test.
+    fn spec(&self) -> Result<TestSpec, Failure> {
+        let mut spec = TestSpec {
+            payload_bytes: self.payload,
+            ..TestSpec::udp_datagrams(self.rate)
+        };
+        self.traffic.apply(&mut spec);
+        self.length.apply(&mut spec);
+        checked(spec)
+    }
+}

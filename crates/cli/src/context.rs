@@ -1,0 +1,103 @@
+//! The surroundings of a command: the store, who watches, and the interrupt.
+
+use crate::args::output::OutputArgs;
+use crate::terminal;
+use anyhow::{Context as _, Result};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_studies::context::Context;
+use linerate_studies::{Store, archive};
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Gives `work` the store and the watcher that the options ask for.
+pub(crate) fn in_context<T>(
+    output: &OutputArgs,
+    work: impl FnOnce(&mut Context<'_>) -> Result<T>,
+) -> Result<T> {
+    if let Some(path) = &output.output {
+        // Before anything is measured: nobody wants to hear of it afterwards.
+        archive::check_report(path)?;
+    }
+    with_store(output, work)
+}
+
+/// The same, whatever becomes of the file that is written.
+pub(crate) fn with_store<T>(
+    output: &OutputArgs,
+    work: impl FnOnce(&mut Context<'_>) -> Result<T>,
+) -> Result<T> {
+    let interrupt = interrupt_flag()?;
+    let mut watcher = terminal::watcher(output.stream, output.quiet || output.json);
+    let store = if output.no_store {
+        None
+    } else {
+        Some(open_store(output)?)
+    };
+    let mut context = Context {
+        store,
+        watcher: &mut *watcher,
+        command: command_line(),
+        interrupt: &interrupt,
+    };
+    work(&mut context)
+}
+
+/// A flag that the first Ctrl-C or SIGTERM sets; the second one ends the process.
+pub(crate) fn interrupt_flag() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+            .context("installing the interrupt handler")?;
+    }
+    Ok(flag)
+}
+
+pub(crate) fn open_store(output: &OutputArgs) -> Result<Store> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the environment is read here, once"
+    )]
+    let read = |name: &str| {
+        env::var(name)
+            .ok()
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let dir = output
+        .store
+        .clone()
+        .or_else(|| read("LINERATE_STORE"))
+        .or_else(|| read("XDG_DATA_HOME").map(|dir| dir.join("linerate")))
+        .or_else(|| read("HOME").map(|dir| dir.join(".local/share/linerate")));
+    let dir = dir.ok_or_else(|| {
+        Failure::new(
+            ExitCode::Usage,
+            "no place to keep runs: give --store DIR, or --no-store to keep nothing",
+        )
+    })?;
+    archive::open_store(&dir)
+}
+
+/// The command line as a shell would take it again.
+fn command_line() -> String {
+    let words = env::args().enumerate().map(|(position, word)| {
+        let word = if position == 0 {
+            "linerate".to_owned()
+        } else {
+            word
+        };
+        let plain = !word.is_empty()
+            && word
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c));
+        if plain {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,100 @@
+//! What becomes of the runs that a command makes: shown, written as a report, turned into an exit code.
+
+use crate::args::output::OutputArgs;
+use crate::context::in_context;
+use crate::terminal;
+use anyhow::{Context as _, Result};
+use linerate_client::Target;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::{Run, RunKind, RunStatus};
+use linerate_studies::context::Context;
+use linerate_studies::{archive, run};
+
+/// Runs something that measures, shows its result, and derives the exit code from it.
+pub(crate) fn measured(
+    output: &OutputArgs,
+    work: impl FnOnce(&mut Context<'_>) -> Result<Run>,
+) -> Result<ExitCode> {
+    let run = in_context(output, work)?;
+    show_runs(output, std::slice::from_ref(&run))?;
+    if run.status == RunStatus::Incomplete {
+        terminal::error(&format!("{} was interrupted; {}", run.id, kept(output)));
+    }
+    Ok(verdict_code(&run))
+}
+
+/// The run after its proof, if one is asked for.
+pub(crate) fn proved(
+    context: &mut Context<'_>,
+    target: &Target,
+    run: Run,
+    asked: bool,
+) -> Result<Run> {
+    if !asked {
+        return Ok(run);
+    }
+    let id = run.id.clone();
+    run::prove(context, target, run)
+        .with_context(|| format!("{id} is measured, but the proof of what limits it failed"))
+}
+
+/// What becomes of an interrupted run.
+fn kept(output: &OutputArgs) -> &'static str {
+    if output.no_store {
+        "nothing was kept of it"
+    } else {
+        "the trials that it had finished are kept"
+    }
+}
+
+/// Shows runs as the options ask, and writes the report file if one is asked for.
+pub(crate) fn show_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
+    if output.stream {
+        for run in runs {
+            terminal::print_line(&serde_json::to_string(run)?)?;
+        }
+    } else if output.json {
+        terminal::print_line(&archive::document(runs)?)?;
+    } else {
+        terminal::print_line(archive::render("text", runs)?.trim_end())?;
+    }
+    write_report(output, runs)
+}
+
+/// Writes the report file if one is asked for.
+pub(crate) fn write_report(output: &OutputArgs, runs: &[Run]) -> Result<()> {
+    let Some(path) = &output.output else {
+        return Ok(());
+    };
+    let written = archive::write_report(path, runs)?;
+    if !(output.quiet || output.json || output.stream) {
+        let names: Vec<_> = written
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        terminal::note(&format!("the report is in {}", names.join(", ")));
+    }
+    Ok(())
+}
+
+/// Refuses `-o` where there is nothing to report.
+pub(crate) fn no_report(output: &OutputArgs, command: &str) -> Result<()> {
+    if output.output.is_none() {
+        return Ok(());
+    }
+    let message = format!("`linerate {command}` writes no report; leave out -o");
+    Err(Failure::new(ExitCode::Usage, message).into())
+}
+
+/// The exit code that a finished run deserves. The goals of a demo's parts are not the user's: it is
+/// done when everything was measured, however fast this machine is.
+fn verdict_code(run: &Run) -> ExitCode {
+    let missed = |run: &Run| run.goals.iter().any(|goal| !goal.reached);
+    match run.status {
+        RunStatus::Invalid => ExitCode::Invalid,
+        RunStatus::Incomplete => ExitCode::Other,
+        RunStatus::Complete if run.kind == RunKind::Demo => ExitCode::Done,
+        RunStatus::Complete if missed(run) || run.parts.iter().any(missed) => ExitCode::GoalMissed,
+        RunStatus::Complete => ExitCode::Done,
+    }
+}

@@ -1,0 +1,66 @@
+//! Times of a sender's clock as datagrams and messages carry them: 48 bits, circular.
+
+use linerate_model::MonoInstant;
+
+const MASK_48: u64 = (1 << 48) - 1;
+
+/// Nanoseconds modulo 2^48 (78 hours) on some host's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp(u64);
+
+impl Stamp {
+    /// The stamp of `instant`.
+    pub const fn from_instant(instant: MonoInstant) -> Self {
+        Self::from_bits(instant.as_nanos())
+    }
+
+    /// The stamp with the lower 48 of these bits.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits & MASK_48)
+    }
+
+    /// The 48 bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Nanoseconds from `earlier` to this stamp of the same clock, as the nearest signed distance.
+    pub const fn since(self, earlier: Self) -> i64 {
+        distance_48(self.0, earlier.0)
+    }
+
+    /// Nanoseconds from this stamp to `received` on another clock, modulo 2^48: the transit time
+    /// plus the unknown offset between the clocks.
+    pub const fn transit_to(self, received: MonoInstant) -> u64 {
+        received.as_nanos().wrapping_sub(self.0) & MASK_48
+    }
+}
+
+/// `value - base` of two 48-bit circular numbers, as the nearest signed distance.
+pub const fn distance_48(value: u64, base: u64) -> i64 {
+    distance::<48>(value, base)
+}
+
+/// `value - base` of two circular numbers of `BITS` bits, as the nearest signed distance.
+pub(crate) const fn distance<const BITS: u32>(value: u64, base: u64) -> i64 {
+    let shifted = value.wrapping_sub(base) << (64 - BITS);
+    shifted.cast_signed() >> (64 - BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_cross_the_wrap() {
+        assert_eq!(distance_48(3, MASK_48), 4);
+        assert_eq!(distance_48(MASK_48, 3), -4);
+        assert_eq!(distance_48(9, 4), 5);
+    }
+
+    #[test]
+    fn transit_crosses_the_wrap_of_the_stamp() {
+        let sent = Stamp::from_instant(MonoInstant::from_nanos(MASK_48));
+        assert_eq!(sent.transit_to(MonoInstant::from_nanos(9)), 10);
+    }
+}
