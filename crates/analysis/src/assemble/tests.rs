@@ -529,6 +529,36 @@ fn any_signal() -> impl Strategy<Value = String> {
     proptest::sample::select(names).prop_map(str::to_owned)
 }
 
+/// Work of an end of datagrams that dropped or refused `own`, or else of a sender of bytes.
+fn any_work(
+    side: Side,
+    own: Option<PacketCount>,
+    sequence: SequenceCount,
+    samples: Vec<TcpSample>,
+) -> StreamWork {
+    match (side, own) {
+        (Side::Receiver, socket_overflows) => StreamWork::from(DatagramReceiver {
+            socket: ReceiveSocket {
+                socket_overflows,
+                ..ReceiveSocket::default()
+            },
+            sequence,
+            ..DatagramReceiver::default()
+        }),
+        (Side::Sender, Some(refused)) => StreamWork::from(DatagramSender {
+            refused,
+            ..DatagramSender::default()
+        }),
+        (Side::Sender, None) => StreamWork::from(ByteStreamSender {
+            tcp: TcpSocketReport {
+                samples,
+                congestion_control: None,
+            },
+            ..ByteStreamSender::default()
+        }),
+    }
+}
+
 /// Reports that no honest engine would make.
 pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
     let number = || prop_oneof![0..2000_u64, any::<u64>()];
@@ -546,28 +576,7 @@ pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
                     too_old: PacketCount::new(old),
                     ..SequenceCount::default()
                 };
-                let socket = ReceiveSocket {
-                    socket_overflows: own.map(PacketCount::new),
-                    ..ReceiveSocket::default()
-                };
-                let work = match (side, own) {
-                    (Side::Receiver, _) => StreamWork::from(DatagramReceiver {
-                        socket,
-                        sequence,
-                        ..DatagramReceiver::default()
-                    }),
-                    (Side::Sender, Some(own)) => StreamWork::from(DatagramSender {
-                        refused: PacketCount::new(own),
-                        ..DatagramSender::default()
-                    }),
-                    (Side::Sender, None) => StreamWork::from(ByteStreamSender {
-                        tcp: TcpSocketReport {
-                            samples: tcp,
-                            congestion_control: None,
-                        },
-                        ..ByteStreamSender::default()
-                    }),
-                };
+                let work = any_work(side, own.map(PacketCount::new), sequence, tcp);
                 let (bytes, packets) = (ByteCount::new(bytes), PacketCount::new(packets));
                 StreamReport {
                     duration: Duration::from_nanos(nanos),

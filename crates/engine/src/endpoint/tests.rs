@@ -149,8 +149,8 @@ fn datagrams_without_numbers_are_counted_until_an_empty_one() {
     });
     assert_eq!((sent.packets.get(), sent.bytes.get()), (50, 5000));
     assert_eq!((received.packets.get(), received.bytes.get()), (50, 5000));
-    let receiver = received.work.get::<UnnumberedDatagramReceiver>();
-    assert!(receiver.is_some(), "{:?}", received.work);
+    let unnumbered = received.work.get::<UnnumberedDatagramReceiver>();
+    assert!(unnumbered.is_some(), "{:?}", received.work);
 }
 
 #[test]

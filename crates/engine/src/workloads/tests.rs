@@ -147,12 +147,12 @@ fn datagrams_all_arrive_and_are_counted_alike() {
             assert_eq!(total_packets(&sent), 500, "{}", kind.id());
             assert_eq!(total_packets(&received), 500, "{}", kind.id());
             assert_eq!(total_bytes(&received), 100_000);
-            let receiver = received[0].work.get::<DatagramReceiver>().unwrap();
-            let sequence = receiver.sequence;
+            let seen = received[0].work.get::<DatagramReceiver>().unwrap();
+            let sequence = seen.sequence;
             assert_eq!(sequence.next_expected, 500);
             assert_eq!(sequence.foreign, PacketCount::new(0));
-            assert_eq!(receiver.socket.socket_overflows, Some(PacketCount::new(0)));
-            assert_eq!(receiver.times.pdv.as_ref().unwrap().len(), 500);
+            assert_eq!(seen.socket.socket_overflows, Some(PacketCount::new(0)));
+            assert_eq!(seen.times.pdv.as_ref().unwrap().len(), 500);
             assert_eq!(sent[0].work.lateness().unwrap().len(), 500);
         }
     }
@@ -256,9 +256,9 @@ fn short_connections_are_timed_each() {
         let answered = server.join();
         assert_eq!(total_packets(&opened), 3, "{:?}", opened[0].errors);
         assert_eq!(total_packets(&answered), 3);
-        let opener = opened[0].work.get::<ConnectionOpener>().unwrap();
-        assert_eq!(opener.handshake.len(), 3);
-        assert_eq!(opener.rtt.len(), 3);
+        let timed = opened[0].work.get::<ConnectionOpener>().unwrap();
+        assert_eq!(timed.handshake.len(), 3);
+        assert_eq!(timed.rtt.len(), 3);
     }
 }
 

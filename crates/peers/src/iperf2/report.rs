@@ -167,8 +167,8 @@ impl Report {
     }
 
     /// What this end's receiver saw of a stream.
-    pub(super) fn from_receiver(stream: &StreamReport, receiver: &DatagramReceiver) -> Self {
-        let sequence = receiver.sequence;
+    pub(super) fn from_receiver(stream: &StreamReport, end: &DatagramReceiver) -> Self {
+        let sequence = end.sequence;
         let received = sequence.received.get();
         Self {
             bytes: stream.bytes.get(),
@@ -176,7 +176,7 @@ impl Report {
             lost: sequence.next_expected.saturating_sub(received),
             out_of_order: sequence.reordered.get(),
             datagrams: sequence.next_expected,
-            jitter: Duration::from_nanos(receiver.rtp_jitter_ns.unwrap_or(0)),
+            jitter: Duration::from_nanos(end.rtp_jitter_ns.unwrap_or(0)),
             is_modern: false,
         }
     }

@@ -176,7 +176,7 @@ fn report(side: Side, stream: StreamReport) -> EndpointReport {
 
 fn sent(packets: u64, before: u64) -> StreamReport {
     let sender = DatagramSender {
-        omitted: omitted(before),
+        omitted: Some(omitted(before)),
         ..DatagramSender::default()
     };
     StreamReport::new(0, sender).with_counts(ByteCount::default(), PacketCount::new(packets))
@@ -184,17 +184,17 @@ fn sent(packets: u64, before: u64) -> StreamReport {
 
 fn received(packets: u64, before: u64) -> StreamReport {
     let receiver = DatagramReceiver {
-        omitted: omitted(before),
+        omitted: Some(omitted(before)),
         ..DatagramReceiver::default()
     };
     StreamReport::new(0, receiver).with_counts(ByteCount::default(), PacketCount::new(packets))
 }
 
-fn omitted(before: u64) -> Option<Omitted> {
-    Some(Omitted {
+fn omitted(before: u64) -> Omitted {
+    Omitted {
         packets: PacketCount::new(before),
         missing: PacketCount::new(0),
-    })
+    }
 }
 
 /// We sent 20 in the warm-up and 100 after it. The server ended its warm-up after 22, of which 3 were missing; 7

@@ -1,13 +1,18 @@
 //! Raw reports of streams. Version 1 had one wide object, whose keys told by their presence what the stream had
 //! been; today the key `kind` says it, and what a kind always has is there.
 
+use linerate_model::spec::{Side, Transport};
 use serde_json::{Map, Value, json};
 
 type Object = Map<String, Value>;
 
 /// Names the kind of every stream in the raw reports of `trial`.
 pub(crate) fn upgrade_trial(trial: &mut Value) {
-    let is_tcp = trial["transport"] == "tcp";
+    let transport = if trial["transport"] == "tcp" {
+        Transport::Tcp
+    } else {
+        Transport::Udp
+    };
     let Some(reports) = trial.get_mut("raw").and_then(Value::as_array_mut) else {
         return;
     };
@@ -15,9 +20,13 @@ pub(crate) fn upgrade_trial(trial: &mut Value) {
     let is_asked = reports.iter().any(asks);
     for report in reports {
         let end = End {
-            is_tcp,
+            transport,
             is_asked,
-            is_sender: report["side"] == "sender",
+            side: if report["side"] == "sender" {
+                Side::Sender
+            } else {
+                Side::Receiver
+            },
             // A peer that is not linerate told nothing of its host.
             is_foreign: [&report["before"], &report["after"]]
                 .iter()
@@ -39,10 +48,10 @@ fn streams(report: &Value) -> impl Iterator<Item = &Value> {
 /// What is known of a stream beside its own object.
 #[derive(Clone, Copy)]
 struct End {
-    is_tcp: bool,
+    transport: Transport,
+    side: Side,
     /// Somebody timed round trips in this trial.
     is_asked: bool,
-    is_sender: bool,
     is_foreign: bool,
 }
 
@@ -52,10 +61,9 @@ impl End {
         stream.insert("kind".to_owned(), json!(kind));
         let zeros: &[&str] = match kind {
             "connection-opener" | "requester" => &["timeouts"],
-            "datagram-receiver" => &["reads", "emptying_reads"],
+            "datagram-receiver" | "unnumbered-datagram-receiver" => &["reads", "emptying_reads"],
             "datagram-sender" => &["refused", "unsent", "burst_max"],
             "open-loop-requester" => &["refused", "burst_max"],
-            "unnumbered-datagram-receiver" => &["reads", "emptying_reads"],
             _ => &[],
         };
         // Builds before these were counted left them out.
@@ -82,11 +90,11 @@ impl End {
         } else if self.is_asked {
             "responder"
         } else {
-            match (self.is_tcp, self.is_sender) {
-                (true, true) => "byte-stream-sender",
-                (true, false) => "byte-stream-receiver",
-                (false, true) => "datagram-sender",
-                (false, false) => "unnumbered-datagram-receiver",
+            match (self.transport, self.side) {
+                (Transport::Tcp, Side::Sender) => "byte-stream-sender",
+                (Transport::Tcp, Side::Receiver) => "byte-stream-receiver",
+                (Transport::Udp, Side::Sender) => "datagram-sender",
+                (Transport::Udp, Side::Receiver) => "unnumbered-datagram-receiver",
             }
         }
     }

@@ -68,13 +68,9 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
     let buffer = |stream: &Stream<'_>| stream.report.path.send_buffer_bytes.map(ByteCount::get);
     let readings: Vec<shares::Readings<'_>> =
         counted.iter().map(|s| (s.readings, buffer(s))).collect();
-    let chosen = ends.spec.socket.congestion_control.clone();
-    let congestion_control = first
-        .work
-        .congestion_control()
-        .map(str::to_owned)
-        .or(chosen);
-    let control = shares::Control::from_name(congestion_control.as_deref());
+    let chosen = ends.spec.socket.congestion_control.as_deref();
+    let congestion_control = first.work.congestion_control().or(chosen);
+    let control = shares::Control::from_name(congestion_control);
     let (shares, shares_over_time) = shares::shares(&readings, ends.spec.interval, control);
     let srtt_mean_ns = mean(&loaded(|sample| sample.srtt_ns));
     let min_rtt_ns = all().filter_map(|sample| sample.min_rtt_ns).min();
@@ -97,7 +93,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
         srtt_mean_ns,
         min_rtt_ns,
         smss_bytes: all().filter_map(|sample| sample.smss_bytes).max(),
-        congestion_control,
+        congestion_control: congestion_control.map(str::to_owned),
         shares,
         shares_over_time,
         windows: figures::windows(&counted),
