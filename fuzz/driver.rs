@@ -187,7 +187,7 @@ impl Driver {
             }
             Action::Prepare { spec, format } => {
                 let is_told =
-                    format.arrival() == Arrival::ToldPorts && spec.transport == Transport::Udp;
+                    format.arrival() == Arrival::ToldPorts && spec.transport() == Transport::Udp;
                 self.format = Some(format);
                 self.spec = *spec;
                 let ports = self

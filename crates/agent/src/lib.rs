@@ -45,6 +45,8 @@ pub struct AgentPlan {
     pub max_duration: Duration,
     /// Highest intended load.
     pub max_rate: Option<BitRate>,
+    /// Whether tests may have it imitate a slow application.
+    pub allow_imitation: bool,
     /// Interface whose counters belong to the tests; `None` finds the one that carries each client.
     pub interface: Option<String>,
     /// What sfnt-pingpong clients are told that this is.
@@ -68,11 +70,12 @@ impl AgentPlan {
             })?;
         Ok(Self {
             listen: address,
+            allow_imitation: false,
             ..Self::private()
         })
     }
 
-    /// Serves on any free port of this network namespace.
+    /// Serves on any free port of this network namespace, which tests of linerate have for themselves.
     pub fn private() -> Self {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
@@ -83,6 +86,7 @@ impl AgentPlan {
             max_clients: 16,
             max_duration: MAX_DURATION,
             max_rate: None,
+            allow_imitation: true,
             interface: None,
             sfnt: Release::default(),
             once: false,

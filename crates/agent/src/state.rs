@@ -352,6 +352,7 @@ impl AgentState<'_> {
                 max_duration: self.plan.max_duration,
                 max_streams: MAX_STREAMS,
                 max_rate: self.plan.max_rate,
+                imitation: self.plan.allow_imitation,
             },
             random: random_bytes()?,
             local,

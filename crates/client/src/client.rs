@@ -181,7 +181,6 @@ impl Client {
         match self.tests() {
             Tests::Alike => {
                 let TestSpec {
-                    payload_bytes,
                     stop,
                     warm_up,
                     interval,
@@ -189,12 +188,11 @@ impl Client {
                     ..
                 } = *spec;
                 let same = TestSpec {
-                    payload_bytes,
                     stop,
                     warm_up,
                     interval,
                     observe,
-                    ..last.clone()
+                    ..last.clone().with_payload(spec.payload())
                 };
                 same != *spec
             }

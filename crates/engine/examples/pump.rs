@@ -8,7 +8,7 @@
 
 use linerate_engine::{EndpointPlan, EngineError, Opened, Role};
 use linerate_model::sample::{DatagramSender, StreamReport};
-use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{Imitation, Pace, Side, Stop, TestSpec, Transport, WaitMode};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
 use std::error::Error;
@@ -49,9 +49,9 @@ fn apply(spec: &mut TestSpec, key: &str, value: &str) -> Result<(), Box<dyn Erro
     match key {
         "client-cpu" => spec.pinning.local = Some(value.parse()?),
         "datapath" => value.clone_into(&mut spec.datapath.id),
-        "pause" => spec.receiver_pause = Some(parse_duration(value)?),
-        "payload" => spec.payload_bytes = value.parse()?,
-        "rate" => spec.pace = Pace::At(value.parse()?),
+        "pause" => spec.imitation = Some(Imitation::slow_receiver(parse_duration(value)?)),
+        "payload" => spec.work.set_payload(value.parse()?),
+        "rate" => spec.work.set_pace(Pace::At(value.parse()?)),
         "rcvbuf" => spec.socket.receive_buffer_bytes = Some(value.parse()?),
         "server-cpu" => spec.pinning.remote = Some(value.parse()?),
         "streams" => spec.streams = value.parse()?,
@@ -86,7 +86,7 @@ fn exchange(spec: &TestSpec) -> Result<(Vec<StreamReport>, Vec<StreamReport>), E
         .expect("invariant: connecting does not panic")?;
     let receiver = server.start()?;
     let sent = client.start()?.join();
-    if spec.transport == Transport::Udp {
+    if spec.transport() == Transport::Udp {
         let counts: Vec<_> = sent.iter().map(|report| report.packets).collect();
         receiver.finish(&counts, QUIET);
     }

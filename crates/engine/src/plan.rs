@@ -3,7 +3,8 @@
 use crate::error::EngineError;
 use crate::{datapaths, workloads};
 use linerate_model::spec::{
-    Arrival, MAX_OVERTIME, Observe, Pace, Side, Stall, Stop, TestSpec, TransactionBounds, WaitMode,
+    Imitation, MAX_OVERTIME, Observe, Pace, Side, Stall, Stop, TestSpec, TestWork,
+    TransactionBounds, WaitMode,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
@@ -48,9 +49,9 @@ impl EndpointPlan {
         StreamPlan {
             index,
             format: Arc::clone(&self.format),
-            payload: spec.payload_bytes.as_usize(),
+            payload: spec.payload().as_usize(),
             rate: spec
-                .pace
+                .pace()
                 .intended_load()
                 .map(|r| BitRate::from_bps(share(r.bps()))),
             stop: match spec.stop {
@@ -60,16 +61,11 @@ impl EndpointPlan {
             },
             warm_up: spec.warm_up,
             interval: spec.interval,
-            receiver_pause: spec.receiver_pause,
-            receiver_reads: spec.receiver_reads,
-            sender_pause: spec.sender_pause,
+            imitation: spec.imitation,
             wait: spec.wait,
             observe: spec.observe,
             seed: spec.seed,
-            arrival: spec.arrival,
-            answer_timeout: spec.answer_timeout,
-            responder_stall: spec.responder_stall,
-            transactions: spec.transactions,
+            work: spec.work.clone(),
         }
     }
 }
@@ -90,17 +86,12 @@ pub struct StreamPlan {
     pub(crate) stop: Stop,
     pub(crate) warm_up: Duration,
     pub(crate) interval: Duration,
-    pub(crate) receiver_pause: Option<Duration>,
-    pub(crate) receiver_reads: Option<u16>,
-    pub(crate) sender_pause: Option<Duration>,
+    pub(crate) imitation: Option<Imitation>,
     pub(crate) wait: WaitMode,
     pub(crate) observe: Observe,
     pub(crate) seed: u64,
-    pub(crate) arrival: Arrival,
-    pub(crate) answer_timeout: Option<Duration>,
-    pub(crate) responder_stall: Option<Stall>,
-    /// Ping-pong only.
-    pub(crate) transactions: TransactionBounds,
+    /// What the whole test exchanges; size and rate of this stream are [`Self::payload`] and [`Self::rate`].
+    pub(crate) work: TestWork,
 }
 
 impl StreamPlan {
@@ -113,6 +104,21 @@ impl StreamPlan {
     /// What its messages carry.
     pub(crate) fn messages(&self) -> Result<Box<dyn MessageFormat>, EngineError> {
         self.format.messages(self.index).ok_or_else(no_messages)
+    }
+
+    /// How long this stream's receiver rests after each read.
+    pub(crate) fn receiver_pause(&self) -> Option<Duration> {
+        self.imitation.as_ref().and_then(Imitation::receiver_pause)
+    }
+
+    /// How long this stream's sender rests after each write.
+    pub(crate) fn sender_pause(&self) -> Option<Duration> {
+        self.imitation.as_ref().and_then(Imitation::sender_pause)
+    }
+
+    /// When this stream's responder stands still.
+    pub(crate) fn stall(&self) -> Option<Stall> {
+        self.imitation.as_ref().and_then(Imitation::stall)
     }
 
     /// How long it sends counted traffic, if that is given by time.
@@ -162,46 +168,43 @@ pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineErr
             "the shortest is 1 ms",
         ));
     }
-    if spec.payload_bytes.get() > MAX_PAYLOAD {
+    if spec.payload().get() > MAX_PAYLOAD {
         return Err(EngineError::plan(
             "payload",
-            &spec.payload_bytes,
+            &spec.payload(),
             "the largest is 1 MiB",
         ));
     }
-    if spec.pace == Pace::At(BitRate::from_bps(0)) {
+    if spec.pace() == Pace::At(BitRate::from_bps(0)) {
         return Err(EngineError::plan(
             "rate",
             &"0",
             "leave it out for an unpaced sender",
         ));
     }
-    for (key, pause) in [
-        ("receiver_pause", spec.receiver_pause),
-        ("sender_pause", spec.sender_pause),
-    ] {
-        if let Some(pause) = pause.filter(|pause| *pause > MAX_PAUSE) {
-            let value = format!("{pause:?}");
-            return Err(EngineError::plan(key, &value, "the longest is 1 s"));
-        }
+    if let Some(imitation) = &spec.imitation {
+        check_pause(imitation)?;
     }
-    if let Some(stall) = spec
-        .responder_stall
-        .filter(|stall| stall.lasting > MAX_PAUSE)
-    {
-        let value = format!("{:?}", stall.lasting);
-        return Err(EngineError::plan(
-            "responder_stall",
-            &value,
-            "the longest is 1 s",
-        ));
-    }
-    if spec.decompose && (spec.workload != "ping-pong" || spec.datapath.id != "sockets") {
-        let why = "it takes apart the round trips of ping-pong over the datapath sockets only";
+    if spec.work.is_decomposed() && spec.datapath.id != "sockets" {
+        let why = "it takes apart round trips over the datapath sockets only";
         return Err(EngineError::plan("decompose", &true, why));
     }
     workloads::find(&spec.workload)?.check(spec, format)?;
     datapaths::find(&spec.datapath.id)?.check(spec)
+}
+
+/// A thread that stands still any longer would not see a stop.
+fn check_pause(imitation: &Imitation) -> Result<(), EngineError> {
+    let (key, pause) = match imitation {
+        Imitation::SlowReceiver { pause, .. } => ("receiver_pause", *pause),
+        Imitation::SlowSender { pause } => ("sender_pause", *pause),
+        Imitation::StallingResponder(stall) => ("responder_stall", stall.lasting),
+    };
+    if pause > MAX_PAUSE {
+        let value = format!("{pause:?}");
+        return Err(EngineError::plan(key, &value, "the longest is 1 s"));
+    }
+    Ok(())
 }
 
 /// When a stream is to stop, as it runs.
@@ -275,6 +278,7 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::spec::WorkloadId;
     use linerate_peers::native;
 
     #[test]
@@ -321,14 +325,18 @@ mod tests {
         let bad: &[(&str, Corrupt)] = &[
             ("streams", |s| s.streams = 0),
             ("interval", |s| s.interval = Duration::ZERO),
-            ("payload", |s| s.payload_bytes = ByteCount::new(17)),
-            ("payload", |s| s.payload_bytes = ByteCount::new(70_000)),
-            ("rate", |s| s.pace = Pace::At(BitRate::from_bps(0))),
-            ("workload", |s| s.workload = "nonsense".to_owned()),
-            ("workload", |s| s.workload = "bulk".to_owned()),
+            ("payload", |s| s.work.set_payload(ByteCount::new(17))),
+            ("payload", |s| s.work.set_payload(ByteCount::new(70_000))),
+            ("rate", |s| s.work.set_pace(Pace::At(BitRate::from_bps(0)))),
+            ("workload", |s| s.workload = WorkloadId::new("nonsense")),
+            ("workload", |s| s.workload = TestSpec::tcp_bulk().workload),
             ("datapath", |s| s.datapath.id = "pigeons".to_owned()),
-            ("receiver_pause", |s| s.receiver_pause = Some(LONG)),
-            ("sender_pause", |s| s.sender_pause = Some(LONG)),
+            ("receiver_pause", |s| {
+                s.imitation = Some(Imitation::slow_receiver(LONG));
+            }),
+            ("sender_pause", |s| {
+                s.imitation = Some(Imitation::SlowSender { pause: LONG });
+            }),
         ];
         for (key, corrupt) in bad {
             let mut spec = good.clone();

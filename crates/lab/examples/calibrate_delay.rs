@@ -109,8 +109,7 @@ fn measured(target: &Target, probes: u64) -> Result<Vec<f64>> {
     let rate = BitRate::from_bps(PAYLOAD * 8 * PER_SECOND);
     let spec = TestSpec {
         stop: Stop::Transactions(probes),
-        payload_bytes: ByteCount::new(PAYLOAD),
-        ..TestSpec::udp_datagrams(Pace::At(rate))
+        ..TestSpec::udp_datagrams(Pace::At(rate)).with_payload(ByteCount::new(PAYLOAD))
     };
     let run = unattended(|context| single(context, target, &spec))?;
     let trial = run.trials.first().context("a test has a trial")?;

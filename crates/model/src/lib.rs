@@ -24,7 +24,6 @@ pub mod run;
 pub mod sample;
 pub mod signals;
 pub mod spec;
-mod spec_check;
 pub mod tcp;
 pub mod time;
 mod turns;

@@ -444,6 +444,9 @@ pub struct Limits {
     /// Highest intended load over all streams, L4 payload; `None` allows also unpaced traffic.
     #[serde(rename = "max_bps", default, skip_serializing_if = "Option::is_none")]
     pub max_rate: Option<BitRate>,
+    /// Whether it imitates slow applications: of use to tests of linerate only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imitation: bool,
 }
 
 impl Default for Limits {
@@ -452,6 +455,7 @@ impl Default for Limits {
             max_duration: MAX_DURATION,
             max_streams: MAX_STREAMS,
             max_rate: None,
+            imitation: false,
         }
     }
 }
@@ -474,8 +478,12 @@ impl Limits {
                 self.max_duration
             ));
         }
+        if spec.is_server_slow() && !self.imitation {
+            let reason = "this server imitates no slow application: start it with `linerate serve --allow-imitation`";
+            return Some(reason.to_owned());
+        }
         let most = self.max_rate?;
-        match spec.pace {
+        match spec.pace() {
             Pace::At(rate) if rate <= most => None,
             Pace::At(rate) => Some(format!(
                 "{rate} is more than this server allows: use at most {most}"

@@ -260,7 +260,7 @@ impl Driver {
                 let ports = endpoints.ports();
                 self.endpoints = Some(endpoints);
                 let is_told =
-                    format.arrival() == Arrival::ToldPorts && spec.transport == Transport::Udp;
+                    format.arrival() == Arrival::ToldPorts && spec.transport() == Transport::Udp;
                 self.spec = Some(spec);
                 self.tell(Input::Prepared { ports })?;
                 if is_told {
@@ -323,7 +323,7 @@ impl Driver {
     ) -> Result<Result<Option<DataStreams>>> {
         let sides = sides(Role::Server, spec.direction).len();
         let count = usize::from(spec.streams) * sides;
-        if let Err(error) = handle.expect(spec.transport, count, STREAMS_LIMIT) {
+        if let Err(error) = handle.expect(spec.transport(), count, STREAMS_LIMIT) {
             let message = format!("{error:#}");
             let code = RefusalCode::Busy;
             self.tell(Input::Refused { code, message })?;

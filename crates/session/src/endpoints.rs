@@ -74,7 +74,7 @@ enum Drops {
 
 impl Drops {
     fn from_spec(spec: &TestSpec, format: &dyn StreamFormat) -> Self {
-        if spec.transport != Transport::Udp || spec.workload != "datagrams" {
+        if !spec.work.is_datagrams() {
             return Self::Unwatched(None);
         }
         if spec.datapath.id == "af-xdp" {
@@ -135,7 +135,7 @@ impl Endpoints {
         let (mut tcp, mut udp) = (data_streams.tcp.into_iter(), data_streams.udp.into_iter());
         let streams = usize::from(spec.streams);
         Self::build(role, spec, format, |plan| {
-            Ok(match spec.transport {
+            Ok(match spec.transport() {
                 Transport::Tcp => Opened::with_tcp(plan, tcp.by_ref().take(streams).collect())?,
                 Transport::Udp => {
                     let (sockets, early) = udp.by_ref().take(streams).unzip();

@@ -109,7 +109,7 @@ impl Moved {
         let counted = duration(Some(report)).map_or(0.0, |time| time.as_secs_f64());
         let warm_up = ends.spec.warm_up.as_secs_f64();
         let gained = |signal| report.after.gained(&report.before, signal);
-        let packets = if ends.is_ping_pong() {
+        let packets = if ends.has_round_trips() {
             Some((PacketKind::Transactions, sum(|stream| stream.packets)))
         } else if ends.is_datagrams() {
             Some((PacketKind::Datagrams, sum(|stream| stream.packets)))

@@ -29,7 +29,7 @@ use crate::ledger;
 use linerate_model::run::{Delay, DelayOf, Trial};
 use linerate_model::sample::{EndpointReport, Moments, Requester, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
-use linerate_model::spec::{Direction, Side, TestSpec, Transport};
+use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,14 +47,14 @@ pub fn trial(
     receiver: Option<EndpointReport>,
 ) -> Trial {
     let ends = Ends::new(spec, sender.as_ref(), receiver.as_ref());
-    let mut trial = Trial::new(index, spec.transport, direction);
+    let mut trial = Trial::new(index, spec.transport(), direction);
     trial.streams = Some(spec.streams);
-    trial.payload_bytes = Some(spec.payload_bytes);
-    trial.intended_load = spec.pace.intended_load();
+    trial.payload_bytes = Some(spec.payload());
+    trial.intended_load = spec.pace().intended_load();
     ends.rates(&mut trial);
     trial.packets = packets::count(&ends);
     ends.packet_rates(&mut trial);
-    if let Some(packets) = trial.packets.as_ref().filter(|_| !ends.is_ping_pong()) {
+    if let Some(packets) = trial.packets.as_ref().filter(|_| !ends.has_round_trips()) {
         trial.ledger = ledger::place(packets, ends.sender, ends.receiver);
     }
     trial.delay = ends.delay();
@@ -111,14 +111,13 @@ impl Ends<'_> {
         }
     }
 
-    fn is_ping_pong(&self) -> bool {
-        self.spec.workload == "ping-pong"
-            || streams(self.sender).any(|stream| stream.work.rtt().is_some())
+    fn has_round_trips(&self) -> bool {
+        self.spec.work.has_round_trips()
     }
 
     /// Whether packets are numbered, so that each can be accounted for.
     fn is_datagrams(&self) -> bool {
-        self.spec.transport == Transport::Udp && !self.is_ping_pong()
+        self.spec.work.is_datagrams()
     }
 
     fn rates(&self, trial: &mut Trial) {
@@ -142,7 +141,7 @@ impl Ends<'_> {
                 .and_then(|(packets, time)| PacketRate::from_packets(packets, time))
         };
         let Some(packets) = trial.packets else {
-            if self.is_ping_pong() {
+            if self.has_round_trips() {
                 let done = self.sender.map(|report| total(report, |s| s.packets.get()));
                 trial.received_packet_rate =
                     rate(done.map(PacketCount::new), duration(self.sender));
@@ -157,7 +156,7 @@ impl Ends<'_> {
 
     /// The time that the received rate is counted over.
     fn received_over(&self) -> Option<Duration> {
-        if self.is_ping_pong() {
+        if self.has_round_trips() {
             return duration(self.sender);
         }
         duration(self.receiver).max(duration(self.sender))
@@ -166,7 +165,7 @@ impl Ends<'_> {
     /// L4 payload bytes of one side; a ping-pong that does not count bytes has none.
     fn bytes(&self, side: Side) -> Option<ByteCount> {
         let bytes = total(self.report(side)?, |stream| stream.bytes.get());
-        (bytes > 0 || !self.is_ping_pong()).then_some(ByteCount::new(bytes))
+        (bytes > 0 || !self.has_round_trips()).then_some(ByteCount::new(bytes))
     }
 
     /// Round trips where they were timed, else delay variation of datagrams.

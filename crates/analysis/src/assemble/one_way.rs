@@ -19,7 +19,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<OneWay> {
         .receiver
         .filter(|report| times(report).next().is_some())?;
     let sender = ends.sender?;
-    let backward = ends.is_ping_pong().then_some(sender);
+    let backward = ends.has_round_trips().then_some(sender);
     if let Some(resolution) = common_clock(sender, forward)
         && let Some(one_way) = with_one_clock((forward, backward), resolution)
     {

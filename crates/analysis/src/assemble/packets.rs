@@ -12,7 +12,7 @@ pub(super) fn count(ends: &Ends<'_>) -> Option<Packets> {
     if ends.is_datagrams() {
         return datagrams(ends);
     }
-    (ends.spec.transport == Transport::Udp)
+    (ends.spec.transport() == Transport::Udp)
         .then_some(ends.sender)
         .flatten()
         .map(transactions)

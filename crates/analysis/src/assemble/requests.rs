@@ -9,7 +9,7 @@ use linerate_model::run::{Delay, DelayOf, Requests, Trial};
 use linerate_model::sample::{
     ConnectionOpener, MarkedByteStreamSender, OpenLoopRequester, RequestCount, StreamReport,
 };
-use linerate_model::spec::DEFAULT_ANSWER_TIMEOUT;
+use linerate_model::spec::TestWork;
 use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
 
 /// Below this share of the intended requests the sender, or its system, was the limit.
@@ -27,11 +27,12 @@ pub(super) fn tell(ends: &Ends<'_>, trial: &mut Trial) {
     };
     trial.handshake = known(|stream| Some(&stream.work.get::<ConnectionOpener>()?.handshake));
     trial.in_band = known(|stream| Some(&stream.work.get::<MarkedByteStreamSender>()?.in_band));
-    let Some(count) = total(ends) else { return };
-    let spec = ends.spec;
+    let (TestWork::OpenLoop(open), Some(count)) = (&ends.spec.work, total(ends)) else {
+        return;
+    };
     trial.requests = Some(Requests {
-        arrival: spec.arrival,
-        intended_rate: spec.request_rate(),
+        arrival: open.arrival,
+        intended_rate: Some(open.rate),
         intended: count.intended,
         unsent: count.unsent,
         sent: count.sent,
@@ -40,7 +41,7 @@ pub(super) fn tell(ends: &Ends<'_>, trial: &mut Trial) {
         late_answers: count.late_answers,
         duplicated: count.duplicated,
         reordered: count.reordered,
-        answer_timeout: spec.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT),
+        answer_timeout: open.answer_timeout,
     });
     let response = merged(ends.sender, |stream| {
         Some(&stream.work.get::<OpenLoopRequester>()?.response)

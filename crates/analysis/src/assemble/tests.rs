@@ -6,7 +6,7 @@ use linerate_model::sample::{
     ByteStreamSender, DatagramReceiver, DatagramSender, ReceiveSocket, Requester, SequenceCount,
     StreamWork, TcpSample, TcpSocketReport,
 };
-use linerate_model::spec::Pace;
+use linerate_model::spec::{Pace, Transport};
 use proptest::prelude::*;
 
 pub(crate) fn report(side: Side, packets: u64, payload: u64) -> EndpointReport {

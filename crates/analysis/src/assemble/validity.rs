@@ -70,7 +70,7 @@ fn reports_exist(ends: &Ends<'_>, judgement: &mut Judgement) {
     }
     if ends.receiver.is_none() && ends.silent != Some(Side::Receiver) {
         let text = "no report from the receiver: what arrived is not known";
-        if ends.is_ping_pong() {
+        if ends.has_round_trips() {
             judgement.careful.push(
                 "no report from the responder: its CPU and counters are not known".to_owned(),
             );
@@ -100,7 +100,7 @@ fn more_received_than_sent(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judge
                 "stream {index}: no report from the receiver, so its loss is not known"
             ));
         }
-    } else if !ends.is_ping_pong()
+    } else if !ends.has_round_trips()
         && ends.spec.warm_up.is_zero()
         && trial.received_bytes > trial.sent_bytes
     {
@@ -186,7 +186,7 @@ fn ended_early(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
         return;
     };
     // As many as were asked for at most is a whole test.
-    let most = ends.spec.transactions.at_most;
+    let most = ends.spec.work.transactions().at_most;
     if most
         .zip(transactions(ends))
         .is_some_and(|(most, done)| done >= most)
@@ -210,7 +210,12 @@ fn transactions(ends: &Ends<'_>) -> Option<u64> {
 
 /// Fewer transactions than were asked for, though the test went on for them.
 fn too_few(ends: &Ends<'_>, judgement: &mut Judgement) {
-    let least = ends.spec.transactions.at_least.zip(transactions(ends));
+    let least = ends
+        .spec
+        .work
+        .transactions()
+        .at_least
+        .zip(transactions(ends));
     if let Some((least, done)) = least.filter(|(least, done)| done < least) {
         judgement.careful.push(format!(
             "{done} transactions, fewer than the {least} asked for: the test goes on for them no longer than {} s",

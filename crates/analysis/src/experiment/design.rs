@@ -75,7 +75,7 @@ impl Design {
         if run.kind == RunKind::Saturate {
             let load = saturating_load(run, baseline.direction, verdict)
                 .ok_or(NotRun::Kind("the search found no load to repeat"))?;
-            baseline.pace = Pace::At(load);
+            baseline.work.set_pace(Pace::At(load));
         }
         shorten(&mut baseline, run);
         validate(&baseline).map_err(|error| NotRun::NoTest(error.to_string()))?;
@@ -126,7 +126,7 @@ pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
 }
 
 fn shorten(spec: &mut TestSpec, run: &Run) {
-    match spec.transport {
+    match spec.transport() {
         Transport::Udp => {
             spec.stop = Stop::After(UDP_TIME);
             spec.warm_up = Duration::ZERO;

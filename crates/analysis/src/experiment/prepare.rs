@@ -87,7 +87,8 @@ impl Design {
 fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {
     let received = pilot.received_rate.filter(|rate| rate.bps() > 0);
     let received = received.ok_or_else(|| impossible("nothing was received in the pilot trial"))?;
-    spec.pace = Pace::At(BitRate::from_f64(received.as_f64() * factor));
+    spec.work
+        .set_pace(Pace::At(BitRate::from_f64(received.as_f64() * factor)));
     if let (Stop::After(time), true) = (spec.stop, factor > 0.0 && factor < 1.0) {
         let longer =
             Duration::from_secs_f64((time.as_secs_f64() / factor).min(LONGEST_TIME.as_secs_f64()));
@@ -97,19 +98,19 @@ fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {
 }
 
 fn payload(spec: &mut TestSpec, factor: f64) -> Result<(), NotRun> {
-    let before = spec.payload_bytes;
+    let before = spec.payload();
     let after = ByteCount::from_f64(before.as_f64() * factor);
-    if spec.transport == Transport::Udp && after > before && after.get() > UNFRAGMENTED {
+    if spec.transport() == Transport::Udp && after > before && after.get() > UNFRAGMENTED {
         return Err(impossible(format!(
             "a payload of {after} would be cut into fragments"
         )));
     }
-    if spec.transport == Transport::Udp && after < SMALLEST {
+    if spec.transport() == Transport::Udp && after < SMALLEST {
         return Err(impossible(format!(
             "the payload of {before} is about the smallest already"
         )));
     }
-    spec.payload_bytes = after;
+    spec.work.set_payload(after);
     Ok(())
 }
 
@@ -191,7 +192,7 @@ fn other_core(spec: &mut TestSpec, pilot: &Trial, side: Side) -> Result<(), NotR
 }
 
 fn aggregation(spec: &mut TestSpec, on: bool) -> Result<(), NotRun> {
-    if spec.transport != Transport::Udp || spec.datapath.id != "sockets" {
+    if spec.transport() != Transport::Udp || spec.datapath.id != "sockets" {
         return Err(impossible(
             "only datagrams through sockets can be aggregated on request",
         ));

@@ -108,7 +108,7 @@ fn changed(spec: &TestSpec, change: Change) -> Result<TestSpec, NotRun> {
 fn the_baseline_is_the_test_but_short() {
     let design = design(&udp(), Change::Reverse);
     assert_eq!(design.baseline.stop, Stop::After(Duration::from_secs(1)));
-    assert_eq!(design.baseline.pace, udp().pace);
+    assert_eq!(design.baseline.pace(), udp().pace());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn the_baseline_of_a_search_is_just_above_its_bound() {
     run.trials.push(trial(200.0, 5_000));
     let load = |run: &Run, limit| {
         let claim = verdict(limit, None, Some(test_of(Change::Load { factor: 0.5 })));
-        Design::from_run(run, &claim).unwrap().baseline.pace
+        Design::from_run(run, &claim).unwrap().baseline.pace()
     };
     let mbit = |mbit: f64| Pace::At(BitRate::from_f64(mbit * 1e6));
     assert_eq!(load(&run, Limit::ReceiverSocket), mbit(105.6));
@@ -154,18 +154,18 @@ fn the_baseline_of_a_search_is_just_above_its_bound() {
 #[test]
 fn a_load_is_relative_to_what_was_received_and_a_lower_one_is_measured_longer() {
     let low = changed(&udp(), Change::Load { factor: 0.25 }).unwrap();
-    assert_eq!(low.pace, Pace::At(BitRate::from_bps(20_000_000)));
+    assert_eq!(low.pace(), Pace::At(BitRate::from_bps(20_000_000)));
     assert_eq!(low.stop, Stop::After(Duration::from_secs(4)));
     let high = changed(&udp(), Change::Load { factor: 1.5 }).unwrap();
-    assert_eq!(high.pace, Pace::At(BitRate::from_bps(120_000_000)));
+    assert_eq!(high.pace(), Pace::At(BitRate::from_bps(120_000_000)));
     assert_eq!(high.stop, Stop::After(Duration::from_secs(1)));
 }
 
 #[test]
 fn payload_and_streams_are_multiplied() {
     let half = changed(&udp(), Change::Payload { factor: 0.5 }).unwrap();
-    assert_eq!(half.payload_bytes, ByteCount::new(724));
-    assert_eq!(half.pace, udp().pace);
+    assert_eq!(half.payload(), ByteCount::new(724));
+    assert_eq!(half.pace(), udp().pace());
     let twice = changed(&udp(), Change::Streams { factor: 2 }).unwrap();
     assert_eq!(twice.streams, 2);
 }
@@ -229,10 +229,7 @@ fn the_other_way_is_the_other_way() {
 
 #[test]
 fn what_cannot_be_changed_says_why() {
-    let tiny = TestSpec {
-        payload_bytes: ByteCount::new(40),
-        ..udp()
-    };
+    let tiny = udp().with_payload(ByteCount::new(40));
     let receiver = Change::OtherCore {
         side: Side::Receiver,
     };

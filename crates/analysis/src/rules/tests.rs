@@ -323,10 +323,11 @@ fn any_run() -> impl Strategy<Value = Run> {
     )
         .prop_map(|(load, tcp, sender, receiver, other)| {
             let pace = load.map_or(Pace::Unpaced, |bps| Pace::At(BitRate::from_bps(bps)));
-            let mut spec = TestSpec::udp_datagrams(pace);
-            if tcp {
-                spec.transport = linerate_model::spec::Transport::Tcp;
-            }
+            let spec = if tcp {
+                TestSpec::tcp_bulk().with_pace(pace)
+            } else {
+                TestSpec::udp_datagrams(pace)
+            };
             let mut trial = assemble::trial(0, &spec, Direction::Forward, sender, receiver);
             trial.received_rate = other.map(BitRate::from_bps).or(trial.received_rate);
             trial

@@ -63,7 +63,7 @@ impl OpenLoopArgs {
                 ArrivalArg::Constant => Arrival::Constant,
                 ArrivalArg::Poisson => Arrival::Poisson,
             },
-            answer_timeout: Some(self.answer_timeout),
+            answer_timeout: self.answer_timeout,
         })
     }
 }

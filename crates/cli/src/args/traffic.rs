@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
-    DatapathChoice, Direction, Observe, Pinning, SocketChoice, SpecError, Stop, TestSpec, WaitMode,
-    validate,
+    DatapathChoice, Direction, Imitation, Observe, Pinning, SocketChoice, SpecError, Stop,
+    TestSpec, WaitMode, validate,
 };
 use linerate_model::units::parse_duration;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl TrafficArgs {
             receive_buffer_bytes: self.receive_buffer,
             ..SocketChoice::default()
         };
-        spec.receiver_pause = self.receiver_pause;
+        spec.imitation = self.receiver_pause.map(Imitation::slow_receiver);
         spec.seed = self.seed;
         spec.observe = self.observe.choice();
     }

@@ -56,10 +56,7 @@ impl SaturateArgs {
 
     /// The search.
     fn plan(&self) -> Result<SaturatePlan, Failure> {
-        let mut spec = TestSpec {
-            payload_bytes: self.payload,
-            ..TestSpec::udp_datagrams(Pace::Unpaced)
-        };
+        let mut spec = TestSpec::udp_datagrams(Pace::Unpaced).with_payload(self.payload);
         self.traffic.apply(&mut spec);
         let profile = spec.observe == Observe::All;
         // The trials of the search are as light as any other: the sampling is a trial of its own.

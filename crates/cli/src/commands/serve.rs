@@ -50,6 +50,9 @@ pub(crate) struct ServeArgs {
     /// Highest intended load a client may ask for; tests without a rate are then refused.
     #[arg(long, value_parser = rate)]
     max_rate: Option<BitRate>,
+    /// Let clients have this server imitate a slow application (tests of linerate).
+    #[arg(long, hide = true)]
+    allow_imitation: bool,
     /// Interface whose counters belong to the tests [default: the one that carries each client].
     #[arg(long)]
     interface: Option<String>,
@@ -84,6 +87,7 @@ impl ServeArgs {
             max_clients: self.max_clients,
             max_duration: self.max_duration,
             max_rate: self.max_rate,
+            allow_imitation: self.allow_imitation,
             interface: self.interface.clone(),
             once: self.once,
             sfnt: sfnt_release(&self.sfnt_version, self.sfnt_checksum.as_deref())?,

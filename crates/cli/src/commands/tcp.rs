@@ -44,12 +44,9 @@ impl TcpArgs {
 
     /// The test.
     fn spec(&self) -> Result<TestSpec, Failure> {
-        let mut spec = TestSpec {
-            payload_bytes: self.payload,
-            ..TestSpec::tcp_bulk()
-        };
+        let mut spec = TestSpec::tcp_bulk().with_payload(self.payload);
         if let Some(rate) = self.pace {
-            spec.pace = Pace::At(rate);
+            spec.work.set_pace(Pace::At(rate));
         }
         self.traffic.apply(&mut spec);
         self.length.apply(&mut spec);

@@ -41,10 +41,7 @@ impl UdpArgs {
 
     /// The test.
     fn spec(&self) -> Result<TestSpec, Failure> {
-        let mut spec = TestSpec {
-            payload_bytes: self.payload,
-            ..TestSpec::udp_datagrams(self.rate)
-        };
+        let mut spec = TestSpec::udp_datagrams(self.rate).with_payload(self.payload);
         self.traffic.apply(&mut spec);
         self.length.apply(&mut spec);
         checked(spec)

@@ -251,6 +251,36 @@ fn what_the_peer_cannot_do_is_said_with_what_it_can() {
 }
 
 #[test]
+fn a_server_imitates_slow_applications_only_if_it_was_started_to() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let slow = |more: &[&'static str]| {
+        let args = ["latency", "--responder-stall", "100ms,10ms"];
+        let mut args: Vec<_> = args.into_iter().chain(more.iter().copied()).collect();
+        args.extend(["--time", "200ms", "--wait", "block", "--sizes", "32"]);
+        args
+    };
+    for more in [&[][..], &["--rate", "1k"]] {
+        let args = [slow(more), vec![server.address()]].concat();
+        place
+            .run(&args)
+            .failed(2, &["start it with `linerate serve --allow-imitation`"]);
+    }
+    let words = ["tcp", "--receiver-pause", "1ms", "-t", "100ms"];
+    let tcp = |more: &[&'static str], address| [&words[..], more, &[address]].concat();
+    place
+        .run(&tcp(&[], server.address()))
+        .failed(2, &["--allow-imitation"]);
+    // The client's own application may be as slow as it likes.
+    place.run(&tcp(&["--reverse"], server.address())).done();
+    let allows = Server::with(&["--listen", "127.0.0.1:0", "--allow-imitation"]);
+    place
+        .run(&[slow(&[]), vec![allows.address()]].concat())
+        .done();
+    place.run(&tcp(&[], allows.address())).done();
+}
+
+#[test]
 fn strangers_do_not_stop_the_server_and_it_ends_when_asked() {
     let server = Server::on("127.0.0.1");
     let mut stranger = TcpStream::connect(server.address()).unwrap();

@@ -102,7 +102,7 @@ impl Board {
         };
         Ok(Served {
             receiver: receiver(spec, &numbers, release),
-            note: words(&numbers, release).filter(|_| spec.transport == Transport::Tcp),
+            note: words(&numbers, release).filter(|_| spec.transport() == Transport::Tcp),
         })
     }
 

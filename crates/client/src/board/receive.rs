@@ -42,7 +42,7 @@ pub(crate) fn receive(
     spec: &TestSpec,
     pulse: &mut dyn FnMut(&Pulse) -> bool,
 ) -> Result<Seen> {
-    let stream_listener = StreamListener::open(spec.transport, here.local)?;
+    let stream_listener = StreamListener::open(spec.transport(), here.local)?;
     let job = job(spec, here.local, stream_listener.port()?);
     board.upload(job.clone())?;
     let Some(stream) = first(board, &stream_listener, here.remote, pulse)? else {

@@ -70,7 +70,7 @@ impl Opened {
     pub fn listen(plan: EndpointPlan, local: SocketAddr) -> Result<Self, EngineError> {
         check(&plan.spec, plan.format.as_ref())?;
         let local = canonical(local, 0);
-        let sockets = match plan.spec.transport {
+        let sockets = match plan.spec.transport() {
             Transport::Tcp => Sockets::Listening(tcp::listen(&plan, local)?),
             Transport::Udp => Sockets::Udp(udp::bind(&plan, local)?),
         };
@@ -112,7 +112,7 @@ impl Opened {
             });
         }
         let remotes: Vec<_> = ports.iter().map(|port| canonical(remote, *port)).collect();
-        let sockets = match plan.spec.transport {
+        let sockets = match plan.spec.transport() {
             Transport::Tcp => Sockets::Tcp(tcp::connect(&plan, &remotes, timeout)?),
             Transport::Udp => Sockets::Udp(udp::connect(&plan, &remotes, timeout)?),
         };
@@ -302,7 +302,7 @@ fn lane(
         wait: workload.waiting(plan.side, &stream),
         nagle: workload.nagle(),
         own_receive_buffer: plan.spec.socket.receive_buffer_bytes.is_some(),
-        stamps: plan.spec.decompose,
+        stamps: plan.spec.work.is_decomposed(),
         params: &plan.spec.datapath.params,
     };
     let path = match socket {

@@ -96,7 +96,7 @@ fn a_hello_without_the_token_gets_no_answer() {
 fn every_stream_meets_its_own_port() {
     let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
     spec.streams = 3;
-    spec.payload_bytes = ByteCount::new(100);
+    spec.work.set_payload(ByteCount::new(100));
     let mut server = server(&spec);
     let ports = server.ports();
     let remote = "127.0.0.1:0".parse().unwrap();
@@ -141,7 +141,7 @@ fn by_itself(spec: &TestSpec, disturb: impl FnOnce(u16)) -> [StreamReport; 2] {
 #[test]
 fn datagrams_without_numbers_are_counted_until_an_empty_one() {
     let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
-    spec.payload_bytes = ByteCount::new(100);
+    spec.work.set_payload(ByteCount::new(100));
     spec.stop = Stop::Transactions(50);
     let [sent, received] = by_itself(&spec, |port| {
         let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();

@@ -15,7 +15,7 @@ use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{
     ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSample, TcpSocketReport,
 };
-use linerate_model::spec::{Observe, Side, Stop, TestSpec, Transport};
+use linerate_model::spec::{Observe, Side, Stop, TestSpec, TestWork};
 use linerate_model::{BitRate, Clock, Histogram, MonoInstant};
 use linerate_peers::StreamFormat;
 use linerate_sys::failure::{Failure, FailureClass};
@@ -45,11 +45,11 @@ impl WorkloadKind for Bulk {
     }
 
     fn check(&self, spec: &TestSpec, _: &dyn StreamFormat) -> Result<(), EngineError> {
-        if spec.transport != Transport::Tcp {
+        let TestWork::ByteStream(stream) = &spec.work else {
             let why = "it needs TCP; UDP carries datagrams and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
-        }
-        if spec.payload_bytes.get() == 0 {
+        };
+        if stream.write.get() == 0 {
             return Err(EngineError::plan(
                 "payload",
                 &0,
@@ -348,7 +348,7 @@ impl Work for Sender {
                 let after = self.stream.clock.now();
                 self.stream.moved(after, written);
                 if self.pending == 0
-                    && let Some(pause) = self.stream.plan.sender_pause
+                    && let Some(pause) = self.stream.plan.sender_pause()
                 {
                     self.rest = after.after(pause);
                 }
@@ -390,7 +390,7 @@ impl Receiver {
     fn new(stream: Stream) -> Self {
         let plan = &stream.plan;
         // A slow application is told by its pause per read, so the read must be of a known size.
-        let size = plan.receiver_pause.map_or(READ, |_| plan.payload);
+        let size = plan.receiver_pause().map_or(READ, |_| plan.payload);
         Self {
             room: PageBuffer::new(size, 0),
             ended: false,
@@ -418,7 +418,7 @@ impl Work for Receiver {
                     self.stream.count_from(now.after(self.stream.plan.warm_up));
                 }
                 self.stream.moved(now, length);
-                let pause = self.stream.plan.receiver_pause;
+                let pause = self.stream.plan.receiver_pause();
                 pause.map_or(Step::Again, |pause| Step::Until(now.after(pause)))
             }
             Err(failure) => self.stream.failed(failure, now),

@@ -15,7 +15,7 @@ use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{ConnectionOpener, Responder, StreamReport, StreamWork};
-use linerate_model::spec::{Direction, Pace, Side, SocketChoice, TestSpec, Transport};
+use linerate_model::spec::{Direction, Side, SocketChoice, TestSpec, TestWork};
 use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_peers::{MessageFormat, StreamFormat};
 use linerate_sys::failure::Failure;
@@ -64,13 +64,9 @@ impl WorkloadKind for Connections {
             return Err(EngineError::plan("workload", &self.id(), why));
         }
         let is_plain = spec.streams == 1 && spec.direction == Direction::Forward;
-        if spec.transport != Transport::Tcp || !is_plain {
+        if spec.work != TestWork::Connections || !is_plain {
             let why = "short connections need TCP, one stream, and a client that opens them";
             return Err(EngineError::plan("workload", &self.id(), why));
-        }
-        if spec.pace != Pace::Unpaced {
-            let why = "short connections come ten per second";
-            return Err(EngineError::plan("rate", &"set", why));
         }
         if spec.datapath.id != "sockets" {
             let why = "short connections need the kernel's sockets";

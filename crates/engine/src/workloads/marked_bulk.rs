@@ -19,7 +19,7 @@ use linerate_model::sample::{
     ByteStreamReceiver, MarkedByteStreamSender, StreamReport, StreamWork, TcpSample,
     TcpSocketReport,
 };
-use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{Pace, Side, Stop, TestSpec, TestWork, WaitMode};
 use linerate_model::{Clock, Histogram, MonoInstant};
 use linerate_peers::{Batch, DatagramFormat, Part, Reading, SendTime, StreamFormat};
 use linerate_sys::failure::{Failure, FailureClass};
@@ -60,18 +60,18 @@ impl WorkloadKind for MarkedBulk {
             let why = "marks need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        if spec.transport != Transport::Tcp {
+        let TestWork::ByteStream(stream) = &spec.work else {
             return Err(EngineError::plan("workload", &self.id(), "it needs TCP"));
-        }
-        if spec.pace != Pace::Unpaced || !matches!(spec.stop, Stop::After(_)) {
+        };
+        if stream.pace != Pace::Unpaced || !matches!(spec.stop, Stop::After(_)) {
             let why = "it is unpaced and ends by time";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        let header = format.datagrams(0, spec.payload_bytes.as_usize());
+        let header = format.datagrams(0, stream.write.as_usize());
         let header = header.ok_or_else(no_datagrams)?.header_len();
-        if spec.payload_bytes.get() < header as u64 {
+        if stream.write.get() < header as u64 {
             let why = format!("a block takes at least {header} bytes");
-            return Err(EngineError::plan("payload", &spec.payload_bytes, why));
+            return Err(EngineError::plan("payload", &stream.write, why));
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::orders::Orders;
 use crate::plan::StreamPlan;
 use crate::tally::StreamProgress;
 use linerate_model::sample::StreamReport;
-use linerate_model::spec::{Side, TestSpec, WaitMode};
+use linerate_model::spec::{Side, TestSpec, WaitMode, WorkloadId};
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::StreamFormat;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ pub static ALL: &[&dyn WorkloadKind] = &[
 pub use connections::Ends;
 
 /// The workload with this id.
-pub fn find(id: &str) -> Result<&'static dyn WorkloadKind, EngineError> {
-    let known = ALL.iter().copied().find(|kind| kind.id() == id);
+pub fn find(id: &WorkloadId) -> Result<&'static dyn WorkloadKind, EngineError> {
+    let known = ALL.iter().copied().find(|kind| kind.id() == id.as_str());
     known.ok_or_else(|| {
         let ids: Vec<_> = ALL.iter().map(|kind| kind.id()).collect();
-        EngineError::plan("workload", &id, format!("known are {}", ids.join(", ")))
+        EngineError::plan("workload", id, format!("known are {}", ids.join(", ")))
     })
 }
 

@@ -6,7 +6,10 @@ use crate::{EndpointPlan, Opened, Role, Running, check, datapaths};
 use linerate_model::sample::{
     ConnectionOpener, DatagramReceiver, DatagramSender, MarkedByteStreamSender, OpenLoopRequester,
 };
-use linerate_model::spec::{DatapathChoice, Pace, SocketChoice, Stop, Transport, WaitMode};
+use linerate_model::spec::{
+    DatapathChoice, Imitation, OpenLoop, Pace, SocketChoice, Stop, TestWork, Transport, WaitMode,
+    WorkloadId,
+};
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
 use linerate_peers::native;
 use std::time::Duration;
@@ -56,7 +59,7 @@ fn exchange(
         Side::Receiver => (server_end, client_end),
     };
     let sent = sender.join();
-    if spec.transport == Transport::Udp {
+    if spec.transport() == Transport::Udp {
         let counts: Vec<_> = sent.iter().map(|report| report.packets).collect();
         receiver.finish(&counts, Duration::from_millis(300));
     }
@@ -76,15 +79,14 @@ fn over(id: &str, spec: TestSpec) -> TestSpec {
 fn datagrams(count: u64) -> TestSpec {
     TestSpec {
         stop: Stop::Transactions(count),
-        payload_bytes: ByteCount::new(200),
-        // Slow enough that no buffer overflows, so that "all arrived" can be asserted.
-        pace: Pace::At(BitRate::from_bps(8_000_000)),
         // Room for 500 of them under the usual cap, should the receiver not run for a while.
         socket: SocketChoice {
             receive_buffer_bytes: Some(ByteCount::new(2 << 20)),
             ..SocketChoice::default()
         },
-        ..TestSpec::udp_datagrams(Pace::Unpaced)
+        // Slow enough that no buffer overflows, so that "all arrived" can be asserted.
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(8_000_000)))
+            .with_payload(ByteCount::new(200))
     }
 }
 
@@ -98,17 +100,20 @@ fn bulk(bytes: u64) -> TestSpec {
 fn ping_pong(transport: Transport, payload: u64, count: u64) -> TestSpec {
     TestSpec {
         stop: Stop::Transactions(count),
-        payload_bytes: ByteCount::new(payload),
-        ..TestSpec::ping_pong(transport)
+        ..TestSpec::ping_pong(transport).with_payload(ByteCount::new(payload))
     }
 }
 
 fn requests(transport: Transport, count: u64) -> TestSpec {
+    let rate = PacketRate::from_pps(2000.0);
     TestSpec {
         stop: Stop::Transactions(count),
-        // A loaded machine may keep an answer back for long; none is lost.
-        answer_timeout: Some(Duration::from_secs(10)),
-        ..TestSpec::request_response(transport, PacketRate::from_pps(2000.0))
+        work: TestWork::OpenLoop(OpenLoop {
+            // A loaded machine may keep an answer back for long; none is lost.
+            answer_timeout: Duration::from_secs(10),
+            ..OpenLoop::new(transport, rate)
+        }),
+        ..TestSpec::request_response(transport, rate)
     }
 }
 
@@ -128,7 +133,7 @@ fn ids_are_unique_and_summaries_are_sentences() {
     assert_eq!(ids.len(), ALL.len());
     for kind in ALL {
         assert!(kind.summary().ends_with('.'), "{}", kind.id());
-        assert!(find(kind.id()).is_ok());
+        assert!(find(&WorkloadId::new(kind.id())).is_ok());
     }
 }
 
@@ -226,11 +231,9 @@ fn requests_at_a_rate_are_all_answered_whoever_asks() {
 fn marks_come_back_through_the_stream_that_carries_them() {
     for kind in datapaths::ALL.iter().filter(|kind| kind.runs_on_loopback()) {
         let spec = TestSpec {
-            workload: "marked-bulk".to_owned(),
-            payload_bytes: ByteCount::new(5000),
             stop: Stop::After(Duration::from_millis(300)),
             streams: 2,
-            ..TestSpec::tcp_bulk()
+            ..TestSpec::marked_bulk().with_payload(ByteCount::new(5000))
         };
         let spec = over(kind.id(), spec);
         let (sent, received) = exchange(&spec, Side::Receiver, "127.0.0.1:0");
@@ -245,9 +248,8 @@ fn marks_come_back_through_the_stream_that_carries_them() {
 #[test]
 fn short_connections_are_timed_each() {
     let spec = TestSpec {
-        workload: "connections".to_owned(),
         stop: Stop::Transactions(3),
-        ..TestSpec::ping_pong(Transport::Tcp)
+        ..TestSpec::connections()
     };
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (client, server) = started(&spec, Side::Sender, address);
@@ -264,11 +266,12 @@ fn short_connections_are_timed_each() {
 
 #[test]
 fn a_test_with_another_tool_is_refused_with_the_reason() {
-    for workload in ["request-response", "marked-bulk", "connections"] {
-        let spec = TestSpec {
-            workload: workload.to_owned(),
-            ..TestSpec::ping_pong(Transport::Tcp)
-        };
+    let rate = PacketRate::from_pps(10.0);
+    for spec in [
+        TestSpec::request_response(Transport::Tcp, rate),
+        TestSpec::marked_bulk(),
+        TestSpec::connections(),
+    ] {
         let error = check(&spec, &linerate_peers::sockperf::Streams)
             .unwrap_err()
             .to_string();
@@ -310,7 +313,7 @@ fn ipv6_carries_all_workloads() {
 #[test]
 fn segmentation_offload_delivers_the_same_datagrams() {
     let mut spec = datagrams(400);
-    spec.pace = Pace::At(BitRate::from_bps(400_000_000));
+    spec.work.set_pace(Pace::At(BitRate::from_bps(400_000_000)));
     for (key, value) in [("gso", "8"), ("gro", "true")] {
         spec.datapath
             .params
@@ -338,14 +341,14 @@ fn warm_up_is_sent_and_not_counted() {
 fn a_slow_reader_loses_exactly_what_its_socket_dropped() {
     let spec = TestSpec {
         stop: Stop::Transactions(2000),
-        pace: Pace::At(BitRate::from_bps(80_000_000)),
-        payload_bytes: ByteCount::new(1000),
-        receiver_pause: Some(Duration::from_millis(1)),
+        imitation: Some(Imitation::slow_receiver(Duration::from_millis(1))),
         socket: SocketChoice {
             receive_buffer_bytes: Some(ByteCount::new(8192)),
             ..SocketChoice::default()
         },
         ..datagrams(0)
+            .with_pace(Pace::At(BitRate::from_bps(80_000_000)))
+            .with_payload(ByteCount::new(1000))
     };
     let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
     let lost = total_packets(&sent) - total_packets(&received);
@@ -359,9 +362,8 @@ fn a_slow_reader_loses_exactly_what_its_socket_dropped() {
 fn a_bursty_application_rests_between_its_writes() {
     let rest = Duration::from_millis(30);
     let spec = TestSpec {
-        payload_bytes: ByteCount::new(1000),
-        sender_pause: Some(rest),
-        ..bulk(4000)
+        imitation: Some(Imitation::SlowSender { pause: rest }),
+        ..bulk(4000).with_payload(ByteCount::new(1000))
     };
     for kind in local_datapaths() {
         let (sent, received) =
@@ -375,7 +377,7 @@ fn a_bursty_application_rests_between_its_writes() {
 fn a_sender_whose_peer_closed_ends_with_an_error_count() {
     let mut spec = datagrams(0);
     spec.stop = Stop::After(TEST_TIMEOUT);
-    spec.pace = Pace::Unpaced;
+    spec.work.set_pace(Pace::Unpaced);
     let (sender, receiver) = started(&spec, Side::Sender, "127.0.0.1:0");
     receiver.stop();
     receiver.join();
@@ -467,7 +469,7 @@ fn a_missing_core_is_an_error_that_names_it() {
 #[test]
 fn too_small_a_datagram_names_the_least_size() {
     let mut spec = datagrams(1);
-    spec.payload_bytes = ByteCount::new(17);
+    spec.work.set_payload(ByteCount::new(17));
     let error = check(&spec, &native::Streams { token: 1 })
         .unwrap_err()
         .to_string();

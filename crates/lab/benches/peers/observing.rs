@@ -96,18 +96,16 @@ fn short(activity: Activity, [local, remote]: [u32; 2]) -> TestSpec {
     };
     let base = match activity {
         Activity::PingPong => TestSpec {
-            payload_bytes: ByteCount::new(PING_BYTES.into()),
             wait: WaitMode::Spin,
             pinning: Pinning {
                 local: Some(local),
                 remote: Some(remote),
             },
-            ..TestSpec::ping_pong(Transport::Udp)
+            ..TestSpec::ping_pong(Transport::Udp).with_payload(ByteCount::new(PING_BYTES.into()))
         },
         Activity::Udp => TestSpec {
-            payload_bytes: ByteCount::new(PAYLOAD.into()),
             pinning: one_core,
-            ..TestSpec::udp_datagrams(Pace::Unpaced)
+            ..TestSpec::udp_datagrams(Pace::Unpaced).with_payload(ByteCount::new(PAYLOAD.into()))
         },
         _ => TestSpec {
             pinning: one_core,

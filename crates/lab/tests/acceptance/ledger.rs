@@ -2,7 +2,7 @@
 
 use crate::bench_rig::Rig;
 use linerate_model::run::{Limit, Place, RunStatus, Trial};
-use linerate_model::spec::{Direction, Pace, SocketChoice, Stop, TestSpec};
+use linerate_model::spec::{Direction, Imitation, Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_studies::run::single;
 use linerate_testbed::{LinkConfig, PacketList};
@@ -143,7 +143,7 @@ pub(crate) fn a_slow_reader_overflows_its_socket() {
     let rig = Rig::shaped(gigabit());
     let spec = TestSpec {
         stop: Stop::After(Duration::from_secs(2)),
-        receiver_pause: Some(Duration::from_millis(20)),
+        imitation: Some(Imitation::slow_receiver(Duration::from_millis(20))),
         socket: SocketChoice {
             receive_buffer_bytes: Some(ByteCount::new(16 * 1024)),
             ..SocketChoice::default()

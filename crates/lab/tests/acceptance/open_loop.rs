@@ -2,7 +2,9 @@
 
 use crate::bench_rig::Rig;
 use linerate_model::run::{Run, Trial};
-use linerate_model::spec::{Arrival, Observe, Pinning, Stall, TransactionBounds, Transport};
+use linerate_model::spec::{
+    Arrival, DEFAULT_ANSWER_TIMEOUT, Observe, Pinning, Stall, TransactionBounds, Transport,
+};
 use linerate_model::{BitRate, ByteCount, Layer, PacketCount, PacketRate, units::FrameOverhead};
 use linerate_studies::run::{LatencyPlan, Mode, OpenLoop, RequestRate, latency};
 use linerate_testbed::{Link, LinkConfig};
@@ -44,7 +46,7 @@ fn at(rate: RequestRate) -> OpenLoop {
     OpenLoop {
         rate,
         arrival: Arrival::Constant,
-        answer_timeout: None,
+        answer_timeout: DEFAULT_ANSWER_TIMEOUT,
     }
 }
 

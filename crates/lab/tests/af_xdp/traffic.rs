@@ -4,7 +4,9 @@ use crate::bench::{Bench, PAYLOAD, assert_balanced, datagrams, ledger_of};
 use linerate_agent::AgentPlan;
 use linerate_model::run::{Place, Trial};
 use linerate_model::sample::{EndpointReport, XdpReport};
-use linerate_model::spec::{DatapathChoice, Direction, Side, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{
+    DatapathChoice, Direction, Imitation, Side, Stop, TestSpec, Transport, WaitMode,
+};
 use linerate_model::{ByteCount, PacketCount};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList};
 use std::io::{Read as _, Write as _};
@@ -20,10 +22,9 @@ pub(crate) fn past_the_stack(params: &str, spec: TestSpec) -> TestSpec {
 /// Messages of `payload` bytes, `count` times there and back, spinning.
 pub(crate) fn ping_pong(payload: u64, count: u64) -> TestSpec {
     TestSpec {
-        payload_bytes: ByteCount::new(payload),
         stop: Stop::Transactions(count),
         wait: WaitMode::Spin,
-        ..TestSpec::ping_pong(Transport::Udp)
+        ..TestSpec::ping_pong(Transport::Udp).with_payload(ByteCount::new(payload))
     }
 }
 
@@ -154,8 +155,10 @@ pub(crate) fn what_a_slow_receiver_has_no_frames_for_is_lost_at_its_socket() {
     for params in [",frames=64", ",frames=64,mode=generic"] {
         let bench = Bench::direct();
         let spec = TestSpec {
-            receiver_pause: Some(Duration::from_millis(10)),
-            receiver_reads: Some(16),
+            imitation: Some(Imitation::SlowReceiver {
+                pause: Duration::from_millis(10),
+                datagrams_per_read: 16,
+            }),
             ..datagrams(20_000)
         };
         let run = bench.run(&past_the_stack(params, spec));

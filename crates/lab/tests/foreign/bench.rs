@@ -171,12 +171,12 @@ impl Bench {
 pub(crate) fn datagrams(direction: Direction) -> TestSpec {
     TestSpec {
         direction,
-        payload_bytes: ByteCount::new(PAYLOAD),
         stop: match direction {
             Direction::Forward => Stop::Transactions(SENT),
             _ => Stop::After(std::time::Duration::from_secs(3)),
         },
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(RATE)))
+            .with_payload(ByteCount::new(PAYLOAD))
     }
 }
 

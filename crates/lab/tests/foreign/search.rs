@@ -28,7 +28,7 @@ pub(crate) fn capacity(bench: &Bench, protocol: &str) -> Run {
         },
         ..TestSpec::udp_datagrams(Pace::Unpaced)
     };
-    let payload = spec.payload_bytes.get();
+    let payload = spec.payload().get();
     let capacity = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, LINK, payload);
     let plan = SaturatePlan {
         max_load: BitRate::from_bps(200_000_000),

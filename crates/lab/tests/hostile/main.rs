@@ -33,10 +33,7 @@ const AT_ONCE: usize = 24;
 fn specs(kind: &dyn PeerKind) -> Vec<TestSpec> {
     let pace = Pace::At(BitRate::from_bps(1_000_000));
     let all = [
-        TestSpec {
-            pace,
-            ..TestSpec::tcp_bulk()
-        },
+        TestSpec::tcp_bulk().with_pace(pace),
         TestSpec::udp_datagrams(pace),
         TestSpec::ping_pong(Transport::Tcp),
         TestSpec::ping_pong(Transport::Udp),
@@ -45,8 +42,7 @@ fn specs(kind: &dyn PeerKind) -> Vec<TestSpec> {
         // netperf and sockperf have whole seconds and least lengths.
         stop: Stop::After(Duration::from_secs(1)),
         warm_up: Duration::ZERO,
-        payload_bytes: ByteCount::new(100),
-        ..spec
+        ..spec.with_payload(ByteCount::new(100))
     };
     let all = all.into_iter().map(short);
     all.filter(|spec| kind.check(spec).is_ok()).collect()
@@ -98,11 +94,11 @@ fn for_each<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Vec
 
 /// One hostile peer.
 fn client_meets(kind: &'static dyn PeerKind, spec: &TestSpec, attack: Attack) -> Result<()> {
-    let name = format!("{} {} {attack:?}", kind.id(), spec.transport);
+    let name = format!("{} {} {attack:?}", kind.id(), spec.transport());
     let far = peer(attack)?;
     let spec = spec.clone();
     // Of a TCP stream an iperf2 server says nothing, so one that says nothing is as good as any.
-    let is_sink = kind.id() == "iperf2" && spec.transport == Transport::Tcp;
+    let is_sink = kind.id() == "iperf2" && spec.transport() == Transport::Tcp;
     let outcome = in_time(move || test(kind, far, &spec, IMPATIENCE)).context(name.clone())?;
     match outcome {
         Err(error) => ensure!(format!("{error:#}").len() > 30, "{name}: {error:#}"),

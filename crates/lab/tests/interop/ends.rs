@@ -44,10 +44,8 @@ pub(crate) fn spec(cell: Cell) -> TestSpec {
             Way::Both => Direction::Duplex,
         },
         streams: STREAMS,
-        payload_bytes: ByteCount::new(PAYLOAD),
-        pace,
         stop: Stop::After(Duration::from_secs(1)),
-        ..base
+        ..base.with_payload(ByteCount::new(PAYLOAD)).with_pace(pace)
     }
 }
 

@@ -185,10 +185,8 @@ fn spec(cell: Cell) -> TestSpec {
     };
     TestSpec {
         direction,
-        pace,
-        payload_bytes: ByteCount::new(PAYLOAD),
         stop: Stop::After(Duration::from_secs(1)),
-        ..base
+        ..base.with_pace(pace).with_payload(ByteCount::new(PAYLOAD))
     }
 }
 

@@ -29,9 +29,8 @@ fn client(server: SocketAddr) -> Result<Client> {
 
 fn spec(transport: Transport, size: u64) -> TestSpec {
     TestSpec {
-        payload_bytes: ByteCount::new(size),
         stop: Stop::Transactions(300),
-        ..TestSpec::ping_pong(transport)
+        ..TestSpec::ping_pong(transport).with_payload(ByteCount::new(size))
     }
 }
 

@@ -83,10 +83,9 @@ fn as_client(program: &str, cell: Cell) -> Result<Vec<Count>> {
     let server = Program::start("stdbuf", arguments.into_iter().chain(way(cell.transport)))?;
     server.await_line(|line| line.contains("using recvfrom"))?;
     let spec = TestSpec {
-        payload_bytes: ByteCount::new(SIZE.parse()?),
         stop: Stop::Transactions(MESSAGES),
         warm_up: Duration::ZERO,
-        ..TestSpec::ping_pong(cell.transport)
+        ..TestSpec::ping_pong(cell.transport).with_payload(ByteCount::new(SIZE.parse()?))
     };
     let outcome = connect(&format!("sockperf://{address}"))?.run(&spec, &mut |_| true)?;
     let done = outcome.directions.first().context("a direction")?;

@@ -212,12 +212,12 @@ pub(crate) type Oracle<'a> = &'a dyn Fn(&Bench) -> u64;
 pub(crate) fn datagrams(total: u64) -> TestSpec {
     TestSpec {
         stop: Stop::Transactions(total),
-        payload_bytes: ByteCount::new(PAYLOAD),
         socket: SocketChoice {
             receive_buffer_bytes: Some(ByteCount::new(4 << 20)),
             ..SocketChoice::default()
         },
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(60_000_000)))
+            .with_payload(ByteCount::new(PAYLOAD))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, datagrams, ledger_of, number_after};
 use linerate_model::ByteCount;
 use linerate_model::run::Place;
-use linerate_model::spec::{Pace, SocketChoice, TestSpec};
+use linerate_model::spec::{Imitation, Pace, SocketChoice, TestSpec};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList};
 use std::time::Duration;
 
@@ -55,10 +55,7 @@ pub(crate) fn in_the_sending_queue() {
         let bench = Bench::direct();
         // So slow that the sender may stand still for a third of a second, and the least test still overflows it.
         bench.shell(HostId::A, &short_queue("200kbit", 10));
-        let spec = TestSpec {
-            pace: Pace::Unpaced,
-            ..datagrams(60 + amount * 2)
-        };
+        let spec = datagrams(60 + amount * 2).with_pace(Pace::Unpaced);
         bench.check(
             "queue",
             &spec,
@@ -125,11 +122,9 @@ pub(crate) fn at_the_receiving_interface() {
     for amount in AMOUNTS {
         let bench = Bench::direct();
         bench.shell(HostId::B, "ip link set eth0 mtu 1300");
-        let spec = TestSpec {
-            payload_bytes: ByteCount::new(1448),
-            pace: Pace::Unpaced,
-            ..datagrams(amount)
-        };
+        let spec = datagrams(amount)
+            .with_payload(ByteCount::new(1448))
+            .with_pace(Pace::Unpaced);
         let before = bench.dropped_on_arrival();
         bench.check(
             "mtu",
@@ -147,7 +142,7 @@ pub(crate) fn at_the_receiving_interface() {
 /// A reader that pauses, with a small buffer.
 pub(crate) fn slow_reader(total: u64) -> TestSpec {
     TestSpec {
-        receiver_pause: Some(Duration::from_millis(10)),
+        imitation: Some(Imitation::slow_receiver(Duration::from_millis(10))),
         socket: SocketChoice {
             receive_buffer_bytes: Some(ByteCount::new(8 * 1024)),
             ..SocketChoice::default()
@@ -176,8 +171,7 @@ pub(crate) fn at_the_receiving_socket_in_runs() {
         let before = bench.full_sockets();
         let spec = TestSpec {
             datapath: "sockets,gso=true,gro=true".parse().unwrap(),
-            pace: Pace::Unpaced,
-            ..slow_reader(amount * 2 + 10_000)
+            ..slow_reader(amount * 2 + 10_000).with_pace(Pace::Unpaced)
         };
         let trial = bench.run(&spec).trials.remove(0);
         let dropped = bench.full_sockets() - before;

@@ -4,7 +4,7 @@ use crate::bench::{Bench, assert_balanced, datagrams, ledger_of};
 use crate::places::{dropped_by_queue, short_queue, slow_reader};
 use linerate_model::run::Place;
 use linerate_model::signals;
-use linerate_model::spec::{Pace, TestSpec};
+use linerate_model::spec::Pace;
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList};
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -26,10 +26,7 @@ pub(crate) fn in_the_queue_and_in_the_network() {
     for amount in [1, 100, 10_000] {
         let bench = Bench::over(listed(amount));
         bench.shell(HostId::A, &short_queue("10mbit", 50));
-        let spec = TestSpec {
-            pace: Pace::Unpaced,
-            ..datagrams(100 + amount * 20)
-        };
+        let spec = datagrams(100 + amount * 20).with_pace(Pace::Unpaced);
         bench.check(
             "queue + list",
             &spec,
@@ -46,10 +43,7 @@ pub(crate) fn at_the_socket_the_queue_and_the_network() {
     let bench = Bench::over(listed(50));
     bench.drop_at_egress(70);
     bench.shell(HostId::A, &short_queue("10mbit", 50));
-    let spec = TestSpec {
-        pace: Pace::Unpaced,
-        ..datagrams(3000)
-    };
+    let spec = datagrams(3000).with_pace(Pace::Unpaced);
     bench.check(
         "filter + queue + list",
         &spec,

@@ -49,12 +49,11 @@ pub(crate) fn in_the_receiving_backlog() {
             "unshare -m sh -ec 'mount -t sysfs none /sys; echo 2 >/sys/class/net/eth0/queues/rx-0/rps_cpus'",
         );
         let spec = TestSpec {
-            pace: Pace::Unpaced,
             pinning: Pinning {
                 local: Some(0),
                 remote: Some(1),
             },
-            ..datagrams(total)
+            ..datagrams(total).with_pace(Pace::Unpaced)
         };
         let (before, short) = (dropped_by_backlog(), Short::new());
         let refused = bench.udp_counter(HostId::A, SNDBUF_ERRORS);

@@ -86,8 +86,7 @@ fn lwiperf_counts_what_linerate_sends() {
         },
         TestSpec {
             stop: Stop::Bytes(ByteCount::new(3_000_000)),
-            payload_bytes: ByteCount::new(1000),
-            ..TestSpec::tcp_bulk()
+            ..TestSpec::tcp_bulk().with_payload(ByteCount::new(1000))
         },
     ] {
         let outcome = client.run(&spec, &mut |_| true).unwrap();

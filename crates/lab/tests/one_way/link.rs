@@ -4,7 +4,7 @@ use crate::rig::Rig;
 use linerate_model::one_way::ClockMethod;
 use linerate_model::run::{Delay, Trial};
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Pace, Stop, TestSpec, Transport};
+use linerate_model::spec::{Imitation, Pace, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use linerate_testbed::{Link, LinkConfig};
 use linerate_testkit::disturbance::undisturbed;
@@ -70,10 +70,7 @@ pub(crate) fn of_10_ms() {
     let measured = undisturbed(|| {
         let short = delay / 2;
         rig.delay(short, short);
-        let rests = TestSpec {
-            receiver_pause: Some(delay * 2),
-            ..ping_pong()
-        };
+        let rests = ping_pong().with_imitation(Imitation::slow_receiver(delay * 2));
         let overhead = seen(&rig.run(&rests));
         rig.delay(delay, delay);
         (overhead, seen(&rig.run(&ping_pong())))
@@ -118,8 +115,8 @@ pub(crate) fn datagrams() {
     rig.delay(Duration::from_millis(5), Duration::ZERO);
     let trial = rig.run(&TestSpec {
         stop: Stop::Transactions(300),
-        payload_bytes: ByteCount::new(100),
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(200_000)))
+            .with_payload(ByteCount::new(100))
     });
     let one_way = trial.one_way.as_ref().unwrap();
     let there = self::one_way(one_way.forward.as_ref(), &trial.raw[1]);

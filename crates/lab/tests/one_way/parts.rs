@@ -2,7 +2,7 @@
 
 use crate::rig::Rig;
 use linerate_model::one_way::Stage;
-use linerate_model::spec::{Stop, TestSpec, Transport};
+use linerate_model::spec::{ClosedLoop, Stop, TestSpec, TestWork, Transport};
 use linerate_testbed::Link;
 use std::time::Duration;
 
@@ -23,7 +23,10 @@ fn over(transport: Transport) {
         stop: Stop::Transactions(MESSAGES),
         // The kernel begins to stamp a little after it is asked to.
         warm_up: Duration::from_millis(200),
-        decompose: true,
+        work: TestWork::ClosedLoop(ClosedLoop {
+            decompose: true,
+            ..ClosedLoop::new(transport)
+        }),
         ..TestSpec::ping_pong(transport)
     });
     let parts = trial.decomposition.unwrap();

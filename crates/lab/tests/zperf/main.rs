@@ -34,9 +34,8 @@ fn spec(transport: Transport, direction: Direction) -> TestSpec {
     };
     TestSpec {
         direction,
-        payload_bytes: ByteCount::new(1000),
         stop: Stop::After(Duration::from_secs(1)),
-        ..base
+        ..base.with_payload(ByteCount::new(1000))
     }
 }
 
@@ -75,10 +74,8 @@ fn udp_agrees(board: &Board, direction: Direction) {
 
 /// The board says no bytes of a TCP stream that it received.
 fn tcp_to(board: &Board) {
-    let spec = TestSpec {
-        pace: Pace::At(BitRate::from_bps(4_000_000)),
-        ..spec(Transport::Tcp, Direction::Forward)
-    };
+    let spec =
+        spec(Transport::Tcp, Direction::Forward).with_pace(Pace::At(BitRate::from_bps(4_000_000)));
     let mut outcome = whole(board, &spec);
     assert!(
         outcome.notes[0].starts_with("the board says that it received"),

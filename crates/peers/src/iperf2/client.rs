@@ -145,7 +145,7 @@ impl Client {
     }
 
     fn is_udp(&self) -> bool {
-        self.spec.transport == Transport::Udp
+        self.spec.transport() == Transport::Udp
     }
 
     /// Back to where the next test may begin.
@@ -181,7 +181,7 @@ impl Client {
 
     fn open(&mut self, now: MonoInstant) {
         let format = format(&self.spec);
-        let payload = self.spec.payload_bytes.as_usize();
+        let payload = self.spec.payload().as_usize();
         self.closing = self.is_udp().then(|| Closing::new(format, payload));
         self.steps
             .enter(now, State::Connecting, self.steps.timeout * 2);
@@ -237,7 +237,7 @@ impl Client {
         let mut bytes = vec![0; Width::Wide.bytes()];
         bytes[3] = FIRST;
         bytes.extend(format.opening.as_bytes());
-        let payload = self.spec.payload_bytes.as_usize();
+        let payload = self.spec.payload().as_usize();
         // Who sends is as long as its traffic; who is to send expects room for the longest header.
         bytes.resize(
             if self.sends() {
@@ -350,7 +350,7 @@ impl Client {
 
     /// Far senders of datagrams, each as its end told.
     fn far_senders(&self) -> Vec<StreamReport> {
-        let payload = self.spec.payload_bytes.get();
+        let payload = self.spec.payload().get();
         let is_receiver = |report: &&EndpointReport| report.side == Side::Receiver;
         let own = self.own.iter().flatten().filter(is_receiver);
         let stream = |stream: &StreamReport| {
@@ -415,7 +415,7 @@ impl Client {
     }
 
     fn no_sender(&self) -> String {
-        let (option, server) = match (self.spec.direction, self.spec.transport) {
+        let (option, server) = match (self.spec.direction, self.spec.transport()) {
             (Direction::Reverse, Transport::Tcp) => ("--reverse", "iperf -s"),
             (Direction::Reverse, Transport::Udp) => ("--reverse", "iperf -s -u"),
             (_, Transport::Tcp) => ("--full-duplex", "iperf -s"),
@@ -430,9 +430,9 @@ impl Client {
 
 /// Refuses what iperf2 cannot do.
 pub(super) fn check(spec: &TestSpec) -> Result<(), &'static str> {
-    let is_udp = spec.transport == Transport::Udp;
+    let is_udp = spec.transport() == Transport::Udp;
     let is_forward = spec.direction == Direction::Forward;
-    if spec.workload == "ping-pong" {
+    if spec.work.has_round_trips() {
         return Err(
             "iperf2 has no request and response that linerate speaks: start `linerate serve` there, or measure tcp or udp",
         );
@@ -447,12 +447,12 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), &'static str> {
             "iperf2 counts datagrams of the warm-up with the others, so their loss cannot be told apart: leave out --warm-up for UDP",
         );
     }
-    if is_udp && spec.direction == Direction::Duplex && spec.payload_bytes.get() < LEAST_DUPLEX {
+    if is_udp && spec.direction == Direction::Duplex && spec.payload().get() < LEAST_DUPLEX {
         return Err(
             "with iperf2 datagrams that go both ways take 80 bytes at least: give a larger --payload",
         );
     }
-    if spec.receiver_pause.is_some() && is_forward {
+    if spec.is_server_slow() {
         return Err("iperf2 cannot imitate a slow application");
     }
     if is_udp && is_forward && numbers(spec) > MOST_NUMBERS {
@@ -465,14 +465,14 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), &'static str> {
 
 /// Datagrams that a stream of this test sends, if that is known before.
 fn numbers(spec: &TestSpec) -> u128 {
-    let all = match (spec.stop, spec.pace) {
+    let all = match (spec.stop, spec.pace()) {
         (Stop::After(time), Pace::At(rate)) => {
             u128::from(rate.bps()) * time.as_millis()
                 / 8000
-                / u128::from(spec.payload_bytes.get().max(1))
+                / u128::from(spec.payload().get().max(1))
         }
         (Stop::After(_), Pace::Unpaced) => 0,
-        (Stop::Bytes(bytes), _) => u128::from(bytes.get() / spec.payload_bytes.get().max(1)),
+        (Stop::Bytes(bytes), _) => u128::from(bytes.get() / spec.payload().get().max(1)),
         (Stop::Transactions(count), _) => count.into(),
     };
     all / u128::from(spec.streams.max(1))
@@ -484,15 +484,15 @@ fn format(spec: &TestSpec) -> Streams {
     let per_stream = |rate: BitRate| BitRate::from_bps(rate.bps() / streams);
     let is_forward = spec.direction == Direction::Forward;
     let request = Request {
-        transport: spec.transport,
+        transport: spec.transport(),
         way: match spec.direction {
             Direction::Forward => Way::Forward { back: None },
             Direction::Reverse => Way::Reverse,
             Direction::Duplex => Way::FullDuplex,
         },
         streams: if is_forward { spec.streams } else { 1 },
-        buffer: u32::try_from(spec.payload_bytes.get()).unwrap_or(0),
-        rate: spec.pace.intended_load().map(per_stream),
+        buffer: u32::try_from(spec.payload().get()).unwrap_or(0),
+        rate: spec.pace().intended_load().map(per_stream),
         amount: match spec.stop {
             Stop::After(time) => Amount::Time(time.saturating_add(spec.warm_up)),
             Stop::Bytes(bytes) => {

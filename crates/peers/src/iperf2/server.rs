@@ -145,7 +145,7 @@ impl Server {
             }
             self.back = Some((when, Action::CallBack { port, spec }));
         }
-        let payload = spec.payload_bytes.as_usize();
+        let payload = spec.payload().as_usize();
         self.closing = (transport == Transport::Udp).then(|| Closing::new(format, payload));
         self.is_extended = header.is_extended;
         self.spec = spec.clone();
@@ -269,10 +269,8 @@ fn spec(transport: Transport, header: &Header, length: u64, limits: &Limits) -> 
     };
     TestSpec {
         direction,
-        pace,
         stop,
-        payload_bytes: ByteCount::new(payload),
-        ..base
+        ..base.with_pace(pace).with_payload(ByteCount::new(payload))
     }
 }
 

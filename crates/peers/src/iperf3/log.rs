@@ -15,7 +15,7 @@ pub(super) fn write(version: &str, spec: &TestSpec, reports: &[EndpointReport]) 
     let mut text = format!("linerate {version}, speaking iperf3\n");
     let mut lines = 0;
     for report in reports {
-        heading(&mut text, spec.transport, report.side);
+        heading(&mut text, spec.transport(), report.side);
         for stream in &report.streams {
             for interval in stream
                 .intervals
@@ -34,7 +34,7 @@ pub(super) fn write(version: &str, spec: &TestSpec, reports: &[EndpointReport]) 
         }
         text.push_str("- - - - - - - - - - - - - - - - - - - - - - - - -\n");
         for stream in &report.streams {
-            summary(&mut text, spec.transport, report.side, stream);
+            summary(&mut text, spec.transport(), report.side, stream);
         }
     }
     text

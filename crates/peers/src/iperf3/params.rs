@@ -56,7 +56,7 @@ fn wrong(code: i32, cause: impl Into<String>) -> Wrong {
 /// Whether iperf3 can carry this test; if not, why, and what to do.
 pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     let stops_by_time = matches!(spec.stop, Stop::After(_));
-    if spec.workload == "ping-pong" {
+    if spec.work.has_round_trips() {
         return Err(
             "iperf3 has no request and response, so no latency test: start `linerate serve` there, or measure tcp or udp"
                 .to_owned(),
@@ -71,13 +71,13 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     if spec.warm_up.subsec_nanos() != 0 {
         return Err("iperf3 takes a warm-up in whole seconds".to_owned());
     }
-    let payload = spec.payload_bytes.get();
-    if spec.transport == Transport::Udp && payload < MIN_UDP_BLOCK {
+    let payload = spec.payload().get();
+    if spec.transport() == Transport::Udp && payload < MIN_UDP_BLOCK {
         return Err(format!(
             "iperf3 takes datagrams of at least {MIN_UDP_BLOCK} bytes: give a larger --payload"
         ));
     }
-    if spec.receiver_pause.is_some() && spec.direction == Direction::Forward {
+    if spec.is_server_slow() {
         return Err("iperf3 cannot imitate a slow application".to_owned());
     }
     Ok(())
@@ -87,7 +87,7 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
 pub(super) fn to_json(spec: &TestSpec) -> Value {
     let mut map = Map::new();
     let mut set = |key: &str, value: Value| map.insert(key.to_owned(), value);
-    let transport = match spec.transport {
+    let transport = match spec.transport() {
         Transport::Tcp => "tcp",
         Transport::Udp => "udp",
     };
@@ -113,8 +113,8 @@ pub(super) fn to_json(spec: &TestSpec) -> Value {
     if let Some(bytes) = window(spec) {
         set("window", json!(bytes.get()));
     }
-    set("len", json!(spec.payload_bytes.get()));
-    if let Pace::At(rate) = spec.pace {
+    set("len", json!(spec.payload().get()));
+    if let Pace::At(rate) = spec.pace() {
         set(
             "bandwidth",
             json!(rate.bps() / u64::from(spec.streams.max(1))),
@@ -130,7 +130,7 @@ pub(super) fn to_json(spec: &TestSpec) -> Value {
     if spec.socket.no_delay {
         set("nodelay", json!(true));
     }
-    if spec.transport == Transport::Udp {
+    if spec.transport() == Transport::Udp {
         set("udp_counters_64bit", json!(1));
     }
     set("client_version", json!(VERSION));
@@ -176,12 +176,10 @@ pub(super) fn read(value: &Value) -> Result<Params, Wrong> {
     let spec = TestSpec {
         direction,
         streams,
-        payload_bytes: payload,
-        pace: pace(value, streams)?,
         stop: stop(value, transport, payload)?,
         warm_up: omit(value)?,
         socket: socket(value)?,
-        ..base
+        ..base.with_payload(payload).with_pace(pace(value, streams)?)
     };
     Ok(Params {
         spec,

@@ -85,7 +85,7 @@ pub(super) fn to_json(
         "cpu_util_total": 0.0,
         "cpu_util_user": 0.0,
         "cpu_util_system": 0.0,
-        "sender_has_retransmits": if sends { i32::from(spec.transport == Transport::Tcp) } else { -1 },
+        "sender_has_retransmits": if sends { i32::from(spec.transport() == Transport::Tcp) } else { -1 },
         "streams": streams,
     });
     if let (Some(name), Some(map)) = (congestion, value.as_object_mut()) {
@@ -250,7 +250,7 @@ pub(super) fn align(
     own: &[EndpointReport],
     theirs: &mut [EndpointReport],
 ) -> Result<(), String> {
-    if spec.warm_up.is_zero() || spec.transport != Transport::Udp {
+    if spec.warm_up.is_zero() || spec.transport() != Transport::Udp {
         return Ok(());
     }
     for report in theirs {
@@ -320,11 +320,11 @@ impl PeerEntry {
             duration,
             work: PeerStream::default(),
         };
-        if spec.transport == Transport::Udp && !spec.warm_up.is_zero() {
+        if spec.transport() == Transport::Udp && !spec.warm_up.is_zero() {
             told.work.omitted = skipped(entry);
         }
         let before = told.work.omitted.unwrap_or_default();
-        match (spec.transport, side) {
+        match (spec.transport(), side) {
             (Transport::Udp, Side::Sender) => {
                 let counted = needed("packets")?.saturating_sub(before.packets.get());
                 told.packets = PacketCount::new(counted);

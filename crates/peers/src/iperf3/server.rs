@@ -334,7 +334,7 @@ impl Server {
 /// Which limit the test exceeds, with iperf3's code for it.
 fn exceeds(limits: &Limits, spec: &TestSpec) -> Option<(i32, String)> {
     let reason = limits.exceeded_by(spec)?;
-    let is_rate = limits.max_rate.is_some_and(|most| match spec.pace {
+    let is_rate = limits.max_rate.is_some_and(|most| match spec.pace() {
         Pace::At(rate) => rate > most,
         Pace::Unpaced => true,
     });

@@ -13,9 +13,9 @@ fn what_a_client_asks_for_is_what_the_server_reads() {
     let mut spec = TestSpec {
         direction: Direction::Duplex,
         streams: 3,
-        payload_bytes: ByteCount::new(1000),
         stop: Stop::After(Duration::from_secs(7)),
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(30_000_000)))
+            .with_payload(ByteCount::new(1000))
     };
     spec.socket.send_buffer_bytes = Some(ByteCount::new(1 << 20));
     spec.socket.receive_buffer_bytes = spec.socket.send_buffer_bytes;
@@ -56,7 +56,7 @@ fn flags_and_numbers_are_read_in_every_form_that_a_version_wrote() {
     assert_eq!(spec.streams, 2);
     let spec = read(json!({"udp": true, "reverse": false, "len": 100, "bandwidth": 1e6})).unwrap();
     assert_eq!(spec.direction, Direction::Forward);
-    assert_eq!(spec.pace, Pace::At(BitRate::from_bps(1_000_000)));
+    assert_eq!(spec.pace(), Pace::At(BitRate::from_bps(1_000_000)));
 }
 
 #[test]

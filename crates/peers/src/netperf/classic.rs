@@ -45,12 +45,12 @@ impl Test {
 
     /// The test that `spec` is.
     pub(super) fn from_spec(spec: &TestSpec) -> Self {
-        match (spec.transport, spec.workload.as_str(), spec.direction) {
-            (Transport::Tcp, "ping-pong", _) => Self::TcpRr,
-            (Transport::Udp, "ping-pong", _) => Self::UdpRr,
-            (Transport::Udp, ..) => Self::UdpStream,
-            (Transport::Tcp, _, Direction::Reverse) => Self::TcpMaerts,
-            (Transport::Tcp, ..) => Self::TcpStream,
+        match (spec.transport(), spec.direction) {
+            (Transport::Tcp, _) if spec.work.has_round_trips() => Self::TcpRr,
+            (Transport::Udp, _) if spec.work.has_round_trips() => Self::UdpRr,
+            (Transport::Udp, _) => Self::UdpStream,
+            (Transport::Tcp, Direction::Reverse) => Self::TcpMaerts,
+            (Transport::Tcp, _) => Self::TcpStream,
         }
     }
 
@@ -149,13 +149,13 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
         "netperf makes one stream per test: leave out -P"
     } else if spec.direction == Direction::Duplex {
         "netperf sends one way per test: measure each direction on its own"
-    } else if spec.direction == Direction::Reverse && spec.transport == Transport::Udp {
+    } else if spec.direction == Direction::Reverse && spec.transport() == Transport::Udp {
         "netperf's classic tests have no UDP from the server: measure with TCP, or start `linerate serve` there"
     } else if is_rr && spec.direction == Direction::Reverse {
         "netperf's client asks and its server answers: leave out --reverse"
     } else if test == Test::TcpMaerts && !whole_seconds {
         "only the server ends its sending, after whole seconds: give such a time with -t"
-    } else if test == Test::TcpMaerts && spec.pace != Pace::Unpaced {
+    } else if test == Test::TcpMaerts && spec.pace() != Pace::Unpaced {
         "the server of netperf sends as fast as it can: leave out --rate"
     } else if test == Test::TcpMaerts && spec.socket.congestion_control.is_some() {
         "the server of netperf chooses its congestion control: leave it out"
@@ -163,10 +163,8 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
         "netperf counts all of a stream, so a warm-up cannot be left out: leave out --warm-up"
     } else if test == Test::UdpRr && !matches!(spec.stop, Stop::After(_)) {
         "a lost datagram would leave the server waiting for ever: give a time with -t"
-    } else if spec.receiver_pause.is_some() && test != Test::TcpMaerts {
+    } else if spec.is_server_slow() {
         "netperf cannot imitate a slow application"
-    } else if spec.sender_pause.is_some() && test == Test::TcpMaerts {
-        "the server of netperf cannot rest between its writes"
     } else {
         return Ok(());
     };
@@ -196,7 +194,7 @@ pub(super) fn request(spec: &TestSpec, local: IpAddr) -> Block {
     let buffer = |size: Option<ByteCount>| size.map_or(SYSTEMS_CHOICE, |bytes| word(bytes.get()));
     words[places.receive_buffer] = buffer(spec.socket.receive_buffer_bytes);
     words[places.send_buffer] = buffer(spec.socket.send_buffer_bytes);
-    let payload = word(spec.payload_bytes.get());
+    let payload = word(spec.payload().get());
     let no_delay = u32::from(spec.socket.no_delay);
     match test {
         Test::TcpMaerts => (words[2], words[3], words[NO_DELAY]) = (payload, ALIGN, no_delay),
@@ -248,7 +246,7 @@ pub(super) fn report(
         let time = results.seconds(at);
         time.ok_or("its elapsed time is no number of seconds")
     };
-    let payload = spec.payload_bytes.get();
+    let payload = spec.payload().get();
     let counted = |bytes, messages| {
         let told = StreamReport::new(0, PeerStream::default());
         told.with_counts(bytes, PacketCount::new(messages))
@@ -256,7 +254,7 @@ pub(super) fn report(
     let stream = match test {
         Test::TcpMaerts => StreamReport {
             duration: time(3)?,
-            ..counted(with_last_write(bytes(0)?, seen, spec.payload_bytes), 0)
+            ..counted(with_last_write(bytes(0)?, seen, spec.payload()), 0)
         },
         Test::TcpStream => StreamReport {
             duration: time(3)?,

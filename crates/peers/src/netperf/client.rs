@@ -226,9 +226,9 @@ impl Client {
         self.guard = now.after(classic::guard(&self.spec));
         self.steps
             .enter(now, State::Connecting, self.steps.timeout * 2);
-        let least = match self.spec.transport {
+        let least = match self.spec.transport() {
             Transport::Tcp => 1,
-            Transport::Udp => u16::try_from(self.spec.payload_bytes.get()).unwrap_or(u16::MAX),
+            Transport::Udp => u16::try_from(self.spec.payload().get()).unwrap_or(u16::MAX),
         };
         self.steps.act(Action::OpenStreams {
             ports: vec![(test.server_side(), vec![port])],
@@ -255,7 +255,7 @@ impl Client {
 
     /// This end is done. A server that has not heard it ends the test by its own clock.
     fn await_results(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
-        let drain = match self.spec.transport {
+        let drain = match self.spec.transport() {
             Transport::Tcp => DRAIN,
             Transport::Udp => self.guard.saturating_since(now),
         };

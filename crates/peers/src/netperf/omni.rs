@@ -124,7 +124,7 @@ fn congestion(request: &Block) -> Result<Option<String>, Wrong> {
 /// The response that tells the client where to send.
 pub(super) fn response(order: &Order, port: u16) -> Block {
     let request = &order.request;
-    let payload = u32::try_from(order.spec.payload_bytes.get()).unwrap_or(u32::MAX);
+    let payload = u32::try_from(order.spec.payload().get()).unwrap_or(u32::MAX);
     let words = [
         request.word(asked::RECEIVE_BUFFER),
         payload,

@@ -103,7 +103,6 @@ impl Asked {
             Test::TcpRr | Test::UdpRr | Test::UdpStream => self.payload,
         };
         let spec = TestSpec {
-            payload_bytes: ByteCount::new(payload),
             direction: match test {
                 Test::TcpMaerts => Direction::Reverse,
                 _ => Direction::Forward,
@@ -120,7 +119,7 @@ impl Asked {
                 receive_buffer_bytes: buffer(self.receive_buffer)?,
                 ..SocketChoice::default()
             },
-            ..base
+            ..base.with_payload(ByteCount::new(payload))
         };
         validate(&spec).map_err(|error| wrong(errno::INVALID, error.to_string()))?;
         Ok(Order {

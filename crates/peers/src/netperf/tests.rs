@@ -31,18 +31,18 @@ fn every_test() -> [TestSpec; 5] {
 #[test]
 fn what_a_client_asks_for_is_what_the_server_reads() {
     for mut spec in every_test() {
-        spec.payload_bytes = ByteCount::new(1000);
+        spec.work.set_payload(ByteCount::new(1000));
         spec.stop = Stop::After(Duration::from_secs(7));
         spec.socket.receive_buffer_bytes = Some(ByteCount::new(1 << 20));
         let order = order::read(&classic::request(&spec, HERE)).unwrap();
         assert_eq!(order.test, Test::from_spec(&spec));
-        let same = (order.spec.transport, order.spec.direction);
-        assert_eq!(same, (spec.transport, spec.direction));
+        let same = (order.spec.transport(), order.spec.direction);
+        assert_eq!(same, (spec.transport(), spec.direction));
         assert_eq!(order.length, Some(Duration::from_secs(7)));
         assert_eq!(order.spec.socket, spec.socket);
         // A server that only receives a byte stream reads as much at once as it likes.
         if order.test != Test::TcpStream {
-            assert_eq!(order.spec.payload_bytes, spec.payload_bytes, "{spec:?}");
+            assert_eq!(order.spec.payload(), spec.payload(), "{spec:?}");
         }
     }
 }

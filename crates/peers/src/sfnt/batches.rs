@@ -32,7 +32,7 @@ pub(super) struct Batches {
 
 impl Batches {
     pub(super) fn from_spec(spec: &TestSpec, now: MonoInstant) -> Self {
-        let most = spec.transactions.at_most.unwrap_or(u64::MAX);
+        let most = spec.work.transactions().at_most.unwrap_or(u64::MAX);
         let (ends, left) = match spec.stop {
             Stop::After(time) => (Some(now.after(spec.warm_up.saturating_add(time))), most),
             Stop::Transactions(count) => (None, count),
@@ -115,7 +115,7 @@ impl Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::spec::{TransactionBounds, Transport};
+    use linerate_model::spec::{ClosedLoop, TestWork, TransactionBounds, Transport};
 
     /// Batches of a test over a path with this round trip, and how long it took.
     fn run(stop: Stop, rtt: Duration) -> (Vec<u32>, Duration) {
@@ -143,10 +143,13 @@ mod tests {
     fn at_most_so_many_messages_are_announced_once_they_count() {
         let spec = TestSpec {
             warm_up: Duration::from_millis(10),
-            transactions: TransactionBounds {
-                at_most: Some(700),
-                ..TransactionBounds::default()
-            },
+            work: TestWork::ClosedLoop(ClosedLoop {
+                transactions: TransactionBounds {
+                    at_most: Some(700),
+                    ..TransactionBounds::default()
+                },
+                ..ClosedLoop::new(Transport::Udp)
+            }),
             ..TestSpec::ping_pong(Transport::Udp)
         };
         let mut now = MonoInstant::from_nanos(1);

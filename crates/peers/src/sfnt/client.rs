@@ -218,7 +218,7 @@ impl Client {
         }
         let options = Options::from_spec(&self.spec).encode(self.layout);
         self.steps.act(Action::Send(options));
-        match self.spec.transport {
+        match self.spec.transport() {
             Transport::Tcp => self.steps.enter(now, State::Opening, self.steps.timeout),
             Transport::Udp => {
                 let spec = Box::new(self.spec.clone());
@@ -235,7 +235,8 @@ impl Client {
         if let Some(why) = refusal(spec, self.layout) {
             return Some(why);
         }
-        if spec.transport == Transport::Udp && self.layout < Layout::V1_6 && self.local.is_ipv6() {
+        if spec.transport() == Transport::Udp && self.layout < Layout::V1_6 && self.local.is_ipv6()
+        {
             return words("sfnt-pingpong up to 1.5 has UDP over IPv4 only: use -4, or TCP");
         }
         let same = |first: &TestSpec| is_alike(first, spec);
@@ -267,7 +268,7 @@ impl Client {
     /// Where the server's data socket is.
     fn take_place(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
         let (state, layout) = (self.steps.state.name(), self.layout);
-        let place = match self.spec.transport {
+        let place = match self.spec.transport() {
             Transport::Tcp => self.inbox.take_message(state, "data port", |c| {
                 let _preloaded = c.text()?;
                 c.int().map(i64::from)
@@ -319,7 +320,7 @@ impl Client {
     }
 
     fn announce(&mut self, messages: u32) {
-        let size = self.spec.payload_bytes;
+        let size = self.spec.payload();
         let mut bytes = Vec::new();
         put_int(&mut bytes, i32::try_from(messages).unwrap_or(i32::MAX));
         put_int(&mut bytes, i32::try_from(size.get()).unwrap_or(i32::MAX));
@@ -330,7 +331,7 @@ impl Client {
     /// The exchange came to its end before all that was announced was exchanged.
     fn broken_off(&mut self, now: MonoInstant) {
         let done = self.batches.exchanged();
-        let reason = match self.spec.transport {
+        let reason = match self.spec.transport() {
             Transport::Udp => format!(
                 "after {done} messages or a few more, one or its answer was lost or came too late: sfnt-pingpong repeats nothing and cannot go on, start it there again; `linerate serve` there measures loss"
             ),
@@ -365,7 +366,7 @@ impl Client {
 
 /// Whether two tests can share a session.
 fn is_alike(first: &TestSpec, next: &TestSpec) -> bool {
-    let common = |spec: &TestSpec| (spec.transport, spec.wait, spec.pinning);
+    let common = |spec: &TestSpec| (spec.transport(), spec.wait, spec.pinning);
     common(first) == common(next) && first.socket == next.socket
 }
 

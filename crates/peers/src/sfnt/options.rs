@@ -3,7 +3,7 @@
 
 use super::wire::{Cursor, Layout, Trouble, put_int, put_text};
 use linerate_model::ByteCount;
-use linerate_model::spec::{Direction, Pinning, Stop, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{Direction, Pinning, Stop, TestSpec, TestWork, Transport, WaitMode};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ impl Options {
         let ints = [
             (
                 "fd-type",
-                match spec.transport {
+                match spec.transport() {
                     Transport::Tcp => TCP,
                     Transport::Udp => UDP,
                 },
@@ -164,7 +164,6 @@ impl Options {
             }
         }
         Ok(TestSpec {
-            payload_bytes: ByteCount::new(1),
             stop: Stop::After(time),
             wait: if self.is_on("busy-poll") {
                 WaitMode::BusyPoll
@@ -180,7 +179,7 @@ impl Options {
                     .get("affinity")
                     .and_then(|core| core.parse().ok()),
             },
-            ..TestSpec::ping_pong(transport)
+            ..TestSpec::ping_pong(transport).with_payload(ByteCount::new(1))
         })
     }
 }
@@ -191,7 +190,8 @@ fn fields(layout: Layout) -> impl Iterator<Item = &'static Field> {
 
 /// What a client's `spec` asks for that the peer cannot be told; `None` if it can do all of it.
 pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
-    let why = if spec.workload != "ping-pong" {
+    let bounds = spec.work.transactions();
+    let why = if !matches!(spec.work, TestWork::ClosedLoop(_)) {
         "sfnt-pingpong sends one message and waits for the answer, nothing else: use `linerate latency`"
     } else if spec.streams != 1 {
         "sfnt-pingpong has one stream: leave --streams out"
@@ -199,10 +199,12 @@ pub(super) fn refusal(spec: &TestSpec, layout: Layout) -> Option<String> {
         "sfnt-pingpong polls the device from 1.6 on only: use --wait spin or block"
     } else if matches!(spec.stop, Stop::Bytes(_)) {
         "sfnt-pingpong counts messages: give a time"
-    } else if spec.transactions.at_least.is_some() || spec.transactions.warm_up.is_some() {
+    } else if bounds.at_least.is_some() || bounds.warm_up.is_some() {
         "sfnt-pingpong is told of its messages in batches: leave out a least number of iterations and a warm-up by number"
     } else if spec.direction != Direction::Forward {
         "sfnt-pingpong's server only answers: leave out --reverse and --duplex"
+    } else if spec.is_server_slow() {
+        "sfnt-pingpong cannot imitate a slow application"
     } else {
         return None;
     };
@@ -241,7 +243,7 @@ mod tests {
             let bytes = whole.encode(layout);
             let options = decoded(&bytes, layout).unwrap();
             let made = options.to_spec(TIME).unwrap();
-            assert_eq!(made.transport, Transport::Tcp);
+            assert_eq!(made.transport(), Transport::Tcp);
             assert_eq!(made.wait, WaitMode::Spin);
             assert_eq!(made.pinning.remote, Some(1));
             for cut in 0..bytes.len() {

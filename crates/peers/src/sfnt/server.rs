@@ -122,7 +122,7 @@ impl Server {
             limits,
             ..PeerHello::default()
         })));
-        self.transport = spec.transport;
+        self.transport = spec.transport();
         self.prepare(now, spec);
         Ok(())
     }

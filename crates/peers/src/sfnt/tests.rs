@@ -80,9 +80,8 @@ fn begin(spec: &TestSpec) -> Input<'static> {
 
 fn spec(transport: Transport, size: u64) -> TestSpec {
     TestSpec {
-        payload_bytes: ByteCount::new(size),
         stop: Stop::Transactions(1),
-        ..TestSpec::ping_pong(transport)
+        ..TestSpec::ping_pong(transport).with_payload(ByteCount::new(size))
     }
 }
 
@@ -111,7 +110,7 @@ fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
     let (address, _) = give(&mut *client, bound(Side::Sender, 4001));
     let (_, told) = give(&mut *server, Input::Bytes(&options));
     assert!(
-        matches!(&told[..], [Action::PeerHello(_), Action::Prepare { spec, .. }] if spec.transport == Transport::Udp),
+        matches!(&told[..], [Action::PeerHello(_), Action::Prepare { spec, .. }] if spec.transport() == Transport::Udp),
         "{told:?}"
     );
     let (place, _) = give(&mut *server, bound(Side::Receiver, 4002));

@@ -7,7 +7,9 @@ use crate::error::{Excerpt, ProtocolError, clean};
 use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
-use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, Transport, validate};
+use linerate_model::spec::{
+    Direction, MAX_DURATION, Stop, TestSpec, TestWork, Transport, validate,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,7 +93,7 @@ impl Client {
             Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
         };
         self.whole = time.saturating_add(spec.warm_up);
-        self.transport = spec.transport;
+        self.transport = spec.transport();
         self.steps.act(Action::OpenStreams {
             ports: Vec::new(),
             format: Arc::new(Streams),
@@ -129,12 +131,14 @@ impl Client {
 /// What this test needs and sockperf does not have.
 pub(super) fn cannot(spec: &TestSpec) -> Option<&'static str> {
     let lengths = HEADER_LEN as u64..=MAX_MESSAGE as u64;
-    if spec.workload != "ping-pong" {
+    if !matches!(spec.work, TestWork::ClosedLoop(_)) {
         Some("sockperf's server only sends messages back: use `linerate latency`")
     } else if spec.direction != Direction::Forward {
         Some("sockperf's server only answers: leave out --reverse and --duplex")
-    } else if !lengths.contains(&spec.payload_bytes.get()) {
+    } else if !lengths.contains(&spec.payload().get()) {
         Some("sockperf's messages have 14 to 65507 bytes: choose --sizes among them")
+    } else if spec.is_server_slow() {
+        Some("sockperf cannot imitate a slow application")
     } else {
         None
     }

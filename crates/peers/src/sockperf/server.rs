@@ -64,9 +64,8 @@ impl Server {
     ) -> Result<(), ProtocolError> {
         let limits = self.config.limits;
         let spec = TestSpec {
-            payload_bytes: ByteCount::new(MAX_MESSAGE as u64),
             stop: Stop::After(limits.max_duration),
-            ..TestSpec::ping_pong(transport)
+            ..TestSpec::ping_pong(transport).with_payload(ByteCount::new(MAX_MESSAGE as u64))
         };
         let over = limits
             .exceeded_by(&spec)

@@ -94,11 +94,11 @@ const fn word(transport: Transport) -> &'static str {
 
 /// Why zperf cannot make this test, and what to do.
 pub fn check(spec: &TestSpec) -> Result<(), String> {
-    if !matches!(
-        (spec.workload.as_str(), spec.transport),
-        ("bulk", Transport::Tcp) | ("datagrams", Transport::Udp)
-    ) {
+    if spec.work.has_round_trips() {
         return Err("zperf only moves data one way: use tcp, udp or saturate".to_owned());
+    }
+    if spec.is_server_slow() {
+        return Err("zperf cannot imitate a slow application".to_owned());
     }
     if spec.streams != 1 {
         return Err("zperf has one stream per test: leave out -P".to_owned());
@@ -126,7 +126,7 @@ fn check_upload(spec: &TestSpec) -> Result<(), String> {
         Stop::After(time) if time.subsec_nanos() == 0 && !time.is_zero() => {}
         _ => return Err("zperf sends for whole seconds: use a time such as -t 10".to_owned()),
     }
-    match (spec.transport, spec.pace) {
+    match (spec.transport(), spec.pace()) {
         (Transport::Tcp, Pace::Unpaced) => {}
         (Transport::Tcp, Pace::At(_)) => {
             return Err("zperf sends TCP as fast as it can: leave out the rate".to_owned());
@@ -140,8 +140,8 @@ fn check_upload(spec: &TestSpec) -> Result<(), String> {
             }
         }
     }
-    let size = spec.payload_bytes.get();
-    if spec.transport == Transport::Udp && !(MIN_DATAGRAM..=MAX_DATAGRAM).contains(&size) {
+    let size = spec.payload().get();
+    if spec.transport() == Transport::Udp && !(MIN_DATAGRAM..=MAX_DATAGRAM).contains(&size) {
         return Err(format!(
             "a zperf datagram has {MIN_DATAGRAM} to {MAX_DATAGRAM} bytes: set --payload so"
         ));
@@ -151,7 +151,7 @@ fn check_upload(spec: &TestSpec) -> Result<(), String> {
 
 /// What the board does in this (checked) test; it reaches this host at `here`.
 pub fn job(spec: &TestSpec, here: IpAddr, port: u16) -> Job {
-    let transport = spec.transport;
+    let transport = spec.transport();
     if spec.direction != Direction::Reverse {
         return Job::Serve { transport, port };
     }
@@ -163,8 +163,8 @@ pub fn job(spec: &TestSpec, here: IpAddr, port: u16) -> Job {
         Transport::Tcp => MAX_WRITE,
         Transport::Udp => MAX_DATAGRAM,
     };
-    let size = spec.payload_bytes.get().min(most);
-    let load = spec.pace.intended_load();
+    let size = spec.payload().get().min(most);
+    let load = spec.pace().intended_load();
     Job::Upload {
         transport,
         to: here,
@@ -236,14 +236,8 @@ mod tests {
                 stop: Stop::After(Duration::from_millis(1500)),
                 ..good.clone()
             },
-            TestSpec {
-                pace: Pace::Unpaced,
-                ..good.clone()
-            },
-            TestSpec {
-                payload_bytes: ByteCount::new(9000),
-                ..good
-            },
+            good.clone().with_pace(Pace::Unpaced),
+            good.with_payload(ByteCount::new(9000)),
         ];
         for spec in bad {
             let why = check(&spec).unwrap_err();

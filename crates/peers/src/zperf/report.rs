@@ -25,7 +25,7 @@ pub fn receiver(spec: &TestSpec, numbers: &Download, release: Release) -> Option
         rtp_jitter_ns: jitter,
         ..PeerStream::default()
     };
-    let bytes = ByteCount::new(received.saturating_mul(spec.payload_bytes.get()));
+    let bytes = ByteCount::new(received.saturating_mul(spec.payload().get()));
     let stream = StreamReport {
         duration: numbers.duration,
         ..StreamReport::new(0, told).with_counts(bytes, PacketCount::new(received))
@@ -43,7 +43,7 @@ pub fn sender(
 ) -> Option<EndpointReport> {
     let size = match numbers.transport {
         Transport::Tcp => u64::from(size),
-        Transport::Udp => datagram_size(own).unwrap_or_else(|| spec.payload_bytes.get()),
+        Transport::Udp => datagram_size(own).unwrap_or_else(|| spec.payload().get()),
     };
     let is_uniform = numbers.transport == Transport::Tcp || is_uniform(own, size);
     let packets = match numbers.transport {
@@ -90,10 +90,8 @@ mod tests {
     use std::time::Duration;
 
     fn spec() -> TestSpec {
-        TestSpec {
-            payload_bytes: ByteCount::new(1000),
-            ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000)))
-        }
+        TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000)))
+            .with_payload(ByteCount::new(1000))
     }
 
     fn download() -> Download {

@@ -98,9 +98,8 @@ pub(crate) fn specs_of(kind: &dyn PeerKind) -> Vec<TestSpec> {
 /// Requests and responses of each transport, of lengths at the bounds.
 fn ping_pongs() -> Vec<TestSpec> {
     let ping_pong = |(transport, size)| TestSpec {
-        payload_bytes: ByteCount::new(size),
         stop: Stop::Transactions(700),
-        ..TestSpec::ping_pong(transport)
+        ..TestSpec::ping_pong(transport).with_payload(ByteCount::new(size))
     };
     [
         (Transport::Tcp, 1),
@@ -304,7 +303,7 @@ impl End {
             | Action::TestAborted => self.next_test(),
             Action::Prepare { spec, format } => {
                 let is_told =
-                    format.arrival() == Arrival::ToldPorts && spec.transport == Transport::Udp;
+                    format.arrival() == Arrival::ToldPorts && spec.transport() == Transport::Udp;
                 self.begin((**spec).clone());
                 self.arrivals = Arrivals::from_format(format.as_ref());
                 let plays = [
@@ -393,7 +392,7 @@ impl End {
 
 /// Seven datagrams or so many bytes per stream, one of them lost on the way.
 fn seven_each(spec: &TestSpec, side: Side) -> Vec<StreamReport> {
-    let is_udp = spec.transport == Transport::Udp;
+    let is_udp = spec.transport() == Transport::Udp;
     let received = 7 - u64::from(side == Side::Receiver);
     let work = || match (side, is_udp) {
         (Side::Sender, true) => StreamWork::from(DatagramSender::default()),
@@ -408,7 +407,7 @@ fn seven_each(spec: &TestSpec, side: Side) -> Vec<StreamReport> {
         }),
         (Side::Receiver, false) => ByteStreamReceiver::default().into(),
     };
-    let bytes = ByteCount::new(received * spec.payload_bytes.get());
+    let bytes = ByteCount::new(received * spec.payload().get());
     let packets = PacketCount::new(if is_udp { received } else { 0 });
     let stream = |index| StreamReport {
         duration: Duration::from_secs(10),

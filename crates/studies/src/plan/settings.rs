@@ -2,7 +2,9 @@
 
 use crate::run::{LatencyPlan, Mode, OpenLoop, RequestRate, SaturatePlan};
 use linerate_client::describe;
-use linerate_model::spec::{Arrival, Direction, Pace, Stop, TestSpec, Transport, validate};
+use linerate_model::spec::{
+    Arrival, DEFAULT_ANSWER_TIMEOUT, Direction, Pace, Stop, TestSpec, Transport, validate,
+};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, PacketRate, Ratio};
 use linerate_peers::Tests;
@@ -43,6 +45,7 @@ struct Draft {
 /// How messages are asked.
 #[derive(Default)]
 struct Asked {
+    transport: Option<Transport>,
     mode: Option<Mode>,
     /// One after the other if absent.
     rate: Option<PacketRate>,
@@ -85,13 +88,13 @@ pub(super) static ALL: &[Setting] = &[
         kinds: TIMED,
         apply: |d, v| match &mut d.asked {
             Some(asked) => set(&mut asked.rate, read(v).map(Some)),
-            None => set(&mut d.spec.pace, pace(v)),
+            None => pace(v).map(|pace| d.spec.work.set_pace(pace)),
         },
     },
     Setting {
         key: "payload",
         kinds: &KINDS,
-        apply: |d, v| set(&mut d.spec.payload_bytes, read(v)),
+        apply: |d, v| read(v).map(|size| d.spec.work.set_payload(size)),
     },
     Setting {
         key: "direction",
@@ -114,7 +117,7 @@ pub(super) static ALL: &[Setting] = &[
     Setting {
         key: "transport",
         kinds: ASKED,
-        apply: |d, v| set(&mut d.spec.transport, named(v)),
+        apply: |d, v| set(&mut d.asked().transport, named(v).map(Some)),
     },
     Setting {
         key: "arrival",
@@ -266,17 +269,16 @@ impl Asked {
     /// The ping-pong `spec`, asked so.
     fn of(self, spec: &TestSpec) -> Result<LatencyPlan, String> {
         if self.rate.is_none() && (self.arrival.is_some() || self.answer_timeout.is_some()) {
-            return Err(
-                "arrival and answer-timeout are of requests at a rate: give a rate".to_owned(),
-            );
+            return Err("arrival and answer-timeout require rate".to_owned());
         }
         let usual = LatencyPlan::from_spec(spec);
         Ok(LatencyPlan {
+            transport: self.transport.unwrap_or(usual.transport),
             modes: self.mode.map_or(usual.modes, |mode| vec![mode]),
             open: self.rate.map(|rate| OpenLoop {
                 rate: RequestRate::At(rate),
                 arrival: self.arrival.unwrap_or_default(),
-                answer_timeout: self.answer_timeout,
+                answer_timeout: self.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT),
             }),
             ..usual
         })

@@ -1,6 +1,6 @@
 use super::*;
 use linerate_model::ByteCount;
-use linerate_model::spec::{Arrival, Direction, Pace};
+use linerate_model::spec::{Arrival, Direction, Pace, TestSpec, TestWork};
 use std::time::Duration;
 
 const HEAD: &str = "[study]\nhost = \"10.0.0.2\"\n";
@@ -38,9 +38,9 @@ fn every_combination_of_levels_is_a_cell_over_the_defaults() {
     let Test::Single(spec) = &plan.cells[3].test else {
         panic!("{:?}", plan.cells[3]);
     };
-    assert_eq!(spec.payload_bytes, ByteCount::new(1448));
+    assert_eq!(spec.payload(), ByteCount::new(1448));
     assert_eq!(spec.direction, Direction::Reverse);
-    assert_eq!(spec.pace, Pace::At("10M".parse().unwrap()));
+    assert_eq!(spec.pace(), Pace::At("10M".parse().unwrap()));
 }
 
 #[test]
@@ -65,9 +65,13 @@ fn messages_are_asked_at_a_rate_and_awaited_in_any_mode() {
         other => panic!("{other:?}"),
     });
     let asked = asked.collect::<Vec<_>>();
+    let open = |spec: &TestSpec| match &spec.work {
+        TestWork::OpenLoop(open) => open.clone(),
+        other => panic!("{other:?}"),
+    };
     let rates: Vec<_> = asked
         .iter()
-        .map(|(spec, mode)| (spec.request_rate().unwrap().pps(), mode.as_str()))
+        .map(|(spec, mode)| (open(spec).rate.pps(), mode.as_str()))
         .collect();
     assert_eq!(
         rates,
@@ -79,9 +83,8 @@ fn messages_are_asked_at_a_rate_and_awaited_in_any_mode() {
         ]
     );
     for (spec, _) in asked {
-        assert_eq!(spec.workload, "request-response");
-        assert_eq!(spec.arrival, Arrival::Poisson);
-        assert_eq!(spec.answer_timeout, Some(Duration::from_secs(2)));
+        assert_eq!(open(&spec).arrival, Arrival::Poisson);
+        assert_eq!(open(&spec).answer_timeout, Duration::from_secs(2));
     }
 }
 
@@ -167,7 +170,7 @@ fn values_that_cannot_be_are_named_with_their_key() {
         ("kind = \"udp\"", ["line 4", "rate", "max"]),
         (
             "kind = \"latency\"\narrival = \"poisson\"",
-            ["arrival", "answer-timeout", "give a rate"],
+            ["arrival", "answer-timeout", "require rate"],
         ),
         ("time = \"1s\"", ["kind", "tcp", "saturate"]),
     ] {

@@ -26,7 +26,7 @@ pub(super) fn measure_between(
     spec: &TestSpec,
 ) -> Result<()> {
     let compare =
-        spec.workload == "datagrams" && client.shows_clock() && clocks_may_differ(&client.hosts());
+        spec.work.is_datagrams() && client.shows_clock() && clocks_may_differ(&client.hosts());
     let before = compare.then(|| exchange(client, spec)).transpose()?;
     let mut trials = measured(context, recorder, client, spec, None)?;
     let wanted = compare && !context.interrupted() && trials.iter().any(needs_exchanges);

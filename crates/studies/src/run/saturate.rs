@@ -127,9 +127,8 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
             break;
         }
         let spec = TestSpec {
-            pace: Pace::At(intended_load),
             stop: Stop::After(duration),
-            ..plan.spec.clone()
+            ..plan.spec.clone().with_pace(Pace::At(intended_load))
         };
         let (done, doing) = search.progress();
         let mut told = SearchProgress {
@@ -209,10 +208,10 @@ fn may_pass(client: &Client, error: &anyhow::Error) -> bool {
 
 /// What is kept of a test that broke off.
 fn broken(index: u32, spec: &TestSpec, error: &anyhow::Error) -> Trial {
-    let mut trial = Trial::new(index, spec.transport, spec.direction);
+    let mut trial = Trial::new(index, spec.transport(), spec.direction);
     trial.streams = Some(spec.streams);
-    trial.payload_bytes = Some(spec.payload_bytes);
-    trial.intended_load = spec.pace.intended_load();
+    trial.payload_bytes = Some(spec.payload());
+    trial.intended_load = spec.pace().intended_load();
     trial.valid = false;
     trial.reasons.push(format!("{error:#}"));
     trial
@@ -231,10 +230,9 @@ fn profile(
         return Ok(());
     };
     let spec = TestSpec {
-        pace: Pace::At(load),
         stop: Stop::After(PROFILE_TIME),
         observe: Observe::All,
-        ..plan.spec.clone()
+        ..plan.spec.clone().with_pace(Pace::At(load))
     };
     measure(context, recorder, client, &spec, Some("profile"))?;
     Ok(())

@@ -12,7 +12,7 @@ use linerate_model::spec::{Direction, TestSpec, Transport};
 pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Result<Run> {
     let mut client = Client::connect(target)?;
     let header = Header {
-        kind: match spec.transport {
+        kind: match spec.transport() {
             Transport::Tcp => RunKind::Tcp,
             Transport::Udp => RunKind::Udp,
         },
@@ -31,9 +31,9 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
 
 /// `UDP 100 Mbit/s to board:5301`.
 fn title(spec: &TestSpec, target: &Target) -> String {
-    let transport = spec.transport;
+    let transport = spec.transport();
     let load = spec
-        .pace
+        .pace()
         .intended_load()
         .map(|rate| format!(" at {rate}"))
         .unwrap_or_default();

@@ -47,7 +47,7 @@ impl Stream<'_> {
 /// The sender is always in exactly one of idle, busy, receiver-window limited and send-buffer
 /// limited; the last two are part of busy (Linux `tcp_info`).
 pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
-    if ends.spec.transport != Transport::Tcp {
+    if ends.spec.transport() != Transport::Tcp {
         return None;
     }
     let counted: Vec<Stream<'_>> = streams(ends.sender)

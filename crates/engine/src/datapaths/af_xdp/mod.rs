@@ -77,7 +77,7 @@ impl DatapathKind for AfXdp {
         refuse_unknown(self, spec)?;
         Params::parse(&spec.datapath.params)?;
         let refuse = |why: &str| Err(EngineError::plan("datapath", &self.id(), why));
-        if spec.transport != Transport::Udp {
+        if spec.transport() != Transport::Udp {
             return refuse("it makes UDP frames; TCP needs the kernel's stack");
         }
         if spec.direction == Direction::Duplex {

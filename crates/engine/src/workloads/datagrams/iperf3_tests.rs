@@ -106,10 +106,10 @@ impl Bench {
     /// One datagram per millisecond for 20 ms after 10 ms of warm-up.
     fn new(side: Side) -> Self {
         let spec = TestSpec {
-            payload_bytes: ByteCount::new(PAYLOAD as u64),
             stop: Stop::After(Duration::from_millis(20)),
             warm_up: Duration::from_millis(10),
             ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(800_000)))
+                .with_payload(ByteCount::new(PAYLOAD as u64))
         };
         let plan = EndpointPlan {
             side,

@@ -16,7 +16,7 @@ use super::{Kit, Work, WorkloadKind};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_datagrams};
-use linerate_model::spec::{Side, TestSpec, Transport};
+use linerate_model::spec::{Imitation, Side, TestSpec, TestWork};
 use linerate_peers::StreamFormat;
 
 /// The datagram stream.
@@ -41,11 +41,11 @@ impl WorkloadKind for Datagrams {
     }
 
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
-        if spec.transport != Transport::Udp {
+        let TestWork::Datagrams(stream) = &spec.work else {
             let why = "it needs UDP; TCP carries bulk and ping-pong";
             return Err(EngineError::plan("workload", &self.id(), why));
-        }
-        let payload = spec.payload_bytes;
+        };
+        let payload = stream.payload;
         let datagrams = format.datagrams(0, payload.as_usize());
         let header = datagrams.ok_or_else(no_datagrams)?.header_len() as u64;
         if !(header..=MAX_DATAGRAM).contains(&payload.get()) {
@@ -67,13 +67,14 @@ impl WorkloadKind for Datagrams {
     }
 }
 
-/// Most datagrams of one call. A slow application takes one per read unless it is told otherwise.
+/// Most datagrams of one call. A slow application takes as many per read as it is told.
 fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
     let most = (BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH);
-    if side == Side::Receiver && plan.receiver_pause.is_some() {
-        usize::from(plan.receiver_reads.unwrap_or(1)).clamp(1, most)
-    } else {
-        most
+    match plan.imitation {
+        Some(Imitation::SlowReceiver {
+            datagrams_per_read, ..
+        }) if side == Side::Receiver => usize::from(datagrams_per_read).clamp(1, most),
+        _ => most,
     }
 }
 

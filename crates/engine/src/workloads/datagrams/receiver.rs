@@ -378,7 +378,7 @@ impl Work for Receiver {
                     let drops = arrivals.overflows.map(u64::from);
                     self.overflows_before = drops.or(self.overflows_before);
                 }
-                let pause = self.counts.plan.receiver_pause;
+                let pause = self.counts.plan.receiver_pause();
                 pause.map_or(Step::Again, |pause| Step::Until(now.after(pause)))
             }
             Err(failure) => self.idle(failure, now),

@@ -158,7 +158,7 @@ struct Bench {
 impl Bench {
     fn new(side: Side, change: impl FnOnce(&mut TestSpec)) -> Self {
         let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
-        spec.payload_bytes = ByteCount::new(PAYLOAD as u64);
+        spec.work.set_payload(ByteCount::new(PAYLOAD as u64));
         change(&mut spec);
         let plan = EndpointPlan {
             side,
@@ -217,7 +217,7 @@ impl Bench {
 
 /// 800 kbit/s of 100 bytes: one datagram per millisecond.
 fn paced(spec: &mut TestSpec) {
-    spec.pace = Pace::At(BitRate::from_bps(800_000));
+    spec.work.set_pace(Pace::At(BitRate::from_bps(800_000)));
     spec.stop = Stop::After(Duration::from_millis(100));
 }
 

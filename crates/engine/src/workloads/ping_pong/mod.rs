@@ -33,7 +33,7 @@ use super::{Kit, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_messages};
-use linerate_model::spec::{Pace, Side, TestSpec, Transport};
+use linerate_model::spec::{Side, TestSpec, TestWork, Transport};
 use linerate_peers::StreamFormat;
 
 /// One that answers every message, one after the other; what has come meanwhile waits in its system.
@@ -54,9 +54,13 @@ impl WorkloadKind for PingPong {
     }
 
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
-        let payload = spec.payload_bytes;
+        let TestWork::ClosedLoop(closed) = &spec.work else {
+            let why = "it sends one message at a time and waits for its answer";
+            return Err(EngineError::plan("workload", &self.id(), why));
+        };
+        let payload = closed.message;
         let header = format.messages(0).ok_or_else(no_messages)?.header_len();
-        match spec.transport {
+        match closed.transport {
             Transport::Udp if payload.get() > MAX_DATAGRAM => {
                 let why = format!("a datagram takes at most {MAX_DATAGRAM} bytes");
                 Err(EngineError::plan("payload", &payload, why))
@@ -65,13 +69,9 @@ impl WorkloadKind for PingPong {
                 let why = "a message over TCP takes at least 1 byte";
                 Err(EngineError::plan("payload", &payload, why))
             }
-            _ if spec.decompose && payload.get() < header as u64 => {
+            _ if closed.decompose && payload.get() < header as u64 => {
                 let why = format!("with --decompose messages take at least {header} bytes");
                 Err(EngineError::plan("payload", &payload, why))
-            }
-            _ if spec.pace != Pace::Unpaced => {
-                let why = "a closed loop has no intended load";
-                Err(EngineError::plan("rate", &"set", why))
             }
             _ => Ok(()),
         }

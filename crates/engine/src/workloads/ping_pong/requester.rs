@@ -221,7 +221,7 @@ impl Requester {
 
     fn count_from(&mut self, counted: MonoInstant) {
         let plan = &self.plan;
-        self.limit = Limit::new(plan.stop, plan.payload, counted).bounded(plan.transactions);
+        self.limit = Limit::new(plan.stop, plan.payload, counted).bounded(plan.work.transactions());
         self.tally = Tally::new(counted, plan.interval, Arc::clone(&self.progress));
     }
 
@@ -260,7 +260,7 @@ impl Requester {
 
 impl Work for Requester {
     fn begin(&mut self, start: MonoInstant) {
-        self.warming = self.plan.transactions.warm_up.unwrap_or(0);
+        self.warming = self.plan.work.transactions().warm_up.unwrap_or(0);
         self.count_from(start.after(self.plan.warm_up));
     }
 

@@ -68,7 +68,7 @@ impl Responder {
             messenger,
             allowance: kit.plan.format.is_granted().then(Allowance::default),
             length: kit.plan.payload,
-            warming: kit.plan.transactions.warm_up.unwrap_or(0),
+            warming: kit.plan.work.transactions().warm_up.unwrap_or(0),
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
@@ -87,7 +87,7 @@ impl Responder {
         };
         // The answer leaves when the message came, unless something was between.
         let plan = &self.plan;
-        let rests = plan.receiver_pause.is_some() || plan.responder_stall.is_some();
+        let rests = plan.receiver_pause().is_some() || plan.stall().is_some();
         let waits = rests || self.stages.is_some();
         let now = if waits {
             self.clock.now()
@@ -203,11 +203,11 @@ impl Responder {
 
     /// Until when the message that just came is kept, after a turn that began at `now`.
     fn rest(&self, now: MonoInstant) -> Option<MonoInstant> {
-        let stalled = self.plan.responder_stall.and_then(|stall| {
+        let stalled = self.plan.stall().and_then(|stall| {
             let end = stall.end(self.clock.now().saturating_since(self.start))?;
             Some(self.start.after(end))
         });
-        let paused = self.plan.receiver_pause.map(|pause| now.after(pause));
+        let paused = self.plan.receiver_pause().map(|pause| now.after(pause));
         stalled.max(paused)
     }
 

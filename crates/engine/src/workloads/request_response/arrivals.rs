@@ -26,9 +26,9 @@ enum Gaps {
 
 impl Arrivals {
     /// From `start`, at the rate of `plan`; `None` if it has none.
-    pub(super) fn new(start: MonoInstant, plan: &StreamPlan) -> Option<Self> {
+    pub(super) fn new(start: MonoInstant, arrival: Arrival, plan: &StreamPlan) -> Option<Self> {
         let rate = plan.rate.filter(|rate| *rate > BitRate::from_bps(0))?;
-        let gaps = match plan.arrival {
+        let gaps = match arrival {
             Arrival::Constant => Gaps::Constant {
                 slots: Schedule::new(start, rate, plan.payload, Duration::ZERO, 1)?,
                 next: 0,
@@ -95,7 +95,6 @@ mod tests {
     fn arrivals(arrival: Arrival, seed: u64) -> Arrivals {
         let rate = PacketRate::from_pps(1000.0);
         let spec = TestSpec {
-            arrival,
             seed,
             ..TestSpec::request_response(Transport::Udp, rate)
         };
@@ -105,7 +104,7 @@ mod tests {
             spec,
             format: Arc::new(native::Streams { token: 1 }),
         };
-        Arrivals::new(START, &plan.stream(0)).unwrap()
+        Arrivals::new(START, arrival, &plan.stream(0)).unwrap()
     }
 
     fn offsets(mut arrivals: Arrivals, count: usize) -> Vec<Duration> {

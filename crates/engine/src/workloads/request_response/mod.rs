@@ -23,7 +23,7 @@ use super::{Kit, Work, WorkloadKind, ping_pong};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_messages};
-use linerate_model::spec::{Pace, Side, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{OpenLoop, Side, TestSpec, TestWork, Transport, WaitMode};
 use linerate_peers::StreamFormat;
 
 /// The open loop.
@@ -43,10 +43,7 @@ impl WorkloadKind for RequestResponse {
             let why = "requests at a rate need `linerate serve` at the peer";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        if spec.pace == Pace::Unpaced {
-            let why = "an open loop needs a rate";
-            return Err(EngineError::plan("rate", &"none", why));
-        }
+        let open = open_loop(&spec.work)?;
         if spec.streams != 1 {
             let why = "requests at a rate go over one stream: their schedule is one";
             return Err(EngineError::plan("streams", &spec.streams, why));
@@ -55,9 +52,9 @@ impl WorkloadKind for RequestResponse {
             let why = "requests at a rate wait by block or spin";
             return Err(EngineError::plan("wait", &"busy-poll", why));
         }
-        let payload = spec.payload_bytes;
+        let payload = open.message;
         let least = format.messages(0).ok_or_else(no_messages)?.header_len() as u64;
-        let most = match spec.transport {
+        let most = match open.transport {
             Transport::Tcp => u64::MAX,
             Transport::Udp => MAX_DATAGRAM,
         };
@@ -91,6 +88,18 @@ impl WorkloadKind for RequestResponse {
             Side::Sender => Ok(Box::new(requester::Requester::new(kit)?)),
             Side::Receiver => ping_pong::responder(kit),
         }
+    }
+}
+
+/// The requests that are asked for.
+fn open_loop(work: &TestWork) -> Result<&OpenLoop, EngineError> {
+    match work {
+        TestWork::OpenLoop(open) => Ok(open),
+        _ => Err(EngineError::plan(
+            "rate",
+            &"none",
+            "an open loop needs a rate",
+        )),
     }
 }
 

@@ -11,8 +11,8 @@ use crate::workloads::{Kit, Step, Work};
 use linerate_model::sample::{
     OpenLoopRequester, PathReport, RequestCount, StreamReport, TcpSocketReport,
 };
-use linerate_model::spec::{DEFAULT_ANSWER_TIMEOUT, WaitMode};
-use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
+use linerate_model::spec::{Arrival, WaitMode};
+use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +38,7 @@ pub(super) struct Requester {
     plan: StreamPlan,
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
+    arrival: Arrival,
     arrivals: Option<Arrivals>,
     pending: Pending,
     timeout: Duration,
@@ -89,13 +90,13 @@ impl Requester {
     pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
         let plan = kit.plan;
-        let timeout = plan.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT);
-        let bits = 8.0 * ByteCount::new(plan.payload as u64).as_f64();
-        let rate = plan.rate.map_or(0.0, |rate| rate.as_f64() / bits);
+        let open = super::open_loop(&plan.work)?;
+        let (rate, arrival, timeout) = (open.rate, open.arrival, open.answer_timeout);
         Ok(Self {
             carrier: Carrier::new(kit.path, &plan)?,
             arrivals: None,
-            pending: Pending::new(rate, timeout),
+            arrival,
+            pending: Pending::new(rate.pps(), timeout),
             timeout,
             limit: Limit::new(plan.stop, plan.payload, start),
             counted_from: start,
@@ -397,7 +398,7 @@ impl Work for Requester {
     fn begin(&mut self, start: MonoInstant) {
         let counted = start.after(self.plan.warm_up);
         self.counted_from = counted;
-        self.arrivals = Arrivals::new(start, &self.plan);
+        self.arrivals = Arrivals::new(start, self.arrival, &self.plan);
         self.limit = Limit::new(self.plan.stop, self.plan.payload, counted);
         self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
         (self.blocked, self.sent_by) = (start, counted);

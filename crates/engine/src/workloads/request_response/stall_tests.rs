@@ -3,7 +3,9 @@
 
 use super::world::{PathModel, requester};
 use linerate_model::sample::{OpenLoopRequester, RequestCount, StreamReport};
-use linerate_model::spec::{Arrival, Stall, Stop, TestSpec, Transport};
+use linerate_model::spec::{
+    Arrival, Imitation, OpenLoop, Stall, Stop, TestSpec, TestWork, Transport,
+};
 use linerate_model::{Histogram, PacketCount, PacketRate};
 use std::time::Duration;
 
@@ -23,10 +25,13 @@ const fn millis(count: u32) -> Duration {
 fn open_loop(arrival: Arrival, seed: u64) -> TestSpec {
     let rate = PacketRate::from_pps(1000.0);
     TestSpec {
-        arrival,
+        work: TestWork::OpenLoop(OpenLoop {
+            arrival,
+            ..OpenLoop::new(Transport::Udp, rate)
+        }),
         seed,
         stop: Stop::After(Duration::from_secs(10)),
-        responder_stall: Some(STALL),
+        imitation: Some(Imitation::StallingResponder(STALL)),
         ..TestSpec::request_response(Transport::Udp, rate)
     }
 }
@@ -90,7 +95,7 @@ fn an_open_loop_shows_a_stall_at_the_share_of_requests_that_it_hurts() {
 fn a_closed_loop_shows_one_message_per_stall() {
     let spec = TestSpec {
         stop: Stop::After(Duration::from_secs(10)),
-        responder_stall: Some(STALL),
+        imitation: Some(Imitation::StallingResponder(STALL)),
         ..TestSpec::ping_pong(Transport::Udp)
     };
     let model = PathModel {
@@ -112,11 +117,14 @@ fn a_closed_loop_shows_one_message_per_stall() {
 fn answers_after_the_timeout_are_late_and_their_requests_unanswered() {
     let spec = TestSpec {
         stop: Stop::After(Duration::from_secs(3)),
-        answer_timeout: Some(millis(100)),
-        responder_stall: Some(Stall {
+        work: TestWork::OpenLoop(OpenLoop {
+            answer_timeout: millis(100),
+            ..OpenLoop::new(Transport::Udp, PacketRate::from_pps(1000.0))
+        }),
+        imitation: Some(Imitation::StallingResponder(Stall {
             lasting: millis(400),
             ..STALL
-        }),
+        })),
         ..open_loop(Arrival::Constant, 1)
     };
     let report = requester(&spec, PathModel::plain());
@@ -138,7 +146,7 @@ fn a_system_that_takes_nothing_delays_requests_and_makes_nobody_late() {
         ..PathModel::plain()
     };
     let spec = TestSpec {
-        responder_stall: None,
+        imitation: None,
         stop: Stop::After(Duration::from_secs(1)),
         ..open_loop(Arrival::Constant, 1)
     };
@@ -163,7 +171,7 @@ fn answers_that_come_twice_or_late_by_others_are_told() {
         ..PathModel::plain()
     };
     let spec = TestSpec {
-        responder_stall: None,
+        imitation: None,
         stop: Stop::Transactions(1000),
         ..open_loop(Arrival::Constant, 1)
     };

@@ -246,7 +246,7 @@ pub(super) fn requester(spec: &TestSpec, model: PathModel) -> StreamReport {
             format: Arc::new(native::Streams { token: 7 }),
         };
         let kit = Kit {
-            path: VirtualPath::open(&world, side, spec.payload_bytes.as_usize()),
+            path: VirtualPath::open(&world, side, spec.payload().as_usize()),
             plan: plan.stream(0),
             progress: Arc::default(),
             clock,

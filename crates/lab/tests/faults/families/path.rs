@@ -214,7 +214,8 @@ fn black_hole(longest: u32) -> Scene {
 /// The sender's interface takes packets that the receiver's does not.
 fn mismatch(sender: u32, receiver: u32) -> Scene {
     let test = Test::udp(mbit(10), |spec| {
-        spec.payload_bytes = ByteCount::new(u64::from(sender) - 28);
+        spec.work
+            .set_payload(ByteCount::new(u64::from(sender) - 28));
     });
     Scene::over(Link::Direct { mtu: sender }, test).step(Step::Mtu(HostId::B, receiver))
 }

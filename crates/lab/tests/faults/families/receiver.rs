@@ -4,7 +4,7 @@ use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Place, Scene, Step, Test, apart, kib, last_core, mbit};
 use linerate_model::ByteCount;
 use linerate_model::run::Limit;
-use linerate_model::spec::Pace;
+use linerate_model::spec::{Imitation, Pace};
 use linerate_testbed::{HostId, LinkConfig};
 use std::time::Duration;
 
@@ -114,8 +114,10 @@ pub(crate) const FAULTS: &[Fault] = &[
 /// Comes back rarely and then takes all there is: fast enough on average, if its buffer held the pause.
 fn pausing_reader(buffer: u64, pause_ms: u64) -> Scene {
     let test = Test::udp(mbit(20), |spec| {
-        spec.receiver_pause = Some(Duration::from_millis(pause_ms));
-        spec.receiver_reads = Some(64);
+        spec.imitation = Some(Imitation::SlowReceiver {
+            pause: Duration::from_millis(pause_ms),
+            datagrams_per_read: 64,
+        });
         spec.socket.receive_buffer_bytes = Some(kib(buffer));
     });
     Scene::shaped(LinkConfig::default(), test)
@@ -124,7 +126,8 @@ fn pausing_reader(buffer: u64, pause_ms: u64) -> Scene {
 /// Takes one datagram, then rests: no buffer makes it faster.
 fn slow_reader(buffer: u64, pause_ms: u64) -> Scene {
     let test = Test::udp(mbit(20), |spec| {
-        spec.receiver_pause = Some(Duration::from_millis(pause_ms));
+        let pause = Duration::from_millis(pause_ms);
+        spec.imitation = Some(Imitation::slow_receiver(pause));
         spec.socket.receive_buffer_bytes = Some(kib(buffer));
     });
     Scene::shaped(LinkConfig::default(), test)
@@ -134,7 +137,7 @@ fn slow_reader(buffer: u64, pause_ms: u64) -> Scene {
 /// hold them.
 fn small_backlog(packets: u32) -> Scene {
     let test = Test::udp(mbit(200), |spec| {
-        spec.pace = Pace::Unpaced;
+        spec.work.set_pace(Pace::Unpaced);
         let on = ("gso".to_owned(), "true".to_owned());
         spec.datapath.params.extend([on]);
     });
@@ -150,7 +153,7 @@ fn small_backlog(packets: u32) -> Scene {
 /// left is too short for them however large the buffer is: with less, pauses would be the limit.
 fn quota(share: f64) -> Scene {
     let test = Test::udp(mbit(250), |spec| {
-        spec.payload_bytes = ByteCount::new(512);
+        spec.work.set_payload(ByteCount::new(512));
     });
     Scene::direct(test).quota(share)
 }

@@ -3,7 +3,7 @@
 use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Place, Scene, Step, Test, apart, kib, last_core, line, mbit, reverse};
 use linerate_model::run::Limit;
-use linerate_model::spec::{Pace, TestSpec};
+use linerate_model::spec::{Imitation, Pace, TestSpec};
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketFilter, PacketList};
 use std::time::Duration;
@@ -466,15 +466,17 @@ fn small_window(buffer: u64, one_way_ms: u64) -> Scene {
 
 fn bursts(size: u64, pause_ms: u64) -> Scene {
     at_delay(1, |spec| {
-        spec.payload_bytes = kib(size);
-        spec.sender_pause = Some(Duration::from_millis(pause_ms));
+        spec.work.set_payload(kib(size));
+        let pause = Duration::from_millis(pause_ms);
+        spec.imitation = Some(Imitation::SlowSender { pause });
     })
 }
 
 fn slow_reader(size: u64, pause_ms: u64) -> Scene {
     at_delay(1, |spec| {
-        spec.payload_bytes = kib(size);
-        spec.receiver_pause = Some(Duration::from_millis(pause_ms));
+        spec.work.set_payload(kib(size));
+        let pause = Duration::from_millis(pause_ms);
+        spec.imitation = Some(Imitation::slow_receiver(pause));
     })
 }
 
@@ -501,8 +503,8 @@ fn busy_receiver(loops: usize) -> Scene {
 
 fn paced(load: u64) -> Scene {
     let test = Test::tcp(|spec| {
-        spec.pace = Pace::At(mbit(load));
-        spec.payload_bytes = ByteCount::new(8 * 1024);
+        spec.work.set_pace(Pace::At(mbit(load)));
+        spec.work.set_payload(ByteCount::new(8 * 1024));
     });
     Scene::shaped(line(mbit(50)), test)
 }

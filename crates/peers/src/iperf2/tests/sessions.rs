@@ -87,10 +87,8 @@ fn received() -> StreamReport {
 fn spec(transport: Transport, direction: Direction) -> TestSpec {
     let base = match transport {
         Transport::Tcp => TestSpec::tcp_bulk(),
-        Transport::Udp => TestSpec {
-            payload_bytes: ByteCount::new(1000),
-            ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(800_000)))
-        },
+        Transport::Udp => TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(800_000)))
+            .with_payload(ByteCount::new(1000)),
     };
     TestSpec {
         direction,
@@ -110,7 +108,7 @@ fn begun(spec: &TestSpec) -> (client::Client, Streams) {
     };
     assert!(ports.is_empty());
     client.handle(START, Input::Connected).unwrap();
-    if spec.transport == Transport::Udp && spec.direction != Direction::Reverse {
+    if spec.transport() == Transport::Udp && spec.direction != Direction::Reverse {
         let settled = client.deadline().unwrap();
         assert!(settled > START && settled < START.after(Duration::from_millis(200)));
         client.handle(settled, Input::Timeout).unwrap();
@@ -375,10 +373,7 @@ fn tests_that_iperf2_cannot_make_are_refused() {
             warm_up: Duration::from_secs(1),
             ..udp.clone()
         },
-        TestSpec {
-            workload: "ping-pong".to_owned(),
-            ..udp.clone()
-        },
+        TestSpec::ping_pong(Transport::Udp),
         TestSpec {
             direction: Direction::Reverse,
             stop: Stop::Transactions(9),
@@ -386,14 +381,13 @@ fn tests_that_iperf2_cannot_make_are_refused() {
         },
         TestSpec {
             direction: Direction::Duplex,
-            payload_bytes: ByteCount::new(79),
-            ..udp.clone()
+            ..udp.clone().with_payload(ByteCount::new(79))
         },
         TestSpec {
-            payload_bytes: ByteCount::new(16),
-            pace: Pace::At(BitRate::from_bps(10_000_000_000)),
             stop: Stop::After(Duration::from_mins(10)),
             ..udp
+                .with_payload(ByteCount::new(16))
+                .with_pace(Pace::At(BitRate::from_bps(10_000_000_000)))
         },
     ] {
         let mut client = client::Client::new(&client_config());

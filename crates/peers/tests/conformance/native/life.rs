@@ -3,7 +3,7 @@
 use super::{ask, carry, frame, interrupt, never, pair, prepare, senders, server, server_with};
 use crate::harness::{End, START, converse, later, server_config, specs};
 use linerate_model::sample::{ByteStreamSender, IntervalCount, StreamReport};
-use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
+use linerate_model::spec::{Direction, Imitation, Pace, Stop, TestSpec};
 use linerate_model::{BitRate, PacketCount};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Finished, Message, Report, TestNumber};
@@ -62,11 +62,11 @@ fn a_test_beyond_the_servers_limits_is_refused_with_what_to_use() {
         max_duration: Duration::from_secs(5),
         max_streams: 1,
         max_rate: Some(BitRate::from_bps(1_000_000)),
+        imitation: false,
     };
     let short = TestSpec {
         stop: Stop::After(Duration::from_secs(1)),
-        pace: Pace::At(BitRate::from_bps(1_000_000)),
-        ..TestSpec::tcp_bulk()
+        ..TestSpec::tcp_bulk().with_pace(Pace::At(BitRate::from_bps(1_000_000)))
     };
     assert_eq!(limits.exceeded_by(&short), None);
     for (spec, text) in [
@@ -85,17 +85,17 @@ fn a_test_beyond_the_servers_limits_is_refused_with_what_to_use() {
             "use at most 5s",
         ),
         (
-            TestSpec {
-                pace: Pace::Unpaced,
-                ..short.clone()
-            },
+            short
+                .clone()
+                .with_imitation(Imitation::slow_receiver(Duration::from_millis(1))),
+            "`linerate serve --allow-imitation`",
+        ),
+        (
+            short.clone().with_pace(Pace::Unpaced),
             "set a rate of at most 1.00 Mbit/s",
         ),
         (
-            TestSpec {
-                pace: Pace::At(BitRate::from_bps(2_000_000)),
-                ..short
-            },
+            short.with_pace(Pace::At(BitRate::from_bps(2_000_000))),
             "at most 1.00 Mbit/s",
         ),
     ] {
@@ -117,7 +117,7 @@ fn a_test_that_the_servers_driver_refuses_leaves_the_session_usable() {
     let (mut client, mut server) = pair(
         &specs()[..2],
         never,
-        |action| matches!(action, Action::Prepare { spec, .. } if spec.transport == linerate_model::spec::Transport::Tcp),
+        |action| matches!(action, Action::Prepare { spec, .. } if spec.transport() == linerate_model::spec::Transport::Tcp),
     );
     let message = "\u{1b}[2Jno such workload".to_owned();
     let code = RefusalCode::Unsupported;

@@ -10,7 +10,7 @@ use linerate_peers::native::Native;
 use linerate_peers::native::message::{Hello, Message, Prepare};
 use linerate_peers::{Action, Input, PeerKind, ProtocolError, RefusalCode, ServerConfig};
 
-pub(crate) const PREAMBLE: &[u8] = b"linerate\x00\x01";
+pub(crate) const PREAMBLE: &[u8] = b"linerate\x00\x02";
 
 pub(crate) fn frame(message: &Message) -> Vec<u8> {
     message.encode().expect("a short message")

@@ -4,8 +4,8 @@ use super::{PREAMBLE, frame, hello, server};
 use crate::harness::{End, Role, START, client_config, converse, server_config};
 use linerate_model::ByteCount;
 use linerate_model::spec::{Stop, TestSpec};
-use linerate_peers::native::Native;
 use linerate_peers::native::message::{Farewell, Message, Prepare, Refused};
+use linerate_peers::native::{Native, VERSION};
 use linerate_peers::{Action, Input, PeerKind, ProtocolError, RefusalCode, ServerConfig};
 
 #[test]
@@ -60,16 +60,21 @@ fn a_peer_that_said_too_little_to_be_recognised_is_judged_when_it_falls_silent()
 
 #[test]
 fn a_linerate_of_another_version_is_told_at_both_ends() {
-    let newer = ProtocolError::Version { theirs: 2, ours: 1 };
-    let mut server = End::server(&Native);
-    let (answer, outcome) = server.give(Input::Bytes(
-        b"linerate\x00\x02\x00\x00\x00\x09\x63whatever",
-    ));
-    assert_eq!(outcome, Err(newer.clone()));
-    assert_eq!(answer, PREAMBLE, "so that the client can say the same");
-    let mut client = End::client(&Native, &[]);
-    let (_, outcome) = client.give(Input::Bytes(b"linerate\x00\x02"));
-    assert_eq!(outcome, Err(newer));
+    for theirs in [VERSION - 1, VERSION + 1] {
+        let ours = VERSION;
+        let other = ProtocolError::Version { theirs, ours };
+        let preamble = [b"linerate".as_slice(), &theirs.to_be_bytes()].concat();
+        let mut server = End::server(&Native);
+        let hello = [preamble.as_slice(), b"\x00\x00\x00\x09\x63whatever"].concat();
+        let (answer, outcome) = server.give(Input::Bytes(&hello));
+        assert_eq!(outcome, Err(other.clone()));
+        assert_eq!(answer, PREAMBLE, "so that the client can say the same");
+        let mut client = End::client(&Native, &[]);
+        let (_, outcome) = client.give(Input::Bytes(&preamble));
+        assert_eq!(outcome, Err(other.clone()));
+        let words = other.to_string();
+        assert!(words.contains(&format!("version {theirs}")), "{words}");
+    }
 }
 
 #[test]

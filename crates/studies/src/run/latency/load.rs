@@ -130,10 +130,7 @@ fn load_note(last: &Pulse) -> Option<String> {
 /// The load runs until it is stopped; an hour bounds it if nobody does.
 fn load_spec(load: Load) -> TestSpec {
     let base = match load.transport {
-        Transport::Tcp => TestSpec {
-            pace: load.pace,
-            ..TestSpec::tcp_bulk()
-        },
+        Transport::Tcp => TestSpec::tcp_bulk().with_pace(load.pace),
         Transport::Udp => TestSpec::udp_datagrams(load.pace),
     };
     TestSpec {

@@ -20,7 +20,10 @@ use anyhow::Result;
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind};
-use linerate_model::spec::{Observe, Pinning, Stall, Stop, TestSpec, TransactionBounds, Transport};
+use linerate_model::spec::{
+    ClosedLoop, Imitation, Observe, Pinning, Stall, Stop, TestSpec, TestWork, TransactionBounds,
+    Transport,
+};
 use linerate_model::{ByteCount, Quantile, Ratio};
 use linerate_peers::Tests;
 use serde_json::{Value, json};
@@ -146,8 +149,8 @@ impl LatencyPlan {
     /// The ping-pong of one test, idle.
     pub(crate) fn from_spec(spec: &TestSpec) -> Self {
         Self {
-            transport: spec.transport,
-            sizes: vec![spec.payload_bytes],
+            transport: spec.transport(),
+            sizes: vec![spec.payload()],
             modes: vec![Mode::from_spec(spec)],
             pinning: spec.pinning,
             time: match spec.stop {
@@ -165,7 +168,7 @@ impl LatencyPlan {
             seed: spec.seed,
             wrap: None,
             percentiles: usual_percentiles(),
-            transactions: spec.transactions,
+            transactions: spec.work.transactions(),
         }
     }
 
@@ -297,20 +300,24 @@ fn sweep(
 /// `32 B, spin, 1000/s, idle`.
 fn label(spec: &TestSpec, way: &Way, load: Option<Load>) -> String {
     let condition = load.map_or_else(|| "idle".to_owned(), |load| format!("under {load}"));
-    let size = spec.payload_bytes.get();
-    match spec.request_rate() {
-        None => format!("{size} B, {way}, {condition}"),
-        Some(rate) => {
-            let rate = open::per_second(rate, spec.arrival);
+    let size = spec.payload().get();
+    match &spec.work {
+        TestWork::OpenLoop(open) => {
+            let rate = open::per_second(open.rate, open.arrival);
             format!("{size} B, {way}, {rate}, {condition}")
         }
+        _ => format!("{size} B, {way}, {condition}"),
     }
 }
 
 fn spec(plan: &LatencyPlan, size: ByteCount, way: &Way) -> TestSpec {
     let spec = TestSpec {
-        responder_stall: plan.stall,
-        payload_bytes: size,
+        imitation: plan.stall.map(Imitation::StallingResponder),
+        work: TestWork::ClosedLoop(ClosedLoop {
+            message: size,
+            transactions: plan.transactions,
+            ..ClosedLoop::new(plan.transport)
+        }),
         stop: Stop::After(plan.time),
         warm_up: plan.warm_up,
         wait: way.mode.wait(),
@@ -318,7 +325,6 @@ fn spec(plan: &LatencyPlan, size: ByteCount, way: &Way) -> TestSpec {
         pinning: plan.pinning,
         observe: plan.observe,
         seed: plan.seed,
-        transactions: plan.transactions,
         ..TestSpec::ping_pong(plan.transport)
     };
     match plan.open {

@@ -9,7 +9,7 @@ use linerate_analysis::load_delay::{Ladder, LoadPoint};
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{CurveFacts, Trial};
-use linerate_model::spec::{Arrival, Stall, Stop, TestSpec, Transport};
+use linerate_model::spec::{self, Arrival, Stall, Stop, TestSpec, TestWork, Transport};
 use linerate_model::units::parse_duration;
 use linerate_model::{ByteCount, PacketRate};
 use linerate_peers::native::Streams;
@@ -22,8 +22,8 @@ pub struct OpenLoop {
     pub rate: RequestRate,
     /// When they are meant to be sent.
     pub arrival: Arrival,
-    /// How long an answer is waited for; 1 s if absent.
-    pub answer_timeout: Option<Duration>,
+    /// How long an answer is waited for.
+    pub answer_timeout: Duration,
 }
 
 /// How many requests per second.
@@ -54,14 +54,19 @@ impl OpenLoop {
     }
 
     fn at(&self, rate: PacketRate, spec: TestSpec) -> TestSpec {
+        let transport = spec.transport();
         let mut spec = TestSpec {
-            workload: TestSpec::request_response(spec.transport, rate).workload,
-            arrival: self.arrival,
-            answer_timeout: self.answer_timeout,
+            workload: TestSpec::request_response(transport, rate).workload,
+            work: TestWork::OpenLoop(spec::OpenLoop {
+                transport,
+                message: spec.payload(),
+                rate,
+                arrival: self.arrival,
+                answer_timeout: self.answer_timeout,
+            }),
             ..spec
         };
-        spec.set_request_rate(rate);
-        if spec.transport == Transport::Udp {
+        if transport == Transport::Udp {
             spec.socket.receive_buffer_bytes = Some(RECEIVE_BUFFER);
         }
         spec
@@ -213,7 +218,7 @@ mod tests {
         plan.open = Some(OpenLoop {
             rate: RequestRate::At(PacketRate::from_pps(10.0)),
             arrival: Arrival::Constant,
-            answer_timeout: None,
+            answer_timeout: spec::DEFAULT_ANSWER_TIMEOUT,
         });
         OpenLoop::check(&far("10.0.0.1"), &plan).unwrap();
         let other = OpenLoop::check(&far("sockperf://10.0.0.1"), &plan).unwrap_err();
@@ -229,15 +234,17 @@ mod tests {
         let open = OpenLoop {
             rate: RequestRate::At(PacketRate::from_pps(500.0)),
             arrival: Arrival::Poisson,
-            answer_timeout: None,
+            answer_timeout: spec::DEFAULT_ANSWER_TIMEOUT,
         };
         let spec = open.apply(TestSpec::ping_pong(Transport::Udp));
-        assert_eq!(spec.workload, "request-response");
-        assert_eq!(spec.request_rate(), Some(PacketRate::from_pps(500.0)));
+        let TestWork::OpenLoop(asked) = &spec.work else {
+            panic!("{spec:?}")
+        };
+        assert_eq!(asked.rate, PacketRate::from_pps(500.0));
         assert_eq!(spec.socket.receive_buffer_bytes, Some(RECEIVE_BUFFER));
-        linerate_model::spec::validate(&spec).unwrap();
+        spec::validate(&spec).unwrap();
         assert_eq!(
-            per_second(PacketRate::from_pps(500.2), spec.arrival),
+            per_second(PacketRate::from_pps(500.2), asked.arrival),
             "500/s at random"
         );
     }

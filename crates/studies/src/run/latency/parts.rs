@@ -9,7 +9,7 @@ use anyhow::Result;
 use linerate_client::Client;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Trial;
-use linerate_model::spec::TestSpec;
+use linerate_model::spec::{TestSpec, TestWork};
 
 /// Refuses what cannot be taken apart.
 pub(super) fn check(plan: &LatencyPlan, client: &Client) -> Result<(), Failure> {
@@ -40,10 +40,10 @@ pub(super) fn take_apart(
     spec: &TestSpec,
     (label, plain): (&str, &Trial),
 ) -> Result<()> {
-    let spec = TestSpec {
-        decompose: true,
-        ..spec.clone()
-    };
+    let mut spec = spec.clone();
+    if let TestWork::ClosedLoop(closed) = &mut spec.work {
+        closed.decompose = true;
+    }
     let label = format!("{label}, with stamps");
     for mut trial in measured(context, recorder, client, &spec, Some(&label))? {
         let without = median(plain);

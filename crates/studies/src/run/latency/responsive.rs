@@ -10,7 +10,7 @@ use linerate_analysis::responsiveness::{Saturation, round_trips_per_minute, trim
 use linerate_client::{Client, Target};
 use linerate_model::responsiveness::Responsiveness;
 use linerate_model::run::{Delay, Trial};
-use linerate_model::spec::{Direction, Stop, TestSpec, Transport};
+use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_model::{ByteCount, Clock as _, Histogram, PacketCount};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use std::time::Duration;
@@ -68,23 +68,20 @@ pub(super) fn responsiveness(
 /// Short connections.
 fn probes(plan: &LatencyPlan) -> TestSpec {
     TestSpec {
-        workload: "connections".to_owned(),
         stop: Stop::After(plan.time),
         pinning: plan.pinning,
         observe: plan.observe,
-        ..TestSpec::ping_pong(Transport::Tcp)
+        ..TestSpec::connections()
     }
 }
 
 /// Loaded streams.
 fn stream(direction: Direction) -> TestSpec {
     TestSpec {
-        workload: "marked-bulk".to_owned(),
         direction,
-        payload_bytes: BLOCK,
         warm_up: LEAD,
         stop: Stop::After(STEP),
-        ..TestSpec::tcp_bulk()
+        ..TestSpec::marked_bulk().with_payload(BLOCK)
     }
 }
 

@@ -14,7 +14,7 @@ use linerate_client::planned_time;
 use linerate_client::{Client, Pulse, Target, TestOutcome};
 use linerate_model::ByteCount;
 use linerate_model::run::Host;
-use linerate_model::spec::{Direction, Stop, TestSpec, TransactionBounds};
+use linerate_model::spec::{ClosedLoop, Direction, Stop, TestSpec, TestWork};
 use linerate_peers::Tests;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -145,15 +145,15 @@ fn turn_of(spec: &TestSpec, rounds: u32) -> TestSpec {
         Stop::Transactions(count) => Stop::Transactions(count.div_ceil(rounds.into())),
     };
     let each = |count: u64| count.div_ceil(rounds.into());
-    TestSpec {
+    let mut turn = TestSpec {
         stop,
-        transactions: TransactionBounds {
-            at_least: spec.transactions.at_least.map(each),
-            at_most: spec.transactions.at_most.map(each),
-            ..spec.transactions
-        },
         ..spec.clone()
+    };
+    if let TestWork::ClosedLoop(ClosedLoop { transactions, .. }) = &mut turn.work {
+        transactions.at_least = transactions.at_least.map(each);
+        transactions.at_most = transactions.at_most.map(each);
     }
+    turn
 }
 
 /// The place of a turn in its sweep.

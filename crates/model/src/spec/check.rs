@@ -2,7 +2,7 @@
 //!
 //! Does not know what an engine or a host can do: an unknown workload id passes here if it is a well-formed id.
 
-use crate::spec::{Pace, Stop, TestSpec, TransactionBounds, Transport};
+use super::{Imitation, Pace, Stop, TestSpec, TestWork, TransactionBounds, Transport};
 use crate::units::{BitRate, ByteCount};
 use std::fmt::Display;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub const MAX_RATE: BitRate = BitRate::from_bps(100_000_000_000_000);
 /// Largest socket buffer to ask for.
 pub const MAX_BUFFER: ByteCount = ByteCount::new(1024 * 1024 * 1024);
 /// Most datagrams per read of a receiver that pauses: as many as one that does not.
-const MAX_READS: u64 = 64;
+const MAX_READS: u16 = 64;
 /// Longest pause of a receiver between reads, or of a sender between writes.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// Longest wait for an answer: what is still under way is kept in memory so long.
@@ -79,12 +79,13 @@ impl SpecError {
 /// Checks every bound of `spec`; the first key that is out of bounds is named.
 pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
     within("streams", spec.streams, 1, MAX_STREAMS)?;
-    id("workload", &spec.workload)?;
+    id("workload", spec.workload.as_str())?;
     payload(spec)?;
     pace(spec)?;
     stop(spec.stop)?;
-    transactions(spec)?;
+    transactions(spec.work.transactions())?;
     times(spec)?;
+    imitation(spec)?;
     datapath(spec)?;
     socket(spec)?;
     for core in [spec.pinning.local, spec.pinning.remote]
@@ -97,17 +98,19 @@ pub fn validate(spec: &TestSpec) -> Result<(), SpecError> {
 }
 
 fn payload(spec: &TestSpec) -> Result<(), SpecError> {
-    let most = match spec.transport {
+    let most = match spec.transport() {
         Transport::Tcp => MAX_TCP_PAYLOAD,
         Transport::Udp => MAX_UDP_PAYLOAD,
     };
     // A datagram that asks for an answer may be empty: it is matched by order.
-    let least = u64::from(spec.transport == Transport::Tcp || spec.workload != "ping-pong");
-    within("payload_bytes", spec.payload_bytes.get(), least, most.get())
+    let may_be_empty =
+        spec.transport() == Transport::Udp && matches!(spec.work, TestWork::ClosedLoop(_));
+    let least = u64::from(!may_be_empty);
+    within("payload_bytes", spec.payload().get(), least, most.get())
 }
 
 fn pace(spec: &TestSpec) -> Result<(), SpecError> {
-    match spec.pace {
+    match spec.pace() {
         Pace::Unpaced => Ok(()),
         Pace::At(rate) => within("pace", rate.bps(), 1, MAX_RATE.bps()),
     }
@@ -121,39 +124,20 @@ fn stop(stop: Stop) -> Result<(), SpecError> {
     }
 }
 
-fn transactions(spec: &TestSpec) -> Result<(), SpecError> {
-    let bounds = spec.transactions;
+fn transactions(bounds: TransactionBounds) -> Result<(), SpecError> {
     let most = bounds.at_most.unwrap_or(u64::MAX);
     let least = bounds.at_least.unwrap_or(1);
     within("transactions", most, 1, u64::MAX)?;
-    within("transactions", least, 1, most)?;
-    check(
-        bounds == TransactionBounds::default() || spec.workload == "ping-pong",
-        "transactions",
-        &spec.workload,
-        || "left out, unless the workload is ping-pong".to_owned(),
-    )
+    within("transactions", least, 1, most)
 }
 
 fn times(spec: &TestSpec) -> Result<(), SpecError> {
     duration("warm_up", spec.warm_up, Duration::ZERO, MAX_WARM_UP)?;
     duration("interval", spec.interval, MIN_INTERVAL, MAX_DURATION)?;
-    if let Some(pause) = spec.receiver_pause {
-        duration("receiver_pause", pause, Duration::ZERO, MAX_PAUSE)?;
+    if let TestWork::OpenLoop(open) = &spec.work {
+        let (timeout, least) = (open.answer_timeout, Duration::from_millis(1));
+        duration("answer_timeout_s", timeout, least, MAX_ANSWER_TIMEOUT)?;
     }
-    if let Some(reads) = spec.receiver_reads {
-        within("receiver_reads", u64::from(reads), 1, MAX_READS)?;
-    }
-    if let Some(pause) = spec.sender_pause {
-        duration("sender_pause", pause, Duration::ZERO, MAX_PAUSE)?;
-        check(
-            spec.workload == "bulk" && spec.pace == Pace::Unpaced,
-            "sender_pause",
-            format_args!("{pause:?}"),
-            || "left out, unless the test is a TCP transfer without an intended load".to_owned(),
-        )?;
-    }
-    requests(spec)?;
     let Stop::After(time) = spec.stop else {
         return Ok(());
     };
@@ -166,23 +150,34 @@ fn times(spec: &TestSpec) -> Result<(), SpecError> {
     )
 }
 
-/// What only messages that are answered have.
-fn requests(spec: &TestSpec) -> Result<(), SpecError> {
-    if let Some(timeout) = spec.answer_timeout {
-        let least = Duration::from_millis(1);
-        duration("answer_timeout_s", timeout, least, MAX_ANSWER_TIMEOUT)?;
+fn imitation(spec: &TestSpec) -> Result<(), SpecError> {
+    match spec.imitation {
+        None => Ok(()),
+        Some(Imitation::SlowReceiver {
+            pause,
+            datagrams_per_read,
+        }) => {
+            duration("receiver_pause", pause, Duration::ZERO, MAX_PAUSE)?;
+            within("receiver_reads", datagrams_per_read, 1, MAX_READS)
+        }
+        Some(Imitation::SlowSender { pause }) => {
+            duration("sender_pause", pause, Duration::ZERO, MAX_PAUSE)?;
+            check(
+                matches!(&spec.work, TestWork::ByteStream(stream) if stream.pace == Pace::Unpaced),
+                "sender_pause",
+                format_args!("{pause:?}"),
+                || {
+                    "left out, unless the test is a TCP transfer without an intended load"
+                        .to_owned()
+                },
+            )
+        }
+        Some(Imitation::StallingResponder(stall)) => {
+            let key = "responder_stall";
+            duration(key, stall.every, Duration::from_millis(1), MAX_PAUSE)?;
+            duration(key, stall.lasting, Duration::ZERO, stall.every / 2)
+        }
     }
-    let Some(stall) = spec.responder_stall else {
-        return Ok(());
-    };
-    let least = Duration::from_millis(1);
-    duration("responder_stall", stall.every, least, MAX_PAUSE)?;
-    duration(
-        "responder_stall",
-        stall.lasting,
-        Duration::ZERO,
-        stall.every / 2,
-    )
 }
 
 fn datapath(spec: &TestSpec) -> Result<(), SpecError> {
@@ -292,7 +287,8 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Stall;
+    use crate::spec::{OpenLoop, Stall, WorkloadId};
+    use crate::units::PacketRate;
 
     fn refused(change: impl FnOnce(&mut TestSpec)) -> SpecError {
         let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
@@ -320,21 +316,27 @@ mod tests {
     #[test]
     fn a_udp_payload_must_fit_a_datagram_and_a_tcp_write_need_not() {
         assert_eq!(
-            refused(|s| s.payload_bytes = ByteCount::new(65_508)).key,
+            refused(|s| s.work.set_payload(ByteCount::new(65_508))).key,
             "payload_bytes"
         );
-        let mut spec = TestSpec::tcp_bulk();
-        spec.payload_bytes = ByteCount::new(65_508);
+        let spec = TestSpec::tcp_bulk().with_payload(ByteCount::new(65_508));
         assert_eq!(validate(&spec), Ok(()));
     }
 
     #[test]
     fn every_bound_is_checked() {
         let day = Duration::from_hours(24);
+        let greedy = Imitation::SlowReceiver {
+            pause: Duration::ZERO,
+            datagrams_per_read: 65,
+        };
         assert_eq!(refused(|s| s.streams = 129).key, "streams");
-        assert_eq!(refused(|s| s.workload = "Bulk".into()).key, "workload");
         assert_eq!(
-            refused(|s| s.pace = Pace::At(BitRate::default())).key,
+            refused(|s| s.workload = WorkloadId::new("Bulk")).key,
+            "workload"
+        );
+        assert_eq!(
+            refused(|s| s.work.set_pace(Pace::At(BitRate::default()))).key,
             "pace"
         );
         assert_eq!(refused(|s| s.stop = Stop::After(day * 2)).key, "stop");
@@ -342,16 +344,19 @@ mod tests {
         assert_eq!(refused(|s| s.warm_up = day).key, "warm_up");
         assert_eq!(refused(|s| s.interval = Duration::ZERO).key, "interval");
         assert_eq!(
-            refused(|s| s.receiver_pause = Some(day)).key,
+            refused(|s| s.imitation = Some(Imitation::slow_receiver(day))).key,
             "receiver_pause"
         );
         assert_eq!(
-            refused(|s| s.receiver_reads = Some(65)).key,
+            refused(|s| s.imitation = Some(greedy)).key,
             "receiver_reads"
         );
-        assert_eq!(refused(|s| s.sender_pause = Some(day)).key, "sender_pause");
+        let rests = Imitation::SlowSender { pause: day };
+        assert_eq!(refused(|s| s.imitation = Some(rests)).key, "sender_pause");
+        let mut open = OpenLoop::new(Transport::Udp, PacketRate::from_pps(1.0));
+        open.answer_timeout = day;
         assert_eq!(
-            refused(|s| s.answer_timeout = Some(day)).key,
+            refused(|s| s.work = TestWork::OpenLoop(open)).key,
             "answer_timeout_s"
         );
         let stall = Stall {
@@ -359,7 +364,7 @@ mod tests {
             lasting: Duration::from_millis(501),
         };
         assert_eq!(
-            refused(|s| s.responder_stall = Some(stall)).key,
+            refused(|s| s.imitation = Some(Imitation::StallingResponder(stall))).key,
             "responder_stall"
         );
         assert_eq!(refused(|s| s.pinning.remote = Some(9000)).key, "pinning");
@@ -372,15 +377,14 @@ mod tests {
 
     #[test]
     fn only_an_unpaced_byte_stream_rests_between_writes() {
-        let rest = Some(Duration::from_millis(5));
-        assert_eq!(refused(|s| s.sender_pause = rest).key, "sender_pause");
-        let mut spec = TestSpec {
-            sender_pause: rest,
-            ..TestSpec::tcp_bulk()
+        let rests = Imitation::SlowSender {
+            pause: Duration::from_millis(5),
         };
+        assert_eq!(refused(|s| s.imitation = Some(rests)).key, "sender_pause");
+        let spec = TestSpec::tcp_bulk().with_imitation(rests);
         assert_eq!(validate(&spec), Ok(()));
-        spec.pace = Pace::At(BitRate::from_bps(1_000_000));
-        assert_eq!(validate(&spec).unwrap_err().key, "sender_pause");
+        let paced = spec.with_pace(Pace::At(BitRate::from_bps(1_000_000)));
+        assert_eq!(validate(&paced).unwrap_err().key, "sender_pause");
     }
 
     #[test]

@@ -1,15 +1,24 @@
 //! What to run: one test between two endpoints, as a value that crosses the wire and the store.
 
-use crate::time::{as_optional_seconds, as_seconds};
+mod check;
+mod imitation;
+mod work;
+
+use crate::time::as_seconds;
 use crate::units::{BitRate, ByteCount, PacketRate, UnitError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub use crate::spec_check::{
+pub use check::{
     MAX_BUFFER, MAX_DURATION, MAX_INTERVALS, MAX_RATE, MAX_STREAMS, MAX_TCP_PAYLOAD,
     MAX_UDP_PAYLOAD, MAX_WARM_UP, MIN_INTERVAL, SpecError, validate,
+};
+pub use imitation::{Imitation, Stall};
+pub use work::{
+    Arrival, ByteStream, CONNECTION_MESSAGE, ClosedLoop, DEFAULT_ANSWER_TIMEOUT, Datagrams,
+    MAX_OVERTIME, OpenLoop, TestWork, TransactionBounds, WorkloadId,
 };
 
 /// The transport under test.
@@ -104,31 +113,6 @@ pub enum Stop {
     Transactions(u64),
 }
 
-/// Bounds of a closed loop by number of transactions, beside those by time; absent means no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TransactionBounds {
-    /// Goes on beyond the test's time until so many are counted, at most [`MAX_OVERTIME`] longer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_least: Option<u64>,
-    /// Ends before the test's time when so many are counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<u64>,
-    /// Counts only what comes after so many, and after the warm-up by time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warm_up: Option<u64>,
-}
-
-/// Longest time beyond its own that a test goes on for [`TransactionBounds`]: with the same for the warm-up it
-/// stays within the minute that both ends allow a test to be late.
-pub const MAX_OVERTIME: Duration = Duration::from_secs(25);
-
-impl TransactionBounds {
-    /// Whether nothing is bounded.
-    fn is_unbounded(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// How a thread waits for the next packet or the next send time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -140,54 +124,6 @@ pub enum WaitMode {
     Spin,
     /// Sleeps in the kernel, which polls the device (`SO_BUSY_POLL`).
     BusyPoll,
-}
-
-/// When the requests of an open loop are meant to be sent.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arrival {
-    /// At equal distances.
-    #[default]
-    Constant,
-    /// At random, each independent of the others: exponential distances, drawn from the seed.
-    Poisson,
-}
-
-impl Arrival {
-    /// Whether it is what a specification means that does not say.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes a reference"
-    )]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// How long an answer is waited for unless a test says: longer than any path but an interplanetary one takes.
-pub const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// A peer that answers nothing for some time, at regular intervals (tests, diagnosis).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stall {
-    /// From the end of one stall to the end of the next.
-    #[serde(rename = "every_s", with = "as_seconds")]
-    pub every: Duration,
-    /// How long each lasts: the last part of every period.
-    #[serde(rename = "for_s", with = "as_seconds")]
-    pub lasting: Duration,
-}
-
-impl Stall {
-    /// When the stall ends that is under way `elapsed` after the start; `None` if there is none.
-    pub fn end(&self, elapsed: Duration) -> Option<Duration> {
-        let every = self.every.as_nanos();
-        let phase = elapsed.as_nanos().checked_rem(every)?;
-        let left = Duration::from_nanos(u64::try_from(every - phase).unwrap_or(u64::MAX));
-        (left <= self.lasting).then(|| elapsed + left)
-    }
 }
 
 /// The cores that the traffic threads are pinned to; absent means not pinned.
@@ -288,45 +224,22 @@ pub struct SocketChoice {
 /// One test. Both ends receive the same value and derive their own part from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TestSpec {
-    /// TCP or UDP.
-    pub transport: Transport,
-    /// Kebab-case id of a workload in `engine`: `bulk`, `datagrams`, `ping-pong`, `request-response`.
-    pub workload: String,
+    /// Which workload of `engine` does the work.
+    pub workload: WorkloadId,
+    /// What is exchanged.
+    pub work: TestWork,
     /// Who sends.
     pub direction: Direction,
     /// Parallel streams, at least 1; each has its own socket pair and thread.
     pub streams: u16,
-    /// UDP: payload of each datagram. TCP bulk: size of each write. Ping-pong: size of each message.
-    pub payload_bytes: ByteCount,
-    /// Intended load over all streams.
-    pub pace: Pace,
     /// When the sender stops.
     pub stop: Stop,
     /// Time at the start whose traffic is sent but not counted.
-    #[serde(with = "as_seconds", default)]
+    #[serde(rename = "warm_up_s", with = "as_seconds", default)]
     pub warm_up: Duration,
     /// Length of a reporting interval.
-    #[serde(with = "as_seconds")]
+    #[serde(rename = "interval_s", with = "as_seconds")]
     pub interval: Duration,
-    /// Time each read is delayed at the receiver, to imitate a slow application (tests, diagnosis).
-    #[serde(
-        with = "as_optional_seconds",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub receiver_pause: Option<Duration>,
-    /// Datagrams that a receiver which pauses takes per read, 1 if absent: an application that comes
-    /// back rarely and then takes much.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receiver_reads: Option<u16>,
-    /// Time the sender rests after each write, to imitate an application that writes in bursts
-    /// (tests, diagnosis; TCP bulk without an intended load).
-    #[serde(
-        with = "as_optional_seconds",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub sender_pause: Option<Duration>,
     /// How traffic threads wait.
     pub wait: WaitMode,
     /// Where traffic threads run.
@@ -343,104 +256,117 @@ pub struct TestSpec {
     /// How much each end looks at its host beside moving traffic.
     #[serde(default, skip_serializing_if = "Observe::is_default")]
     pub observe: Observe,
-    /// When requests are meant to be sent (request/response at a rate).
-    #[serde(default, skip_serializing_if = "Arrival::is_default")]
-    pub arrival: Arrival,
-    /// How long an answer is waited for from the time its request was sent, 1 s if absent
-    /// (request/response at a rate).
-    #[serde(
-        rename = "answer_timeout_s",
-        with = "as_optional_seconds",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub answer_timeout: Option<Duration>,
-    /// A responder that stands still at regular intervals (tests, diagnosis; messages that are answered).
+    /// The slow application that one end is to be; a server refuses it unless it was started to allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub responder_stall: Option<Stall>,
-    /// Whether both ends ask their kernel when each message passed which layer (ping-pong over `sockets`). It
-    /// costs time, which is then part of the round trip.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub decompose: bool,
-    /// Bounds by number of transactions (ping-pong only).
-    #[serde(default, skip_serializing_if = "TransactionBounds::is_unbounded")]
-    pub transactions: TransactionBounds,
+    pub imitation: Option<Imitation>,
 }
 
 impl TestSpec {
-    /// A TCP bulk transfer of ten seconds: 128 KiB writes, unpaced.
-    pub fn tcp_bulk() -> Self {
+    fn new(workload: &str, work: TestWork) -> Self {
         Self {
-            transport: Transport::Tcp,
-            workload: "bulk".to_owned(),
+            workload: WorkloadId::new(workload),
+            work,
             direction: Direction::Forward,
             streams: 1,
-            payload_bytes: ByteCount::new(128 * 1024),
-            pace: Pace::Unpaced,
             stop: Stop::After(Duration::from_secs(10)),
             warm_up: Duration::ZERO,
             interval: Duration::from_secs(1),
-            receiver_pause: None,
-            receiver_reads: None,
-            sender_pause: None,
             wait: WaitMode::Block,
             pinning: Pinning::default(),
             datapath: DatapathChoice::default(),
             socket: SocketChoice::default(),
             seed: 1,
             observe: Observe::default(),
-            arrival: Arrival::default(),
-            answer_timeout: None,
-            responder_stall: None,
-            decompose: false,
-            transactions: TransactionBounds::default(),
+            imitation: None,
         }
+    }
+
+    /// A TCP bulk transfer of ten seconds: 128 KiB writes, unpaced.
+    pub fn tcp_bulk() -> Self {
+        Self::new("bulk", TestWork::ByteStream(ByteStream::default()))
+    }
+
+    /// The same with marks in the stream that the peer sends back.
+    pub fn marked_bulk() -> Self {
+        Self::new("marked-bulk", TestWork::ByteStream(ByteStream::default()))
     }
 
     /// A UDP datagram stream of ten seconds: 1448-byte payload at the given intended load.
     pub fn udp_datagrams(pace: Pace) -> Self {
-        Self {
-            transport: Transport::Udp,
-            workload: "datagrams".to_owned(),
-            payload_bytes: ByteCount::new(1448),
-            pace,
-            ..Self::tcp_bulk()
-        }
+        let payload = ByteCount::new(1448);
+        Self::new(
+            "datagrams",
+            TestWork::Datagrams(Datagrams { payload, pace }),
+        )
     }
 
-    /// A UDP ping-pong of 32-byte messages.
+    /// A ping-pong of 32-byte messages for one second.
     pub fn ping_pong(transport: Transport) -> Self {
+        let work = TestWork::ClosedLoop(ClosedLoop::new(transport));
         Self {
-            transport,
-            workload: "ping-pong".to_owned(),
-            payload_bytes: ByteCount::new(32),
             stop: Stop::After(Duration::from_secs(1)),
-            ..Self::tcp_bulk()
+            ..Self::new("ping-pong", work)
         }
     }
 
     /// Requests of 32 bytes at `rate` per second, answered one by one, whatever is still under way
     /// (open loop), for one second.
     pub fn request_response(transport: Transport, rate: PacketRate) -> Self {
-        let mut spec = Self {
-            workload: "request-response".to_owned(),
-            ..Self::ping_pong(transport)
-        };
-        spec.set_request_rate(rate);
-        spec
+        let work = TestWork::OpenLoop(OpenLoop::new(transport, rate));
+        Self {
+            stop: Stop::After(Duration::from_secs(1)),
+            ..Self::new("request-response", work)
+        }
     }
 
-    /// The intended requests per second of an open loop, from its intended load and message size.
-    pub fn request_rate(&self) -> Option<PacketRate> {
-        let bits = self.payload_bytes.as_f64() * 8.0;
-        let rate = self.pace.intended_load().filter(|_| bits > 0.0)?;
-        (self.workload == "request-response").then(|| PacketRate::from_pps(rate.as_f64() / bits))
+    /// New TCP connections one after the other for one second, a request and its answer on each.
+    pub fn connections() -> Self {
+        Self {
+            stop: Stop::After(Duration::from_secs(1)),
+            ..Self::new("connections", TestWork::Connections)
+        }
     }
 
-    /// Makes the intended load `rate` messages of this size per second.
-    pub fn set_request_rate(&mut self, rate: PacketRate) {
-        let bits = rate.pps() * self.payload_bytes.as_f64() * 8.0;
-        self.pace = Pace::At(BitRate::from_f64(bits));
+    /// The same with a payload of this size; see [`TestWork::set_payload`].
+    #[must_use]
+    pub fn with_payload(mut self, size: ByteCount) -> Self {
+        self.work.set_payload(size);
+        self
+    }
+
+    /// The same at this intended load; see [`TestWork::set_pace`].
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.work.set_pace(pace);
+        self
+    }
+
+    /// The same with a slow application at one end.
+    #[must_use]
+    pub fn with_imitation(mut self, imitation: Imitation) -> Self {
+        self.imitation = Some(imitation);
+        self
+    }
+
+    /// Whether the server is to imitate a slow application.
+    pub fn is_server_slow(&self) -> bool {
+        self.imitation
+            .is_some_and(|imitation| imitation.is_at_server(self.direction))
+    }
+
+    /// TCP or UDP.
+    pub const fn transport(&self) -> Transport {
+        self.work.transport()
+    }
+
+    /// L4 payload bytes of one write, datagram or message.
+    pub const fn payload(&self) -> ByteCount {
+        self.work.payload()
+    }
+
+    /// Intended load over all streams.
+    pub fn pace(&self) -> Pace {
+        self.work.pace()
     }
 }
 
@@ -449,28 +375,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_is_the_last_part_of_every_period() {
-        let millis = Duration::from_millis;
-        let stall = Stall {
-            every: millis(1000),
-            lasting: millis(50),
-        };
-        for free in [0, 949, 1000, 1949] {
-            assert_eq!(stall.end(millis(free)), None, "{free}");
+    fn a_test_survives_the_way_through_json() {
+        let rate = PacketRate::from_pps(333.3);
+        for spec in [
+            TestSpec::tcp_bulk(),
+            TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000))),
+            TestSpec::ping_pong(Transport::Udp),
+            TestSpec::request_response(Transport::Tcp, rate),
+            TestSpec::connections(),
+        ] {
+            let text = serde_json::to_string(&spec).unwrap();
+            assert_eq!(
+                serde_json::from_str::<TestSpec>(&text).unwrap(),
+                spec,
+                "{text}"
+            );
         }
-        assert_eq!(stall.end(millis(950)), Some(millis(1000)));
-        assert_eq!(stall.end(millis(2999)), Some(millis(3000)));
-    }
-
-    #[test]
-    fn a_request_rate_survives_the_way_through_bits() {
-        for (rate, payload) in [(1000.0, 32), (0.5, 18), (333.0, 1400)] {
-            let mut spec = TestSpec::request_response(Transport::Udp, PacketRate::from_pps(1.0));
-            spec.payload_bytes = ByteCount::new(payload);
-            spec.set_request_rate(PacketRate::from_pps(rate));
-            let back = spec.request_rate().unwrap().pps();
-            assert!((back - rate).abs() < 0.01 * rate, "{back} for {rate}");
-        }
-        assert_eq!(TestSpec::ping_pong(Transport::Udp).request_rate(), None);
     }
 }
