@@ -102,8 +102,7 @@ fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) ->
     }
     let mut figures = cpu.figures();
     figures.extend(below.map(|text| format!("{text}.")));
-    let late =
-        |trial: &linerate_model::run::Trial| trial.lateness.as_ref()?.p99_ns.map(words::nanos);
+    let late = |trial: &linerate_model::run::Trial| trial.lateness()?.p99_ns.map(words::nanos);
     if let Some(late) = evidence.mean(late) {
         figures.push(format!(
             "The 99 % quantile of send lateness was {}.",

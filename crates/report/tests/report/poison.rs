@@ -30,6 +30,8 @@ const FIXED: &[&str] = &[
     "quantity",
     "answer",
     "part",
+    "work",
+    "origin",
 ];
 
 /// The demo with every free string, and every free key, replaced.

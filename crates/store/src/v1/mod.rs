@@ -5,8 +5,6 @@
 
 mod stream;
 
-pub(crate) use stream::upgrade_trial;
-
 use linerate_model::run;
 use serde_json::{Map, Value, json};
 
@@ -19,11 +17,53 @@ pub(crate) fn upgrade_run(run: &mut Value) {
         return;
     };
     run.insert("schema".to_owned(), json!(run::SCHEMA));
-    elements(run, "trials").for_each(upgrade_trial);
+    let is_latency = run.get("kind").is_some_and(|kind| kind == "latency");
+    let is_import = run.contains_key("source");
+    elements(run, "trials").for_each(|trial| {
+        upgrade_trial(trial, is_latency);
+        if is_import && let Some(trial) = trial.as_object_mut() {
+            trial.insert("origin".to_owned(), json!("imported"));
+        }
+    });
     let experiments = elements(run, "experiments").filter_map(Value::as_object_mut);
-    let tried = experiments.flat_map(|experiment| elements(experiment, "trials"));
-    tried.for_each(|tried| upgrade_trial(&mut tried["trial"]));
+    for trial in experiments.flat_map(|experiment| elements(experiment, "trials")) {
+        if let Some(trial) = trial.get_mut("trial") {
+            upgrade_trial(trial, is_latency);
+        }
+    }
     elements(run, "parts").for_each(upgrade_run);
+}
+
+/// Turns a trial that linerate measured, alone or for a latency run, into one of today's version.
+pub(crate) fn upgrade_trial(trial: &mut Value, is_latency: bool) {
+    let Some(trial) = trial.as_object_mut() else {
+        return;
+    };
+    stream::upgrade_raw(trial);
+    let work = work(trial, is_latency);
+    trial.insert("work".to_owned(), json!(work));
+    trial.insert("origin".to_owned(), json!("measured"));
+}
+
+/// The kind of work of a trial, which version 1 tells by the keys that are there.
+fn work(trial: &Map<String, Value>, is_latency: bool) -> &'static str {
+    let has = |key: &str| trial.contains_key(key);
+    let is_udp = trial.get("transport").is_some_and(|name| name == "udp");
+    let timed = trial
+        .get("delay")
+        .and_then(|delay| delay.get("of"))
+        .and_then(Value::as_str);
+    if has("requests") || timed == Some("response-time") {
+        "open-loop"
+    } else if has("handshake") {
+        "connections"
+    } else if is_latency && (is_udp || timed.is_some()) {
+        "closed-loop"
+    } else if is_udp {
+        "datagrams"
+    } else {
+        "byte-stream"
+    }
 }
 
 /// The elements of the array at `key`; none if there is no array.

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 type Object = Map<String, Value>;
 
 /// Names the kind of every stream in the raw reports of `trial`.
-pub(crate) fn upgrade_trial(trial: &mut Value) {
-    let transport = if trial["transport"] == "tcp" {
+pub(super) fn upgrade_raw(trial: &mut Object) {
+    let transport = if trial.get("transport").is_some_and(|name| name == "tcp") {
         Transport::Tcp
     } else {
         Transport::Udp
@@ -119,7 +119,7 @@ mod tests {
             "transport": transport,
             "raw": [end("sender", sender), end("receiver", receiver)],
         });
-        upgrade_trial(&mut trial);
+        upgrade_raw(trial.as_object_mut().unwrap());
         let raw: Vec<EndpointReport> = serde_json::from_value(trial["raw"].take()).unwrap();
         let works = raw.into_iter().map(|mut end| end.streams.remove(0).work);
         works.collect::<Vec<_>>().try_into().unwrap()

@@ -86,7 +86,7 @@ impl Reader {
 
 /// Whether the reader often left its socket empty, even if each datagram had waited by then.
 fn empties(trial: &Trial) -> bool {
-    let streams = trial.raw.iter().flat_map(|report| &report.streams);
+    let streams = trial.raw().iter().flat_map(|report| &report.streams);
     let sockets = streams.filter_map(|stream| stream.work.receive_socket());
     let (reads, emptying) = sockets.fold((0_u64, 0_u64), |(reads, emptying), one| {
         (
@@ -100,7 +100,7 @@ fn empties(trial: &Trial) -> bool {
 /// Lowest and highest of the smallest delays in the second half of a trial, all streams; `None`
 /// where fewer than two moments are known.
 fn floor(trial: &Trial) -> Option<(f64, f64)> {
-    let streams = trial.raw.iter().flat_map(|report| &report.streams);
+    let streams = trial.raw().iter().flat_map(|report| &report.streams);
     let known: Vec<f64> = streams
         .filter_map(|stream| Some(&stream.work.get::<DatagramReceiver>()?.delay_floor_ns))
         .flat_map(|floors| &floors[floors.len() / 2..])
@@ -113,14 +113,14 @@ fn floor(trial: &Trial) -> Option<(f64, f64)> {
 }
 
 fn unattended(trial: &Trial) -> Option<f64> {
-    let delay = trial.delay.as_ref().filter(|d| d.of == DelayOf::Pdv)?;
+    let delay = trial.delay().filter(|d| d.of == DelayOf::Pdv)?;
     let received = delay.histogram.as_ref()?;
     let late = received
         .buckets()
         .filter(|(nanos, _)| *nanos > LATE_NANOS)
         .fold(0, |sum: u64, (_, count)| sum.saturating_add(count));
     let dropped = trial
-        .ledger
+        .ledger()
         .iter()
         .filter(|entry| entry.place == Place::ReceiverSocket)
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.packets.get()));
