@@ -13,12 +13,14 @@
 //! Errors of opening are [`EngineError`]s; once traffic runs, errors are counted in the reports.
 #![forbid(unsafe_code)]
 
+mod check;
 pub mod datapaths;
 mod delay_floor;
 mod endpoint;
 mod error;
 mod ipdv;
 mod jitter;
+mod lane;
 mod moments;
 mod orders;
 mod pdv;
@@ -31,8 +33,9 @@ mod tally;
 mod transit;
 pub mod workloads;
 
+pub use check::check;
 pub use endpoint::{Held, KeptStreams, Opened};
 pub use error::EngineError;
 pub use orders::Orders;
-pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan, check};
+pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan};
 pub use running::{Progress, Running};

@@ -1,10 +1,9 @@
 //! What one endpoint and each of its streams is to do, derived from the test both ends know.
 
 use crate::error::EngineError;
-use crate::{datapaths, workloads};
 use linerate_model::spec::{
-    Imitation, MAX_OVERTIME, Observe, Pace, Side, Stall, Stop, TestSpec, TestWork,
-    TransactionBounds, WaitMode,
+    Imitation, MAX_OVERTIME, Observe, Side, Stall, Stop, TestSpec, TestWork, TransactionBounds,
+    WaitMode,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use linerate_peers::{DatagramFormat, MessageFormat, StreamFormat};
@@ -145,68 +144,6 @@ pub(crate) fn no_messages() -> EngineError {
 /// Most streams of one direction: each is a thread and a socket, and the header numbers them in a byte.
 pub const MAX_STREAMS: u16 = 128;
 
-/// Shortest reporting interval.
-const MIN_INTERVAL: Duration = Duration::from_millis(1);
-
-/// Largest TCP write or message, as in iperf3: memory per stream stays bounded.
-const MAX_PAYLOAD: u64 = 1 << 20;
-
-/// Most time that a reading may be delayed.
-const MAX_PAUSE: Duration = Duration::from_secs(1);
-
-/// Refuses a test that this build cannot run, naming the key and what would be valid.
-pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
-    if !(1..=MAX_STREAMS).contains(&spec.streams) {
-        let why = format!("it takes 1 to {MAX_STREAMS}");
-        return Err(EngineError::plan("streams", &spec.streams, why));
-    }
-    if spec.interval < MIN_INTERVAL {
-        let value = format!("{:?}", spec.interval);
-        return Err(EngineError::plan(
-            "interval",
-            &value,
-            "the shortest is 1 ms",
-        ));
-    }
-    if spec.payload().get() > MAX_PAYLOAD {
-        return Err(EngineError::plan(
-            "payload",
-            &spec.payload(),
-            "the largest is 1 MiB",
-        ));
-    }
-    if spec.pace() == Pace::At(BitRate::from_bps(0)) {
-        return Err(EngineError::plan(
-            "rate",
-            &"0",
-            "leave it out for an unpaced sender",
-        ));
-    }
-    if let Some(imitation) = &spec.imitation {
-        check_pause(imitation)?;
-    }
-    if spec.work.is_decomposed() && spec.datapath.id != "sockets" {
-        let why = "it takes apart round trips over the datapath sockets only";
-        return Err(EngineError::plan("decompose", &true, why));
-    }
-    workloads::find(&spec.workload)?.check(spec, format)?;
-    datapaths::find(&spec.datapath.id)?.check(spec)
-}
-
-/// A thread that stands still any longer would not see a stop.
-fn check_pause(imitation: &Imitation) -> Result<(), EngineError> {
-    let (key, pause) = match imitation {
-        Imitation::SlowReceiver { pause, .. } => ("receiver_pause", *pause),
-        Imitation::SlowSender { pause } => ("sender_pause", *pause),
-        Imitation::StallingResponder(stall) => ("responder_stall", stall.lasting),
-    };
-    if pause > MAX_PAUSE {
-        let value = format!("{pause:?}");
-        return Err(EngineError::plan(key, &value, "the longest is 1 s"));
-    }
-    Ok(())
-}
-
 /// When a stream is to stop, as it runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
@@ -278,8 +215,6 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::spec::WorkloadId;
-    use linerate_peers::native;
 
     #[test]
     fn shares_of_streams_sum_up_to_the_whole() {
@@ -311,38 +246,5 @@ mod tests {
         least.spend(2);
         assert!(least.is_over(at(1500)));
         assert!(!least.is_over(at(500)));
-    }
-
-    const LONG: Duration = Duration::from_secs(2);
-
-    type Corrupt = fn(&mut TestSpec);
-
-    #[test]
-    fn a_test_that_cannot_be_names_its_key() {
-        let good = TestSpec::udp_datagrams(Pace::Unpaced);
-        let format = native::Streams { token: 1 };
-        check(&good, &format).unwrap();
-        let bad: &[(&str, Corrupt)] = &[
-            ("streams", |s| s.streams = 0),
-            ("interval", |s| s.interval = Duration::ZERO),
-            ("payload", |s| s.work.set_payload(ByteCount::new(17))),
-            ("payload", |s| s.work.set_payload(ByteCount::new(70_000))),
-            ("rate", |s| s.work.set_pace(Pace::At(BitRate::from_bps(0)))),
-            ("workload", |s| s.workload = WorkloadId::new("nonsense")),
-            ("workload", |s| s.workload = TestSpec::tcp_bulk().workload),
-            ("datapath", |s| s.datapath.id = "pigeons".to_owned()),
-            ("receiver_pause", |s| {
-                s.imitation = Some(Imitation::slow_receiver(LONG));
-            }),
-            ("sender_pause", |s| {
-                s.imitation = Some(Imitation::SlowSender { pause: LONG });
-            }),
-        ];
-        for (key, corrupt) in bad {
-            let mut spec = good.clone();
-            corrupt(&mut spec);
-            let error = check(&spec, &format).unwrap_err();
-            assert!(error.to_string().starts_with(key), "{key}: {error}");
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::endpoint::Opened;
 use crate::error::EngineError;
+use crate::lane::Lane;
 use crate::orders::{Ending, Orders};
 use crate::tally::StreamProgress;
 use crate::workloads::{Step, Work};
@@ -36,14 +37,6 @@ pub struct Running {
     orders: Arc<Orders>,
     progress: Vec<Arc<StreamProgress>>,
     counted_start: MonoInstant,
-}
-
-/// One stream ready to run.
-pub(crate) struct Lane {
-    pub(crate) index: u8,
-    pub(crate) wait: WaitMode,
-    pub(crate) work: Box<dyn Work>,
-    pub(crate) progress: Arc<StreamProgress>,
 }
 
 impl Opened {

@@ -1,7 +1,7 @@
 //! One-way delay: what both ends noted of single messages, and what follows about their clocks.
 
+use crate::delay::Delay;
 use crate::histogram::Histogram;
-use crate::run::Delay;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -15,6 +15,7 @@ pub mod iperf3;
 pub mod key;
 pub mod native;
 pub mod netperf;
+mod refusal;
 mod session;
 pub mod sfnt;
 pub mod sockperf;

@@ -24,6 +24,7 @@ use crate::error::ProtocolError;
 use crate::iperf3::COOKIE_LEN;
 use crate::iperf3::login::{Gate, LoginAttempt};
 use crate::key::Credential;
+pub use crate::refusal::RefusalCode;
 use crate::sfnt::Release;
 use crate::stream_format::StreamFormat;
 use linerate_model::sample::{EndpointReport, Facts};
@@ -398,46 +399,6 @@ pub enum StopCause {
     Local,
     /// The peer.
     Peer,
-}
-
-/// Why an end will not, or no longer, take part. On the wire by its kebab-case name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RefusalCode {
-    /// Serves as many clients as it may.
-    Busy,
-    /// This client may not use it.
-    Denied,
-    /// Its own fault or its host's: a socket or thread could not be had.
-    Internal,
-    /// Its user interrupted it, or it is shutting down.
-    Interrupted,
-    /// The specification is out of bounds.
-    Invalid,
-    /// More than this server allows: time, rate, streams.
-    Limit,
-    /// The other end broke the protocol.
-    Protocol,
-    /// A step took too long.
-    Timeout,
-    /// Does not know the workload, datapath or option.
-    Unsupported,
-}
-
-impl fmt::Display for RefusalCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Busy => "busy",
-            Self::Denied => "denied",
-            Self::Internal => "internal",
-            Self::Interrupted => "interrupted",
-            Self::Invalid => "invalid",
-            Self::Limit => "limit",
-            Self::Protocol => "protocol",
-            Self::Timeout => "timeout",
-            Self::Unsupported => "unsupported",
-        })
-    }
 }
 
 /// What an end has counted since the start of traffic, all its streams together. Receiver-side if this

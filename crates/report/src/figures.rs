@@ -1,6 +1,6 @@
 //! Numbers as people read them: significant digits, one unit per chart, what is unknown.
 
-use linerate_model::{BitRate, Estimate, Interval, PacketCount, Ratio};
+use linerate_model::{BitRate, Estimate, Interval, PacketCount, PacketRate, Ratio};
 
 /// What stands where a source could not tell a value. Never zero.
 pub const UNKNOWN: &str = "not recorded";
@@ -255,6 +255,11 @@ fn mean(values: &[f64]) -> Estimate {
         confidence_ratio: 0.95,
         n,
     }
+}
+
+/// `1200/s`.
+pub(crate) fn per_second(rate: PacketRate) -> String {
+    format!("{}/s", digits(rate.pps()))
 }
 
 /// Text without control characters and without characters that reorder a line: safe for a terminal

@@ -1,9 +1,8 @@
 //! What a latency run may be read for: whether its messages waited for each other, where delay leaves its
 //! level at low load, and what traffic beside them changed.
 
-use crate::figures::{UNKNOWN, digits, float, nanos};
+use crate::figures::{UNKNOWN, digits, float, nanos, per_second};
 use crate::words;
-use linerate_model::PacketRate;
 use linerate_model::responsiveness::Responsiveness;
 use linerate_model::run::{Knee, Run, RunKind, Trial};
 
@@ -28,11 +27,6 @@ pub(crate) fn loop_note(run: &Run) -> Option<String> {
 const CLOSED: &str = "Closed loop: one message is under way at a time, so a stall delays one message, however many requests would have come meanwhile; the quantiles say nothing of how many requests would have been hurt.";
 
 const OPEN: &str = "Open loop: requests go at their rate whatever is still under way, and each is timed from when it was meant to be sent, so a stall shows at the share of requests that it hurt.";
-
-/// `1200/s`.
-pub(crate) fn per_second(rate: PacketRate) -> String {
-    format!("{}/s", digits(rate.pps()))
-}
 
 /// Where delay leaves its level at low load, and what ended the curve.
 pub(crate) fn knee_text(knee: &Knee) -> String {
@@ -141,6 +135,7 @@ pub(crate) fn side_by_side(run: &Run) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::charts;
+    use linerate_model::PacketRate;
     use linerate_model::run::{
         ClosedLoopResult, CurveFacts, Delay, DelayOf, OpenLoopResult, Requests,
     };

@@ -188,7 +188,7 @@ pub(crate) const fn delay_of(of: DelayOf) -> &'static str {
 /// `intended 1000/s, offered 1000/s, answered 998/s, 12 unanswered`.
 pub(crate) fn requests(trial: &Trial, requests: &Requests) -> String {
     let rate = |rate: Option<PacketRate>| {
-        rate.map_or_else(|| UNKNOWN.to_owned(), crate::loops::per_second)
+        rate.map_or_else(|| UNKNOWN.to_owned(), crate::figures::per_second)
     };
     let rates = format!(
         "{}: intended {}, offered {}, answered {}",

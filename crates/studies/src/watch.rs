@@ -43,3 +43,33 @@ pub struct Silent;
 impl Watcher for Silent {
     fn event(&mut self, _: Event<'_>) {}
 }
+
+/// Maps a part's progress into the whole's, and keeps the part's begin and end to itself.
+pub(crate) struct Scaled<'a> {
+    pub(crate) inner: &'a mut dyn Watcher,
+    pub(crate) name: &'a str,
+    pub(crate) offset: f64,
+    pub(crate) scale: f64,
+}
+
+impl Watcher for Scaled<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Progress {
+                share,
+                text,
+                elapsed,
+            } => {
+                let text = format!("{}: {text}", self.name);
+                let share = self.offset + share * self.scale;
+                self.inner.event(Event::Progress {
+                    share,
+                    text: &text,
+                    elapsed,
+                });
+            }
+            Event::Began { .. } | Event::Ended => {}
+            other => self.inner.event(other),
+        }
+    }
+}

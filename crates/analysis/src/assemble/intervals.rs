@@ -1,9 +1,10 @@
 //! Progress over time: the reporting intervals of all streams and both sides on one scale.
 
+use super::slots::{slot, whole};
 use super::{Ends, losses, streams};
 use linerate_model::run::{Packets, TrialInterval};
 use linerate_model::sample::{EndpointReport, IntervalCount, StreamReport, TcpSample};
-use linerate_model::{BitRate, ByteCount, PacketCount};
+use linerate_model::{BitRate, ByteCount};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -54,32 +55,8 @@ fn sums(report: Option<&EndpointReport>, length: Duration) -> BTreeMap<u128, Sum
     sums
 }
 
-/// The intervals of a stream, with a stub at the end added to the one before it: the rate of a few
-/// microseconds is an artefact of where the clock was read.
-pub(super) fn whole(stream: &StreamReport, length: Duration) -> Vec<IntervalCount> {
-    let mut intervals = stream.intervals.clone();
-    let stub = |last: &mut IntervalCount| last.end.saturating_sub(last.start) < length / 10;
-    if intervals.len() > 1
-        && let Some(last) = intervals.pop_if(stub)
-        && let Some(before) = intervals.last_mut()
-    {
-        before.end = before.end.max(last.end);
-        before.bytes = ByteCount::new(before.bytes.get().saturating_add(last.bytes.get()));
-        before.packets = PacketCount::new(before.packets.get().saturating_add(last.packets.get()));
-        before.next_expected = last.next_expected.or(before.next_expected);
-    }
-    intervals
-}
-
 fn rate(interval: &IntervalCount) -> Option<BitRate> {
     BitRate::from_bytes(interval.bytes, interval.end.checked_sub(interval.start)?)
-}
-
-pub(super) fn slot(position: usize, interval: &IntervalCount, length: Duration) -> u128 {
-    let start = interval.start.as_nanos() + length.as_nanos() / 2;
-    start
-        .checked_div(length.as_nanos())
-        .unwrap_or(position as u128)
 }
 
 fn joined(sender: Option<&Sum>, receiver: Option<&Sum>) -> TrialInterval {

@@ -8,7 +8,7 @@
 //!
 //! Invariant: the intervals' losses sum to the trial's, whatever the reports say.
 
-use super::intervals::{slot, whole};
+use super::slots::{slot, whole};
 use super::{Ends, streams};
 use linerate_model::PacketCount;
 use linerate_model::run::TrialInterval;

@@ -17,6 +17,7 @@ mod one_way;
 mod packets;
 mod profile;
 mod requests;
+mod slots;
 mod stages;
 mod tcp;
 mod turns;

@@ -11,10 +11,11 @@ mod udp;
 
 pub use held::Held;
 
+use crate::check::check;
 use crate::datapaths::{self, DatapathKind, PathSetup};
 use crate::error::EngineError;
-use crate::plan::{EndpointPlan, Role, check};
-use crate::running::Lane;
+use crate::lane::Lane;
+use crate::plan::{EndpointPlan, Role};
 use crate::workloads::{self, Ends, Kit, Path, WorkloadKind};
 use linerate_model::spec::Transport;
 use linerate_peers::AfterTraffic;

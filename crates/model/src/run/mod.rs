@@ -3,6 +3,8 @@
 //! Keys carry their unit. What a source cannot tell is absent or null, never zero.
 
 mod cpu;
+mod figures;
+mod limit;
 mod origin;
 mod packets;
 mod search;
@@ -20,12 +22,13 @@ pub use crate::origin::{Config, Source, Tool};
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 pub use cpu::{CpuSide, CpuSummary};
+pub use limit::Limit;
 pub use origin::{Imported, Measured, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};
 pub use tcp::TcpSummary;
 pub use trial::{Trial, TrialInterval};
-pub use verdict::{Confidence, Finding, Limit, RuleOutcome, Verdict};
+pub use verdict::{Confidence, Finding, RuleOutcome, Verdict};
 pub use work::{
     ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, OpenLoopResult,
     TrialWork, UnitCounts,

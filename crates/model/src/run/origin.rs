@@ -1,6 +1,5 @@
 //! Where the figures of a trial come from, and what is known in that case only.
 
-use super::Trial;
 use crate::cost::ProfileSummary;
 use crate::estimate::Interval;
 use crate::sample::EndpointReport;
@@ -52,54 +51,4 @@ pub struct Measured {
     /// The raw reports of both ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<EndpointReport>,
-}
-
-/// Empty or `None` where the trial has another origin.
-impl Trial {
-    /// What only a measurement of our own leaves.
-    pub fn measured(&self) -> Option<&Measured> {
-        match &self.origin {
-            TrialOrigin::Imported(_) => None,
-            TrialOrigin::Measured(measured) => Some(measured),
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn measured_mut(&mut self) -> Option<&mut Measured> {
-        match &mut self.origin {
-            TrialOrigin::Imported(_) => None,
-            TrialOrigin::Measured(measured) => Some(measured),
-        }
-    }
-
-    /// What the host counters of `side` gained during the trial, by signal name.
-    pub fn counters(&self, side: Side) -> Option<&BTreeMap<String, u64>> {
-        self.measured()?.counters.get(&side)
-    }
-
-    /// The raw reports of both ends.
-    pub fn raw(&self) -> &[EndpointReport] {
-        self.measured().map_or(&[], |measured| &measured.raw)
-    }
-
-    /// What each layer of both ends' systems cost.
-    pub fn profile(&self) -> Option<&ProfileSummary> {
-        self.measured()?.profile.as_ref()
-    }
-
-    /// The interval in which the rounded value of `key` lies.
-    pub fn rounding(&self, key: &str) -> Option<&Interval> {
-        match &self.origin {
-            TrialOrigin::Imported(imported) => imported.rounding.get(key),
-            TrialOrigin::Measured(_) => None,
-        }
-    }
-
-    /// The intervals of a log's rounded figures, by key, to be changed.
-    pub fn rounding_mut(&mut self) -> Option<&mut BTreeMap<String, Interval>> {
-        match &mut self.origin {
-            TrialOrigin::Imported(imported) => Some(&mut imported.rounding),
-            TrialOrigin::Measured(_) => None,
-        }
-    }
 }

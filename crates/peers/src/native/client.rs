@@ -2,7 +2,8 @@
 
 use super::link::text;
 use super::message::{Hello, Message, Prepare, Proof, Ready, Role, Welcome};
-use super::state::{Core, State, Test};
+use super::phase::State;
+use super::state::{Core, Test};
 use super::streams::Streams;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Credential, Nonces, Prover, SIZE};

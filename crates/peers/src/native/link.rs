@@ -2,7 +2,7 @@
 
 use super::frame::{Inbox, preamble};
 use super::message::{Farewell, Message, Role};
-use super::state::State;
+use super::phase::State;
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::session::{Action, RefusalCode};
 use linerate_model::MonoInstant;

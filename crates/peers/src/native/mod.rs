@@ -45,6 +45,7 @@ mod foreign;
 mod frame;
 mod link;
 pub mod message;
+mod phase;
 mod server;
 mod state;
 mod streams;

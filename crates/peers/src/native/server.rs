@@ -5,7 +5,8 @@ use super::message::{
     Challenge, Message, Prepare, Proof, Ready, Refused, Report, Role, TestNumber, TestProgress,
     TooLong, Welcome,
 };
-use super::state::{Core, State, Test};
+use super::phase::State;
+use super::state::{Core, Test};
 use super::streams::Streams;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Nonces, Prover, SIZE, test_token};

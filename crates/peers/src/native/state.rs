@@ -1,70 +1,14 @@
-//! The states of a session, and the parts of a test's life that are the same at both ends:
+//! The parts of a test's life that are the same at both ends:
 //! numbering, the end of senders, and the early end.
 
 use super::link::{Link, text};
 use super::message::{Finished, Kind, Message, Refused, Role, TestNumber};
+use super::phase::State;
 use crate::error::ProtocolError;
 use crate::session::{Action, Limits, RefusalCode, StopCause, TestEnd};
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec};
 use linerate_model::{MonoInstant, PacketCount};
 use std::time::Duration;
-
-/// Where a session is. The same names at both ends, so that two logs can be laid side by side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// Waiting for the peer's hello.
-    Greeting,
-    /// Between tests.
-    Idle,
-    /// The server makes ready.
-    Preparing,
-    /// Data streams are being opened.
-    Connecting,
-    /// The client has asked to start.
-    Starting,
-    /// Traffic flows.
-    Running,
-    /// The server has reported and waits for the client to be done.
-    Reporting,
-    /// The test ends early; both ends drop it.
-    Stopping,
-    /// Over.
-    Closed,
-}
-
-impl State {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Greeting => "greeting",
-            Self::Idle => "idle",
-            Self::Preparing => "preparing",
-            Self::Connecting => "connecting",
-            Self::Starting => "starting",
-            Self::Running => "running",
-            Self::Reporting => "reporting",
-            Self::Stopping => "stopping",
-            Self::Closed => "closed",
-        }
-    }
-
-    /// Whether both ends have said hello, and neither goodbye.
-    pub(super) const fn is_greeted(self) -> bool {
-        !matches!(self, Self::Greeting | Self::Closed)
-    }
-
-    /// Whether a test is under way that the peer knows of.
-    pub(super) const fn has_test(self) -> bool {
-        !matches!(self, Self::Greeting | Self::Idle | Self::Closed)
-    }
-
-    /// Longest message the peer may send now.
-    pub(super) const fn most_bytes(self) -> u32 {
-        match self {
-            Self::Greeting => 64 * 1024,
-            _ => 8 * 1024 * 1024,
-        }
-    }
-}
 
 /// What a session must remember of the test under way.
 #[derive(Debug, Clone, Default)]

@@ -1,23 +1,14 @@
 //! The classic tests, which every netserver knows: what is asked for, and what the results say.
 
 use super::PAD;
-use super::block::{self, Block, kind};
+use super::block::{self, Block};
 use super::order::{Asked, Order, Wrong, errno, one_size, wrong};
+use super::test::Test;
 use linerate_model::sample::{EndpointReport, PeerStream, StreamReport};
-use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
+use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use std::net::IpAddr;
 use std::time::Duration;
-
-/// One of the tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Test {
-    TcpMaerts,
-    TcpRr,
-    TcpStream,
-    UdpRr,
-    UdpStream,
-}
 
 /// Longest time that is asked for where the client ends the test: netserver's own guard then never does.
 const MAX_TEST_SECONDS: u32 = 86_400;
@@ -33,112 +24,6 @@ const USUAL_CALL: u64 = 16 * 1024;
 
 /// Alignment of netperf's buffers.
 const ALIGN: u32 = 8;
-
-impl Test {
-    pub(super) const ALL: [Self; 5] = [
-        Self::TcpMaerts,
-        Self::TcpRr,
-        Self::TcpStream,
-        Self::UdpRr,
-        Self::UdpStream,
-    ];
-
-    /// The test that `spec` is.
-    pub(super) fn from_spec(spec: &TestSpec) -> Self {
-        match (spec.transport(), spec.direction) {
-            (Transport::Tcp, _) if spec.work.has_round_trips() => Self::TcpRr,
-            (Transport::Udp, _) if spec.work.has_round_trips() => Self::UdpRr,
-            (Transport::Udp, _) => Self::UdpStream,
-            (Transport::Tcp, Direction::Reverse) => Self::TcpMaerts,
-            (Transport::Tcp, _) => Self::TcpStream,
-        }
-    }
-
-    /// A test of this kind.
-    pub(super) fn template(self) -> TestSpec {
-        match self {
-            Self::TcpMaerts | Self::TcpStream => TestSpec::tcp_bulk(),
-            Self::TcpRr => TestSpec::ping_pong(Transport::Tcp),
-            Self::UdpRr => TestSpec::ping_pong(Transport::Udp),
-            Self::UdpStream => TestSpec::udp_datagrams(Pace::Unpaced),
-        }
-    }
-
-    /// The type of its request.
-    pub(super) const fn kind(self) -> u32 {
-        match self {
-            Self::TcpMaerts => kind::TCP_MAERTS,
-            Self::TcpRr => kind::TCP_RR,
-            Self::TcpStream => kind::TCP_STREAM,
-            Self::UdpRr => kind::UDP_RR,
-            Self::UdpStream => kind::UDP_STREAM,
-        }
-    }
-
-    /// Whether a block of this type can be its results. netserver leaves the type of its response in most
-    /// results, and has then put that into network order twice.
-    pub(super) const fn is_results(self, kind: u32) -> bool {
-        let (response, results) = (self.kind() + 1, self.kind() + 2);
-        kind == results || kind == response || kind.swap_bytes() == response
-    }
-
-    /// netperf's name for it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::TcpMaerts => "TCP_MAERTS",
-            Self::TcpRr => "TCP_RR",
-            Self::TcpStream => "TCP_STREAM",
-            Self::UdpRr => "UDP_RR",
-            Self::UdpStream => "UDP_STREAM",
-        }
-    }
-
-    /// The side that the server plays.
-    pub(super) const fn server_side(self) -> Side {
-        match self {
-            Self::TcpMaerts => Side::Sender,
-            _ => Side::Receiver,
-        }
-    }
-
-    /// Where the response has its data port.
-    pub(super) const fn port_at(self) -> usize {
-        match self {
-            Self::TcpMaerts | Self::TcpStream => 6,
-            Self::TcpRr | Self::UdpRr => 5,
-            Self::UdpStream => 4,
-        }
-    }
-
-    /// Where its request has receive buffer, send buffer, size of messages or blocks (there and back), and time.
-    pub(super) const fn places(self) -> Places {
-        let (receive_buffer, send_buffer, sizes, time, port) = match self {
-            Self::TcpMaerts | Self::TcpStream => (1, 0, [2, 2], 8, 13),
-            Self::TcpRr | Self::UdpRr => (0, 1, [6, 7], 11, 14),
-            // It sends nothing, so no send buffer is asked for: the place stays zero.
-            Self::UdpStream => (0, 16, [1, 1], 8, 11),
-        };
-        Places {
-            receive_buffer,
-            send_buffer,
-            sizes,
-            time,
-            port,
-        }
-    }
-}
-
-/// Words of a request that tell tests apart.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Places {
-    pub(super) receive_buffer: usize,
-    pub(super) send_buffer: usize,
-    /// Sizes of what goes to the server and of what comes back.
-    pub(super) sizes: [usize; 2],
-    pub(super) time: usize,
-    /// The port the server is to use; the address family stands after it.
-    pub(super) port: usize,
-}
 
 /// Whether netperf can carry this test; if not, why, and what to do.
 pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
@@ -391,6 +276,7 @@ pub(super) fn response(test: Test, request: &Block, port: u16) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netperf::block::kind;
 
     #[test]
     fn a_count_that_wrapped_is_the_one_that_fits_what_was_sent() {

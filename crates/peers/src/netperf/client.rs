@@ -1,8 +1,9 @@
 //! The end that asks for a test. The drawing in [`super`] shows both ends.
 
 use super::block::{self, Block, Size, kind};
-use super::classic::{self, Seen, Test};
+use super::classic::{self, Seen};
 use super::streams::Streams;
+use super::test::Test;
 use super::{DRAIN, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::inbox::Inbox;

@@ -29,8 +29,10 @@ mod client;
 mod inbox;
 mod omni;
 mod order;
+mod request;
 mod server;
 mod streams;
+mod test;
 #[cfg(test)]
 mod tests;
 

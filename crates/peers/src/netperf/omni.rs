@@ -3,8 +3,8 @@
 //! The request says which way the *server* sends, over which transport, and how long messages are.
 
 use super::block::{self, Block, kind};
-use super::classic::Test;
 use super::order::{Asked, Order, Wrong, errno, one_size, wrong};
+use super::test::Test;
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{MAX_UDP_PAYLOAD, Transport};
 use std::time::Duration;

@@ -1,8 +1,7 @@
 //! What a client asks a server for, in whichever kind of request.
 
-use super::block::{Block, kind};
-use super::classic::{self, Test};
-use super::omni;
+use super::block::Block;
+use super::test::Test;
 use crate::session::RefusalCode;
 use linerate_model::ByteCount;
 use linerate_model::spec::{
@@ -63,21 +62,6 @@ pub(super) struct Order {
     /// The time it is to take; `None` if the client ends it by a count.
     pub(super) length: Option<Duration>,
     pub(super) request: Block,
-}
-
-/// Reads a request for a test.
-pub(super) fn read(request: &Block) -> Result<Order, Wrong> {
-    if request.kind == kind::OMNI {
-        return omni::read(request);
-    }
-    let test = Test::ALL
-        .into_iter()
-        .find(|test| test.kind() == request.kind);
-    let test = test.ok_or_else(|| {
-        let cause = format!("a test of type {} is not made here", request.kind);
-        wrong(errno::UNKNOWN_TEST, cause)
-    })?;
-    classic::read(test, request)
 }
 
 /// What both kinds of request have.

@@ -1,10 +1,11 @@
 //! The end that is asked. The drawing in [`super`] shows both ends.
 
 use super::block::{Block, Size, kind};
-use super::classic::{self, Test};
-use super::order::{self, Order, errno, status_for};
+use super::classic;
+use super::order::{Order, errno, status_for};
 use super::streams::Streams;
-use super::{DRAIN, MAX_TEXT, PAD, omni};
+use super::test::Test;
+use super::{DRAIN, MAX_TEXT, PAD, omni, request};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
@@ -156,7 +157,7 @@ impl Server {
 
     fn prepare(&mut self, now: MonoInstant, request: &Block) {
         let response = request.kind + 1;
-        let order = match order::read(request) {
+        let order = match request::read(request) {
             Ok(order) => order,
             Err(wrong) => {
                 let why = (RefusalCode::Unsupported, wrong.cause.as_str());

@@ -1,7 +1,8 @@
 use super::Netperf;
 use super::block::{Block, Size, kind};
-use super::classic::{self, Test};
-use super::{omni, order};
+use super::classic;
+use super::test::Test;
+use super::{omni, request};
 use crate::session::{
     Action, Input, Limits, PeerKind as _, RefusalCode, ServerConfig, Session, TIMEOUT, TestEnd,
 };
@@ -34,7 +35,7 @@ fn what_a_client_asks_for_is_what_the_server_reads() {
         spec.work.set_payload(ByteCount::new(1000));
         spec.stop = Stop::After(Duration::from_secs(7));
         spec.socket.receive_buffer_bytes = Some(ByteCount::new(1 << 20));
-        let order = order::read(&classic::request(&spec, HERE)).unwrap();
+        let order = request::read(&classic::request(&spec, HERE)).unwrap();
         assert_eq!(order.test, Test::from_spec(&spec));
         let same = (order.spec.transport(), order.spec.direction);
         assert_eq!(same, (spec.transport(), spec.direction));
@@ -99,7 +100,7 @@ fn an_omni_request_is_the_test_that_its_directions_say() {
         (6, 6, [1, 1], Test::TcpRr),
         (17, 6, [32, 32], Test::UdpRr),
     ] {
-        let order = order::read(&omni_request(protocol, direction, sizes)).unwrap();
+        let order = request::read(&omni_request(protocol, direction, sizes)).unwrap();
         assert_eq!(order.test, test);
         assert_eq!(order.length, Some(Duration::from_secs(3)));
         assert_eq!(order.least, 1);
@@ -110,7 +111,7 @@ fn an_omni_request_is_the_test_that_its_directions_say() {
 fn omni_requests_that_cannot_be_met_are_refused() {
     let mut crr = omni_request(6, 6, [1, 1]);
     assert_eq!(
-        order::read(&omni_request(6, 6, [1, 1])).unwrap().test,
+        request::read(&omni_request(6, 6, [1, 1])).unwrap().test,
         Test::TcpRr
     );
     let mut words = [0; 42];
@@ -125,7 +126,7 @@ fn omni_requests_that_cannot_be_met_are_refused() {
         omni_request(6, 6, [0, 0]),
         omni_request(6, 0, [0, 0]),
     ] {
-        assert_eq!(order::read(&request).unwrap_err().status, 95);
+        assert_eq!(request::read(&request).unwrap_err().status, 95);
     }
 }
 
@@ -145,7 +146,7 @@ fn report(side: Side, bytes: u64, packets: u64) -> EndpointReport {
 
 #[test]
 fn omni_results_have_both_halves_of_every_count() {
-    let order = order::read(&omni_request(6, 2, [0, 0])).unwrap();
+    let order = request::read(&omni_request(6, 2, [0, 0])).unwrap();
     let sent = report(Side::Sender, (5 << 32) + 7, 0);
     let results = omni::results(&order, &sent, Duration::from_secs(3), 4);
     assert_eq!((results.word(4), results.word(5)), (5, 7));
@@ -153,7 +154,7 @@ fn omni_results_have_both_halves_of_every_count() {
     assert_eq!(results.seconds(10), Some(Duration::from_secs(3)));
     assert_eq!(results.word(19), 4);
     assert_eq!(results.text(67, 4), "cubic");
-    let order = order::read(&omni_request(17, 6, [32, 32])).unwrap();
+    let order = request::read(&omni_request(17, 6, [32, 32])).unwrap();
     let answered = report(Side::Receiver, 3200, 100);
     let results = omni::results(&order, &answered, Duration::from_secs(3), 4);
     assert_eq!(results.word(9), 100, "transactions");

@@ -3,8 +3,9 @@
 use super::load_delay::QUANTILES;
 use super::{ChartKind, Drawn};
 use crate::chart::{Axis, Band, Chart, Point, Scale, Series, Shape, rank};
+use crate::figures::per_second;
 use crate::figures::{Unit, float, nanos};
-use crate::loops::{knee_text, per_second};
+use crate::loops::knee_text;
 use crate::table::{Cell, Table};
 use linerate_model::PacketCount;
 use linerate_model::run::{Delay, Knee, Requests, Run, RunKind, Trial};

@@ -1,6 +1,5 @@
 //! What a log says about one test, before the views of both ends are put together.
 
-use super::line::DataLine;
 use super::{Command, Rounded};
 use linerate_model::WallTime;
 use linerate_model::run::{Host, Tool, Trial};
@@ -318,10 +317,6 @@ impl Flow {
 }
 
 impl Row {
-    pub(super) fn new(line: usize, data: &DataLine<'_>) -> Self {
-        Self::of_rate(line, (data.start, data.end), data.bytes, data.bps)
-    }
-
     /// An interval of which only what was carried is known.
     pub(super) const fn of_rate(
         line: usize,

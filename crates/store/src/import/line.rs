@@ -1,7 +1,7 @@
 //! The data lines that iperf3 and iperf2 share.
 
 use super::rounded::{byte_unit, rate_unit};
-use super::{Connection, Endpoint, ImportError, Rounded};
+use super::{Connection, Endpoint, ImportError, Rounded, Row};
 
 /// `[  5][TX-C]   0.00-1.00   sec  28.9 MBytes   242 Mbits/sec   27    527 KBytes`
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +62,13 @@ pub(super) fn kind(line: &str) -> Kind<'_> {
         }
     }
     Kind::Other
+}
+
+impl DataLine<'_> {
+    /// The row of the table that this line, of that number, is.
+    pub(super) const fn row(&self, line: usize) -> Row {
+        Row::of_rate(line, (self.start, self.end), self.bytes, self.bps)
+    }
 }
 
 /// `5`, `*1`, `SUM`, `SUM-4`, `FD1`.

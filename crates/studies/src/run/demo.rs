@@ -5,7 +5,7 @@ use crate::recorder::{Header, Recorder};
 use crate::run::{
     LatencyPlan, Load, Mode, SaturatePlan, latency, saturate, single, usual_percentiles,
 };
-use crate::watch::{Event, Watcher};
+use crate::watch::Scaled;
 use anyhow::{Context as _, Result};
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::Target;
@@ -197,34 +197,4 @@ fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {
         transactions: TransactionBounds::default(),
     };
     latency(context, target, &plan)
-}
-
-/// Maps a part's progress into the whole's, and keeps the part's begin and end to itself.
-pub(super) struct Scaled<'a> {
-    pub(super) inner: &'a mut dyn Watcher,
-    pub(super) name: &'a str,
-    pub(super) offset: f64,
-    pub(super) scale: f64,
-}
-
-impl Watcher for Scaled<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Progress {
-                share,
-                text,
-                elapsed,
-            } => {
-                let text = format!("{}: {text}", self.name);
-                let share = self.offset + share * self.scale;
-                self.inner.event(Event::Progress {
-                    share,
-                    text: &text,
-                    elapsed,
-                });
-            }
-            Event::Began { .. } | Event::Ended => {}
-            other => self.inner.event(other),
-        }
-    }
 }

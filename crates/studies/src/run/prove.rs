@@ -2,9 +2,9 @@
 
 use crate::archive;
 use crate::context::Context;
-use crate::run::demo::Scaled;
 use crate::run::trials;
 use crate::watch::Event;
+use crate::watch::Scaled;
 use anyhow::Result;
 use linerate_analysis::experiment::{
     Design, FIRST_LOOK, MOST_PAIRS, MOST_TRIES, NotRun, judge, repeatable, told,

@@ -3,8 +3,8 @@
 use crate::context::Context;
 use crate::plan::{Cell, StudyPlan, Test};
 use crate::recorder::{Header, Recorder};
-use crate::run::demo::Scaled;
 use crate::run::{latency, prove, saturate, single};
+use crate::watch::Scaled;
 use anyhow::{Context as _, Result};
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_client::Target;

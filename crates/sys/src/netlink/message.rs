@@ -1,6 +1,6 @@
 //! Building and reading route-netlink messages as bytes.
 
-use super::{InterfaceIndex, Qdisc};
+use super::InterfaceIndex;
 use std::io;
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 pub(super) struct Message(Vec<u8>);
 
 /// Length of `struct nlmsghdr` (`linux/netlink.h`).
-const HEADER: usize = 16;
+pub(super) const HEADER: usize = 16;
 
 impl Message {
     /// Makes a new object; refused if it exists.
@@ -228,40 +228,11 @@ pub(super) fn attribute(answer: &[u8], fixed: usize, kind: u16) -> Option<&[u8]>
     }
 }
 
-/// What an `RTM_NEWQDISC` answer describes.
-pub(super) fn qdisc(answer: &[u8]) -> Option<Qdisc> {
-    const TCMSG: usize = 20;
-    const HANDLE: usize = 8;
-    if half(answer, 4)? != libc::RTM_NEWQDISC {
-        return None;
-    }
-    let mut made = Qdisc {
-        kind: String::new(),
-        handle: word(answer, HEADER + HANDLE)?,
-        options: Vec::new(),
-    };
-    let mut at = HEADER + TCMSG;
-    while let (Some(length), Some(kind)) = (half(answer, at), half(answer, at + 2)) {
-        let length = usize::from(length).max(4);
-        let value = answer.get(at + 4..at + length)?;
-        match kind {
-            libc::TCA_KIND => {
-                let text = value.split(|byte| *byte == 0).next()?;
-                made.kind = String::from_utf8(text.to_vec()).ok()?;
-            }
-            libc::TCA_OPTIONS => made.options = value.to_vec(),
-            _ => {}
-        }
-        at += length.next_multiple_of(4);
-    }
-    (!made.kind.is_empty()).then_some(made)
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+pub(super) fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -311,19 +282,6 @@ mod tests {
         assert_eq!(link_index(&bytes), Some(3));
         assert_eq!(operational_state(&bytes), Some(6));
         assert_eq!(operational_state(&bytes[..bytes.len() - 8]), None);
-    }
-
-    #[test]
-    fn a_queueing_discipline_is_read_as_it_is_written() {
-        let mut message = Message::replacement(libc::RTM_NEWQDISC);
-        message.qdisc_header(InterfaceIndex(3), 0x8001_0000);
-        message.text(libc::TCA_KIND, "fq_codel");
-        message.bytes(libc::TCA_OPTIONS, &[8, 0, 2, 0, 1, 0, 0, 0]);
-        let bytes = message.finish(1);
-        let made = qdisc(&bytes).unwrap();
-        assert_eq!((made.kind.as_str(), made.handle), ("fq_codel", 0x8001_0000));
-        assert_eq!(made.options, [8, 0, 2, 0, 1, 0, 0, 0]);
-        assert_eq!(qdisc(&bytes[..bytes.len() - 3]), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The queueing discipline at the root of an interface.
 
-use super::message::{self, Message};
+use super::message::{HEADER, Message, half, word};
 use super::{InterfaceIndex, Netlink};
 use std::io;
 
@@ -23,7 +23,7 @@ impl Netlink {
         message.qdisc_header(index, 0);
         // The socket is left with an answer unread, so each question has one of its own.
         match Self::new()?.exchange(message) {
-            Ok(answer) => Ok(message::qdisc(&answer)),
+            Ok(answer) => Ok(parsed(&answer)),
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
             Err(error) => Err(error),
         }
@@ -45,5 +45,52 @@ impl Netlink {
         let mut message = Message::change(libc::RTM_DELQDISC);
         message.qdisc_header(index, 0);
         self.request(message)
+    }
+}
+
+/// What an `RTM_NEWQDISC` answer describes.
+pub(super) fn parsed(answer: &[u8]) -> Option<Qdisc> {
+    const TCMSG: usize = 20;
+    const HANDLE: usize = 8;
+    if half(answer, 4)? != libc::RTM_NEWQDISC {
+        return None;
+    }
+    let mut made = Qdisc {
+        kind: String::new(),
+        handle: word(answer, HEADER + HANDLE)?,
+        options: Vec::new(),
+    };
+    let mut at = HEADER + TCMSG;
+    while let (Some(length), Some(kind)) = (half(answer, at), half(answer, at + 2)) {
+        let length = usize::from(length).max(4);
+        let value = answer.get(at + 4..at + length)?;
+        match kind {
+            libc::TCA_KIND => {
+                let text = value.split(|byte| *byte == 0).next()?;
+                made.kind = String::from_utf8(text.to_vec()).ok()?;
+            }
+            libc::TCA_OPTIONS => made.options = value.to_vec(),
+            _ => {}
+        }
+        at += length.next_multiple_of(4);
+    }
+    (!made.kind.is_empty()).then_some(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queueing_discipline_is_read_as_it_is_written() {
+        let mut message = Message::replacement(libc::RTM_NEWQDISC);
+        message.qdisc_header(InterfaceIndex(3), 0x8001_0000);
+        message.text(libc::TCA_KIND, "fq_codel");
+        message.bytes(libc::TCA_OPTIONS, &[8, 0, 2, 0, 1, 0, 0, 0]);
+        let bytes = message.finish(1);
+        let made = parsed(&bytes).unwrap();
+        assert_eq!((made.kind.as_str(), made.handle), ("fq_codel", 0x8001_0000));
+        assert_eq!(made.options, [8, 0, 2, 0, 1, 0, 0, 0]);
+        assert_eq!(parsed(&bytes[..bytes.len() - 3]), None);
     }
 }

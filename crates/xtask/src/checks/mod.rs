@@ -1,5 +1,6 @@
 //! The checks, in the order they run.
 
+mod circles;
 mod heads;
 mod length;
 mod links;
@@ -16,6 +17,7 @@ use std::fmt;
 /// Every check. A new one: its file, its `mod` line above, its entry here.
 pub(crate) static ALL: &[Check] = &[
     rooms::CHECK,
+    circles::CHECK,
     lints::CHECK,
     heads::CHECK,
     registries::CHECK,

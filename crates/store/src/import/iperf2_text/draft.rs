@@ -190,7 +190,7 @@ impl<'a> Draft<'a> {
         if let Some(bounce) = &mut self.bounce {
             bounce.total = bounced(data.rest);
         }
-        let mut row = Row::new(number, data);
+        let mut row = data.row(number);
         let is_loss = self.test.transport == Transport::Udp && data.rest.contains(" ms");
         if is_loss {
             let wanted = "jitter, lost and total such as 0.001 ms 692/17011 (4.1%)";

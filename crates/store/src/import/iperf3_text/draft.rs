@@ -405,7 +405,7 @@ fn figures(
     data: &DataLine<'_>,
     transport: Transport,
 ) -> Result<Option<Figures>, &'static str> {
-    let mut row = Row::new(number, data);
+    let mut row = data.row(number);
     let mut rest = data.rest;
     if let Some((loss, after)) = rest.contains(" ms").then(|| Loss::take(rest)).flatten() {
         (row.jitter, row.lost) = (loss.jitter, loss.lost);

@@ -1,18 +1,8 @@
-//! Ping-pong while other traffic runs: what the load is, and running it beside the sweep.
+//! Traffic that runs beside a ping-pong: what it is.
 
-use super::turns::Bench;
-use super::{LatencyPlan, sweep};
-use crate::context::Context;
-use crate::recorder::Recorder;
-use anyhow::{Context as _, Result};
-use linerate_client::{Client, Pulse};
-use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
-use linerate_model::{BitRate, ByteCount};
-use linerate_sys::clock::{MonoClock, sleep_until};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Traffic that runs beside the ping-pong.
@@ -24,6 +14,21 @@ pub struct Load {
     pub pace: Pace,
     /// Its direction.
     pub direction: Direction,
+}
+
+impl Load {
+    /// The load runs until it is stopped; an hour bounds it if nobody does.
+    pub(super) fn spec(self) -> TestSpec {
+        let base = match self.transport {
+            Transport::Tcp => TestSpec::tcp_bulk().with_pace(self.pace),
+            Transport::Udp => TestSpec::udp_datagrams(self.pace),
+        };
+        TestSpec {
+            direction: self.direction,
+            stop: Stop::After(Duration::from_hours(1)),
+            ..base
+        }
+    }
 }
 
 impl std::str::FromStr for Load {
@@ -72,77 +77,10 @@ impl fmt::Display for Load {
     }
 }
 
-/// The same sweep while `load` runs on a connection of its own.
-pub(super) fn under_load(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    bench: &mut Bench<'_>,
-    (plan, load): (&LatencyPlan, Load),
-) -> Result<()> {
-    let mut loader = Client::connect(bench.target)?;
-    let running = AtomicBool::new(true);
-    let spec = load_spec(load);
-    std::thread::scope(|scope| {
-        let keep = &running;
-        let traffic = scope.spawn(move || {
-            let mut last = None;
-            let ended = loader.run(&spec, &mut |pulse| {
-                last = Some(*pulse);
-                keep.load(Ordering::Relaxed)
-            });
-            ended.map(|_| last)
-        });
-        sleep_until(MonoClock.now().after(LOAD_LEAD));
-        let measured = sweep(context, recorder, bench, plan, Some(load));
-        let ended_early = traffic.is_finished();
-        running.store(false, Ordering::Relaxed);
-        let joined = traffic
-            .join()
-            .expect("invariant: the load thread does not panic");
-        let last = joined.context("the load beside the ping-pong failed")?;
-        if ended_early {
-            recorder
-                .run_mut()
-                .notes
-                .push("the load ended before the last measurement".to_owned());
-        }
-        let notes = &mut recorder.run_mut().notes;
-        notes.extend(last.as_ref().and_then(load_note));
-        measured
-    })
-}
-
-/// Head start of the load: slow start and a filled queue come before the first message.
-const LOAD_LEAD: Duration = Duration::from_millis(500);
-
-/// What the load carried: it is stopped rather than ended, so the last word of its progress counts.
-fn load_note(last: &Pulse) -> Option<String> {
-    let (bytes, time, side) = match last.received {
-        Some(far) => (far.bytes, far.elapsed, "far"),
-        None => (ByteCount::new(last.bytes), last.elapsed, "near"),
-    };
-    let rate = BitRate::from_bytes(bytes, time)?;
-    Some(format!(
-        "the load carried {rate} of L4 payload, counted at the {side} end"
-    ))
-}
-
-/// The load runs until it is stopped; an hour bounds it if nobody does.
-fn load_spec(load: Load) -> TestSpec {
-    let base = match load.transport {
-        Transport::Tcp => TestSpec::tcp_bulk().with_pace(load.pace),
-        Transport::Udp => TestSpec::udp_datagrams(load.pace),
-    };
-    TestSpec {
-        direction: load.direction,
-        stop: Stop::After(Duration::from_hours(1)),
-        ..base
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::BitRate;
 
     #[test]
     fn loads_are_read_in_any_order() {

@@ -1,6 +1,7 @@
 //! `linerate latency`: messages by size and wait mode, idle and under load, one at a time or at a rate.
 
 mod load;
+mod loaded;
 mod modes;
 mod open;
 mod order;
@@ -251,7 +252,7 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     }
     sweep(context, &mut recorder, &mut bench, plan, None)?;
     if let Some(load) = plan.load.filter(|_| !context.interrupted()) {
-        load::under_load(context, &mut recorder, &mut bench, (plan, load))?;
+        loaded::under_load(context, &mut recorder, &mut bench, (plan, load))?;
     }
     recorder.finish(context)
 }

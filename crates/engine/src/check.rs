@@ -1,0 +1,111 @@
+//! Whether this build can run a test.
+
+use crate::error::EngineError;
+use crate::{datapaths, workloads};
+use linerate_model::BitRate;
+use linerate_model::spec::{Imitation, MAX_STREAMS, Pace, TestSpec};
+use linerate_peers::StreamFormat;
+use std::time::Duration;
+
+/// Shortest reporting interval.
+const MIN_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Largest TCP write or message, as in iperf3: memory per stream stays bounded.
+const MAX_PAYLOAD: u64 = 1 << 20;
+
+/// Most time that a reading may be delayed.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+/// Refuses a test that this build cannot run, naming the key and what would be valid.
+pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
+    if !(1..=MAX_STREAMS).contains(&spec.streams) {
+        let why = format!("it takes 1 to {MAX_STREAMS}");
+        return Err(EngineError::plan("streams", &spec.streams, why));
+    }
+    if spec.interval < MIN_INTERVAL {
+        let value = format!("{:?}", spec.interval);
+        return Err(EngineError::plan(
+            "interval",
+            &value,
+            "the shortest is 1 ms",
+        ));
+    }
+    if spec.payload().get() > MAX_PAYLOAD {
+        return Err(EngineError::plan(
+            "payload",
+            &spec.payload(),
+            "the largest is 1 MiB",
+        ));
+    }
+    if spec.pace() == Pace::At(BitRate::from_bps(0)) {
+        return Err(EngineError::plan(
+            "rate",
+            &"0",
+            "leave it out for an unpaced sender",
+        ));
+    }
+    if let Some(imitation) = &spec.imitation {
+        check_pause(imitation)?;
+    }
+    if spec.work.is_decomposed() && spec.datapath.id != "sockets" {
+        let why = "it takes apart round trips over the datapath sockets only";
+        return Err(EngineError::plan("decompose", &true, why));
+    }
+    workloads::find(&spec.workload)?.check(spec, format)?;
+    datapaths::find(&spec.datapath.id)?.check(spec)
+}
+
+/// A thread that stands still any longer would not see a stop.
+fn check_pause(imitation: &Imitation) -> Result<(), EngineError> {
+    let (key, pause) = match imitation {
+        Imitation::SlowReceiver { pause, .. } => ("receiver_pause", *pause),
+        Imitation::SlowSender { pause } => ("sender_pause", *pause),
+        Imitation::StallingResponder(stall) => ("responder_stall", stall.lasting),
+    };
+    if pause > MAX_PAUSE {
+        let value = format!("{pause:?}");
+        return Err(EngineError::plan(key, &value, "the longest is 1 s"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::ByteCount;
+    use linerate_model::spec::WorkloadId;
+    use linerate_peers::native;
+
+    const LONG: Duration = Duration::from_secs(2);
+
+    type Corrupt = fn(&mut TestSpec);
+
+    #[test]
+    fn a_test_that_cannot_be_names_its_key() {
+        let good = TestSpec::udp_datagrams(Pace::Unpaced);
+        let format = native::Streams { token: 1 };
+        check(&good, &format).unwrap();
+        let bad: &[(&str, Corrupt)] = &[
+            ("streams", |s| s.streams = 0),
+            ("interval", |s| s.interval = Duration::ZERO),
+            ("payload", |s| s.work.set_payload(ByteCount::new(17))),
+            ("payload", |s| s.work.set_payload(ByteCount::new(70_000))),
+            ("rate", |s| s.work.set_pace(Pace::At(BitRate::from_bps(0)))),
+            ("workload", |s| s.workload = WorkloadId::new("nonsense")),
+            ("workload", |s| s.workload = TestSpec::tcp_bulk().workload),
+            ("datapath", |s| s.datapath.id = "pigeons".to_owned()),
+            ("receiver_pause", |s| {
+                s.imitation = Some(Imitation::slow_receiver(LONG));
+            }),
+            ("sender_pause", |s| {
+                s.imitation = Some(Imitation::SlowSender { pause: LONG });
+            }),
+        ];
+        for (key, corrupt) in bad {
+            let mut spec = good.clone();
+            corrupt(&mut spec);
+            let error = check(&spec, &format).unwrap_err();
+            assert!(error.to_string().starts_with(key), "{key}: {error}");
+        }
+    }
+}
