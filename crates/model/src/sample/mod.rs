@@ -191,4 +191,54 @@ mod tests {
         let error = serde_json::from_str::<EndpointReport>(&text).unwrap_err();
         assert!(error.to_string().contains("at most 128"), "{error}");
     }
+
+    /// A stream of each kind that has counted nothing.
+    fn kinds() -> Vec<StreamWork> {
+        let lateness = crate::Histogram::new();
+        vec![
+            ByteStreamReceiver::default().into(),
+            ByteStreamSender::default().into(),
+            ConnectionOpener::default().into(),
+            DatagramReceiver::default().into(),
+            DatagramSender {
+                pacing: Pacing::Paced { lateness },
+                ..DatagramSender::default()
+            }
+            .into(),
+            MarkedByteStreamSender::default().into(),
+            OpenLoopRequester::default().into(),
+            PeerStream::default().into(),
+            Requester::default().into(),
+            Responder::default().into(),
+            UnnumberedDatagramReceiver::default().into(),
+            StreamWork::Unreported,
+        ]
+    }
+
+    #[test]
+    fn every_kind_of_stream_survives_the_document() {
+        for work in kinds() {
+            let stream = StreamReport::new(3, work);
+            let text = serde_json::to_string(&stream).unwrap();
+            let back: StreamReport = serde_json::from_str(&text).unwrap();
+            assert_eq!(back, stream, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_stream_without_its_kind_or_with_too_many_notes_is_refused() {
+        let refused = |change: fn(&mut serde_json::Value)| {
+            let stream = StreamReport::new(0, DatagramSender::default());
+            let mut value = serde_json::to_value(stream).unwrap();
+            change(&mut value);
+            serde_json::from_value::<StreamReport>(value)
+                .unwrap_err()
+                .to_string()
+        };
+        let why = refused(|value| drop(value.as_object_mut().unwrap().remove("kind")));
+        assert!(why.contains("kind"), "{why}");
+        let why = refused(|value| value["path_notes"] = vec!["x"; MAX_PATH_NOTES + 1].into());
+        assert!(why.contains("more than 16 notes"), "{why}");
+        refused(|value| value["lateness"] = "no histogram".into());
+    }
 }
