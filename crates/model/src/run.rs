@@ -20,7 +20,10 @@ pub use crate::delay::{Delay, DelayOf, DelayQuantile};
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 
-pub use crate::origin::{Config, Source, Tool};
+pub use crate::origin::{
+    Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyCell, StudyPlace,
+    StudySettings, TargetConfig, Tool,
+};
 
 pub use crate::experiment::{
     Answer, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,

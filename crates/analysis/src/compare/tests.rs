@@ -1,6 +1,8 @@
 use super::*;
 use linerate_model::comparison::{Basis, Comparison, MetricComparison};
-use linerate_model::run::{Delay, DelayOf, Host, Packets, RunKind, Source, Tool, Trial};
+use linerate_model::run::{
+    Delay, DelayOf, Host, Packets, RunKind, Source, StudyPlace, Tool, Trial,
+};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, ByteCount, Histogram, Interval};
 use proptest::prelude::*;
@@ -255,12 +257,10 @@ fn a_study_s_repetitions_are_what_is_independent() {
         let mut study = run(RunKind::Study);
         for repetition in 0..4 {
             let mut part = rates(64, &[rate + repetition * 10_000; 5]);
-            part.config
-                .values
-                .insert("cell".to_owned(), json!("payload = 64"));
-            part.config
-                .values
-                .insert("repetition".to_owned(), json!(repetition + 1));
+            part.config.place = Some(StudyPlace {
+                cell: "payload = 64".to_owned(),
+                repetition: repetition + 1,
+            });
             study.parts.push(part);
         }
         study

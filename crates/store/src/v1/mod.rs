@@ -3,6 +3,8 @@
 //! Keys that mean the same keep their names, so a document is changed in place, as JSON, before it is decoded.
 //! Does not write version 1. Frozen: `schema/run-1.json` and the runs in `tests/v1/`.
 
+mod config;
+
 use linerate_model::run;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +17,10 @@ pub(crate) fn upgrade_run(run: &mut Value) {
         return;
     };
     run.insert("schema".to_owned(), json!(run::SCHEMA));
+    if let Some(Value::Object(asked)) = run.remove("config") {
+        let config = serde_json::to_value(config::upgraded(run.get("kind"), &asked));
+        run.insert("config".to_owned(), config.unwrap_or_else(|_| json!({})));
+    }
     elements(run, "parts").for_each(upgrade_run);
 }
 

@@ -23,6 +23,9 @@ fn trial(test: &Merged, flow: &Flow) -> Trial {
         Transport::Udp => packets(&mut trial, flow),
         Transport::Tcp => trial.tcp = tcp(test, flow),
     }
+    let received = flow.received.as_ref();
+    let jitter = received.and_then(|row| row.jitter.as_ref());
+    trial.rtp_jitter_ns = jitter.and_then(|seconds| whole(seconds.value * 1e9));
     trial.intervals = intervals(flow);
     trial.cpu = cpu(main, flow.direction);
     let server = test.server.iter().flat_map(|server| &server.notes);
