@@ -30,7 +30,7 @@ test-all: ## also what takes long: every fault proved, endurance, calibration, f
 	@$(MAKE) --no-print-directory calibrate fuzz
 
 # Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
-bench: ## compare with iperf3 and sockperf on this machine; prints ratios with intervals
+bench: ## compare with iperf3 and sockperf on this machine; a whole run writes docs/results/bench.md
 	@ci/need cargo namespaces packages-bench
 	$(CARGO) bench --locked -p linerate-lab --bench peers -- $(BENCH)
 
@@ -39,12 +39,12 @@ calibrate: ## measure links of known delay and search those of known rate; print
 	$(CARGO) run --release --locked -p linerate-lab --example calibrate_delay
 	$(CARGO) run --release --locked -p linerate-lab --example calibrate_search
 
-laboratory: ## build known bottlenecks, prove every verdict; prints the table of results
+laboratory: ## build known bottlenecks, prove every verdict; writes docs/results/laboratory.md
 	@ci/need cargo namespaces packages-test
-	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all
+	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all --write
 
 # Other programs by variable: LINERATE_IPERF3=iperf3:/path/to/iperf3 make interop
-interop: ## measure with the real tools, in every combination; writes the tables of METHODOLOGY.md
+interop: ## measure with the real tools, in every combination; writes docs/results/interop.md
 	@ci/need cargo packages-test
 	LINERATE_INTEROP=write $(CARGO) test --locked -p linerate-lab --test interop every_cell -- --nocapture
 
@@ -58,8 +58,9 @@ fmt: ## format the sources
 	@ci/need cargo
 	$(CARGO) fmt --all
 
-docs: ## API documentation of every room, in target/doc
-	@ci/need cargo
+docs: ## the guide as a book, in target/book, and the API of every room, in target/doc
+	@ci/need cargo mdbook
+	. ci/path && mdbook build docs
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 clean: ## remove what was built

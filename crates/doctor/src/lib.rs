@@ -230,14 +230,6 @@ pub fn exit_code(examination: &Examination, strict: bool) -> ExitCode {
     }
 }
 
-/// The examination in words, or as its document.
-pub fn in_words(examination: &Examination) -> String {
-    linerate_report::examination_text(examination, WIDTH, linerate_report::Style::Plain)
-}
-
-/// Columns of the text.
-const WIDTH: usize = 110;
-
 /// The document, indented.
 pub fn document(examination: &Examination) -> Result<String> {
     Ok(serde_json::to_string_pretty(examination)?)

@@ -28,8 +28,8 @@ mod words;
 pub use comparison::{comparison_csv, comparison_html, comparison_text};
 pub use renderers::Renderer;
 pub use table::{Cell, Table};
-pub use text::{Style, examination_text, summary_text};
-pub use words::observed;
+pub use text::{ListedRun, Style, examination_text, explanation_text, listing_text, summary_text};
+pub use words::progress;
 
 /// The runs to report on, and what the report says of itself.
 #[derive(Debug, Clone)]

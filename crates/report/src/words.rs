@@ -1,7 +1,6 @@
 //! The words for enums, in one place.
 
 use crate::figures::{UNKNOWN, Unit};
-use linerate_model::PacketRate;
 use linerate_model::one_way::{ClockMethod, Stage};
 use linerate_model::run::{
     Answer, BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Observed, Place, Requests, Run,
@@ -9,6 +8,15 @@ use linerate_model::run::{
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
+use linerate_model::{BitRate, PacketRate};
+
+/// How a trial goes on: what it is called, and the rate so far.
+pub fn progress(label: Option<&str>, rate: BitRate) -> String {
+    match label {
+        Some(label) => format!("{label}: {rate}"),
+        None => rate.to_string(),
+    }
+}
 
 pub(crate) const fn direction(direction: Direction) -> &'static str {
     match direction {
@@ -276,7 +284,7 @@ pub(crate) const fn came_true(came_true: Option<bool>) -> &'static str {
 
 /// What was seen of one prediction: `the received rate was 1.93 times the baseline's (95 % interval
 /// 1.85 to 2.01, n = 5)`.
-pub fn observed(seen: &Observed) -> String {
+pub(crate) fn observed(seen: &Observed) -> String {
     let Observed {
         prediction,
         estimate,

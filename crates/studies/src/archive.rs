@@ -4,11 +4,12 @@ use crate::context::Context;
 use anyhow::{Context as _, Result};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Experiment, RuleOutcome, Run, Verdict};
+use linerate_model::run::Run;
 use linerate_report::renderers::{Document, Renderer};
 use linerate_report::{Report, renderers};
 pub use linerate_store::import::{HgrmHint, Hints, UnitStep};
-use linerate_store::{Entry, Listed, Store, StoreError, export, import};
+pub use linerate_store::{Entry, Listed};
+use linerate_store::{Store, StoreError, export, import};
 use linerate_sys::clock::wall_now;
 use serde_json::json;
 use std::fs;
@@ -260,100 +261,6 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// The verdict, its evidence, and what every rule said.
-pub fn explanation(run: &Run) -> String {
-    let mut lines = Vec::new();
-    explain_into(run, &mut lines);
-    lines.join("\n")
-}
-
-fn explain_into(run: &Run, lines: &mut Vec<String>) {
-    lines.push(
-        format!("{}  {}", run.id, run.title.as_deref().unwrap_or_default())
-            .trim_end()
-            .to_owned(),
-    );
-    if let Some(verdict) = &run.verdict {
-        explain_verdict(verdict, lines);
-    }
-    explain_others(run, lines);
-    for finding in &run.findings {
-        let (mark, text) = match &finding.outcome {
-            RuleOutcome::Found { verdict } => ("found", verdict.claim.as_str()),
-            RuleOutcome::Clear { because } => ("clear", because.as_str()),
-            RuleOutcome::NotEvaluated { missing } => ("not evaluated", missing.as_str()),
-        };
-        lines.push(format!("  {:<18} {mark:<14} {text}", finding.rule));
-    }
-    for part in &run.parts {
-        lines.push(String::new());
-        explain_into(part, lines);
-    }
-}
-
-fn explain_verdict(verdict: &Verdict, lines: &mut Vec<String>) {
-    let confidence = format!("{:?}", verdict.confidence).to_lowercase();
-    lines.push(format!(
-        "  limit: {} ({confidence})",
-        verdict.limit.as_str()
-    ));
-    lines.push(format!("  {}", verdict.claim));
-    lines.extend(verdict.evidence.iter().map(|text| format!("  - {text}")));
-    if let Some(experiment) = &verdict.experiment {
-        explain_experiment(experiment, lines);
-    }
-    lines.push(String::new());
-}
-
-/// What to change and expect, and what came of it.
-fn explain_experiment(experiment: &Experiment, lines: &mut Vec<String>) {
-    let Some(outcome) = &experiment.outcome else {
-        lines.push(format!(
-            "  to confirm: {}; expect: {}",
-            experiment.change, experiment.expect
-        ));
-        let why = experiment.not_run.as_ref();
-        lines.extend(why.map(|why| format!("  not run: {why}")));
-        return;
-    };
-    lines.push(format!("  experiment: {}", experiment.change));
-    for seen in &outcome.observed {
-        lines.push(format!("  - predicted: {}", seen.prediction));
-        let answer = match seen.came_true {
-            Some(true) => "true",
-            Some(false) => "false",
-            None => "not shown",
-        };
-        lines.push(format!(
-            "    observed: {}: {answer}",
-            linerate_report::observed(seen)
-        ));
-    }
-    lines.extend(outcome.notes.iter().map(|note| format!("  - {note}")));
-    lines.push(format!(
-        "  answer: {} over {} pairs",
-        outcome.answer.as_str(),
-        outcome.pairs
-    ));
-}
-
-/// The experiments that were run, when there were more than the verdict's own.
-fn explain_others(run: &Run, lines: &mut Vec<String>) {
-    let own = run
-        .verdict
-        .as_ref()
-        .map(|verdict| (verdict.limit, verdict.side));
-    let others = run
-        .experiments
-        .iter()
-        .filter(|record| own != Some((record.limit, record.side)));
-    for record in others {
-        lines.push(format!("  tried before: {}", record.limit.as_str()));
-        explain_experiment(&record.experiment, lines);
-        lines.push(String::new());
-    }
-}
-
 /// One JSON document: the run itself, or an array where there are several.
 pub fn document(runs: &[Run]) -> Result<String> {
     Ok(match runs {
@@ -402,35 +309,6 @@ pub fn write_hgrm(path: &Path, run: &Run) -> Result<Vec<PathBuf>> {
 /// One row per reporting interval.
 pub fn to_interval_csv(run: &Run) -> String {
     export::intervals_csv(run)
-}
-
-/// The store's runs, a line each.
-pub fn listing_text(listed: &[Listed]) -> String {
-    if listed.is_empty() {
-        return "no runs yet: `linerate demo` makes the first".to_owned();
-    }
-    listed
-        .iter()
-        .map(listing_line)
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-fn listing_line(listed: &Listed) -> String {
-    match &listed.entry {
-        Entry::Broken { reason } => format!("{}  broken: {reason}", listed.id),
-        Entry::Run(run) => {
-            let status = format!("{:?}", run.status).to_lowercase();
-            let title = run.title.as_deref().unwrap_or_default();
-            format!(
-                "{}  {:<8}  {status:<10}  {title}",
-                listed.id,
-                run.kind.as_str()
-            )
-            .trim_end()
-            .to_owned()
-        }
-    }
 }
 
 /// The store's runs as a JSON array.

@@ -10,7 +10,6 @@ mod recorder;
 pub mod run;
 pub mod watch;
 
-pub use linerate_report::Style;
 pub use linerate_store::Store;
 
 use linerate_model::exit::{ExitCode, Failure};

@@ -1,4 +1,4 @@
-//! Words for the progress bar.
+//! What the watcher is told while a test goes on.
 
 use crate::watch::{Event, Watcher};
 use linerate_client::Pulse;
@@ -20,10 +20,7 @@ pub(crate) fn tell(
         None => (ByteCount::new(pulse.bytes), pulse.elapsed),
     };
     let rate = BitRate::from_bytes(bytes, time).unwrap_or_default();
-    let text = match label {
-        Some(label) => format!("{label}: {rate}"),
-        None => rate.to_string(),
-    };
+    let text = linerate_report::progress(label, rate);
     watcher.event(Event::Progress {
         share: share.min(1.0),
         text: &text,

@@ -4,3 +4,4 @@
 pub mod browser;
 pub mod disturbance;
 pub mod namespaces;
+pub mod pages;

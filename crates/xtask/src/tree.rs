@@ -1,7 +1,7 @@
 //! The text files of the workspace, read once.
 
 use anyhow::{Context, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Folders that hold nothing we wrote.
@@ -20,6 +20,8 @@ const MAX_BYTES: u64 = 512 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, String>,
+    /// Every file and folder, also those that are not read.
+    names: BTreeSet<String>,
 }
 
 impl Tree {
@@ -38,6 +40,7 @@ impl Tree {
             let name = entry.file_name().to_string_lossy().into_owned();
             let kind = entry.file_type()?;
             let path = format!("{prefix}{name}");
+            self.names.insert(path.clone());
             if kind.is_dir() && !SKIPPED.contains(&name.as_str()) {
                 self.add(&entry.path(), &format!("{path}/"))?;
             } else if kind.is_file()
@@ -53,6 +56,11 @@ impl Tree {
     /// The text of one file.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
+    }
+
+    /// Whether there is such a file or folder.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.names.contains(path)
     }
 
     /// Every file, in order of its path.
@@ -101,8 +109,9 @@ pub(crate) fn fake(files: &[(&str, &str)]) -> Tree {
     let files = files
         .iter()
         .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
-        .collect();
-    Tree { files }
+        .collect::<BTreeMap<_, _>>();
+    let names = files.keys().cloned().collect();
+    Tree { files, names }
 }
 
 #[cfg(test)]
@@ -125,6 +134,8 @@ mod tests {
             tree.files().collect::<Vec<_>>(),
             [("crates/a/src/lib.rs", "//! A.\n")]
         );
+        assert!(tree.has("picture.png") && tree.has("crates/a") && tree.has("target"));
+        assert!(!tree.has("target/debug"));
         assert_eq!(tree.members(), ["crates/a"]);
         assert_eq!(tree.entries("crates/a/src"), ["lib.rs"]);
     }

@@ -223,8 +223,8 @@ fn names_are_unique_and_kebab_case_and_summaries_are_sentences() {
 }
 
 #[test]
-fn every_check_is_in_the_methodology() {
-    let text = include_str!("../../../../METHODOLOGY.md");
+fn every_check_is_in_the_guide() {
+    let text = include_str!("../../../../docs/guide/doctor.md");
     for check in ALL {
         assert!(
             text.contains(&format!("| `{}` |", check.id())),

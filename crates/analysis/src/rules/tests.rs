@@ -217,6 +217,16 @@ fn the_registry_is_in_order() {
 }
 
 #[test]
+fn every_rule_is_in_the_guide_and_the_methodology() {
+    let guide = include_str!("../../../../docs/guide/report.md");
+    let methodology = include_str!("../../../../docs/methodology.md");
+    for rule in ALL {
+        let id = format!("`{}`", rule.id());
+        assert!(guide.contains(&id) && methodology.contains(&id), "{id}");
+    }
+}
+
+#[test]
 fn every_claim_is_a_sentence_and_every_finding_proposes_an_experiment() {
     for rule in ALL {
         for (name, case) in cases(rule.id()) {

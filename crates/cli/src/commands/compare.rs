@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::ExitCode;
 use linerate_model::{Quantile, Ratio};
-use linerate_studies::Style;
+use linerate_report::Style;
 use linerate_studies::archive::Known;
 use linerate_studies::compare::{self, Options};
 

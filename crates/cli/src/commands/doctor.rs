@@ -9,6 +9,7 @@ use linerate_doctor::{Action, DoctorPlan, FarHost, FarPlan, UNDO_FILE, check_pla
 use linerate_model::doctor::Examination;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
+use linerate_report::{Style, examination_text};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -132,13 +133,16 @@ impl DoctorArgs {
     }
 }
 
+/// Columns of the text.
+const WIDTH: usize = 110;
+
 fn show(examination: &Examination, output: &OutputArgs) -> Result<()> {
     if output.stream {
         terminal::print_line(&serde_json::to_string(examination)?)
     } else if output.json {
         terminal::print_line(&linerate_doctor::document(examination)?)
     } else {
-        terminal::print_line(linerate_doctor::in_words(examination).trim_end())
+        terminal::print_line(examination_text(examination, WIDTH, Style::Plain).trim_end())
     }
 }
 

@@ -8,6 +8,7 @@ use crate::terminal;
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::ExitCode;
+use linerate_report::explanation_text;
 use linerate_studies::{archive, run};
 
 /// Arguments of `explain`.
@@ -36,7 +37,7 @@ impl ExplainArgs {
         if output.json {
             terminal::print_line(&archive::document(std::slice::from_ref(&run))?)?;
         } else {
-            terminal::print_line(&archive::explanation(&run))?;
+            terminal::print_line(&explanation_text(&run))?;
         }
         write_report(output, std::slice::from_ref(&run))?;
         Ok(ExitCode::Done)

@@ -70,10 +70,10 @@ fn a_log_that_was_imported_before() {
 #[test]
 fn a_document_of_another_version_and_a_damaged_one() {
     let place = Place::new();
-    place.with("later.json", br#"{"schema": "linerate/run/2"}"#);
+    place.with("later.json", br#"{"schema": "linerate/run/3"}"#);
     place.with("torn.json", br#"{"schema": "linerate/run/2", "id": "#);
     let later = place.run(&["show", "./later.json"]);
-    later.failed(2, &["later.json", "linerate/run/2", "use the version"]);
+    later.failed(2, &["later.json", "linerate/run/3", "use the version"]);
     let torn = place.run(&["report", "./torn.json"]);
     torn.failed(2, &["torn.json", "damaged", "line 1"]);
 }

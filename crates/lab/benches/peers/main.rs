@@ -1,6 +1,7 @@
 //! linerate and its peers side by side, on two hosts made of this machine.
 //!
-//! `cargo bench -p linerate-lab --bench peers -- [--rounds N]` prints a Markdown table. Every tool
+//! `cargo bench -p linerate-lab --bench peers -- [--rounds N]` prints a Markdown table, and a whole run writes it to
+//! `docs/results/bench.md`. Every tool
 //! runs as it is started by a user, two processes, each bound to one core; rounds are interleaved
 //! and their order is drawn, so that what drifts on the machine meets all alike. `cargo test`
 //! runs one tiny round of linerate alone.
@@ -32,6 +33,7 @@ use linerate_model::random::Random;
 use linerate_sys::affinity::allowed_cores;
 use linerate_testbed::Link;
 use linerate_testkit::namespaces::{Case, namespace_main};
+use linerate_testkit::pages;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -119,39 +121,61 @@ fn compare(options: &Options) -> Result<()> {
     let cores = cores(options.cores)?;
     let lab = Lab::new(Link::Direct { mtu: 1500 }, cores, options.seed)?;
     let contenders = contenders(&program, options, &folder);
-    say(&facts(&contenders, options, cores))?;
+    let mut page = Page::default();
+    page.say(&facts(&contenders, options, cores))?;
     let rows = wanted_rows(options);
     let results = rounds(&contenders, &lab, &rows, options);
-    say(HEAD)?;
+    page.say(HEAD)?;
     for goal in &rows {
-        say(&results.row(goal))?;
+        page.say(&results.row(goal))?;
     }
     if is_wanted(options, "observe") {
         for row in observing::rows(&program, &lab, options)? {
-            say(&row)?;
+            page.say(&row)?;
         }
     }
     if is_wanted(options, "search") {
-        say(&or_not_run(
+        page.say(&or_not_run(
             "saturation search",
             footprint::search_row(&program, options, cores),
         ))?;
     }
     if is_wanted(options, "size") {
-        say(&or_not_run(
+        page.say(&or_not_run(
             "idle memory",
             footprint::memory_row(&program, &lab),
         ))?;
-        say(&or_not_run(
+        page.say(&or_not_run(
             "binary size",
             footprint::size_row(&program, &folder),
         ))?;
     }
-    say("")?;
+    page.say("")?;
     for failure in results.failures() {
-        say(&format!("- failed: {failure}"))?;
+        page.say(&format!("- failed: {failure}"))?;
+    }
+    if options.is_whole() {
+        pages::write("bench.md", TITLE, "make bench", &page.text)?;
     }
     Ok(())
+}
+
+/// Of the page of results.
+const TITLE: &str = "Speed beside other tools";
+
+/// What was printed so far.
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn say(&mut self, text: &str) -> Result<()> {
+        say(text)?;
+        self.text.push_str(text);
+        self.text.push('\n');
+        Ok(())
+    }
 }
 
 /// The rows of the table that were asked for.
@@ -322,18 +346,8 @@ fn or_not_run(what: &str, row: Result<String>) -> String {
 /// What was compared on what.
 fn facts(contenders: &[Box<dyn Contender>], options: &Options, cores: [u32; 2]) -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let model = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name\t: "));
     let mut lines = vec![
-        format!("- kernel {}", read("/proc/sys/kernel/osrelease").trim()),
-        format!(
-            "- processor {}, core {} sends, core {} receives",
-            model.unwrap_or("unknown"),
-            cores[0],
-            cores[1]
-        ),
+        format!("- core {} sends, core {} receives", cores[0], cores[1]),
         format!(
             "- kernel.perf_event_paranoid {}: a profile from within a user namespace sees the kernel below 2, the whole host below 1",
             read("/proc/sys/kernel/perf_event_paranoid").trim()

@@ -25,6 +25,13 @@ pub(crate) struct Options {
     pub(crate) as_root: bool,
 }
 
+impl Options {
+    /// Whether every test is run, of this build alone.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.only.is_empty() && self.before.is_none() && self.linerate.is_none()
+    }
+}
+
 /// Names for `--only`.
 pub(crate) const TESTS: [&str; 8] = [
     "tcp", "udp", "gso", "ping", "pace", "search", "size", "observe",

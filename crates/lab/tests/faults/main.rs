@@ -3,7 +3,8 @@
 //! Needs user namespaces, so it runs with `--ignored`; names filter, `--list` lists, `--keep DIR`
 //! keeps each cell's run document, `--proof all|one|none` says which verdicts are proved, `--strengths all|one`
 //! which strengths are played. By default all strengths, and one proof of each fault's three; in the tier `test`
-//! (`LINERATE_TIER`) one strength without proofs; `make laboratory` proves all. Prints a table in Markdown. It fails if a wrong
+//! (`LINERATE_TIER`) one strength without proofs; `make laboratory` proves all, and
+//! with `--write` makes the table the page `docs/results/laboratory.md`. Prints the table in Markdown. It fails if a wrong
 //! verdict is confirmed, or if so few are right that 95 % can be ruled out at a false-alarm rate of
 //! 0.1 %; what could not run is named, and counted as ignored, never as passed.
 #![expect(clippy::unwrap_used, reason = "a test")]
@@ -25,6 +26,7 @@ use linerate_model::Clock as _;
 use linerate_model::run::Run;
 use linerate_sys::clock::MonoClock;
 use linerate_testbed::enter_user_namespace;
+use linerate_testkit::pages;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -61,6 +63,7 @@ struct Request {
     keep: Option<PathBuf>,
     list: bool,
     run: bool,
+    write: bool,
     proofs: Proofs,
     strengths: Strengths,
 }
@@ -149,6 +152,7 @@ impl Request {
                     request.proofs = Proofs::parse(&word).unwrap();
                 }
                 "--list" => request.list = true,
+                "--write" => request.write = true,
                 "--keep" => request.keep = arguments.next().map(PathBuf::from),
                 "--skip" => request.skips.extend(arguments.next()),
                 "--test-threads" | "--format" | "--color" | "--logfile" => {
@@ -177,6 +181,9 @@ impl Request {
             .collect()
     }
 }
+
+/// Of the page of results.
+const TITLE: &str = "The fault laboratory";
 
 /// The whole set is one test.
 const LABORATORY: &str = "the_fault_laboratory";
@@ -210,6 +217,10 @@ fn laboratory(request: &Request) -> Result<bool> {
     let rows = play_all(&cells, request, &mut guard);
     let (text, good) = table::conclusion(&rows);
     say(&text);
+    if request.write {
+        let text = format!("{}\n{text}\n", table::text(&rows));
+        pages::write("laboratory.md", TITLE, "make laboratory", &text)?;
+    }
     let ignored = rows
         .iter()
         .filter(|row| matches!(row.outcome, Outcome::NotRun(_)))

@@ -101,6 +101,12 @@ fn confidence(confidence: Confidence) -> &'static str {
 /// The head of the table.
 pub(crate) const HEAD: &str = "| fault | strength | expected limit | found limit | confidence | verdict | time |\n|---|---|---|---|---|---|--:|";
 
+/// The whole table.
+pub(crate) fn text(rows: &[Row]) -> String {
+    let lines: Vec<String> = rows.iter().map(Row::line).collect();
+    format!("{HEAD}\n{}", lines.join("\n"))
+}
+
 /// Counts and what they mean, below the table; and whether that is a pass.
 pub(crate) fn conclusion(rows: &[Row]) -> (String, bool) {
     let disturbed = rows.iter().filter(|row| row.is_disturbed()).count();

@@ -1,7 +1,7 @@
 //! linerate and the real tools, in both roles, over loopback: what one end counted is what the other says.
 //!
 //! Every cell of {our client, our server} × {TCP, UDP} × {normal, reverse, both ways} × {IPv4, IPv6} that a tool has; the
-//! tables in METHODOLOGY.md come from here: `make interop`.
+//! tables in `docs/results/interop.md` come from here: `make interop`.
 
 mod ends;
 mod iperf2;
@@ -15,7 +15,7 @@ mod sockperf;
 mod table;
 mod together;
 
-/// Every tool. A new one: its file, its `mod` line above, its entry here, its markers in METHODOLOGY.md.
+/// Every tool. A new one: its file, its `mod` line above, its entry here, its markers in docs/results/interop.md.
 static ALL: &[&dyn matrix::Tool] = &[
     &iperf3::Iperf3,
     &iperf2::Iperf2,

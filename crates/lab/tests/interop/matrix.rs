@@ -154,7 +154,7 @@ pub(crate) fn programs(tool: &dyn Tool) -> Vec<String> {
     )
 }
 
-/// Whether METHODOLOGY.md gets the table: `LINERATE_INTEROP=write`.
+/// Whether the page of results gets the table: `LINERATE_INTEROP=write`.
 fn is_to_be_written() -> bool {
     variable("LINERATE_INTEROP").is_some_and(|wish| wish == "write")
 }

@@ -1,7 +1,10 @@
-//! A tool's cells as the table in METHODOLOGY.md, between `<!-- interop NAME -->` and `<!-- interop NAME end -->`.
+//! A tool's cells as the table in `docs/results/interop.md`, between `<!-- interop NAME -->` and `<!-- interop NAME end -->`.
+//!
+//! Each table has a head of its own, since each tool can be measured alone.
 
 use crate::matrix::{Cell, Count, Deviation, Measured, Role, Way};
 use linerate_model::spec::Transport;
+use linerate_testkit::pages;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 static DOCUMENT: Mutex<()> = Mutex::new(());
 
 pub(crate) fn document() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../METHODOLOGY.md")
+    pages::path("interop.md")
 }
 
 fn markers(name: &str) -> (String, String) {
@@ -34,8 +37,10 @@ pub(crate) fn write(name: &str, text: &str) {
     let path = document();
     let document = std::fs::read_to_string(&path).expect("a readable document");
     let (begin, end) = markers(name);
-    let old = fragment(&document, name).expect("METHODOLOGY.md has markers for every tool");
-    let (old, new) = (format!("{begin}{old}{end}"), format!("{begin}{text}{end}"));
+    let old = fragment(&document, name).expect("the page has markers for every tool");
+    let head = pages::head("make interop");
+    let old = format!("{begin}{old}{end}");
+    let new = format!("{begin}{head}\n{text}{end}");
     std::fs::write(&path, document.replace(&old, &new)).expect("a writable document");
 }
 

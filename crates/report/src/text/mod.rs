@@ -2,13 +2,17 @@
 
 mod cost;
 mod doctor;
+mod explanation;
 mod latency;
+mod listing;
 mod one_way;
 mod paper;
 mod parts;
 mod study;
 
 pub use doctor::examination_text;
+pub use explanation::explanation_text;
+pub use listing::{ListedRun, listing_text};
 
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
 use crate::headline::headlines;

@@ -108,12 +108,12 @@ fn every_format_has_a_fixture_and_every_run_satisfies_the_schema() {
 }
 
 #[test]
-fn every_format_has_a_row_in_the_methodology() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../METHODOLOGY.md");
-    let methodology = std::fs::read_to_string(path).unwrap();
+fn every_format_has_a_row_in_the_guide() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/import.md");
+    let guide = std::fs::read_to_string(path).unwrap();
     for format in ALL {
         let row = format!("| `{}` |", format.id());
-        assert!(methodology.contains(&row), "{}", format.id());
+        assert!(guide.contains(&row), "{}", format.id());
     }
 }
 

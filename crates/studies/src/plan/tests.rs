@@ -229,3 +229,31 @@ fn a_plan_that_measures_something_else_has_other_values() {
         plan("seed = 2\nrepetitions = 2\n[defaults]\nkind = \"tcp\"\n").settings()
     );
 }
+
+/// The page on plans.
+const GUIDE: &str = include_str!("../../../../docs/guide/plans.md");
+
+#[test]
+fn every_setting_has_a_row_in_the_guide() {
+    let rows: Vec<_> = GUIDE
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .collect();
+    for setting in settings::ALL {
+        assert!(
+            rows.contains(&setting.key),
+            "{} is not in {rows:?}",
+            setting.key
+        );
+    }
+}
+
+#[test]
+fn every_example_of_the_guide_is_a_plan() {
+    let examples: Vec<_> = GUIDE.split("```toml\n").skip(1).collect();
+    assert!(examples.len() > 2);
+    for example in examples {
+        let text = example.split("```").next().unwrap();
+        StudyPlan::parse(text).unwrap_or_else(|error| panic!("{error} in:\n{text}"));
+    }
+}

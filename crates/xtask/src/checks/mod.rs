@@ -2,6 +2,7 @@
 
 mod heads;
 mod length;
+mod links;
 mod lints;
 mod paths;
 mod pure;
@@ -20,6 +21,7 @@ pub(crate) static ALL: &[Check] = &[
     registries::CHECK,
     pure::CHECK,
     length::CHECK,
+    links::CHECK,
     paths::CHECK,
 ];
 

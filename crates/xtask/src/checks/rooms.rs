@@ -41,7 +41,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     (
         "cli",
-        &["model", "session", "client", "agent", "doctor", "studies"],
+        &[
+            "model", "report", "session", "client", "agent", "doctor", "studies",
+        ],
     ),
     ("xtask", &[]),
 ];

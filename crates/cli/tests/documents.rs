@@ -1,0 +1,112 @@
+//! Commands and options in the documents are those of the program, and the other way round.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, also in its helpers"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Long options by command, `--help` and those of every command included.
+type Options = BTreeMap<String, BTreeSet<String>>;
+
+fn help(words: &[&str]) -> String {
+    let program = env!("CARGO_BIN_EXE_linerate");
+    let output = Command::new(program)
+        .args(words)
+        .arg("--help")
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn commands() -> Vec<String> {
+    let help = help(&[]);
+    let (_, list) = help.split_once("Commands:\n").unwrap();
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names
+        .filter(|name| !name.is_empty() && *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Words that begin with `--`, without what follows the name.
+fn options(text: &str) -> BTreeSet<String> {
+    text.match_indices("--")
+        .filter(|(at, _)| !text[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '-'))
+        .map(|(at, _)| {
+            let name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let rest = &text[at..];
+            rest[..rest.find(|c| !name(c)).unwrap_or(rest.len())].to_owned()
+        })
+        .filter(|option| option.len() > 2)
+        .collect()
+}
+
+fn of_the_program() -> Options {
+    commands()
+        .into_iter()
+        .map(|command| {
+            let known = options(&help(&[&command]));
+            (command, known)
+        })
+        .collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn documents() -> Vec<(PathBuf, String)> {
+    let guide = std::fs::read_dir(root().join("docs/guide")).unwrap();
+    let pages = guide.map(|entry| entry.unwrap().path());
+    pages
+        .chain([root().join("README.md")])
+        .map(|path| (path.clone(), std::fs::read_to_string(path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn every_command_and_option_is_in_the_guide() {
+    let page = std::fs::read_to_string(root().join("docs/guide/commands.md")).unwrap();
+    let told = options(&page);
+    for (command, known) in of_the_program() {
+        assert!(page.contains(&format!("`linerate {command}")), "{command}");
+        let missing: Vec<_> = known
+            .difference(&told)
+            .filter(|one| *one != "--help")
+            .collect();
+        assert!(missing.is_empty(), "{command}: {missing:?}");
+    }
+}
+
+#[test]
+fn every_command_line_in_the_documents_is_one_of_the_program() {
+    let known = of_the_program();
+    let mut seen = 0;
+    for (path, text) in documents() {
+        for line in text.lines() {
+            let Some((_, line)) = line.split_once("linerate ") else {
+                continue;
+            };
+            let line = line.split(['#', '|', '`']).next().unwrap();
+            let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let Some(options_of_it) = known.get(command) else {
+                continue;
+            };
+            seen += 1;
+            let unknown: Vec<_> = options(rest)
+                .into_iter()
+                .filter(|option| !options_of_it.contains(option))
+                .collect();
+            assert!(
+                unknown.is_empty(),
+                "{}: linerate {line}: {unknown:?}",
+                path.display()
+            );
+        }
+    }
+    assert!(seen > 40, "{seen} command lines found");
+}
