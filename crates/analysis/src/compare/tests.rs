@@ -256,7 +256,7 @@ fn a_study_s_repetitions_are_what_is_independent() {
     let study = |rate: u64| {
         let mut study = run(RunKind::Study);
         for repetition in 0..4 {
-            let mut part = rates(64, &[rate + repetition * 10_000; 5]);
+            let mut part = rates(64, &[rate + u64::from(repetition) * 10_000; 5]);
             part.config.place = Some(StudyPlace {
                 cell: "payload = 64".to_owned(),
                 repetition: repetition + 1,

@@ -30,6 +30,9 @@ const FIXED: &[&str] = &[
     "quantity",
     "answer",
     "part",
+    "wait",
+    "pace",
+    "ip",
 ];
 
 /// The demo with every free string, and every free key, replaced.

@@ -14,10 +14,6 @@ use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Interval, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a part says which cell it measured, and in which repetition (from 1).
-const CELL: &str = "cell";
-const REPETITION: &str = "repetition";
-
 /// Runs the study; of `earlier`, an incomplete study of the same plan, the finished parts are taken over.
 pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) -> Result<Run> {
     let taken = earlier.map_or_else(|| Ok(Vec::new()), |earlier| finished_parts(plan, earlier))?;
