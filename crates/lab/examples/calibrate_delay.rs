@@ -113,7 +113,7 @@ fn measured(target: &Target, probes: u64) -> Result<Vec<f64>> {
     };
     let run = unattended(|context| single(context, target, &spec))?;
     let trial = run.trials.first().context("a test has a trial")?;
-    let one_way = trial.one_way.as_ref().context("one way was measured")?;
+    let one_way = trial.one_way().context("one way was measured")?;
     let clock = one_way.clock.context("the clocks are known")?;
     ensure!(
         clock.method == ClockMethod::CommonClock,
@@ -121,7 +121,7 @@ fn measured(target: &Target, probes: u64) -> Result<Vec<f64>> {
     );
     let least = one_way.forward.as_ref().and_then(|delay| delay.min_ns);
     let least = micros(Duration::from_nanos(least.context("a smallest delay")?));
-    let mut streams = trial.raw.iter().flat_map(|report| &report.streams);
+    let mut streams = trial.raw().iter().flat_map(|report| &report.streams);
     let pdv = streams.find_map(|stream| stream.pdv.as_ref());
     let pdv = pdv.context("delay variation was measured")?;
     let each = pdv.buckets().flat_map(|(above, count)| {

@@ -124,9 +124,8 @@ impl Delay {
         self
     }
 
-    /// With these quantiles listed, as far as they are known.
-    #[must_use]
-    pub fn with_quantiles(mut self, wanted: &[Quantile]) -> Self {
+    /// Lists these quantiles, as far as they are known.
+    pub fn list_quantiles(&mut self, wanted: &[Quantile]) {
         let known = wanted.iter().filter_map(|quantile| {
             Some(DelayQuantile {
                 quantile_ratio: quantile.0,
@@ -134,7 +133,6 @@ impl Delay {
             })
         });
         self.quantiles = known.collect();
-        self
     }
 
     /// Summarises a histogram; `None` when it is empty.

@@ -78,7 +78,7 @@ fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
     let mut invalid = Vec::new();
     // A sampled trial of a search was made after it, and carries the cost of the sampling.
     let is_point = |trial: &&Trial| {
-        let sampled = run.kind == RunKind::Saturate && trial.profile.is_some();
+        let sampled = run.kind == RunKind::Saturate && trial.profile().is_some();
         trial.direction == direction && !sampled
     };
     for trial in run.trials.iter().filter(is_point) {
@@ -139,7 +139,7 @@ pub(crate) fn loss(trial: &Trial) -> Option<Seen> {
 }
 
 fn rounding(trial: &Trial, key: &str) -> Option<Interval> {
-    let interval = trial.rounding.get(key)?;
+    let interval = trial.rounding(key)?;
     (interval.low.is_finite() && interval.high.is_finite()).then_some(*interval)
 }
 

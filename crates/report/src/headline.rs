@@ -121,7 +121,7 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
         .iter()
         .filter_map(|t| crate::curve::offered(t))
         .collect();
-    let acknowledged = |t: &&Trial| Some((t.tcp.as_ref()?.acknowledged_rate?.as_f64(), None));
+    let acknowledged = |t: &&Trial| Some((t.tcp()?.acknowledged_rate?.as_f64(), None));
     let acknowledged: Vec<_> = trials.iter().filter_map(acknowledged).collect();
     let (value, side) = match (
         Value::from_observations(&received),
@@ -151,7 +151,7 @@ fn mean_rate(trials: &[&Trial], suffix: &str) -> Option<Headline> {
 fn latency(run: &Run) -> Vec<Headline> {
     let valid = run.trials.iter().filter(|trial| trial.valid);
     let each = valid.filter_map(|trial| {
-        let delay = trial.delay.as_ref()?;
+        let delay = trial.delay()?;
         let time = |ns: u64| nanos(crate::figures::float(ns));
         let p99 = delay
             .p99_ns

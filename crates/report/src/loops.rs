@@ -14,9 +14,9 @@ pub(crate) fn loop_note(run: &Run) -> Option<String> {
     if run.kind != RunKind::Latency || !is_ours {
         return None;
     }
-    let timed = || run.trials.iter().filter(|trial| trial.delay.is_some());
-    let open = timed().any(|trial| trial.requests.is_some());
-    let closed = timed().any(|trial| trial.requests.is_none());
+    let timed = || run.trials.iter().filter(|trial| trial.delay().is_some());
+    let open = timed().any(|trial| trial.requests().is_some());
+    let closed = timed().any(|trial| trial.requests().is_none());
     match (closed, open) {
         (false, false) => None,
         (true, false) => Some(format!("{CLOSED} `--rate` shows that.")),
@@ -115,7 +115,7 @@ pub(crate) fn side_by_side(run: &Run) -> Vec<String> {
                 .and_then(|label| label.rsplit_once(", "));
             label == Some((name, "idle"))
         })?;
-        let (before, after) = (idle.delay.as_ref()?, loaded.delay.as_ref()?);
+        let (before, after) = (idle.delay()?, loaded.delay()?);
         let change = |low: Option<u64>, high: Option<u64>| {
             let (Some(low), Some(high)) = (low, high) else {
                 return "– (not given)".to_owned();
@@ -141,7 +141,9 @@ pub(crate) fn side_by_side(run: &Run) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::charts;
-    use linerate_model::run::{CurveFacts, Delay, DelayOf, Requests};
+    use linerate_model::run::{
+        ClosedLoopResult, CurveFacts, Delay, DelayOf, OpenLoopResult, Requests,
+    };
     use linerate_model::spec::{Arrival, Direction, Transport};
     use linerate_model::{Histogram, PacketCount};
     use std::time::Duration;
@@ -163,18 +165,20 @@ mod tests {
     }
 
     fn closed(label: &str, nanos: u64) -> Trial {
-        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+        let work = ClosedLoopResult {
+            delay: Delay::from_histogram(DelayOf::RoundTrip, histogram(nanos)),
+            ..ClosedLoopResult::default()
+        };
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
         trial.label = Some(label.to_owned());
-        trial.delay = Delay::from_histogram(DelayOf::RoundTrip, histogram(nanos));
         trial
     }
 
     fn open(rate: f64, unanswered: u64) -> Trial {
         let n = PacketCount::new;
         let rate = PacketRate::from_pps(rate);
-        let mut trial = closed(&format!("32 B, spin, {}, idle", per_second(rate)), 50_000);
-        trial.delay = Delay::with_unanswered(DelayOf::ResponseTime, histogram(50_000), unanswered);
-        trial.requests = Some(Requests {
+        let delay = Delay::with_unanswered(DelayOf::ResponseTime, histogram(50_000), unanswered);
+        let requests = Some(Requests {
             arrival: Arrival::Constant,
             intended_rate: Some(rate),
             intended: n(950 + unanswered),
@@ -187,6 +191,13 @@ mod tests {
             reordered: n(0),
             answer_timeout: Duration::from_secs(1),
         });
+        let work = OpenLoopResult {
+            delay,
+            requests,
+            ..OpenLoopResult::default()
+        };
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
+        trial.label = Some(format!("32 B, spin, {}, idle", per_second(rate)));
         trial
     }
 

@@ -194,8 +194,8 @@ pub(crate) fn requests(trial: &Trial, requests: &Requests) -> String {
         "{}: intended {}, offered {}, answered {}",
         trial.label.as_deref().unwrap_or_default(),
         rate(requests.intended_rate),
-        rate(trial.offered_packet_rate),
-        rate(trial.received_packet_rate)
+        rate(trial.offered_packet_rate()),
+        rate(trial.received_packet_rate())
     );
     let counts = [
         (requests.unanswered, "unanswered"),

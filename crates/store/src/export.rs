@@ -62,10 +62,10 @@ static TRIAL_COLUMNS: &[TrialColumn] = &[
     ("offered_bps", |_, trial| rate(trial.offered_load)),
     ("received_bps", |_, trial| rate(trial.received_rate)),
     ("offered_pps", |_, trial| {
-        trial.offered_packet_rate.and_then(|r| text(&r.pps()))
+        trial.offered_packet_rate().and_then(|r| text(&r.pps()))
     }),
     ("received_pps", |_, trial| {
-        trial.received_packet_rate.and_then(|r| text(&r.pps()))
+        trial.received_packet_rate().and_then(|r| text(&r.pps()))
     }),
     ("duration_s", |_, trial| {
         trial.duration.and_then(|d| text(&d.as_secs_f64()))
@@ -73,63 +73,45 @@ static TRIAL_COLUMNS: &[TrialColumn] = &[
     ("sent_bytes", |_, trial| bytes(trial.sent_bytes)),
     ("received_bytes", |_, trial| bytes(trial.received_bytes)),
     ("sent_packets", |_, trial| {
-        count(trial.packets.and_then(|p| p.sent))
+        count(trial.packets().and_then(|p| p.sent))
     }),
     ("received_packets", |_, trial| {
-        count(trial.packets.and_then(|p| p.received))
+        count(trial.packets().and_then(|p| p.received))
     }),
     ("lost_packets", |_, trial| {
-        count(trial.packets.and_then(|p| p.lost))
+        count(trial.packets().and_then(|p| p.lost))
     }),
     ("duplicated_packets", |_, trial| {
-        count(trial.packets.and_then(|p| p.duplicated))
+        count(trial.packets().and_then(|p| p.duplicated))
     }),
     ("reordered_packets", |_, trial| {
-        count(trial.packets.and_then(|p| p.reordered))
+        count(trial.packets().and_then(|p| p.reordered))
     }),
     ("loss_ratio", |_, trial| {
         trial.loss_ratio().and_then(|r| text(&Ratio::get(r)))
     }),
     ("delay_of", |_, trial| {
-        trial.delay.as_ref().and_then(|d| kebab(&d.of))
+        trial.delay().and_then(|d| kebab(&d.of))
     }),
-    ("delay_min_ns", |_, trial| {
-        text(&trial.delay.as_ref()?.min_ns?)
-    }),
-    ("delay_mean_ns", |_, trial| {
-        text(&trial.delay.as_ref()?.mean_ns?)
-    }),
-    ("delay_p50_ns", |_, trial| {
-        text(&trial.delay.as_ref()?.p50_ns?)
-    }),
-    ("delay_p99_ns", |_, trial| {
-        text(&trial.delay.as_ref()?.p99_ns?)
-    }),
-    ("delay_p999_ns", |_, trial| {
-        text(&trial.delay.as_ref()?.p999_ns?)
-    }),
-    ("delay_max_ns", |_, trial| {
-        text(&trial.delay.as_ref()?.max_ns?)
-    }),
-    ("delay_stdev_ns", |_, trial| {
-        text(&trial.delay.as_ref()?.stdev_ns?)
-    }),
+    ("delay_min_ns", |_, trial| text(&trial.delay()?.min_ns?)),
+    ("delay_mean_ns", |_, trial| text(&trial.delay()?.mean_ns?)),
+    ("delay_p50_ns", |_, trial| text(&trial.delay()?.p50_ns?)),
+    ("delay_p99_ns", |_, trial| text(&trial.delay()?.p99_ns?)),
+    ("delay_p999_ns", |_, trial| text(&trial.delay()?.p999_ns?)),
+    ("delay_max_ns", |_, trial| text(&trial.delay()?.max_ns?)),
+    ("delay_stdev_ns", |_, trial| text(&trial.delay()?.stdev_ns?)),
     ("delay_quantiles_ns", |_, trial| quantiles(trial)),
-    ("delay_count", |_, trial| {
-        text(&trial.delay.as_ref()?.count?)
-    }),
+    ("delay_count", |_, trial| text(&trial.delay()?.count?)),
     ("retransmitted_segments", |_, trial| {
-        text(&trial.tcp.as_ref()?.retransmitted_segments?)
+        text(&trial.tcp()?.retransmitted_segments?)
     }),
     ("cwnd_mean_bytes", |_, trial| {
-        bytes(trial.tcp.as_ref()?.cwnd_mean_bytes)
+        bytes(trial.tcp()?.cwnd_mean_bytes)
     }),
     ("cwnd_max_bytes", |_, trial| {
-        bytes(trial.tcp.as_ref()?.cwnd_max_bytes)
+        bytes(trial.tcp()?.cwnd_max_bytes)
     }),
-    ("srtt_mean_ns", |_, trial| {
-        text(&trial.tcp.as_ref()?.srtt_mean_ns?)
-    }),
+    ("srtt_mean_ns", |_, trial| text(&trial.tcp()?.srtt_mean_ns?)),
     ("sender_host_cpu_ratio", |_, trial| {
         text(&trial.cpu.as_ref()?.sender.as_ref()?.host_ratio?.get())
     }),
@@ -167,7 +149,7 @@ static INTERVAL_COLUMNS: &[IntervalColumn] = &[
 
 /// Quantiles that were asked for: `p99=12345 p99.99=23456`.
 fn quantiles(trial: &Trial) -> Option<String> {
-    let listed = trial.delay.as_ref()?.quantiles.iter();
+    let listed = trial.delay()?.quantiles.iter();
     let each = listed.map(|one| format!("{}={}", Quantile(one.quantile_ratio), one.value_ns));
     Some(each.collect::<Vec<_>>().join(" "))
 }

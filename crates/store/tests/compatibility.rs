@@ -125,19 +125,19 @@ fn every_value_of_a_finished_run_is_kept() {
     let trial = &run.trials[0];
     assert_eq!(trial.duration.unwrap().as_nanos(), 1_000_018_113);
     assert_eq!(trial.received_rate, Some(BitRate::from_bps(95_640_000)));
-    assert_eq!(trial.ledger[0].place, Place::ReceiverSocket);
-    let lost: u64 = trial.ledger.iter().map(|entry| entry.packets.get()).sum();
-    assert_eq!(trial.packets.unwrap().lost, Some(PacketCount::new(lost)));
-    let delay = trial.delay.as_ref().unwrap();
+    assert_eq!(trial.ledger()[0].place, Place::ReceiverSocket);
+    let lost: u64 = trial.ledger().iter().map(|entry| entry.packets.get()).sum();
+    assert_eq!(trial.packets().unwrap().lost, Some(PacketCount::new(lost)));
+    let delay = trial.delay().unwrap();
     assert_eq!(delay.of, DelayOf::Pdv);
     assert_eq!(delay.histogram.as_ref().unwrap().len(), 999);
     assert_eq!(
-        trial.raw[0].streams[0].sequence.unwrap().next_expected,
+        trial.raw()[0].streams[0].sequence.unwrap().next_expected,
         8632
     );
     assert!(!run.trials[1].valid);
     assert_eq!(
-        run.trials[1].tcp.as_ref().unwrap().samples[0].cwnd_bytes,
+        run.trials[1].tcp().unwrap().samples[0].cwnd_bytes,
         Some(14_480)
     );
     assert_eq!(run.verdict.as_ref().unwrap().limit, Limit::ReceiverSocket);
@@ -163,6 +163,9 @@ fn an_imported_curve_is_kept() {
         .collect();
     let run = store.load(&ids[0].id).unwrap();
     let trial = &run.trials[1];
-    assert_eq!(trial.packets.unwrap().sent, Some(PacketCount::new(441_959)));
-    assert!(trial.rounding["lost"].contains(290_400.0));
+    assert_eq!(
+        trial.packets().unwrap().sent,
+        Some(PacketCount::new(441_959))
+    );
+    assert!(trial.rounding("lost").unwrap().contains(290_400.0));
 }

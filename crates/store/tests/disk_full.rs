@@ -4,7 +4,7 @@
     reason = "a test fails by panicking, also in its helpers"
 )]
 
-use linerate_model::run::{Run, RunKind, RunStatus, Tool, Trial};
+use linerate_model::run::{DatagramsResult, Run, RunKind, RunStatus, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_store::{Entry, Store};
 use std::io::{BufRead as _, BufReader};
@@ -56,7 +56,12 @@ fn a_full_disk_gives_one_clear_error_and_a_readable_run() {
     let disk = TinyDisk::mount();
     let store = Store::open(&disk.dir).unwrap();
     let mut writer = store.create(&run("first")).unwrap();
-    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+    let mut trial = Trial::new(
+        0,
+        Transport::Udp,
+        Direction::Forward,
+        DatagramsResult::default(),
+    );
     trial.reasons = vec!["x".repeat(20_000)];
     let mut kept = Vec::new();
     let error = loop {

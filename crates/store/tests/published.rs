@@ -152,14 +152,14 @@ fn the_board_receives_less_than_is_sent_from_256_mbit_on() {
 fn datagrams_are_exact_and_the_uncounted_tail_is_an_interval() {
     let runs = imported("published/hifive-unleashed/udp/board-receives");
     let trial = at(&runs[0], "512M");
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     assert_eq!(packets.sent, Some(PacketCount::new(441_959)));
     assert_eq!(packets.received, Some(PacketCount::new(441_703 - 290_265)));
     assert_eq!(
         packets.lost,
         Some(PacketCount::new(441_959 - 441_703 + 290_265))
     );
-    let lost = trial.rounding["lost"];
+    let lost = trial.rounding("lost").unwrap();
     assert_eq!((lost.low, lost.high), (290_265.0, 290_521.0));
     assert!(
         trial.reasons[0].contains("the last 256"),
@@ -174,9 +174,9 @@ fn datagrams_are_exact_and_the_uncounted_tail_is_an_interval() {
 fn what_no_line_tells_is_unknown_and_not_zero() {
     for run in imported("published") {
         for trial in &run.trials {
-            let packets = trial.packets.unwrap_or_default();
+            let packets = trial.packets().copied().unwrap_or_default();
             assert_eq!((packets.duplicated, packets.reordered), (None, None));
-            assert!(trial.cpu.is_none() && trial.ledger.is_empty());
+            assert!(trial.cpu.is_none() && trial.ledger().is_empty());
         }
     }
     let files = files("published/hifive-unleashed/udp/board-receives");
@@ -186,8 +186,11 @@ fn what_no_line_tells_is_unknown_and_not_zero() {
     let alone = import(&[server.unwrap().clone()]).unwrap();
     let trial = &alone.runs[0].trials[0];
     assert_eq!((trial.offered_load, trial.sent_bytes), (None, None));
-    assert_eq!(trial.packets.unwrap().sent, None);
-    assert_eq!(trial.packets.unwrap().lost, Some(PacketCount::new(290_265)));
+    assert_eq!(trial.packets().unwrap().sent, None);
+    assert_eq!(
+        trial.packets().unwrap().lost,
+        Some(PacketCount::new(290_265))
+    );
 }
 
 #[test]
@@ -213,17 +216,14 @@ fn tcp_follows_its_window() {
                 .any(|interval| interval.received_rate.is_some())
         );
     }
-    let tcp = transfer(&runs, "board-receives.client.log")
-        .tcp
-        .clone()
-        .unwrap();
+    let tcp = transfer(&runs, "board-receives.client.log").tcp().unwrap();
     assert_eq!(tcp.retransmitted_segments, Some(29));
     assert_eq!(tcp.cwnd_max_bytes, Some(ByteCount::new(645 * 1024)));
     let paced = transfer(&runs, "board-sends-pace100M.client.log");
     assert_eq!(mbps(paced.intended_load), 100.0);
     let old = transfer(&runs, "iperf2-board-sends-link1000.client.log");
     assert_eq!(mbps(old.offered_load), 186.0);
-    assert_eq!((old.received_rate, &old.tcp), (None, &None));
+    assert_eq!((old.received_rate, old.tcp()), (None, None));
 }
 
 /// What the rules say of an import with `--link-speed 1G`.
@@ -276,7 +276,10 @@ fn the_board_is_the_limit_of_udp_as_sender_without_loss_and_as_receiver_with_it(
 fn rounded_figures_carry_their_rounding() {
     let runs = imported("published/hifive-unleashed/tcp");
     let trial = transfer(&runs, "board-sends.client.log");
-    let bounds = |key: &str| (trial.rounding[key].low, trial.rounding[key].high);
+    let bounds = |key: &str| {
+        let rounding = trial.rounding(key).unwrap();
+        (rounding.low, rounding.high)
+    };
     assert_eq!(bounds("received_bps"), (126.5e6, 127.5e6));
     assert_eq!(
         bounds("sent_bytes"),
@@ -293,7 +296,8 @@ fn rounded_figures_carry_their_rounding() {
                 ("offered_bps", trial.offered_load.map(BitRate::as_f64)),
                 ("received_bps", trial.received_rate.map(BitRate::as_f64)),
             ] {
-                let inside = figure.is_none_or(|value| trial.rounding[key].contains(value));
+                let inside =
+                    figure.is_none_or(|value| trial.rounding(key).unwrap().contains(value));
                 assert!(inside, "{key} {figure:?}");
             }
         }
@@ -309,7 +313,7 @@ fn ping_pong_is_half_of_a_round_trip_in_nanoseconds() {
         assert_eq!(run.tool.version.as_deref(), Some("1.5.0"));
         assert_eq!(run.trials.len(), sizes);
         assert_eq!(run.trials[0].payload_bytes, Some(ByteCount::new(first)));
-        let delay = at(run, "32 B").delay.clone().unwrap();
+        let delay = at(run, "32 B").delay().unwrap();
         assert_eq!(delay.of, DelayOf::HalfRoundTrip);
         assert_eq!(delay.p50_ns, Some(median_32));
         assert_eq!((delay.p90_ns, delay.p999_ns), (None, None));
@@ -319,7 +323,7 @@ fn ping_pong_is_half_of_a_round_trip_in_nanoseconds() {
         assert_eq!(facts["onload-version"], "201811");
         assert_eq!(run.hosts[1].facts["ld-preload"], "libonload.so");
     }
-    let tcp = at(&runs[0], "1 B").delay.clone().unwrap();
+    let tcp = at(&runs[0], "1 B").delay().unwrap();
     assert_eq!(
         (
             tcp.mean_ns,

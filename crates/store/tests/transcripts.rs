@@ -61,10 +61,7 @@ fn reverse_and_bidirectional_tests_keep_their_directions_apart() {
     let runs = whole("iperf3.txt", IPERF3);
     let reverse = &runs[2].trials[0];
     assert_eq!(reverse.direction, Direction::Reverse);
-    assert_eq!(
-        reverse.tcp.as_ref().unwrap().retransmitted_segments,
-        Some(35)
-    );
+    assert_eq!(reverse.tcp().unwrap().retransmitted_segments, Some(35));
     assert!(
         reverse
             .intervals
@@ -83,7 +80,7 @@ fn reverse_and_bidirectional_tests_keep_their_directions_apart() {
         Some(BitRate::from_bps(4_040_000_000))
     );
     assert_eq!(back.received_rate, Some(BitRate::from_bps(12_100_000_000)));
-    assert_eq!(back.tcp.as_ref().unwrap().retransmitted_segments, Some(3));
+    assert_eq!(back.tcp().unwrap().retransmitted_segments, Some(3));
     assert_eq!(
         forward.intervals[1].cwnd_bytes,
         Some(ByteCount::new(2 << 20))
@@ -96,7 +93,7 @@ fn client_and_server_of_an_iperf2_test_become_one_trial() {
     let udp: Vec<_> = runs.iter().filter(|run| run.kind == RunKind::Udp).collect();
     assert_eq!(udp.len(), 1);
     let trial = &udp[0].trials[0];
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     // "Sent 17012 datagrams" counts the end packet; the server's total is what was sent.
     assert_eq!(packets.sent, Some(PacketCount::new(17_011)));
     assert_eq!(packets.lost, Some(PacketCount::new(692)));
@@ -129,7 +126,7 @@ fn bounce_back_is_a_delay_and_no_throughput() {
     let trial = &delays[0].trials[0];
     assert_eq!(trial.payload_bytes, Some(ByteCount::new(100)));
     assert_eq!((trial.offered_load, trial.received_rate), (None, None));
-    let delay = trial.delay.clone().unwrap();
+    let delay = trial.delay().unwrap();
     assert_eq!(delay.of, DelayOf::RoundTrip);
     assert_eq!(
         (delay.min_ns, delay.max_ns, delay.count),
@@ -143,10 +140,7 @@ fn sfnt_pingpong_is_found_between_other_output() {
     let sizes: Vec<_> = runs.iter().map(|run| run.trials.len()).collect();
     assert_eq!(sizes, [11, 12, 3]);
     assert_eq!(runs[2].trials[0].transport, Transport::Udp);
-    assert_eq!(
-        runs[2].trials[2].delay.as_ref().unwrap().p99_ns,
-        Some(44_787)
-    );
+    assert_eq!(runs[2].trials[2].delay().unwrap().p99_ns, Some(44_787));
 }
 
 /// A client's log of iperf3 3.1: one line for a UDP summary, and `Bandwidth`.
@@ -169,8 +163,8 @@ iperf Done.
 fn the_one_summary_line_of_old_iperf3_is_the_sender_s_rate_and_the_receiver_s_loss() {
     let runs = whole("old.log", OLD_UDP);
     let trial = &runs[0].trials[0];
-    assert_eq!(trial.packets.unwrap().sent, Some(PacketCount::new(290)));
-    assert_eq!(trial.packets.unwrap().lost, Some(PacketCount::new(29)));
+    assert_eq!(trial.packets().unwrap().sent, Some(PacketCount::new(290)));
+    assert_eq!(trial.packets().unwrap().lost, Some(PacketCount::new(29)));
     assert_eq!(trial.offered_load, Some(BitRate::from_bps(9_500_000)));
     assert_eq!(trial.received_rate, Some(BitRate::from_bps(8_550_000)));
     assert_eq!(
@@ -211,7 +205,7 @@ fn parallel_streams_are_summed_by_the_tool_s_own_sum() {
     let trial = &runs[0].trials[0];
     assert_eq!(trial.streams, Some(2));
     assert_eq!(trial.received_rate, Some(BitRate::from_bps(914_000_000)));
-    assert_eq!(trial.tcp.as_ref().unwrap().retransmitted_segments, Some(3));
+    assert_eq!(trial.tcp().unwrap().retransmitted_segments, Some(3));
     assert_eq!(trial.intervals.len(), 1);
     assert_eq!(trial.intervals[0].cwnd_bytes, None, "windows have no sum");
     assert!(trial.reasons[0].contains("omitted"), "{:?}", trial.reasons);
@@ -376,12 +370,15 @@ fn parallel_streams_of_iperf2_are_summed_and_the_tail_is_not_forgotten() {
     let trial = &runs[0].trials[0];
     assert_eq!(trial.streams, Some(2));
     assert_eq!(trial.intended_load, Some(BitRate::from_bps(10_000_000)));
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     assert_eq!(packets.sent, Some(PacketCount::new(2 * 1276)));
     assert_eq!(packets.received, Some(PacketCount::new(1250 + 1266)));
     assert_eq!(packets.lost, Some(PacketCount::new(36)));
     assert_eq!(
-        (trial.rounding["lost"].low, trial.rounding["lost"].high),
+        (
+            trial.rounding("lost").unwrap().low,
+            trial.rounding("lost").unwrap().high
+        ),
         (30.0, 36.0)
     );
     assert!(

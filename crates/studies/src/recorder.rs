@@ -78,9 +78,9 @@ impl Recorder {
 
     /// Adds a trial.
     pub(crate) fn trial(&mut self, context: &mut Context<'_>, mut trial: Trial) -> Result<()> {
-        trial.delay = trial
-            .delay
-            .map(|delay| delay.with_quantiles(&self.quantiles));
+        if let Some(delay) = trial.delay_mut() {
+            delay.list_quantiles(&self.quantiles);
+        }
         context.watcher.event(Event::Trial(&trial));
         if let Some(writer) = &mut self.writer {
             writer.trial(&trial)?;

@@ -21,16 +21,16 @@ mod stages;
 mod tcp;
 mod turns;
 mod validity;
+mod work;
 
 pub use one_way::{needs_exchanges, with_exchanges};
 pub use turns::{TurnReports, trial_of_turns};
 
-use crate::ledger;
-use linerate_model::run::{Delay, DelayOf, Trial};
-use linerate_model::sample::{EndpointReport, Moments, Snapshot, StreamReport};
+use linerate_model::run::{Measured, Trial, TrialOrigin};
+use linerate_model::sample::{EndpointReport, Snapshot, StreamReport};
 use linerate_model::signals::{self, SignalKind};
 use linerate_model::spec::{Direction, Side, TestSpec};
-use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
+use linerate_model::{BitRate, ByteCount, Histogram};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -47,33 +47,25 @@ pub fn trial(
     receiver: Option<EndpointReport>,
 ) -> Trial {
     let ends = Ends::new(spec, sender.as_ref(), receiver.as_ref());
-    let mut trial = Trial::new(index, spec.transport(), direction);
+    let mut trial = Trial::new(index, spec.transport(), direction, work::result(&ends));
     trial.streams = Some(spec.streams);
     trial.payload_bytes = Some(spec.payload());
     trial.intended_load = spec.pace().intended_load();
     ends.rates(&mut trial);
-    trial.packets = packets::count(&ends);
-    ends.packet_rates(&mut trial);
-    if let Some(packets) = trial.packets.as_ref().filter(|_| !ends.has_round_trips()) {
-        trial.ledger = ledger::place(packets, ends.sender, ends.receiver);
-    }
-    trial.delay = ends.delay();
-    trial.lateness = merged(ends.sender, |stream| stream.lateness.as_ref())
-        .and_then(|all| Delay::from_histogram(DelayOf::Lateness, all));
-    requests::tell(&ends, &mut trial);
-    trial.intervals = intervals::merge(&ends, trial.packets.as_ref());
-    trial.tcp = tcp::summary(&ends);
+    requests::offered(&ends, &mut trial);
+    trial.intervals = intervals::merge(&ends, trial.packets());
     trial.cpu = cpu::summary(&ends);
-    trial.profile = profile::summary(&ends);
-    trial.one_way = one_way::summary(&ends).map(Box::new);
-    trial.ipdv = one_way::ipdv(&ends).map(Box::new);
-    trial.rtp_jitter_ns = one_way::rtp_jitter(&ends);
-    trial.decomposition = stages::summary(&ends).map(Box::new);
-    trial.counters = ends.counters();
     let verdict = validity::judge(&ends, &trial);
     trial.valid = verdict.is_valid();
     trial.reasons = verdict.reasons();
-    trial.raw = sender.into_iter().chain(receiver).collect();
+    let (counters, profile) = (ends.counters(), profile::summary(&ends));
+    let measured = Measured {
+        counters,
+        profile,
+        peer_output: None,
+        raw: sender.into_iter().chain(receiver).collect(),
+    };
+    trial.origin = TrialOrigin::Measured(Box::new(measured));
     trial
 }
 
@@ -134,26 +126,6 @@ impl Ends<'_> {
             .and_then(|(bytes, time)| BitRate::from_bytes(bytes, time));
     }
 
-    fn packet_rates(&self, trial: &mut Trial) {
-        let rate = |packets: Option<PacketCount>, time: Option<Duration>| {
-            packets
-                .zip(time)
-                .and_then(|(packets, time)| PacketRate::from_packets(packets, time))
-        };
-        let Some(packets) = trial.packets else {
-            if self.has_round_trips() {
-                let done = self.sender.map(|report| total(report, |s| s.packets.get()));
-                trial.received_packet_rate =
-                    rate(done.map(PacketCount::new), duration(self.sender));
-            }
-            return;
-        };
-        if self.sender.is_some() {
-            trial.offered_packet_rate = rate(packets.sent, duration(self.sender));
-        }
-        trial.received_packet_rate = rate(packets.received, self.received_over());
-    }
-
     /// The time that the received rate is counted over.
     fn received_over(&self) -> Option<Duration> {
         if self.has_round_trips() {
@@ -168,15 +140,6 @@ impl Ends<'_> {
         (bytes > 0 || !self.has_round_trips()).then_some(ByteCount::new(bytes))
     }
 
-    /// Round trips where they were timed, else delay variation of datagrams.
-    fn delay(&self) -> Option<Delay> {
-        let rtt = merged(self.sender, |stream| stream.rtt.as_ref());
-        let pdv = merged(self.receiver, |stream| stream.pdv.as_ref());
-        rtt.and_then(|all| Delay::from_histogram(DelayOf::RoundTrip, all))
-            .map(|delay| exact(delay, self.sender))
-            .or_else(|| pdv.and_then(|all| Delay::from_histogram(DelayOf::Pdv, all)))
-    }
-
     fn counters(&self) -> BTreeMap<Side, BTreeMap<String, u64>> {
         [Side::Sender, Side::Receiver]
             .into_iter()
@@ -187,30 +150,6 @@ impl Ends<'_> {
             })
             .collect()
     }
-}
-
-/// The delay with mean, deviation and ends of every single value, if they are those of its histogram.
-fn exact(mut delay: Delay, report: Option<&EndpointReport>) -> Delay {
-    let all = streams(report).filter_map(|stream| stream.rtt_moments);
-    let Some(moments) = all.reduce(Moments::merged) else {
-        return delay;
-    };
-    // Reports may come from the peer: what its own histogram denies is not believed.
-    let near =
-        |own: u64, told: Option<u64>| told.is_some_and(|told| own.abs_diff(told) <= told / 500 + 1);
-    let end = |nanos: u64| PacketCount::new(nanos).as_f64();
-    let inside = (end(moments.min_ns)..=end(moments.max_ns)).contains(&moments.mean_ns);
-    let is_its = Some(moments.count) == delay.count
-        && near(moments.min_ns, delay.min_ns)
-        && near(moments.max_ns, delay.max_ns)
-        && inside
-        && moments.stdev_ns.is_finite();
-    if is_its {
-        delay.mean_ns = Some(moments.mean_ns);
-        delay.stdev_ns = Some(moments.stdev_ns);
-        return delay.with_ends(moments.min_ns, moments.max_ns);
-    }
-    delay
 }
 
 /// What each host-wide counter gained. One that went backwards is left out.

@@ -9,7 +9,7 @@ use linerate_model::Histogram;
 use linerate_model::one_way::{
     ClockIdentity, ClockMethod, ClockRelation, Ipdv, OneWay, Passage, SignedHistogram, Transits,
 };
-use linerate_model::run::{Delay, DelayOf, Trial};
+use linerate_model::run::{Delay, DelayOf, Trial, TrialWork};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::Direction;
 
@@ -49,12 +49,14 @@ pub fn with_exchanges(trial: &mut Trial, exchanges: &[[EndpointReport; 2]]) {
             }
         }
     }
-    let [sender, receiver] = &trial.raw[..] else {
+    let [sender, receiver] = trial.raw() else {
         return;
     };
     if times(receiver).next().is_some() {
         let one_way = with_bounds(&bounds, (sender, receiver), None);
-        trial.one_way = Some(Box::new(one_way));
+        if let TrialWork::Datagrams(result) = &mut trial.work {
+            result.one_way = Some(Box::new(one_way));
+        }
     }
 }
 

@@ -4,11 +4,11 @@
 //! time, or that could not be sent, is longer than any that was answered: a quantile that falls among
 //! such requests is absent, never the quantile of the others.
 
-use super::{Ends, merged, streams};
-use linerate_model::run::{Delay, DelayOf, Requests, Trial};
-use linerate_model::sample::{RequestCount, StreamReport};
-use linerate_model::spec::TestWork;
-use linerate_model::{BitRate, ByteCount, Histogram, PacketCount, PacketRate};
+use super::{Ends, duration, merged, streams};
+use linerate_model::run::{Delay, DelayOf, OpenLoopResult, Requests, Trial};
+use linerate_model::sample::RequestCount;
+use linerate_model::spec::OpenLoop;
+use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
 
 /// Below this share of the intended requests the sender, or its system, was the limit.
 const OFFERED_IN_FULL: f64 = 0.98;
@@ -16,19 +16,10 @@ const OFFERED_IN_FULL: f64 = 0.98;
 /// A sender whose lateness is more than this share of the response time has a part in its tail.
 const LATE_SHARE: f64 = 0.1;
 
-/// Completes a trial of an open loop, of short connections or of marked streams.
-pub(super) fn tell(ends: &Ends<'_>, trial: &mut Trial) {
-    let known = |part: fn(&StreamReport) -> Option<&Histogram>| {
-        merged(ends.sender, part)
-            .and_then(|all| Delay::from_histogram(DelayOf::RoundTrip, all))
-            .map(Box::new)
-    };
-    trial.handshake = known(|stream| stream.handshake.as_ref());
-    trial.in_band = known(|stream| stream.in_band.as_ref());
-    let (TestWork::OpenLoop(open), Some(count)) = (&ends.spec.work, total(ends)) else {
-        return;
-    };
-    trial.requests = Some(Requests {
+/// Completes what an open loop tells, if its requester told what became of the requests.
+pub(super) fn tell(ends: &Ends<'_>, open: &OpenLoop, result: &mut OpenLoopResult) {
+    let Some(count) = total(ends) else { return };
+    result.requests = Some(Requests {
         arrival: open.arrival,
         intended_rate: Some(open.rate),
         intended: count.intended,
@@ -43,26 +34,28 @@ pub(super) fn tell(ends: &Ends<'_>, trial: &mut Trial) {
     });
     let response = merged(ends.sender, |stream| stream.response.as_ref());
     let never = count.unanswered.get().saturating_add(count.unsent.get());
-    trial.delay =
+    result.delay =
         response.and_then(|all| Delay::with_unanswered(DelayOf::ResponseTime, all, never));
     let service = merged(ends.sender, |stream| stream.rtt.as_ref());
-    trial.service = service
+    result.service = service
         .and_then(|all| Delay::with_unanswered(DelayOf::RoundTrip, all, count.unanswered.get()))
         .map(Box::new);
-    rates(trial, &count);
+    if let Some(sending) = duration(ends.sender) {
+        result.counts.offered_packet_rate = PacketRate::from_packets(count.sent, sending);
+        result.counts.received_packet_rate =
+            PacketRate::from_packets(count.answered, sending.max(count.answering));
+    }
 }
 
-fn rates(trial: &mut Trial, count: &RequestCount) {
-    let Some(sending) = trial.duration else {
+/// The offered load of an open loop is of all requests sent, answered or not.
+pub(super) fn offered(ends: &Ends<'_>, trial: &mut Trial) {
+    let (Some(count), Some(sending)) = (total(ends), trial.duration) else {
         return;
     };
     let payload = trial.payload_bytes.map_or(0, ByteCount::get);
     let bytes = ByteCount::new(count.sent.get().saturating_mul(payload));
     trial.sent_bytes = Some(bytes);
     trial.offered_load = BitRate::from_bytes(bytes, sending);
-    trial.offered_packet_rate = PacketRate::from_packets(count.sent, sending);
-    trial.received_packet_rate =
-        PacketRate::from_packets(count.answered, sending.max(count.answering));
 }
 
 /// All streams together; `None` for another kind of test.
@@ -88,7 +81,7 @@ fn total(ends: &Ends<'_>) -> Option<RequestCount> {
 
 /// What to be careful about in such a trial.
 pub(super) fn cautions(trial: &Trial) -> Vec<String> {
-    let Some(requests) = &trial.requests else {
+    let Some(requests) = trial.requests() else {
         return Vec::new();
     };
     let all = [
@@ -111,8 +104,8 @@ fn not_offered(requests: &Requests) -> Option<String> {
 }
 
 fn late_sender(trial: &Trial) -> Option<String> {
-    let late = PacketCount::new(trial.lateness.as_ref()?.p99_ns?).as_f64();
-    let response = PacketCount::new(trial.delay.as_ref()?.p99_ns?).as_f64();
+    let late = PacketCount::new(trial.lateness()?.p99_ns?).as_f64();
+    let response = PacketCount::new(trial.delay()?.p99_ns?).as_f64();
     (late > LATE_SHARE * response).then(|| {
         format!(
             "the sender itself was late: 99 % of the requests left within {:.1} µs of their time, against a p99 response time of {:.1} µs that contains it; the service time does not",
@@ -189,15 +182,18 @@ mod tests {
             Some(requester(1000, 1000, 10)),
             None,
         );
-        let requests = made.requests.unwrap();
+        let requests = made.requests().unwrap();
         assert_eq!(requests.intended_rate, Some(PacketRate::from_pps(1000.0)));
-        assert_eq!(made.offered_packet_rate, Some(PacketRate::from_pps(1000.0)));
         assert_eq!(
-            made.received_packet_rate,
+            made.offered_packet_rate(),
             Some(PacketRate::from_pps(1000.0))
         );
-        assert_eq!(made.delay.unwrap().of, DelayOf::ResponseTime);
-        assert_eq!(made.service.unwrap().of, DelayOf::RoundTrip);
+        assert_eq!(
+            made.received_packet_rate(),
+            Some(PacketRate::from_pps(1000.0))
+        );
+        assert_eq!(made.delay().unwrap().of, DelayOf::ResponseTime);
+        assert_eq!(made.service().unwrap().of, DelayOf::RoundTrip);
         assert!(made.valid, "{:?}", made.reasons);
     }
 
@@ -210,7 +206,7 @@ mod tests {
             Some(requester(1000, 950, 10)),
             None,
         );
-        let delay = made.delay.unwrap();
+        let delay = made.delay().unwrap();
         assert!(delay.p50_ns.is_some() && delay.p90_ns.is_some());
         assert_eq!(
             (delay.p99_ns, delay.max_ns, delay.mean_ns),
@@ -224,7 +220,7 @@ mod tests {
             told.contains("50 of 1000 requests got no answer within 1s"),
             "{told}"
         );
-        assert_eq!(made.packets.unwrap().lost, Some(PacketCount::new(50)));
+        assert_eq!(made.packets().unwrap().lost, Some(PacketCount::new(50)));
     }
 
     #[test]
@@ -251,7 +247,7 @@ mod tests {
             "{told}"
         );
         // What was never sent was never answered either.
-        assert_eq!(short.delay.unwrap().p99_ns, None);
-        assert!(short.service.unwrap().p99_ns.is_some());
+        assert_eq!(short.delay().unwrap().p99_ns, None);
+        assert!(short.service().unwrap().p99_ns.is_some());
     }
 }

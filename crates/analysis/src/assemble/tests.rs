@@ -1,7 +1,8 @@
 use super::*;
+use linerate_model::PacketCount;
 use linerate_model::Ratio;
 use linerate_model::cost::{InterruptKind, PacketKind, PacketsPerInterrupt};
-use linerate_model::run::Packets;
+use linerate_model::run::{DelayOf, Packets};
 use linerate_model::sample::SequenceCount;
 use linerate_model::spec::{Pace, Transport};
 use proptest::prelude::*;
@@ -48,7 +49,7 @@ fn counts(trial: &Trial) -> (u64, u64, u64) {
         received,
         lost,
         ..
-    } = trial.packets.unwrap();
+    } = *trial.packets().unwrap();
     (
         sent.unwrap().get(),
         received.unwrap().get(),
@@ -68,8 +69,8 @@ fn a_clean_trial_has_three_equal_rates() {
     assert_eq!(trial.received_rate, rate);
     assert_eq!(counts(&trial), (1000, 1000, 0));
     assert!(trial.valid, "{:?}", trial.reasons);
-    assert!(trial.ledger.is_empty());
-    assert_eq!(trial.raw.len(), 2);
+    assert!(trial.ledger().is_empty());
+    assert_eq!(trial.raw().len(), 2);
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn tail_loss_is_seen_and_duplicates_cancel_nothing() {
     sequence.next_expected = 950;
     let trial = udp(Some(report(Side::Sender, 1000, 1448)), Some(receiver));
     assert_eq!(counts(&trial), (1000, 950, 50));
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     assert_eq!(packets.duplicated, Some(PacketCount::new(50)));
     assert_eq!(packets.loss_ratio, Some(Ratio::clamped(0.05)));
 }
@@ -113,7 +114,7 @@ fn a_queue_that_drains_late_adds_no_rate() {
 #[test]
 fn without_a_receiver_nothing_is_said_of_loss() {
     let trial = udp(Some(report(Side::Sender, 1000, 1448)), None);
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     assert_eq!((packets.lost, packets.received), (None, None));
     assert_eq!(trial.received_rate, None);
     assert!(!trial.valid);
@@ -205,7 +206,7 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
     sender.streams[0].thread_cpu = Duration::from_millis(400);
     sender.streams[0].run_delay = Some(Duration::from_millis(50));
     let trial = udp(Some(sender), Some(report(Side::Receiver, 1000, 1000)));
-    let cpu = trial.cpu.unwrap().sender.unwrap();
+    let cpu = trial.cpu.clone().unwrap().sender.unwrap();
     assert_eq!(cpu.host_ratio, Some(Ratio::clamped(0.4)));
     assert_eq!(cpu.softirq_ratio, Some(Ratio::clamped(0.1)));
     assert_eq!(cpu.busiest_core_ratio, Some(Ratio::clamped(0.75)));
@@ -221,8 +222,13 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
     assert_eq!(cpu.core_shares[0].user_ratio, Some(Ratio::clamped(0.75)));
     assert_eq!(cpu.core_shares[0].softirq_ratio, None);
     assert_eq!(cpu.packets_per_interrupt, None);
-    assert_eq!(trial.counters[&Side::Sender]["cpu.user_ns"], 100);
-    assert!(!trial.counters[&Side::Sender].contains_key("cpu.0.user_ns"));
+    assert_eq!(trial.counters(Side::Sender).unwrap()["cpu.user_ns"], 100);
+    assert!(
+        !trial
+            .counters(Side::Sender)
+            .unwrap()
+            .contains_key("cpu.0.user_ns")
+    );
 }
 
 #[test]
@@ -251,14 +257,14 @@ fn chronograph_shares_are_of_the_time_between_readings() {
     let mut spec = TestSpec::tcp_bulk();
     spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
     let trial = trial(0, &spec, Direction::Reverse, Some(sender), None);
-    let tcp = trial.tcp.unwrap();
+    let tcp = trial.tcp().unwrap();
     assert_eq!(tcp.busy_ratio, Some(Ratio::clamped(0.9)));
     assert_eq!(tcp.rwnd_limited_ratio, Some(Ratio::clamped(0.5)));
     assert_eq!(tcp.sndbuf_limited_ratio, None);
     assert_eq!(tcp.retransmitted_segments, Some(2));
     assert_eq!(tcp.cwnd_mean_bytes, Some(ByteCount::new(2000)));
     assert_eq!(trial.intervals[0].cwnd_bytes, Some(ByteCount::new(1000)));
-    assert!(trial.packets.is_none());
+    assert!(trial.packets().is_none());
 }
 
 /// Two streams of 50 ms RTT: their windows add up, and RFC 6349's figures are of both together.
@@ -288,9 +294,8 @@ fn windows_of_streams_add_up_and_rfc_6349_is_of_all_of_them() {
     let mut receiver = sender.clone();
     receiver.side = Side::Receiver;
     let spec = TestSpec::tcp_bulk();
-    let tcp = trial(0, &spec, Direction::Forward, Some(sender), Some(receiver))
-        .tcp
-        .unwrap();
+    let trial = trial(0, &spec, Direction::Forward, Some(sender), Some(receiver));
+    let tcp = trial.tcp().unwrap();
     assert_eq!(tcp.congestion_control.as_deref(), Some("cubic"));
     assert_eq!(tcp.cwnd_mean_bytes, Some(ByteCount::new(100_000)));
     let windows = tcp.windows.unwrap();
@@ -331,7 +336,8 @@ fn a_known_link_speed_is_the_bottleneck() {
         Some(sender),
         None,
     )
-    .tcp;
+    .tcp()
+    .cloned();
     let metrics = tcp.unwrap().rfc6349.unwrap();
     // 1448 of 1538 bytes on the wire.
     assert_eq!(metrics.bottleneck.unwrap().bps() / 100_000, 9414);
@@ -348,7 +354,7 @@ fn a_ping_pong_counts_unanswered_requests_and_round_trips() {
     let spec = TestSpec::ping_pong(Transport::Udp);
     let trial = trial(0, &spec, Direction::Forward, Some(sender), None);
     assert_eq!(counts(&trial), (100, 98, 2));
-    assert_eq!(trial.delay.unwrap().of, DelayOf::RoundTrip);
+    assert_eq!(trial.delay().unwrap().of, DelayOf::RoundTrip);
     assert!(trial.valid, "{:?}", trial.reasons);
 }
 
@@ -560,10 +566,10 @@ proptest! {
         receiver in proptest::option::of(any_report(Side::Receiver)),
     ) {
         let trial = udp(sender, receiver);
-        let Some(packets) = trial.packets else { return Ok(()) };
+        let Some(packets) = trial.packets() else { return Ok(()) };
         if let (Some(sent), Some(received), Some(lost)) = (packets.sent, packets.received, packets.lost) {
             prop_assert_eq!(sent.get(), received.get() + lost.get());
-            let placed: u64 = trial.ledger.iter().map(|entry| entry.packets.get()).sum();
+            let placed: u64 = trial.ledger().iter().map(|entry| entry.packets.get()).sum();
             prop_assert_eq!(placed, lost.get());
             let timed: u64 = trial.intervals.iter().filter_map(|i| i.lost_packets).map(PacketCount::get).sum();
             let is_timed = trial.intervals.iter().any(|i| i.lost_packets.is_some());

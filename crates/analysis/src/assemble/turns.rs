@@ -7,7 +7,7 @@
 use super::{Ends, one_way, trial};
 use crate::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_model::one_way::OneWay;
-use linerate_model::run::{Delay, DelayOf, Trial, Turn, Turns};
+use linerate_model::run::{Delay, DelayOf, Trial, TrialWork, Turn, Turns};
 use linerate_model::sample::{
     EndpointReport, ErrorCount, IntervalCount, MAX_PATH_NOTES, Snapshot, StreamReport, XdpReport,
 };
@@ -51,12 +51,14 @@ pub fn trial_of_turns(
     let (senders, receivers): (Vec<_>, Vec<_>) =
         turns.into_iter().map(|t| (t.sender, t.receiver)).unzip();
     let mut made = trial(index, &spec, direction, sum(senders), sum(receivers));
-    made.one_way = one_way.map(Box::new);
-    made.turns = Some(Box::new(Turns {
-        p50_ns: over(&each, |turn| turn.p50_ns),
-        p99_ns: over(&each, |turn| turn.p99_ns),
-        each,
-    }));
+    if let TrialWork::ClosedLoop(result) = &mut made.work {
+        result.one_way = one_way.map(Box::new);
+        result.turns = Some(Box::new(Turns {
+            p50_ns: over(&each, |turn| turn.p50_ns),
+            p99_ns: over(&each, |turn| turn.p99_ns),
+            each,
+        }));
+    }
     Some(made)
 }
 
@@ -304,10 +306,10 @@ mod tests {
             (whole.index, whole.duration),
             (7, Some(Duration::from_secs(2)))
         );
-        let delay = whole.delay.unwrap();
+        let delay = whole.delay().unwrap();
         assert_eq!(delay.count, Some(400));
         assert!((29_900..=30_100).contains(&delay.p50_ns.unwrap()));
-        let sender = &whole.raw[0];
+        let sender = &whole.raw()[0];
         assert_eq!(sender.streams[0].packets.get(), 400);
         assert_eq!(sender.after.at_ns - sender.before.at_ns, 2_400_000_000);
         assert_eq!(sender.after.gained(&sender.before, "cpu.idle_ns"), Some(14));
@@ -316,8 +318,8 @@ mod tests {
             .iter()
             .map(|i| i.start.as_secs());
         assert_eq!(starts.collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(whole.packets.unwrap().lost.unwrap().get(), 0);
-        let turns = whole.turns.unwrap();
+        assert_eq!(whole.packets().unwrap().lost.unwrap().get(), 0);
+        let turns = whole.turns().unwrap();
         let positions: Vec<_> = turns.each.iter().map(|turn| turn.position).collect();
         assert_eq!(positions, [0, 4]);
         let median = turns.p50_ns.unwrap();
@@ -344,7 +346,7 @@ mod tests {
     #[test]
     fn one_turn_is_a_trial_as_any_other_and_no_turn_is_none() {
         let one = trial_of_turns(0, Direction::Forward, vec![turn(3, 10, 1000, 0)]).unwrap();
-        assert_eq!(one.turns, None);
+        assert_eq!(one.turns(), None);
         assert_eq!(trial_of_turns(0, Direction::Forward, Vec::new()), None);
     }
 
@@ -355,11 +357,11 @@ mod tests {
         let sender = turns[1].sender.as_mut().unwrap();
         sender.after.values.clear();
         let whole = trial_of_turns(0, Direction::Forward, turns).unwrap();
-        assert_eq!(whole.raw.len(), 1);
+        assert_eq!(whole.raw().len(), 1);
         assert_eq!(
-            whole.raw[0]
+            whole.raw()[0]
                 .after
-                .gained(&whole.raw[0].before, "cpu.idle_ns"),
+                .gained(&whole.raw()[0].before, "cpu.idle_ns"),
             None
         );
         assert!(

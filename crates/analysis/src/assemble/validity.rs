@@ -179,7 +179,7 @@ fn ended_early(ends: &Ends<'_>, trial: &Trial, judgement: &mut Judgement) {
         return;
     };
     let few = trial
-        .packets
+        .packets()
         .and_then(|packets| packets.sent)
         .is_some_and(|sent| sent.get() < ENOUGH_PACKETS);
     let (Some(sender), false) = (super::duration(ends.sender), few) else {

@@ -150,8 +150,8 @@ fn turns_of(repetitions: &[Vec<&Trial>], metric: &Metric) -> Option<Vec<Observat
         "half_round_trip_p99_ns" => |turn| turn.p99_ns,
         _ => return None,
     };
-    let share = half_round_trip(trial.delay.as_ref()?.of)?;
-    let turns = trial.turns.as_ref()?.each.iter();
+    let share = half_round_trip(trial.delay()?.of)?;
+    let turns = trial.turns()?.each.iter();
     let values: Vec<_> = turns
         .filter_map(get)
         .filter_map(|nanos| plain(Some(PacketCount::new(nanos).as_f64() * share)))
@@ -211,7 +211,7 @@ fn gets(kind: RunKind, options: &Options) -> Vec<(Metric, Get<'_>)> {
 fn rates<'a>() -> Vec<(Metric, Get<'a>)> {
     let rate = |key: &'static str, get: fn(&Trial) -> Option<BitRate>| -> Get<'a> {
         Box::new(move |trial| {
-            let within = trial.rounding.get(key).map(|interval| Within {
+            let within = trial.rounding(key).map(|interval| Within {
                 basis: Basis::Rounding,
                 own: *interval,
                 wide: *interval,
@@ -272,7 +272,7 @@ fn delays<'a>(
         let name = quantile.to_string();
         let key = format!("{id}_{}_ns", name.replace('.', ""));
         let get: Get<'a> = Box::new(move |trial| {
-            let delay = trial.delay.as_ref()?;
+            let delay = trial.delay()?;
             Some(scaled(at_quantile(delay, *quantile)?, share(delay.of)?))
         });
         (
@@ -281,7 +281,7 @@ fn delays<'a>(
         )
     });
     let mean: Get<'a> = Box::new(move |trial| {
-        let delay = trial.delay.as_ref()?;
+        let delay = trial.delay()?;
         Some(scaled(plain(delay.mean_ns)?, share(delay.of)?))
     });
     let mean = (

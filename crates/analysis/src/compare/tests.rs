@@ -1,7 +1,8 @@
 use super::*;
 use linerate_model::comparison::{Basis, Comparison, MetricComparison};
 use linerate_model::run::{
-    Delay, DelayOf, Host, Packets, RunKind, Source, StudyPlace, Tool, Trial,
+    ClosedLoopResult, DatagramsResult, Delay, DelayOf, Host, Imported, Packets, RunKind, Source,
+    StudyPlace, Tool, Trial, TrialOrigin,
 };
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, ByteCount, Histogram, Interval};
@@ -14,7 +15,8 @@ fn run(kind: RunKind) -> Run {
 }
 
 fn rate_trial(payload: u64, bps: u64) -> Trial {
-    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+    let work = DatagramsResult::default();
+    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
     trial.payload_bytes = Some(ByteCount::new(payload));
     trial.received_rate = Some(BitRate::from_bps(bps));
     trial
@@ -27,14 +29,17 @@ fn rates(payload: u64, all: &[u64]) -> Run {
 }
 
 fn delay_trial(size: u64, mode: &str, median_ns: u64, count: u64) -> Trial {
-    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
-    trial.payload_bytes = Some(ByteCount::new(size));
-    trial.label = Some(format!("{size} B, {mode}"));
     let mut histogram = Histogram::new();
     for step in 0..count {
         histogram.record(median_ns - count / 2 + step);
     }
-    trial.delay = Delay::from_histogram(DelayOf::RoundTrip, histogram);
+    let work = ClosedLoopResult {
+        delay: Delay::from_histogram(DelayOf::RoundTrip, histogram),
+        ..ClosedLoopResult::default()
+    };
+    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
+    trial.payload_bytes = Some(ByteCount::new(size));
+    trial.label = Some(format!("{size} B, {mode}"));
     trial
 }
 
@@ -150,7 +155,7 @@ fn loss_is_compared_by_difference_with_a_threshold_of_its_own() {
     let with_loss = |losses: [f64; 3]| {
         let mut run = rates(64, &[10_000_000, 10_000_000, 10_000_000]);
         for (trial, loss) in run.trials.iter_mut().zip(losses) {
-            trial.packets = Some(Packets {
+            trial.counts_mut().unwrap().packets = Some(Packets {
                 loss_ratio: Ratio::new(loss),
                 ..Packets::default()
             });
@@ -213,7 +218,7 @@ fn a_published_table_goes_with_every_mode_of_a_run_that_has_its_size() {
     for size in [32, 64] {
         let mut trial = delay_trial(size, "", 12_000, 10);
         trial.label = Some(format!("{size} B"));
-        let delay = trial.delay.as_mut().unwrap();
+        let delay = trial.delay_mut().unwrap();
         (delay.of, delay.histogram) = (DelayOf::HalfRoundTrip, None);
         table.trials.push(trial);
     }
@@ -289,7 +294,8 @@ fn rounding_of_a_log_is_part_of_the_uncertainty() {
                 low: (rate - 0.5) * 1e6,
                 high: (rate + 0.5) * 1e6,
             };
-            trial.rounding.insert("received_bps".to_owned(), interval);
+            let rounding = [("received_bps".to_owned(), interval)].into();
+            trial.origin = TrialOrigin::Imported(Imported { rounding });
         }
         run
     };
@@ -409,12 +415,15 @@ fn any_run() -> impl Strategy<Value = Run> {
         });
         for (size, mode, nanos, valid) in trials {
             // Without histograms, of which thousands would take the tests minutes.
-            let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+            let delay = json!({"of": "round-trip", "p50_ns": nanos, "p99_ns": 2 * nanos});
+            let work = ClosedLoopResult {
+                delay: Some(serde_json::from_value(delay).unwrap()),
+                ..ClosedLoopResult::default()
+            };
+            let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
             trial.payload_bytes = Some(ByteCount::new(size));
             let mode = ["spin, idle", "block, idle", ""][mode];
             trial.label = Some(format!("{size} B, {mode}"));
-            let delay = json!({"of": "round-trip", "p50_ns": nanos, "p99_ns": 2 * nanos});
-            trial.delay = Some(serde_json::from_value(delay).unwrap());
             trial.valid = valid;
             run.trials.push(trial);
         }

@@ -129,7 +129,7 @@ fn shorten(spec: &mut TestSpec, run: &Run) {
             spec.interval = spec.interval.min(UDP_TIME);
         }
         Transport::Tcp => {
-            let rtt = |trial: &Trial| trial.tcp.as_ref()?.srtt_mean_ns;
+            let rtt = |trial: &Trial| trial.tcp()?.srtt_mean_ns;
             let rtt = run.trials.iter().filter_map(rtt).max().unwrap_or(0);
             spec.stop = Stop::After(TCP_TIME);
             spec.warm_up = Duration::from_nanos(rtt)
@@ -180,7 +180,7 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
 /// The buffer that the system gave to `side`'s smallest socket.
 pub(super) fn given_buffer(trial: &Trial, side: Side) -> Option<ByteCount> {
     let streams = trial
-        .raw
+        .raw()
         .iter()
         .filter(|report| report.side == side)
         .flat_map(|report| &report.streams);

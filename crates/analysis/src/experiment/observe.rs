@@ -11,8 +11,8 @@ pub fn observe(trial: &Trial, quantity: Quantity) -> Option<f64> {
         Quantity::OfferedRate => trial.offered_load.map(BitRate::as_f64),
         Quantity::ReceivedRate => trial.received_rate.map(BitRate::as_f64),
         Quantity::WireRate => wire_rate(trial),
-        Quantity::OfferedPacketRate => trial.offered_packet_rate.map(PacketRate::pps),
-        Quantity::ReceivedPacketRate => trial.received_packet_rate.map(PacketRate::pps),
+        Quantity::OfferedPacketRate => trial.offered_packet_rate().map(PacketRate::pps),
+        Quantity::ReceivedPacketRate => trial.received_packet_rate().map(PacketRate::pps),
         Quantity::LossRatio => {
             let (lost, sent) = losses(trial)?;
             (sent > 0.0).then(|| lost / sent)
@@ -47,7 +47,7 @@ fn wire_rate(trial: &Trial) -> Option<f64> {
                 l4_header_bytes: 32,
                 ..FrameOverhead::UDP_IPV4
             };
-            (with_timestamps, trial.tcp.as_ref()?.smss_bytes?)
+            (with_timestamps, trial.tcp()?.smss_bytes?)
         }
     };
     let rate = overhead.rate_at(Layer::L1, trial.received_rate?, segment)?;
@@ -60,11 +60,11 @@ fn losses(trial: &Trial) -> Option<(f64, f64)> {
         lost: Some(lost),
         sent: Some(sent),
         ..
-    }) = trial.packets
+    }) = trial.packets()
     {
         return Some((lost.as_f64(), sent.as_f64()));
     }
-    let tcp = trial.tcp.as_ref()?;
+    let tcp = trial.tcp()?;
     let again = PacketCount::new(tcp.retransmitted_segments?).as_f64();
     let segment = PacketCount::new(tcp.smss_bytes.filter(|bytes| *bytes > 0)?).as_f64();
     let sent = PacketCount::new(trial.sent_bytes?.get()).as_f64() / segment;
@@ -74,16 +74,16 @@ fn losses(trial: &Trial) -> Option<(f64, f64)> {
 fn delay(trial: &Trial) -> Option<f64> {
     let nanos = match trial.transport {
         Transport::Udp => {
-            let delay = trial.delay.as_ref().filter(|d| d.of == DelayOf::Pdv)?;
+            let delay = trial.delay().filter(|d| d.of == DelayOf::Pdv)?;
             delay.p50_ns?
         }
-        Transport::Tcp => trial.tcp.as_ref()?.srtt_mean_ns?,
+        Transport::Tcp => trial.tcp()?.srtt_mean_ns?,
     };
     Some(Duration::from_nanos(nanos).as_secs_f64() * 1e9)
 }
 
 fn window_use(trial: &Trial) -> Option<f64> {
-    let tcp = trial.tcp.as_ref()?;
+    let tcp = trial.tcp()?;
     let window = tcp.cwnd_mean_bytes.filter(|bytes| bytes.get() > 0)?;
     let seconds = Duration::from_nanos(tcp.srtt_mean_ns?).as_secs_f64();
     let per_stream = trial.received_rate?.as_f64() / f64::from(trial.streams?.max(1));

@@ -3,8 +3,9 @@
 use super::*;
 use linerate_model::random::Random;
 use linerate_model::run::{
-    Answer, Asked, BoundedBy, Change, Config, CpuSide, CpuSummary, Experiment, ExperimentOutcome,
-    ExperimentTest, Limit, Packets, Prediction, Quantity, Run, RunKind, Trial, Verdict,
+    Answer, Asked, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
+    DatagramsResult, Experiment, ExperimentOutcome, ExperimentTest, Limit, Packets, Prediction,
+    Quantity, Run, RunKind, Trial, Verdict,
 };
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
@@ -68,20 +69,23 @@ fn report(side: Side, buffer: u64) -> EndpointReport {
 
 /// A trial of datagrams: offered in Mbit/s, of 10 000 packets that many lost.
 fn trial(offered: f64, lost: u64) -> Trial {
-    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
-    trial.payload_bytes = Some(ByteCount::new(1448));
-    trial.intended_load = Some(BitRate::from_f64(offered * 1e6));
-    trial.offered_load = trial.intended_load;
-    let share = 1.0 - Ratio::from_parts(lost, 10_000).get();
-    trial.received_rate = Some(BitRate::from_f64(offered * share * 1e6));
-    trial.packets = Some(Packets {
+    let packets = Packets {
         sent: Some(PacketCount::new(10_000)),
         received: Some(PacketCount::new(10_000 - lost)),
         lost: Some(PacketCount::new(lost)),
         loss_ratio: Some(Ratio::from_parts(lost, 10_000)),
         ..Packets::default()
-    });
-    trial.raw = vec![report(Side::Sender, 65_536), report(Side::Receiver, 32_768)];
+    };
+    let mut work = DatagramsResult::default();
+    work.counts.packets = Some(packets);
+    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
+    trial.payload_bytes = Some(ByteCount::new(1448));
+    trial.intended_load = Some(BitRate::from_f64(offered * 1e6));
+    trial.offered_load = trial.intended_load;
+    let share = 1.0 - Ratio::from_parts(lost, 10_000).get();
+    trial.received_rate = Some(BitRate::from_f64(offered * share * 1e6));
+    trial.measured_mut().unwrap().raw =
+        vec![report(Side::Sender, 65_536), report(Side::Receiver, 32_768)];
     trial.cpu = Some(CpuSummary {
         sender: Some(cores(&[0.9, 0.1])),
         receiver: Some(cores(&[0.3])),
@@ -113,11 +117,14 @@ fn the_baseline_is_the_test_but_short() {
 #[test]
 fn a_tcp_baseline_warms_up_for_its_slow_start() {
     let mut run = run_of(RunKind::Tcp, &TestSpec::tcp_bulk());
-    let mut slow = Trial::new(0, Transport::Tcp, Direction::Forward);
-    slow.tcp = Some(linerate_model::run::TcpSummary {
-        srtt_mean_ns: Some(100_000_000),
-        ..Default::default()
-    });
+    let work = ByteStreamResult {
+        tcp: Some(linerate_model::run::TcpSummary {
+            srtt_mean_ns: Some(100_000_000),
+            ..Default::default()
+        }),
+        ..ByteStreamResult::default()
+    };
+    let slow = Trial::new(0, Transport::Tcp, Direction::Forward, work);
     run.trials.push(slow);
     let claim = verdict(
         Limit::ReceiverWindow,
@@ -194,7 +201,7 @@ fn a_buffer_that_stays_the_same_is_the_systems_maximum() {
     let why = design.took_effect(&pilot, &pilot).unwrap_err().to_string();
     assert!(why.contains("net.core.rmem_max"), "{why}");
     let mut larger = pilot.clone();
-    larger.raw = vec![report(Side::Receiver, 262_144)];
+    larger.measured_mut().unwrap().raw = vec![report(Side::Receiver, 262_144)];
     assert_eq!(design.took_effect(&pilot, &larger), Ok(()));
 }
 

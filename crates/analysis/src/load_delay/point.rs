@@ -37,15 +37,14 @@ pub struct TailInterval {
 impl LoadPoint {
     /// What `trial` says; `None` if it is no valid trial of an open loop.
     pub fn from_trial(trial: &Trial) -> Option<Self> {
-        let requests = trial.requests.as_ref().filter(|_| trial.valid)?;
+        let requests = trial.requests().filter(|_| trial.valid)?;
         Some(Self {
             intended: requests.intended_rate?.pps(),
-            offered: trial.offered_packet_rate?.pps(),
-            answered: trial.received_packet_rate?.pps(),
+            offered: trial.offered_packet_rate()?.pps(),
+            answered: trial.received_packet_rate()?.pps(),
             share: requests.answered.as_f64() / requests.intended.as_f64().max(1.0),
             p99: trial
-                .delay
-                .as_ref()
+                .delay()
                 .and_then(|delay| TailInterval::from_delay(delay, 0.99)),
         })
     }

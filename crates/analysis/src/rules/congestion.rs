@@ -78,7 +78,7 @@ impl Window {
             .filter_map(|interval| interval.cwnd_bytes)
             .map(|bytes| words::nanos(bytes.get()))
             .collect();
-        let tcp = trial.tcp.as_ref();
+        let tcp = trial.tcp();
         let mean = tcp
             .and_then(|tcp| tcp.cwnd_mean_bytes)
             .map(|bytes| words::nanos(bytes.get()))
@@ -205,7 +205,7 @@ fn reordered(evidence: &Evidence<'_>, needless: f64, share: f64) -> RuleOutcome 
         let subject = evidence.subject();
         let known = subject
             .iter()
-            .filter_map(|trial| part(trial.tcp.as_ref()?.retransmissions.as_ref()?));
+            .filter_map(|trial| part(trial.tcp()?.retransmissions.as_ref()?));
         known.fold(0, u64::saturating_add)
     };
     let again = words::count(sum(|counts| counts.segments));

@@ -74,9 +74,7 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
         return not_evaluated("a trial that carried its load");
     };
     let packets = |part: fn(&linerate_model::run::Packets) -> Option<PacketCount>| {
-        let known = relaxed
-            .iter()
-            .filter_map(|trial| part(trial.packets.as_ref()?));
+        let known = relaxed.iter().filter_map(|trial| part(trial.packets()?));
         known.map(PacketCount::get).reduce(u64::saturating_add)
     };
     let intended = highest.intended_load.map_or(0.0, BitRate::as_f64);
@@ -124,14 +122,14 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
     if evidence
         .trials()
         .iter()
-        .any(|trial| trial.in_band.is_some())
+        .any(|trial| trial.in_band().is_some())
     {
         return clear("TCP streams filled the path on purpose, beside the probes".to_owned());
     }
     if let Some(overload) = Overload::from_evidence(evidence) {
         return clear(overload.told());
     }
-    let lost = |trial: &&Trial| trial.packets.and_then(|packets| packets.lost);
+    let lost = |trial: &&Trial| trial.packets().and_then(|packets| packets.lost);
     let unanswered: u64 = evidence
         .trials()
         .iter()
@@ -147,7 +145,7 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
     let timed: Vec<(&Trial, &Delay)> = evidence
         .trials()
         .iter()
-        .filter_map(|trial| Some((*trial, trial.delay.as_ref()?)))
+        .filter_map(|trial| Some((*trial, trial.delay()?)))
         .collect();
     let known = || timed.iter().filter(|entry| entry.1.p50_ns.is_some());
     let fastest = known().min_by_key(|entry| entry.1.p50_ns);

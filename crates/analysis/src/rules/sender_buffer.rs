@@ -90,7 +90,7 @@ fn tcp_figures(evidence: &Evidence<'_>, share: f64) -> Vec<String> {
 fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
     let (mut refused, mut sent, mut known) = (0_u64, 0_u64, false);
     let subject = evidence.subject();
-    let reports = subject.iter().flat_map(|trial| &trial.raw);
+    let reports = subject.iter().flat_map(|trial| trial.raw());
     for stream in reports
         .filter(|r| r.side == Side::Sender)
         .flat_map(|r| &r.streams)

@@ -173,7 +173,8 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
 }
 
 fn loss(evidence: &Evidence<'_>) -> String {
-    let lost = |trial: &&linerate_model::run::Trial| trial.packets.and_then(|packets| packets.lost);
+    let lost =
+        |trial: &&linerate_model::run::Trial| trial.packets().and_then(|packets| packets.lost);
     let counts: Vec<u64> = evidence
         .trials()
         .iter()

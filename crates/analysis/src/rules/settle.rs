@@ -90,6 +90,7 @@ mod tests {
             "tool": {"name": "linerate"}, "config": {},
             "trials": [{
                 "index": 0, "transport": "tcp", "direction": "forward", "valid": true,
+                "work": "byte-stream", "origin": "measured",
                 "offered_bps": 20_000_000, "received_bps": 20_000_000, "duration_s": 2.0,
                 "tcp": {"busy_ratio": 1.0, "rwnd_limited_ratio": 0.6, "sndbuf_limited_ratio": 0.3}
             }]

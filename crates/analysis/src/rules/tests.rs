@@ -76,6 +76,17 @@ fn run(short: &Map<String, Value>) -> Run {
             ("duration_s", Value::Null),
         ];
         fill(trial, given);
+        let work = match (trial["transport"].as_str(), &short["kind"]) {
+            _ if trial.get("requests").is_some() => "open-loop",
+            (_, kind) if kind == "latency" => "closed-loop",
+            (Some("tcp"), _) => "byte-stream",
+            _ => "datagrams",
+        };
+        let origin = match trial.get("rounding") {
+            Some(_) => "imported",
+            None => "measured",
+        };
+        fill(trial, [("work", json!(work)), ("origin", json!(origin))]);
     }
     for goal in whole["goals"].as_array_mut().into_iter().flatten() {
         let given = [

@@ -71,8 +71,7 @@ fn fell_short(evidence: &Evidence<'_>, offered: f64) -> RuleOutcome {
         );
     }
     let mut figures = cpu.figures();
-    let late =
-        |trial: &linerate_model::run::Trial| trial.lateness.as_ref()?.p99_ns.map(words::nanos);
+    let late = |trial: &linerate_model::run::Trial| trial.lateness()?.p99_ns.map(words::nanos);
     if let Some(late) = evidence.mean(late) {
         figures.push(format!(
             "The 99 % quantile of send lateness was {}.",

@@ -12,19 +12,16 @@ impl TrialOutcome {
     /// The receiver's duration is that of its slowest stream in the raw reports; delay is taken
     /// only if it is PDV.
     pub fn from_trial(trial: &Trial) -> Option<Self> {
-        let packets = trial.packets?;
+        let packets = trial.packets()?;
         let offered_load = trial.offered_load?;
         let received = trial
-            .raw
+            .raw()
             .iter()
             .filter(|report| report.side == Side::Receiver)
             .flat_map(|report| &report.streams)
             .map(|stream| stream.duration)
             .max();
-        let pdv = trial
-            .delay
-            .as_ref()
-            .filter(|delay| delay.of == DelayOf::Pdv);
+        let pdv = trial.delay().filter(|delay| delay.of == DelayOf::Pdv);
         Some(Self {
             intended_load: trial.intended_load?,
             offered_load,
@@ -48,7 +45,7 @@ impl TrialOutcome {
 /// the others, so it does not count: the path carries such a load for ever.
 fn growth(trial: &Trial) -> Option<Duration> {
     trial
-        .raw
+        .raw()
         .iter()
         .filter(|report| report.side == Side::Receiver)
         .flat_map(|report| &report.streams)
@@ -93,7 +90,7 @@ impl From<&Delay> for DelayQuantiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::run::Packets;
+    use linerate_model::run::{DatagramsResult, Packets, UnitCounts};
     use linerate_model::sample::{EndpointReport, StreamReport};
     use linerate_model::spec::{Direction, Transport};
     use linerate_model::{BitRate, Histogram, PacketCount};
@@ -118,18 +115,25 @@ mod tests {
         };
         let mut pdv = Histogram::new();
         pdv.record(1000);
-        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+        let work = DatagramsResult {
+            counts: UnitCounts {
+                packets: Some(Packets {
+                    sent: Some(PacketCount::new(100)),
+                    loss_ratio: Some(Ratio::clamped(0.01)),
+                    ..Packets::default()
+                }),
+                ..UnitCounts::default()
+            },
+            delay: Delay::from_histogram(DelayOf::Pdv, pdv),
+            ..DatagramsResult::default()
+        };
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
         trial.intended_load = Some(BitRate::from_bps(1_000_000));
         trial.offered_load = Some(BitRate::from_bps(999_000));
         trial.received_rate = Some(BitRate::from_bps(990_000));
         trial.duration = Some(Duration::from_secs(1));
-        trial.packets = Some(Packets {
-            sent: Some(PacketCount::new(100)),
-            loss_ratio: Some(Ratio::clamped(0.01)),
-            ..Packets::default()
-        });
-        trial.delay = Delay::from_histogram(DelayOf::Pdv, pdv);
-        trial.raw = vec![EndpointReport::of_streams(Side::Receiver, vec![stream])];
+        trial.measured_mut().unwrap().raw =
+            vec![EndpointReport::of_streams(Side::Receiver, vec![stream])];
         trial
     }
 
@@ -144,17 +148,15 @@ mod tests {
 
     #[test]
     fn a_trial_without_packet_counts_is_not() {
-        let trial = Trial {
-            packets: None,
-            ..trial()
-        };
+        let mut trial = trial();
+        trial.counts_mut().unwrap().packets = None;
         assert!(TrialOutcome::from_trial(&trial).is_none());
     }
 
     #[test]
     fn round_trip_delay_is_not_taken_for_pdv() {
         let mut trial = trial();
-        trial.delay.as_mut().unwrap().of = DelayOf::RoundTrip;
+        trial.delay_mut().unwrap().of = DelayOf::RoundTrip;
         assert!(TrialOutcome::from_trial(&trial).unwrap().delay.is_none());
     }
 }

@@ -20,19 +20,19 @@ fn gigabit() -> LinkConfig {
 
 /// The oracle of accounting: whatever happens, these hold.
 fn assert_balanced(trial: &Trial) {
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     let (sent, received, lost) = (
         packets.sent.unwrap(),
         packets.received.unwrap(),
         packets.lost.unwrap(),
     );
     assert_eq!(sent.get(), received.get() + lost.get());
-    let placed: u64 = trial.ledger.iter().map(|entry| entry.packets.get()).sum();
-    assert_eq!(placed, lost.get(), "{:?}", trial.ledger);
+    let placed: u64 = trial.ledger().iter().map(|entry| entry.packets.get()).sum();
+    assert_eq!(placed, lost.get(), "{:?}", trial.ledger());
 }
 
 fn lost_at(trial: &Trial, place: Place) -> u64 {
-    let here = trial.ledger.iter().filter(|entry| entry.place == place);
+    let here = trial.ledger().iter().filter(|entry| entry.place == place);
     here.map(|entry| entry.packets.get()).sum()
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn tcp_and_udp_both_ways_and_at_once() {
             assert!(trial.received_bytes.unwrap().get() > 0);
             assert!(trial.received_bytes <= trial.sent_bytes);
             assert!(
-                !trial.tcp.as_ref().unwrap().samples.is_empty(),
+                !trial.tcp().unwrap().samples.is_empty(),
                 "state of the sending side"
             );
         }
@@ -95,17 +95,17 @@ pub(crate) fn a_drop_list_is_lost_to_the_packet() {
     let truth = rig.link().a_to_b.data;
     let trial = &run.trials[0];
     assert_balanced(trial);
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     assert_eq!(packets.sent.unwrap().get(), 100_000);
     assert_eq!(truth.dropped_by_list.get(), 137);
     // A host that is short of CPU may overflow its own socket beside; that is counted by the socket itself.
     let overflowed = lost_at(trial, Place::ReceiverSocket);
     // What overflowed may have been the second copy of a datagram, which is then not lost.
     let lost = packets.lost.unwrap().get();
-    assert!(lost <= 137 + overflowed, "{:?}", trial.ledger);
+    assert!(lost <= 137 + overflowed, "{:?}", trial.ledger());
     assert!(lost + truth.duplicated.get() >= 137 + overflowed);
     if overflowed == 0 {
-        assert_eq!(lost_at(trial, Place::Network), 137, "{:?}", trial.ledger);
+        assert_eq!(lost_at(trial, Place::Network), 137, "{:?}", trial.ledger());
     }
     assert!(
         truth.duplicated.get() > 0 && truth.reordered.get() > 0,
@@ -133,7 +133,10 @@ pub(crate) fn a_lost_tail_is_lost() {
     let trial = &run.trials[0];
     assert_balanced(trial);
     let overflowed = lost_at(trial, Place::ReceiverSocket);
-    assert_eq!(trial.packets.unwrap().lost.unwrap().get(), 50 + overflowed);
+    assert_eq!(
+        trial.packets().unwrap().lost.unwrap().get(),
+        50 + overflowed
+    );
     rig.close();
 }
 
@@ -153,15 +156,17 @@ pub(crate) fn a_slow_reader_overflows_its_socket() {
     let run = rig.run(move |context, target| single(context, target, &spec));
     let trial = &run.trials[0];
     assert_balanced(trial);
-    let lost = trial.packets.unwrap().lost.unwrap().get();
+    let lost = trial.packets().unwrap().lost.unwrap().get();
     assert!(lost > 0);
     assert_eq!(
         lost_at(trial, Place::ReceiverSocket),
         lost,
         "{:?}",
-        trial.ledger
+        trial.ledger()
     );
-    let host = &trial.counters[&linerate_model::spec::Side::Receiver];
+    let host = trial
+        .counters(linerate_model::spec::Side::Receiver)
+        .unwrap();
     assert_eq!(host[linerate_model::signals::UDP_RCVBUF_ERRORS], lost);
     assert_eq!(
         run.verdict.as_ref().unwrap().limit,

@@ -53,7 +53,7 @@ fn at(rate: RequestRate) -> OpenLoop {
 /// The share of all messages of a trial that were hurt.
 fn hurt(trial: &Trial) -> f64 {
     assert!(trial.valid, "{:?}", trial.reasons);
-    let delay = trial.delay.as_ref().unwrap();
+    let delay = trial.delay().unwrap();
     let limit = u64::try_from(HURT.as_nanos()).unwrap();
     let buckets = delay.histogram.as_ref().unwrap().buckets();
     let long = buckets.filter(|(nanos, _)| *nanos > limit);
@@ -84,12 +84,12 @@ pub(crate) fn a_stall_shows_in_an_open_loop_and_not_in_a_closed_one() {
         (run(open), run(closed))
     });
     let (open, closed): (Run, Run) = measured.value;
-    let requests = open.trials[0].requests.unwrap();
+    let requests = open.trials[0].requests().unwrap();
     assert_eq!(requests.intended.get(), 4000);
     let (share, expected) = (hurt(&open.trials[0]), 0.03_f64);
     let spread = 5.0 * (expected * (1.0 - expected) / 4000.0).sqrt();
     assert!((share - expected).abs() < spread, "open loop: {share}");
-    let p90 = open.trials[0].delay.as_ref().unwrap().p90_ns.unwrap();
+    let p90 = open.trials[0].delay().unwrap().p90_ns.unwrap();
     assert!(Duration::from_nanos(p90) < HURT, "{p90}");
     let closed = hurt(&closed.trials[0]);
     assert!(closed < expected / 5.0, "closed loop: {closed}");
@@ -129,7 +129,7 @@ pub(crate) fn the_curve_holds_the_capacity_of_a_link() {
     assert!(saturated.pps() / full.pps() < 1.2, "{knee:?}");
     assert!(!knee.sender_limited, "{knee:?}");
     let worst = run.trials.iter().max_by_key(|trial| trial.intended_load);
-    let worst = worst.unwrap().delay.as_ref().unwrap();
+    let worst = worst.unwrap().delay().unwrap();
     assert!(worst.unanswered.unwrap() > 0);
     assert_eq!((worst.max_ns, worst.p999_ns), (None, None));
     rig.close();
@@ -152,7 +152,7 @@ pub(crate) fn round_trips_per_minute_are_those_of_the_path_and_its_queue() {
         ..plan()
     };
     let run = rig.run(move |context, target| latency(context, target, &rpm));
-    let idle = run.trials[0].handshake.as_ref().unwrap().min_ns.unwrap();
+    let idle = run.trials[0].handshake().unwrap().min_ns.unwrap();
     assert!(Duration::from_nanos(idle) >= 2 * delay, "{idle}");
     assert_eq!(run.responsiveness.len(), 2);
     for found in &run.responsiveness {

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 fn assert_sampled_or_explained(run: &Run, index: usize) {
     let trial = &run.trials[index];
-    let profile = trial.profile.as_ref().unwrap();
+    let profile = trial.profile().unwrap();
     for (side, report) in [&profile.sender, &profile.receiver]
         .into_iter()
-        .zip(&trial.raw)
+        .zip(trial.raw())
     {
         match side.as_ref().unwrap() {
             ProfileSide::Sampled(cost) => {
@@ -62,7 +62,7 @@ pub(crate) fn both_ends_profile_themselves_or_say_what_would_let_them() {
     assert!(
         run.trials[..last]
             .iter()
-            .all(|trial| trial.profile.is_none())
+            .all(|trial| trial.profile().is_none())
     );
     assert!(u64::from(run.goals[0].trials) <= last as u64);
     rig.close();
@@ -79,10 +79,10 @@ pub(crate) fn without_observing_a_trial_has_its_rates_alone() {
     let trial = &run.trials[0];
     assert!(trial.valid, "{:?}", trial.reasons);
     assert!(trial.received_rate.unwrap().bps() > 0);
-    assert!(trial.counters.is_empty() && trial.profile.is_none());
+    assert!(trial.measured().unwrap().counters.is_empty() && trial.profile().is_none());
     assert!(
         trial
-            .raw
+            .raw()
             .iter()
             .all(|report| report.streams[0].tcp.is_empty())
     );

@@ -1,7 +1,7 @@
 //! Verdicts that experiments confirm, and one that they refute.
 
 use crate::bench_rig::Rig;
-use linerate_model::run::{Answer, Confidence, Limit, Part, Run, Verdict};
+use linerate_model::run::{Answer, Confidence, Limit, Part, Run, TrialWork, Verdict};
 use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::tcp::{TcpShares, TcpWait};
 use linerate_model::{BitRate, ByteCount, Ratio};
@@ -96,7 +96,10 @@ pub(crate) fn a_small_window_is_confirmed() {
 pub(crate) fn a_false_verdict_is_refuted() {
     let rig = Rig::shaped(shaped());
     let run = proved(&rig, &tcp(3), |run| {
-        let tcp = run.trials[0].tcp.as_mut().unwrap();
+        let TrialWork::ByteStream(stream) = &mut run.trials[0].work else {
+            panic!("a byte stream");
+        };
+        let tcp = stream.tcp.as_mut().unwrap();
         let mut shares = TcpShares::default();
         shares.set(TcpWait::ReceiverWindow, Ratio::clamped(0.9));
         tcp.shares = Some(shares);
@@ -104,7 +107,7 @@ pub(crate) fn a_false_verdict_is_refuted() {
         tcp.rwnd_limited_ratio = Some(Ratio::clamped(0.9));
         tcp.sndbuf_limited_ratio = Some(Ratio::ZERO);
         tcp.srtt_mean_ns = tcp.min_rtt_ns;
-        for side in &mut run.trials[0].raw {
+        for side in &mut run.trials[0].measured_mut().unwrap().raw {
             for stream in &mut side.streams {
                 stream.tcp.clear();
             }

@@ -43,7 +43,13 @@ fn ways(trial: &Trial) -> [&XdpReport; 2] {
 
 /// What the sender (requester) and the receiver (responder) reported.
 fn reports(trial: &Trial) -> (&EndpointReport, &EndpointReport) {
-    let of = |side| trial.raw.iter().find(|report| report.side == side).unwrap();
+    let of = |side| {
+        trial
+            .raw()
+            .iter()
+            .find(|report| report.side == side)
+            .unwrap()
+    };
     (of(Side::Sender), of(Side::Receiver))
 }
 
@@ -103,7 +109,7 @@ pub(crate) fn every_way_to_wait_and_every_mode_carries_both_workloads() {
                     ..datagrams(50)
                 };
                 let run = bench.run(&past_the_stack(params, spec));
-                let packets = run.trials[0].packets.unwrap();
+                let packets = run.trials[0].packets().unwrap();
                 assert_eq!(packets.received, Some(PacketCount::new(50)), "{what}");
             }
         }
@@ -115,7 +121,7 @@ pub(crate) fn a_hundred_thousand_datagrams_all_arrive() {
     let bench = Bench::direct();
     let spec = past_the_stack("", datagrams(100_000));
     let trial = bench.check("af-xdp", &spec, &[]);
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     let all = Some(PacketCount::new(100_000));
     assert_eq!((packets.sent, packets.received), (all, all));
     assert_eq!(
@@ -146,7 +152,7 @@ pub(crate) fn a_drop_list_of_the_link_is_lost_in_the_network() {
     let spec = past_the_stack("", datagrams(5_000));
     let trial = bench.check("drop list", &spec, &[(Place::Network, &by_list)]);
     assert_eq!((by_list(&bench), listed), (71, 71));
-    assert_eq!(trial.packets.unwrap().lost, Some(PacketCount::new(71)));
+    assert_eq!(trial.packets().unwrap().lost, Some(PacketCount::new(71)));
     bench.close();
 }
 
@@ -164,10 +170,10 @@ pub(crate) fn what_a_slow_receiver_has_no_frames_for_is_lost_at_its_socket() {
         let run = bench.run(&past_the_stack(params, spec));
         let trial = &run.trials[0];
         assert_balanced(trial);
-        let lost = trial.packets.unwrap().lost.unwrap().get();
+        let lost = trial.packets().unwrap().lost.unwrap().get();
         let [_, way] = ways(trial);
         let counted = way.dropped.get() + way.ring_full.unwrap().get();
-        println!("\n    {params}: lost {lost}, {way:?}, {:?}", trial.ledger);
+        println!("\n    {params}: lost {lost}, {way:?}, {:?}", trial.ledger());
         assert!(lost > 0 && counted == lost, "{lost} {way:?}");
         assert_eq!(ledger_of(trial)[&Place::ReceiverSocket], lost);
         bench.close();
@@ -204,7 +210,7 @@ pub(crate) fn other_traffic_of_the_interface_goes_on() {
     let run = bench.run(&past_the_stack("", datagrams(20_000)));
     talk.join().unwrap();
     echo.join().unwrap();
-    let packets = run.trials[0].packets.unwrap();
+    let packets = run.trials[0].packets().unwrap();
     assert_eq!(packets.received, Some(PacketCount::new(20_000)));
     bench.close();
 }

@@ -132,7 +132,7 @@ impl Bench {
     /// What linerate says of the packets of one test against `url`.
     pub(crate) fn packets(&self, url: &str, spec: TestSpec) -> Packets {
         let run = self.linerate(url, move |context, target| single(context, target, &spec));
-        run.trials[0].packets.unwrap()
+        *run.trials[0].packets().unwrap()
     }
 
     /// What the link did to the datagrams that went this way.

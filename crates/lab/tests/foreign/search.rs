@@ -66,7 +66,7 @@ pub(crate) fn capacity(bench: &Bench, protocol: &str) -> Run {
 fn trials(run: &Run) -> String {
     let words = run.trials.iter().map(|trial| {
         let (load, reasons) = (trial.intended_load, &trial.reasons);
-        let packets = trial.packets.map(|packets| (packets.sent, packets.lost));
+        let packets = trial.packets().map(|packets| (packets.sent, packets.lost));
         format!("{load:?} {packets:?} {reasons:?}")
     });
     words.collect::<Vec<_>>().join("\n")

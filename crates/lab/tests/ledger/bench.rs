@@ -149,9 +149,11 @@ impl Bench {
         let ledger = ledger_of(&trial);
         println!("\n    {name}: independent {truth:?}, ledger {ledger:?}");
         assert_eq!(
-            ledger, truth,
+            ledger,
+            truth,
             "{name}: {:?} {:?}",
-            trial.ledger, trial.counters
+            trial.ledger(),
+            trial.measured().map(|measured| &measured.counters)
         );
         assert_balanced(&trial);
         trial
@@ -224,7 +226,7 @@ pub(crate) fn datagrams(total: u64) -> TestSpec {
 /// Packets by place.
 pub(crate) fn ledger_of(trial: &Trial) -> BTreeMap<Place, u64> {
     let mut places = BTreeMap::new();
-    for entry in &trial.ledger {
+    for entry in trial.ledger() {
         *places.entry(entry.place).or_default() += entry.packets.get();
     }
     places
@@ -232,7 +234,7 @@ pub(crate) fn ledger_of(trial: &Trial) -> BTreeMap<Place, u64> {
 
 /// Whatever happens, these hold.
 pub(crate) fn assert_balanced(trial: &Trial) {
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     let [sent, received, lost] =
         [packets.sent, packets.received, packets.lost].map(|count| count.unwrap().get());
     assert_eq!(sent, received + lost);

@@ -175,7 +175,7 @@ pub(crate) fn at_the_receiving_socket_in_runs() {
         };
         let trial = bench.run(&spec).trials.remove(0);
         let dropped = bench.full_sockets() - before;
-        let lost = trial.packets.unwrap().lost.unwrap().get();
+        let lost = trial.packets().unwrap().lost.unwrap().get();
         println!("\n    slow reader of runs: {dropped} runs, {lost} datagrams");
         assert!(lost >= amount, "{lost} of at least {amount}");
         assert!(lost > dropped, "the kernel joined none");
@@ -184,9 +184,9 @@ pub(crate) fn at_the_receiving_socket_in_runs() {
             ledger,
             [(Place::ReceiverSocket, lost)].into(),
             "{:?}",
-            trial.ledger
+            trial.ledger()
         );
-        assert_eq!(trial.raw[1].streams[0].dropped_runs, Some(dropped));
+        assert_eq!(trial.raw()[1].streams[0].dropped_runs, Some(dropped));
         bench.close();
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn what_another_socket_drops_is_not_claimed() {
     assert!(other.join().unwrap() > 0);
     assert_balanced(&trial);
     assert!(others > 137, "the other socket dropped {others}");
-    let own = trial.raw[1].streams[0].socket_overflows.unwrap().get();
+    let own = trial.raw()[1].streams[0].socket_overflows.unwrap().get();
     let ledger = ledger_of(&trial);
     assert_eq!(
         ledger.get(&Place::ReceiverSocket).copied().unwrap_or(0),
@@ -111,7 +111,7 @@ pub(crate) fn what_another_socket_drops_is_not_claimed() {
         ledger[&Place::Network],
         dropped_by_list(&bench),
         "{:?}",
-        trial.ledger
+        trial.ledger()
     );
     bench.close();
 }
@@ -131,18 +131,22 @@ pub(crate) fn what_another_flow_loses_at_the_sender_is_not_claimed() {
     assert!(others > 1000, "the other flow lost {others}");
     let ledger = ledger_of(&trial);
     for place in [Place::SenderSocket, Place::SenderQdisc, Place::SenderNic] {
-        assert_eq!(ledger.get(&place), None, "{:?}", trial.ledger);
+        assert_eq!(ledger.get(&place), None, "{:?}", trial.ledger());
     }
     let placed = ledger.get(&Place::Network).copied().unwrap_or(0);
-    assert!(placed <= dropped_by_list(&bench), "{:?}", trial.ledger);
+    assert!(placed <= dropped_by_list(&bench), "{:?}", trial.ledger());
     // Real root would have had the drop reasons; a user namespace says what it takes to have them.
-    if let Some(why) = trial.raw[0].after.missing.get(signals::DROPS_WATCHED) {
+    if let Some(why) = trial.raw()[0].after.missing.get(signals::DROPS_WATCHED) {
         assert!(why.contains("run as root"), "{why}");
         let unknown = trial
-            .ledger
+            .ledger()
             .iter()
             .find(|entry| entry.place == Place::Unknown);
-        assert!(unknown.unwrap().source.contains(why), "{:?}", trial.ledger);
+        assert!(
+            unknown.unwrap().source.contains(why),
+            "{:?}",
+            trial.ledger()
+        );
     }
     bench.close();
 }
@@ -159,7 +163,7 @@ pub(crate) fn what_the_system_refuses_is_not_loss() {
     let rules = bench.shell(HostId::A, "nft list table inet t");
     let refused = crate::bench::number_after(&rules, "counter packets ").unwrap();
     assert!(refused >= 100, "{refused}");
-    assert_eq!(trial.packets.unwrap().sent.unwrap().get(), 10_000);
+    assert_eq!(trial.packets().unwrap().sent.unwrap().get(), 10_000);
     let words = trial.reasons.iter().find(|reason| reason.contains("EPERM"));
     assert!(
         words

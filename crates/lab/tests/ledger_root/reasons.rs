@@ -10,7 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn reason(trial: &Trial, side: Side, signal: &str) -> u64 {
-    let report = trial.raw.iter().find(|report| report.side == side).unwrap();
+    let report = trial
+        .raw()
+        .iter()
+        .find(|report| report.side == side)
+        .unwrap();
     let missing = report.after.missing.get(signals::DROPS_WATCHED);
     assert_eq!(missing, None, "drop reasons");
     report.after.values.get(signal).copied().unwrap_or(0)
@@ -66,10 +70,10 @@ pub(crate) fn another_flow_dropped_beside_is_told_apart() {
         ledger[&Place::SenderSocket],
         bench.dropped_by_filter(),
         "{:?}",
-        trial.ledger
+        trial.ledger()
     );
     let network = bench.link().a_to_b.data.dropped_by_list.get();
-    assert_eq!(ledger[&Place::Network], network, "{:?}", trial.ledger);
+    assert_eq!(ledger[&Place::Network], network, "{:?}", trial.ledger());
     bench.close();
 }
 
@@ -90,10 +94,10 @@ pub(crate) fn what_a_filter_at_the_receiver_drops_is_named() {
         ledger_of(&trial)[&Place::Unknown],
         dropped,
         "{:?}",
-        trial.ledger
+        trial.ledger()
     );
     let entry = trial
-        .ledger
+        .ledger()
         .iter()
         .find(|entry| entry.place == Place::Unknown);
     assert!(

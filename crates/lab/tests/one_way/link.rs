@@ -34,12 +34,12 @@ fn one_way(delay: Option<&Delay>, end: &EndpointReport) -> Seen {
 
 /// There, back, and both.
 fn seen(trial: &Trial) -> [Seen; 3] {
-    let known = trial.one_way.as_ref().unwrap();
+    let known = trial.one_way().unwrap();
     assert_eq!(known.clock.unwrap().method, ClockMethod::CommonClock);
-    let [sender, receiver] = &trial.raw[..] else {
+    let [sender, receiver] = trial.raw() else {
         panic!("a report of each end");
     };
-    let both = trial.delay.as_ref().unwrap();
+    let both = trial.delay().unwrap();
     let histogram = both.histogram.as_ref().unwrap();
     [
         one_way(known.forward.as_ref(), receiver),
@@ -117,9 +117,9 @@ pub(crate) fn datagrams() {
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(200_000)))
             .with_payload(ByteCount::new(100))
     });
-    let one_way = trial.one_way.as_ref().unwrap();
-    let there = self::one_way(one_way.forward.as_ref(), &trial.raw[1]);
-    let ipdv = trial.ipdv.unwrap();
+    let one_way = trial.one_way().unwrap();
+    let there = self::one_way(one_way.forward.as_ref(), &trial.raw()[1]);
+    let ipdv = trial.ipdv().unwrap();
     println!(
         "\n    there {there:?}, ipdv p1 {} p99 {}",
         ipdv.p01_ns, ipdv.p99_ns
@@ -128,6 +128,6 @@ pub(crate) fn datagrams() {
     assert!((5 * MILLIS..8 * MILLIS).contains(&there.least), "{there:?}");
     assert_eq!(ipdv.count, 299);
     assert!(ipdv.min_ns <= ipdv.p50_ns && ipdv.p50_ns <= ipdv.max_ns);
-    assert!(trial.rtp_jitter_ns.is_some());
+    assert!(trial.rtp_jitter_ns().is_some());
     rig.close();
 }

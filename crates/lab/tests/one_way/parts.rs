@@ -29,7 +29,7 @@ fn over(transport: Transport) {
         }),
         ..TestSpec::ping_pong(transport)
     });
-    let parts = trial.decomposition.unwrap();
+    let parts = trial.decomposition().unwrap();
     for part in &parts.parts {
         println!("\n    {}: p50 {:?}", part.stage.as_str(), part.delay.p50_ns);
     }

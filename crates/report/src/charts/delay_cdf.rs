@@ -44,7 +44,7 @@ impl ChartKind for DelayCdf {
 }
 
 fn histogram(trial: &Trial) -> Option<&Histogram> {
-    let histogram = trial.delay.as_ref()?.histogram.as_ref()?;
+    let histogram = trial.delay()?.histogram.as_ref()?;
     (!histogram.is_empty()).then_some(histogram)
 }
 
@@ -53,7 +53,7 @@ type Known<'a> = (String, &'a Trial, &'a Histogram);
 fn chart(known: &[Known<'_>]) -> Chart {
     let medians = known.iter().map(|(_, _, h)| h.quantile_nanos(0.5));
     let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
-    let of = known.first().and_then(|(_, trial, _)| trial.delay.as_ref());
+    let of = known.first().and_then(|(_, trial, _)| trial.delay());
     let of = of.map_or("delay", |delay| words::delay_of(delay.of));
     let series = known.iter().enumerate().map(|(index, (name, trial, h))| {
         Series::new(
@@ -85,12 +85,12 @@ fn chart(known: &[Known<'_>]) -> Chart {
 
 /// Requests without an answer are longer than any value: the curve then ends below 100 %.
 fn all(trial: &Trial, histogram: &Histogram) -> u64 {
-    let unanswered = trial.delay.as_ref().and_then(|delay| delay.unanswered);
+    let unanswered = trial.delay().and_then(|delay| delay.unanswered);
     histogram.len().saturating_add(unanswered.unwrap_or(0))
 }
 
 fn quantile(trial: &Trial, q: f64) -> Option<u64> {
-    trial.delay.as_ref()?.quantile_ns(q)
+    trial.delay()?.quantile_ns(q)
 }
 
 /// The share of `all` values up to each bucket's end, thinned to what can be seen.

@@ -23,12 +23,12 @@ impl ChartKind for DelayParts {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        let asked = run.trials.iter().filter(|t| t.decomposition.is_some());
+        let asked = run.trials.iter().filter(|t| t.decomposition().is_some());
         if asked.clone().count() == 0 {
             return Drawn::NotApplicable;
         }
         let bars: Vec<_> = asked
-            .filter_map(|trial| Some((trial, trial.decomposition.as_deref()?)))
+            .filter_map(|trial| Some((trial, trial.decomposition()?)))
             .filter(|(_, parts)| !parts.parts.is_empty())
             .take(MAX_BARS)
             .collect();

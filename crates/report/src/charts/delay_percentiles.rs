@@ -47,14 +47,14 @@ impl ChartKind for DelayPercentiles {
 type Known<'a> = (String, &'a Trial, &'a Histogram);
 
 fn histogram(trial: &Trial) -> Option<&Histogram> {
-    let histogram = trial.delay.as_ref()?.histogram.as_ref()?;
+    let histogram = trial.delay()?.histogram.as_ref()?;
     (!histogram.is_empty()).then_some(histogram)
 }
 
 fn chart(known: &[Known<'_>]) -> Chart {
     let medians = known.iter().map(|(_, _, h)| h.quantile_nanos(0.5));
     let unit = Unit::for_nanos(float(medians.max().unwrap_or(1).max(1)));
-    let of = known.first().and_then(|(_, trial, _)| trial.delay.as_ref());
+    let of = known.first().and_then(|(_, trial, _)| trial.delay());
     let of = of.map_or("delay", |delay| words::delay_of(delay.of));
     let series = known
         .iter()

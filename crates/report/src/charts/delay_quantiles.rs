@@ -41,7 +41,7 @@ fn chart(run: &Run) -> Option<Chart> {
     let valid = run.trials.iter().filter(|trial| trial.valid);
     let mut timed: Vec<_> = valid
         .filter_map(|trial| {
-            let delay = trial.delay.as_ref()?;
+            let delay = trial.delay()?;
             Some(Timed { trial, delay })
         })
         .collect();

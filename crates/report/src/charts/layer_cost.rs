@@ -25,7 +25,7 @@ impl ChartKind for LayerCost {
 
     fn draw(&self, run: &Run) -> Drawn {
         let bars = bars(run);
-        if !run.trials.iter().any(|trial| trial.profile.is_some()) {
+        if !run.trials.iter().any(|trial| trial.profile().is_some()) {
             return Drawn::NotApplicable;
         }
         let chart = (!bars.is_empty()).then(|| chart(&bars));
@@ -42,7 +42,7 @@ struct Bar<'a> {
 }
 
 fn bars(run: &Run) -> Vec<Bar<'_>> {
-    let sampled = run.trials.iter().filter(|trial| trial.profile.is_some());
+    let sampled = run.trials.iter().filter(|trial| trial.profile().is_some());
     let count = sampled.clone().count();
     let bars = sampled.flat_map(|trial| {
         ends(trial).map(move |(side, cost)| Bar {
@@ -57,7 +57,7 @@ fn bars(run: &Run) -> Vec<Bar<'_>> {
 }
 
 fn ends(trial: &Trial) -> impl Iterator<Item = (&'static str, &ProfileCost)> {
-    let summary = trial.profile.as_ref();
+    let summary = trial.profile();
     let sender = summary.and_then(|summary| summary.sender.as_ref());
     let receiver = summary.and_then(|summary| summary.receiver.as_ref());
     let both = [("Sender", sender), ("Receiver", receiver)];

@@ -47,13 +47,13 @@ impl ChartKind for LoadDelay {
 
 /// The worst trial's quantile at a load: an average of quantiles would mean nothing.
 fn worst(point: &LoadPoint<'_>, get: fn(&Delay) -> Option<u64>) -> Option<u64> {
-    let seen = point.trials.iter().filter_map(|trial| trial.delay.as_ref());
+    let seen = point.trials.iter().filter_map(|trial| trial.delay());
     seen.filter_map(get).max()
 }
 
 fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
     let mut trials = curve.points.iter().flat_map(|p| &p.trials);
-    let of = trials.find_map(|trial| trial.delay.as_ref())?.of;
+    let of = trials.find_map(|trial| trial.delay())?.of;
     let rates = Unit::for_rate(curve.largest_rate());
     let medians = curve
         .points

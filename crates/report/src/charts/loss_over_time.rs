@@ -68,7 +68,7 @@ fn points(trial: &Trial) -> Vec<(f64, f64)> {
 
 /// How the loss of the trial that lost most is spread.
 fn caption(trials: &[&Trial]) -> String {
-    let lost_of = |trial: &&&Trial| trial.packets.and_then(|packets| packets.lost);
+    let lost_of = |trial: &&&Trial| trial.packets().and_then(|packets| packets.lost);
     let Some(worst) = trials.iter().max_by_key(lost_of) else {
         return String::new();
     };
@@ -91,17 +91,18 @@ fn caption(trials: &[&Trial]) -> String {
 mod tests {
     use super::*;
     use linerate_model::PacketCount;
-    use linerate_model::run::Packets;
+    use linerate_model::run::{DatagramsResult, Packets};
     use linerate_model::spec::{Direction, Transport};
     use std::time::Duration;
 
     #[test]
     fn each_interval_has_its_ratio_and_the_caption_says_where_the_loss_is() {
-        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
-        trial.packets = Some(Packets {
+        let mut work = DatagramsResult::default();
+        work.counts.packets = Some(Packets {
             lost: Some(PacketCount::new(50)),
             ..Packets::default()
         });
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
         trial.intervals = [(0, 0, 100), (1, 50, 100), (2, 0, 0)]
             .map(|(second, lost, total)| TrialInterval {
                 start: Duration::from_secs(second),

@@ -65,7 +65,7 @@ fn curves(run: &Run) -> Vec<Curve<'_>> {
     let mut groups: BTreeMap<(u32, String), Vec<Loaded<'_>>> = BTreeMap::new();
     let mut first: BTreeMap<String, u32> = BTreeMap::new();
     for trial in run.trials.iter().filter(|trial| trial.valid) {
-        let point = trial.requests.as_ref().zip(trial.delay.as_ref());
+        let point = trial.requests().zip(trial.delay());
         let Some((requests, delay)) = point else {
             continue;
         };
@@ -191,8 +191,8 @@ fn table(curve: &Curve<'_>, unit: Unit) -> Table {
             |delay: Option<&Delay>| Cell::number(delay.and_then(|d| d.p99_ns).map(float), unit);
         let mut row = vec![
             Cell::number(Some(point.rate), Unit::PLAIN),
-            rate(point.trial.offered_packet_rate),
-            rate(point.trial.received_packet_rate),
+            rate(point.trial.offered_packet_rate()),
+            rate(point.trial.received_packet_rate()),
             count(point.requests.unanswered),
             count(point.requests.unsent),
         ];
@@ -201,8 +201,8 @@ fn table(curve: &Curve<'_>, unit: Unit) -> Table {
                 .iter()
                 .map(|(_, get)| Cell::number(get(point.delay).map(float), unit)),
         );
-        row.push(p99(point.trial.service.as_deref()));
-        row.push(p99(point.trial.lateness.as_ref()));
+        row.push(p99(point.trial.service()));
+        row.push(p99(point.trial.lateness()));
         table.push(row);
     }
     table

@@ -59,7 +59,7 @@ pub(super) fn is_best_for(run: &Run) -> bool {
 fn timed(run: &Run) -> Vec<Timed<'_>> {
     let valid = run.trials.iter().filter(|trial| trial.valid);
     let round_trips = valid.filter_map(|trial| {
-        let delay = trial.delay.as_ref()?;
+        let delay = trial.delay()?;
         let fits = matches!(delay.of, DelayOf::RoundTrip | DelayOf::HalfRoundTrip);
         (run.kind == RunKind::Latency && fits).then_some(())?;
         Some(Timed {

@@ -35,7 +35,7 @@ impl ChartKind for StreamRate {
 
 fn of_trial(run: &Run, trial: &Trial) -> Option<crate::chart::Chart> {
     let receiver = |report: &&EndpointReport| report.side == Side::Receiver;
-    let streams = &trial.raw.iter().find(receiver)?.streams;
+    let streams = &trial.raw().iter().find(receiver)?.streams;
     if streams.len() < 2 {
         return None;
     }

@@ -49,7 +49,7 @@ fn caption(run: &Run, lines: &[Line]) -> String {
         })
     });
     let each: Vec<_> = each.collect();
-    let mins = run.trials.iter().filter_map(|t| t.tcp.as_ref()?.min_rtt_ns);
+    let mins = run.trials.iter().filter_map(|t| t.tcp()?.min_rtt_ns);
     let least = mins.min().map_or_else(String::new, |min| {
         format!(
             " The smallest RTT of any segment is {}.",

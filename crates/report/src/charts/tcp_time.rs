@@ -44,13 +44,12 @@ impl ChartKind for TcpTime {
 
 fn stretches(trial: &Trial) -> &[TcpStretch] {
     trial
-        .tcp
-        .as_ref()
+        .tcp()
         .map_or(&[], |tcp| tcp.shares_over_time.as_slice())
 }
 
 fn chart(run: &Run, trial: &Trial, note: &str) -> Option<Chart> {
-    let whole = trial.tcp.as_ref()?.shares?;
+    let whole = trial.tcp()?.shares?;
     let all = stretches(trial);
     let step = all.len().div_ceil(MAX_BARS).max(1);
     let bars: Vec<&TcpStretch> = all.iter().step_by(step).collect();

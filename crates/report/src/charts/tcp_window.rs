@@ -78,9 +78,9 @@ fn of_trial(
             .filter_map(|s| Some((float(s.at_ns) / 1e9, float(sample(s)?))))
             .collect(),
     };
-    let senders = trial.raw.iter().filter(|r| r.side == Side::Sender);
+    let senders = trial.raw().iter().filter(|r| r.side == Side::Sender);
     let streams: Vec<_> = senders.flat_map(|r| &r.streams).collect();
-    let mut lines: Vec<Line> = match (streams.as_slice(), &trial.tcp) {
+    let mut lines: Vec<Line> = match (streams.as_slice(), trial.tcp()) {
         (many, _) if many.len() > 1 => many
             .iter()
             .map(|s| sampled(format!("{name}, stream {}", s.index), &s.tcp))

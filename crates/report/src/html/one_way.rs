@@ -53,7 +53,7 @@ fn one_way(run: &Run) -> Table {
         "Clocks",
     ]);
     for trial in &run.trials {
-        let Some(known) = &trial.one_way else {
+        let Some(known) = trial.one_way() else {
             continue;
         };
         let ways = [
@@ -110,7 +110,7 @@ fn variation(run: &Run) -> Table {
         "RFC 3550 jitter (µs)",
     ]);
     for trial in &run.trials {
-        let Some(ipdv) = &trial.ipdv else {
+        let Some(ipdv) = trial.ipdv() else {
             continue;
         };
         let micros = |ns: i64| Cell::number(Some(words::signed(ns)), Unit::MICROS);
@@ -122,7 +122,7 @@ fn variation(run: &Run) -> Table {
             micros(ipdv.min_ns),
             micros(ipdv.max_ns),
             Cell::count(Some(ipdv.count)),
-            Cell::number(trial.rtp_jitter_ns.map(float), Unit::MICROS),
+            Cell::number(trial.rtp_jitter_ns().map(float), Unit::MICROS),
         ]);
     }
     table

@@ -22,7 +22,7 @@ const ROW: usize = 18;
 
 /// The graphs of a run's sampled trials; nothing if none was sampled.
 pub(super) fn all(run: &Run, anchor: &str, level: u8) -> Markup {
-    let sampled = || run.trials.iter().filter(|trial| trial.profile.is_some());
+    let sampled = || run.trials.iter().filter(|trial| trial.profile().is_some());
     let left = sampled().count().saturating_sub(MAX_TRIALS);
     html! {
         @if sampled().next().is_some() {
@@ -53,7 +53,7 @@ fn same_machine(run: &Run) -> bool {
 }
 
 fn end(run: &Run, trial: &Trial, side: Side, anchor: &str, level: u8) -> Markup {
-    let summary = trial.profile.as_ref();
+    let summary = trial.profile();
     let of = summary.and_then(|profile| match side {
         Side::Sender => profile.sender.as_ref(),
         Side::Receiver => profile.receiver.as_ref(),
@@ -63,7 +63,7 @@ fn end(run: &Run, trial: &Trial, side: Side, anchor: &str, level: u8) -> Markup 
         1 => format!("CPU time of the {name}"),
         _ => format!("CPU time of the {name}, {}", trial_name(run, trial)),
     };
-    let raw = trial.raw.iter().find(|report| report.side == side);
+    let raw = trial.raw().iter().find(|report| report.side == side);
     let profile = raw.and_then(|report| report.profile.as_ref());
     html! {
         @match (of, profile) {

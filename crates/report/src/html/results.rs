@@ -5,7 +5,7 @@ use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::table::{Cell, Table};
 use crate::words;
-use linerate_model::run::{Finding, RuleOutcome, Run};
+use linerate_model::run::{Finding, RuleOutcome, Run, Trial};
 use linerate_model::{BitRate, Ratio};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -166,10 +166,10 @@ fn ledger(run: &Run, level: u8) -> Markup {
     ]);
     for trial in &run.trials {
         let lost = trial
-            .packets
+            .packets()
             .and_then(|p| p.lost)
             .map(linerate_model::PacketCount::get);
-        for entry in &trial.ledger {
+        for entry in trial.ledger() {
             let share = lost.filter(|lost| *lost > 0);
             let share = share.map(|lost| float(entry.packets.get()) / float(lost));
             table.push(vec![
@@ -195,7 +195,7 @@ fn ledger(run: &Run, level: u8) -> Markup {
 /// What of the hosts could not be read during the trials, and why; once for each reason.
 fn unread(run: &Run, level: u8) -> Markup {
     let mut sources: BTreeMap<(&str, &String), Vec<&str>> = BTreeMap::new();
-    for report in run.trials.iter().flat_map(|trial| &trial.raw) {
+    for report in run.trials.iter().flat_map(Trial::raw) {
         let side = words::side(Some(report.side));
         for (signal, why) in &report.after.missing {
             let signals = sources.entry((side, why)).or_default();

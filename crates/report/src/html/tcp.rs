@@ -15,7 +15,7 @@ pub(super) fn all(run: &Run, level: u8) -> Markup {
     let known: Vec<(&Trial, &TcpSummary)> = run
         .trials
         .iter()
-        .filter_map(|trial| Some((trial, trial.tcp.as_ref()?)))
+        .filter_map(|trial| Some((trial, trial.tcp()?)))
         .filter(|(_, tcp)| tcp.shares.is_some() || tcp.rfc6349.is_some())
         .collect();
     html! {

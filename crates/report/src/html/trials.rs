@@ -73,7 +73,7 @@ fn trial_columns(unit: Unit) -> Vec<String> {
 fn trial_row(run: &Run, trial: &Trial, unit: Unit) -> Markup {
     let one = |seen| Value::from_observations(&Option::into_iter(seen).collect::<Vec<_>>());
     let count = |get: fn(&Packets) -> Option<PacketCount>| {
-        Cell::count(trial.packets.as_ref().and_then(get).map(PacketCount::get))
+        Cell::count(trial.packets().and_then(get).map(PacketCount::get))
     };
     let cells = [
         Cell::count(Some(u64::from(trial.index))),
@@ -128,7 +128,7 @@ fn tcp(run: &Run) -> Table {
         "Smallest RTT (ms)",
     ]);
     for trial in &run.trials {
-        if let Some(tcp) = &trial.tcp {
+        if let Some(tcp) = trial.tcp() {
             table.push(tcp_row(trial_name(run, trial), tcp));
         }
     }

@@ -73,10 +73,10 @@ const COLUMNS: &[Column] = &[
         text(t.received_rate.map(linerate_model::BitRate::bps))
     }),
     ("received_bps_low", |_, t| {
-        text(t.rounding.get("received_bps").map(|i| i.low))
+        text(t.rounding("received_bps").map(|i| i.low))
     }),
     ("received_bps_high", |_, t| {
-        text(t.rounding.get("received_bps").map(|i| i.high))
+        text(t.rounding("received_bps").map(|i| i.high))
     }),
     ("duration_s", |_, t| {
         text(t.duration.map(|d| d.as_secs_f64()))
@@ -92,26 +92,26 @@ const COLUMNS: &[Column] = &[
     ("reordered_packets", |_, t| packets(t, |p| p.reordered)),
     ("loss_ratio", |_, t| text(t.loss_ratio().map(Ratio::get))),
     ("delay_of", |_, t| {
-        Some(words::delay_of(t.delay.as_ref()?.of).to_owned())
+        Some(words::delay_of(t.delay()?.of).to_owned())
     }),
-    ("delay_mean_ns", |_, t| text(t.delay.as_ref()?.mean_ns)),
+    ("delay_mean_ns", |_, t| text(t.delay()?.mean_ns)),
     ("delay_min_ns", |_, t| delay(t, |d| d.min_ns)),
     ("delay_p50_ns", |_, t| delay(t, |d| d.p50_ns)),
     ("delay_p90_ns", |_, t| delay(t, |d| d.p90_ns)),
     ("delay_p99_ns", |_, t| delay(t, |d| d.p99_ns)),
     ("delay_p999_ns", |_, t| delay(t, |d| d.p999_ns)),
     ("delay_max_ns", |_, t| delay(t, |d| d.max_ns)),
-    ("delay_stdev_ns", |_, t| text(t.delay.as_ref()?.stdev_ns)),
+    ("delay_stdev_ns", |_, t| text(t.delay()?.stdev_ns)),
     ("delay_count", |_, t| delay(t, |d| d.count)),
     ("half_round_trip_p50_ns", |_, t| half_round_trip(t)),
     ("delay_quantiles_ns", |_, t| quantiles(t)),
     ("retransmitted_segments", |_, t| {
-        text(t.tcp.as_ref()?.retransmitted_segments)
+        text(t.tcp()?.retransmitted_segments)
     }),
     ("cwnd_max_bytes", |_, t| {
-        text(t.tcp.as_ref()?.cwnd_max_bytes.map(ByteCount::get))
+        text(t.tcp()?.cwnd_max_bytes.map(ByteCount::get))
     }),
-    ("srtt_mean_ns", |_, t| text(t.tcp.as_ref()?.srtt_mean_ns)),
+    ("srtt_mean_ns", |_, t| text(t.tcp()?.srtt_mean_ns)),
     ("sender_busiest_core_ratio", |_, t| {
         share(t.cpu.as_ref()?.sender.as_ref(), |c| c.busiest_core_ratio)
     }),
@@ -133,16 +133,16 @@ fn text(value: Option<impl ToString>) -> Option<String> {
 }
 
 fn packets(trial: &Trial, get: fn(&Packets) -> Option<PacketCount>) -> Option<String> {
-    text(get(trial.packets.as_ref()?))
+    text(get(trial.packets()?))
 }
 
 fn delay(trial: &Trial, get: fn(&Delay) -> Option<u64>) -> Option<String> {
-    text(get(trial.delay.as_ref()?))
+    text(get(trial.delay()?))
 }
 
 /// What sfnt-pingpong calls the median.
 fn half_round_trip(trial: &Trial) -> Option<String> {
-    let delay = trial.delay.as_ref()?;
+    let delay = trial.delay()?;
     let median = crate::figures::float(delay.p50_ns?);
     match delay.of {
         DelayOf::RoundTrip => text(Some(median / 2.0)),
@@ -153,7 +153,7 @@ fn half_round_trip(trial: &Trial) -> Option<String> {
 
 /// Those that were asked for: `p99=12345 p99.99=23456`.
 fn quantiles(trial: &Trial) -> Option<String> {
-    let listed = trial.delay.as_ref()?.quantiles.iter();
+    let listed = trial.delay()?.quantiles.iter();
     let each = listed.map(|one| format!("{}={}", Quantile(one.quantile_ratio), one.value_ns));
     let each: Vec<_> = each.collect();
     (!each.is_empty()).then(|| each.join(" "))

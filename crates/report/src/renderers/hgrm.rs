@@ -61,10 +61,7 @@ type Found<'a> = (&'a Run, &'a Trial, &'a Histogram);
 
 fn collect<'a>(run: &'a Run, into: &mut Vec<Found<'a>>) {
     for trial in run.trials.iter().filter(|trial| trial.valid) {
-        let histogram = trial
-            .delay
-            .as_ref()
-            .and_then(|delay| delay.histogram.as_ref());
+        let histogram = trial.delay().and_then(|delay| delay.histogram.as_ref());
         if let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) {
             into.push((run, trial, histogram));
         }
@@ -90,7 +87,7 @@ fn plain(trial: &Trial) -> String {
 
 /// The distribution of one trial.
 fn text(run: &Run, trial: &Trial, histogram: &Histogram) -> String {
-    let of = trial.delay.as_ref().map(|delay| delay.of);
+    let of = trial.delay().map(|delay| delay.of);
     let mut text = format!("# linerate run {}, trial {}\n", clean(&run.id), trial.index);
     let mut comment = |key: &str, value: &str| {
         writeln!(text, "# {key}: {}", clean(value))
@@ -151,7 +148,7 @@ fn lines(text: &mut String, histogram: &Histogram) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::run::{Delay, DelayOf};
+    use linerate_model::run::{ClosedLoopResult, Delay, DelayOf};
     use linerate_model::spec::{Direction, Transport};
 
     #[test]
@@ -174,9 +171,12 @@ mod tests {
 
     #[test]
     fn file_names_are_plain() {
-        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+        let work = ClosedLoopResult {
+            delay: Delay::from_histogram(DelayOf::RoundTrip, Histogram::new()),
+            ..ClosedLoopResult::default()
+        };
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
         trial.label = Some("32 B, spin, under TCP load ../x".to_owned());
-        trial.delay = Delay::from_histogram(DelayOf::RoundTrip, Histogram::new());
         assert_eq!(plain(&trial), "32-b-spin-under-tcp-load-x");
     }
 }

@@ -61,14 +61,14 @@ fn table(text: &mut String, run: &Run) {
 
 /// The quantile of the column `%ile`: the first one that the run lists.
 fn percentile(run: &Run) -> Quantile {
-    let delays = run.trials.iter().filter_map(|trial| trial.delay.as_ref());
+    let delays = run.trials.iter().filter_map(|trial| trial.delay());
     let listed = delays.flat_map(|delay| &delay.quantiles).next();
     Quantile(listed.map_or_else(|| Ratio::clamped(0.99), |quantile| quantile.quantile_ratio))
 }
 
 /// One line; `None` if the trial lacks any of its values.
 fn row(trial: &Trial, quantile: Quantile) -> Option<String> {
-    let delay = trial.delay.as_ref().filter(|_| trial.valid)?;
+    let delay = trial.delay().filter(|_| trial.valid)?;
     let share = match delay.of {
         DelayOf::RoundTrip => 0.5,
         DelayOf::HalfRoundTrip => 1.0,
@@ -108,6 +108,7 @@ fn row(trial: &Trial, quantile: Quantile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::run::ClosedLoopResult;
     use linerate_model::spec::{Direction, Transport};
     use linerate_model::{ByteCount, Histogram};
 
@@ -115,15 +116,18 @@ mod tests {
     fn a_round_trip_is_halved_and_what_is_no_round_trip_is_left_out() {
         let mut histogram = Histogram::new();
         histogram.record_n(1000, 3);
-        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
+        let work = ClosedLoopResult {
+            delay: Delay::from_histogram(DelayOf::RoundTrip, histogram),
+            ..ClosedLoopResult::default()
+        };
+        let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
         trial.payload_bytes = Some(ByteCount::new(64));
         trial.valid = true;
-        trial.delay = Delay::from_histogram(DelayOf::RoundTrip, histogram);
         assert_eq!(
             row(&trial, Quantile(Ratio::clamped(0.99))).unwrap(),
             "\t64\t500\t500\t500\t500\t500\t0\t3\n"
         );
-        trial.delay.as_mut().unwrap().of = DelayOf::Pdv;
+        trial.delay_mut().unwrap().of = DelayOf::Pdv;
         assert_eq!(row(&trial, Quantile(Ratio::clamped(0.99))), None);
     }
 }

@@ -17,7 +17,7 @@ type Timed<'a> = (&'a Trial, &'a Delay);
 
 /// Whether `run` has such a table: what was asked at a rate is shown by load, with its service time.
 pub(super) fn is_of(run: &Run) -> bool {
-    let at_a_rate = |trial: &Trial| trial.requests.is_some();
+    let at_a_rate = |trial: &Trial| trial.requests().is_some();
     run.kind == RunKind::Latency && !run.trials.iter().any(at_a_rate)
 }
 
@@ -25,7 +25,7 @@ pub(super) fn is_of(run: &Run) -> bool {
 pub(super) fn table(paper: &mut Paper, run: &Run) {
     let valid = run.trials.iter().filter(|trial| trial.valid);
     let timed: Vec<Timed<'_>> = valid
-        .filter_map(|trial| Some((trial, trial.delay.as_ref()?)))
+        .filter_map(|trial| Some((trial, trial.delay()?)))
         .collect();
     let Some((_, first)) = timed.first() else {
         return;

@@ -114,7 +114,11 @@ fn body(paper: &mut Paper, run: &Run) {
 
 /// What the far tool printed itself.
 fn far_output(paper: &mut Paper, run: &Run) {
-    for text in run.trials.iter().filter_map(|t| t.far_output.as_ref()) {
+    for text in run
+        .trials
+        .iter()
+        .filter_map(|t| t.measured()?.peer_output.as_ref())
+    {
         for (index, line) in text.lines().take(MAX_LINES).enumerate() {
             paper.row(if index == 0 { "peer" } else { "" }, line);
         }
@@ -186,7 +190,7 @@ fn delays(paper: &mut Paper, run: &Run) {
         .trials
         .iter()
         .filter(|trial| trial.valid)
-        .filter_map(|trial| Some((trial, trial.delay.as_ref()?)))
+        .filter_map(|trial| Some((trial, trial.delay()?)))
         .collect();
     timed.sort_by_key(|(trial, _)| (trial.direction, trial.intended_load));
     let Some((_, first)) = timed.first() else {
@@ -220,7 +224,7 @@ fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
         time(delay.p999_ns),
         time(delay.max_ns),
         match delay.of {
-            DelayOf::ResponseTime => time(trial.service.as_ref().and_then(|d| d.p99_ns)),
+            DelayOf::ResponseTime => time(trial.service().and_then(|d| d.p99_ns)),
             _ => String::new(),
         },
     ]
@@ -236,7 +240,7 @@ fn loops(paper: &mut Paper, run: &Run) {
     }
     if run.curve.is_none_or(|facts| facts.knee.is_none()) {
         for trial in run.trials.iter().take(MAX_ROWS) {
-            if let Some(requests) = &trial.requests {
+            if let Some(requests) = trial.requests() {
                 paper.row("requests", &words::requests(trial, requests));
             }
         }
@@ -256,7 +260,7 @@ fn spread(len: usize, most: usize) -> Vec<usize> {
 
 fn tcp(paper: &mut Paper, run: &Run) {
     let known = run.trials.iter().filter(|trial| trial.valid);
-    let known: Vec<_> = known.filter_map(|t| Some((t, t.tcp.as_ref()?))).collect();
+    let known: Vec<_> = known.filter_map(|t| Some((t, t.tcp()?))).collect();
     for (index, (trial, tcp)) in known.iter().take(2).enumerate() {
         let size = tcp.cwnd_mean_bytes.map(crate::figures::bytes);
         let rtt = tcp.srtt_mean_ns.map(|ns| nanos(float(ns)));
@@ -325,7 +329,7 @@ fn cpu(paper: &mut Paper, run: &Run) {
 
 /// What the last sampled trial's ends cost, one line each.
 fn costs(paper: &mut Paper, run: &Run) {
-    let sampled = run.trials.iter().rev().find_map(|t| t.profile.as_ref());
+    let sampled = run.trials.iter().rev().find_map(|t| t.profile());
     let Some(profile) = sampled else { return };
     let ends = [
         ("cost, sender", &profile.sender),

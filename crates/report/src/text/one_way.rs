@@ -16,7 +16,7 @@ pub(super) fn one_way(paper: &mut Paper, run: &Run) {
     let known = run.trials.iter().filter(|trial| trial.valid);
     let known = known.filter(|_| run.kind != RunKind::Saturate);
     let known: Vec<_> = known
-        .filter_map(|trial| Some((trial, trial.one_way.as_deref()?)))
+        .filter_map(|trial| Some((trial, trial.one_way()?)))
         .collect();
     for (index, (trial, one_way)) in known.iter().take(SHOWN).enumerate() {
         let label = if index == 0 { "one way" } else { "" };
@@ -57,7 +57,7 @@ pub(super) fn parts(paper: &mut Paper, run: &Run) {
     let apart = run
         .trials
         .iter()
-        .filter_map(|trial| Some((trial, trial.decomposition.as_deref()?)));
+        .filter_map(|trial| Some((trial, trial.decomposition()?)));
     for (index, (trial, parts)) in apart.take(1).enumerate() {
         let label = if index == 0 { "parts" } else { "" };
         paper.row(label, &trial_name(run, trial));

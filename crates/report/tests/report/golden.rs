@@ -271,7 +271,7 @@ fn parallel_streams_get_a_chart_of_their_own() {
         }],
         ..StreamReport::default()
     });
-    run.trials[0].raw = vec![EndpointReport::of_streams(
+    run.trials[0].measured_mut().unwrap().raw = vec![EndpointReport::of_streams(
         Side::Receiver,
         streams.collect(),
     )];

@@ -4,7 +4,10 @@ use crate::runs::{bare, histogram, report};
 use linerate_model::one_way::{
     ClockMethod, ClockRelation, Decomposition, OneWay, Stage, StagePart,
 };
-use linerate_model::run::{CurveFacts, Delay, DelayOf, Knee, Requests, Run, RunKind, Trial};
+use linerate_model::run::{
+    ClosedLoopResult, CurveFacts, Delay, DelayOf, Knee, OpenLoopResult, Requests, Run, RunKind,
+    Trial, TrialWork,
+};
 use linerate_model::spec::{Arrival, Direction, Transport};
 use linerate_model::{ByteCount, PacketCount, PacketRate};
 use linerate_report::chart::Chart;
@@ -16,19 +19,21 @@ fn delay(of: DelayOf, median_ns: f64, seed: u64) -> Option<Delay> {
     Delay::from_histogram(of, histogram(median_ns, 0.1, seed))
 }
 
-fn message(index: u32, label: &str, median_ns: f64) -> Trial {
-    let mut trial = Trial::new(index, Transport::Udp, Direction::Forward);
+fn trial(index: u32, label: &str, work: impl Into<TrialWork>) -> Trial {
+    let mut trial = Trial::new(index, Transport::Udp, Direction::Forward, work);
     trial.label = Some(label.to_owned());
     trial.payload_bytes = Some(ByteCount::new(64));
-    trial.delay = delay(DelayOf::RoundTrip, median_ns, u64::from(index));
     trial
+}
+
+fn round_trip(index: u32, median_ns: f64) -> Option<Delay> {
+    delay(DelayOf::RoundTrip, median_ns, u64::from(index))
 }
 
 /// Two ends with clocks of their own: how far their one-way delays are known, and where the time goes.
 pub(crate) fn apart() -> Run {
     let mut run = bare(RunKind::Latency);
-    let mut known = message(0, "64 B, spin, idle", 20e3);
-    known.one_way = Some(Box::new(OneWay {
+    let one_way = Some(Box::new(OneWay {
         forward: delay(DelayOf::OneWay, 12e3, 7),
         backward: delay(DelayOf::OneWay, 8e3, 8),
         clock: Some(ClockRelation {
@@ -46,7 +51,7 @@ pub(crate) fn apart() -> Run {
     let parts = Stage::ALL
         .iter()
         .zip([200.0, 3e3, 400.0, 6e3, 4e3, 300.0, 2e3, 100.0, 4e3]);
-    known.decomposition = Some(Box::new(Decomposition {
+    let decomposition = Some(Box::new(Decomposition {
         parts: parts
             .zip(20..)
             .map(|((&stage, mean), seed)| StagePart {
@@ -61,12 +66,24 @@ pub(crate) fn apart() -> Run {
         cost_ns: Some(1_500),
         missing: None,
     }));
-    let mut unknown = message(1, "64 B, block, idle", 60e3);
-    unknown.one_way = Some(Box::new(OneWay {
-        missing: Some("the peer's clock is not in the messages".to_owned()),
-        ..OneWay::default()
-    }));
-    run.trials = vec![known, unknown];
+    let known = ClosedLoopResult {
+        delay: round_trip(0, 20e3),
+        one_way,
+        decomposition,
+        ..ClosedLoopResult::default()
+    };
+    let unknown = ClosedLoopResult {
+        delay: round_trip(1, 60e3),
+        one_way: Some(Box::new(OneWay {
+            missing: Some("the peer's clock is not in the messages".to_owned()),
+            ..OneWay::default()
+        })),
+        ..ClosedLoopResult::default()
+    };
+    run.trials = vec![
+        trial(0, "64 B, spin, idle", known),
+        trial(1, "64 B, block, idle", unknown),
+    ];
     run
 }
 
@@ -82,9 +99,8 @@ pub(crate) fn rising() -> Run {
     ];
     let rate = PacketRate::from_pps;
     for (index, (load, median)) in (0..).zip(loads) {
-        let mut trial = message(index, &format!("64 B, block, {load}/s, idle"), median);
         let unanswered = if load < 4e4 { 0 } else { 900 };
-        trial.requests = Some(Requests {
+        let requests = Some(Requests {
             arrival: Arrival::Constant,
             intended_rate: Some(rate(load)),
             intended: PacketCount::new(5_000),
@@ -97,7 +113,13 @@ pub(crate) fn rising() -> Run {
             reordered: PacketCount::new(0),
             answer_timeout: Duration::from_secs(1),
         });
-        run.trials.push(trial);
+        let work = OpenLoopResult {
+            requests,
+            delay: round_trip(index, median),
+            ..OpenLoopResult::default()
+        };
+        let label = format!("64 B, block, {load}/s, idle");
+        run.trials.push(trial(index, &label, work));
     }
     run.curve = Some(CurveFacts {
         knee: Some(Knee {

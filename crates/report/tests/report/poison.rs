@@ -33,6 +33,8 @@ const FIXED: &[&str] = &[
     "wait",
     "pace",
     "ip",
+    "work",
+    "origin",
 ];
 
 /// The demo with every free string, and every free key, replaced.

@@ -1,10 +1,11 @@
 //! Made-up runs, and one made of the figures of a published study.
 
 use linerate_model::run::{
-    Answer, Asked, BoundedBy, Change, Confidence, CpuSide, CpuSummary, CurveFacts, Delay, DelayOf,
-    Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest, Finding, GoalResult, Host,
-    LedgerEntry, Limit, Observed, Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind,
-    RunStatus, Source, TcpSummary, Tool, Trial, TrialInterval, Verdict,
+    Answer, Asked, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence, CpuSide,
+    CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment, ExperimentOutcome,
+    ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, LedgerEntry, Limit, Observed,
+    Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind, RunStatus, Source, TcpSummary,
+    Tool, Trial, TrialInterval, TrialWork, Verdict,
 };
 use linerate_model::sample::{Facts, TcpSample};
 use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
@@ -96,22 +97,21 @@ const BOARD_RECEIVES: &[Row] = &[
 fn imported(title: &str, rows: &[Row]) -> Run {
     let trials = rows.iter().enumerate().map(|(index, row)| {
         let (target, offered, received, sent, lost) = *row;
-        let mut trial = Trial::new(
-            u32::try_from(index).unwrap(),
-            Transport::Udp,
-            Direction::Forward,
-        );
+        let mut work = DatagramsResult::default();
+        work.counts.packets = Some(packets(sent, lost));
+        let index = u32::try_from(index).unwrap();
+        let mut trial = Trial::from_log(index, Transport::Udp, Direction::Forward, work);
         trial.label = Some(format!("{target}M"));
         trial.intended_load = Some(mbit(target));
         trial.offered_load = Some(mbit(offered));
         trial.received_rate = Some(mbit(received));
-        trial.packets = Some(packets(sent, lost));
         trial.duration = Some(Duration::from_secs(10));
         trial.streams = Some(1);
         trial.payload_bytes = Some(ByteCount::new(1448));
         let step = if received >= 99.95 { 1.0 } else { 0.1 };
         trial
-            .rounding
+            .rounding_mut()
+            .unwrap()
             .insert("received_bps".to_owned(), rounded(received, step));
         trial.intervals = (0..10_u32)
             .map(|second| TrialInterval {
@@ -195,12 +195,14 @@ pub(crate) fn board_sends_tcp() -> Run {
         (9.04, 128.0, 230),
         (10.03, 127.0, 230),
     ];
-    let mut trial = Trial::new(0, Transport::Tcp, Direction::Forward);
+    let work = ByteStreamResult::default();
+    let mut trial = Trial::from_log(0, Transport::Tcp, Direction::Forward, work);
     trial.offered_load = Some(mbit(127.0));
     trial.received_rate = Some(mbit(127.0));
     trial.duration = Some(Duration::from_secs_f64(10.03));
     trial
-        .rounding
+        .rounding_mut()
+        .unwrap()
         .insert("received_bps".to_owned(), rounded(127.0, 1.0));
     let mut start = 0.0;
     for (end, rate, cwnd_kib) in rows {
@@ -273,25 +275,28 @@ fn cpu(sender: f64, receiver: f64) -> CpuSummary {
 }
 
 fn load_trial(index: u32, load: f64, direction: Direction, noise: &mut Noise) -> Trial {
-    let mut trial = Trial::new(index, Transport::Udp, direction);
     let capacity = 93.3 + 0.02 * noise.next();
     let received: f64 = f64::min(load, capacity);
     let sent = BitRate::from_f64(load * 1e6 / 8.0 / 1448.0).bps();
     let lost = BitRate::from_f64((load - received) * 1e6 / 8.0 / 1448.0).bps();
+    let queue = if load > 93.0 { 14e6 } else { 60e3 + 4e3 * load };
+    let mut work = DatagramsResult {
+        delay: Delay::from_histogram(DelayOf::Pdv, histogram(queue, 0.2, index.into())),
+        ledger: vec![LedgerEntry {
+            place: Place::Network,
+            packets: PacketCount::new(lost),
+            source: "link element's queue".to_owned(),
+        }],
+        ..DatagramsResult::default()
+    };
+    work.counts.packets = Some(packets(sent, lost));
+    let mut trial = Trial::new(index, Transport::Udp, direction, work);
     trial.intended_load = Some(mbit(load));
     trial.offered_load = Some(mbit(load));
     trial.received_rate = Some(mbit(received));
-    trial.packets = Some(packets(sent, lost));
     trial.duration = Some(Duration::from_secs(1));
     trial.payload_bytes = Some(ByteCount::new(1448));
-    let queue = if load > 93.0 { 14e6 } else { 60e3 + 4e3 * load };
-    trial.delay = Delay::from_histogram(DelayOf::Pdv, histogram(queue, 0.2, index.into()));
     trial.cpu = Some(cpu(load / 300.0, load / 200.0));
-    trial.ledger = vec![LedgerEntry {
-        place: Place::Network,
-        packets: PacketCount::new(lost),
-        source: "link element's queue".to_owned(),
-    }];
     trial.intervals = (0..10_u64)
         .map(|tenth| TrialInterval {
             start: Duration::from_millis(tenth * 100),
@@ -359,7 +364,7 @@ pub(crate) fn search(direction: Direction) -> Run {
 /// One TCP transfer of our own with readings over time.
 pub(crate) fn tcp(direction: Direction) -> Run {
     let mut noise = Noise(3);
-    let mut trial = Trial::new(0, Transport::Tcp, direction);
+    let mut trial = Trial::new(0, Transport::Tcp, direction, ByteStreamResult::default());
     trial.offered_load = Some(mbit(91.2));
     trial.received_rate = Some(mbit(91.0));
     trial.duration = Some(Duration::from_secs(5));
@@ -382,7 +387,11 @@ pub(crate) fn tcp(direction: Direction) -> Run {
             });
         }
     }
-    trial.tcp = Some(tcp_state(samples));
+    let tcp = Some(tcp_state(samples));
+    trial.work = TrialWork::from(ByteStreamResult {
+        tcp,
+        ..ByteStreamResult::default()
+    });
     let mut run = bare(RunKind::Tcp);
     run.trials = vec![trial];
     run.config.command = Some("linerate tcp 10.0.0.2 -t 5s".to_owned());
@@ -503,11 +512,14 @@ fn prove(run: &mut Run) {
 pub(crate) fn latency() -> Run {
     let mut run = bare(RunKind::Latency);
     for (index, (label, median)) in (0..).zip([("idle", 45e3), ("under load", 12.3e6)]) {
-        let mut trial = Trial::new(index, Transport::Udp, Direction::Forward);
+        let all = histogram(median, 0.1, u64::from(index));
+        let work = ClosedLoopResult {
+            delay: Delay::from_histogram(DelayOf::RoundTrip, all),
+            ..ClosedLoopResult::default()
+        };
+        let mut trial = Trial::new(index, Transport::Udp, Direction::Forward, work);
         trial.label = Some(label.to_owned());
         trial.payload_bytes = Some(ByteCount::new(32));
-        trial.delay =
-            Delay::from_histogram(DelayOf::RoundTrip, histogram(median, 0.1, u64::from(index)));
         run.trials.push(trial);
     }
     run.config.command = Some("linerate latency 10.0.0.2 --load".to_owned());
@@ -536,10 +548,7 @@ pub(crate) fn sweep() -> Run {
         (65536, 92000.0, 89000, 91500, 99000),
     ];
     for (index, (size, mean, min, median, p99)) in (0..).zip(rows) {
-        let mut trial = Trial::new(index, Transport::Tcp, Direction::Forward);
-        trial.label = Some(format!("{size} B"));
-        trial.payload_bytes = Some(ByteCount::new(size));
-        trial.delay = Some(Delay {
+        let delay = Some(Delay {
             of: DelayOf::HalfRoundTrip,
             min_ns: Some(min),
             mean_ns: Some(mean),
@@ -554,6 +563,13 @@ pub(crate) fn sweep() -> Run {
             histogram: None,
             quantiles: Vec::new(),
         });
+        let work = ClosedLoopResult {
+            delay,
+            ..ClosedLoopResult::default()
+        };
+        let mut trial = Trial::new(index, Transport::Tcp, Direction::Forward, work);
+        trial.label = Some(format!("{size} B"));
+        trial.payload_bytes = Some(ByteCount::new(size));
         run.trials.push(trial);
     }
     run
@@ -611,9 +627,13 @@ pub(crate) fn incomplete() -> Run {
 /// Trials of which nothing is known, of each kind.
 pub(crate) fn unknown(kind: RunKind) -> Run {
     let mut run = bare(kind);
-    run.trials = vec![
-        Trial::new(0, Transport::Udp, Direction::Forward),
-        Trial::new(1, Transport::Udp, Direction::Forward),
-    ];
+    let work: fn() -> TrialWork = match kind {
+        RunKind::Latency => || ClosedLoopResult::default().into(),
+        RunKind::Tcp => || ByteStreamResult::default().into(),
+        _ => || DatagramsResult::default().into(),
+    };
+    run.trials = [0, 1]
+        .map(|index| Trial::new(index, Transport::Udp, Direction::Forward, work()))
+        .into();
     run
 }

@@ -5,7 +5,7 @@ use linerate_model::cost::{
     CostLayer, LayerCost, PacketKind, ProfileCost, ProfileSide, ProfileSummary,
 };
 use linerate_model::profile::{Profile, ProfileEvent, ProfileScope, ProfileStack};
-use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::run::{DatagramsResult, Run, RunKind, Trial};
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::{PacketCount, Ratio};
@@ -16,14 +16,16 @@ const HOSTILE: &str = "</title></svg><script>document.documentElement.dataset.ow
 
 /// The sender sampled, the receiver not allowed to be.
 pub(crate) fn sampled() -> Run {
-    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward);
-    trial.profile = Some(ProfileSummary {
+    let work = DatagramsResult::default();
+    let mut trial = Trial::new(0, Transport::Udp, Direction::Forward, work);
+    let measured = trial.measured_mut().unwrap();
+    measured.profile = Some(ProfileSummary {
         sender: Some(ProfileSide::Sampled(cost())),
         receiver: Some(ProfileSide::Missing {
             missing: "perf_event_open: Permission denied; set it".to_owned(),
         }),
     });
-    trial.raw = vec![EndpointReport {
+    measured.raw = vec![EndpointReport {
         side: Side::Sender,
         streams: Vec::new(),
         before: Snapshot::default(),

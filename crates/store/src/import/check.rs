@@ -108,7 +108,7 @@ fn side_agrees(totals: &Totals, rows: &[Row], is_whole: bool) -> Vec<String> {
 /// Whether each line's quantiles are in order.
 pub(super) fn latency(test: &LatencyTest, warnings: &mut Vec<String>) {
     for trial in &test.trials {
-        let Some(delay) = &trial.delay else { continue };
+        let Some(delay) = trial.delay() else { continue };
         let (Some(min), Some(max)) = (delay.min_ns, delay.max_ns) else {
             continue;
         };

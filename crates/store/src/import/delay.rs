@@ -1,7 +1,9 @@
 //! Delays as a log prints them, as the delay of a trial.
 
+use super::rounded::note_rounding;
 use super::{LatencyTest, Origin, Rounded, whole};
-use linerate_model::run::{Delay, DelayOf, Host, Tool, Trial};
+use linerate_model::PacketRate;
+use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Host, Tool, Trial, UnitCounts};
 use linerate_model::sample::Facts;
 use linerate_model::spec::Transport;
 
@@ -29,11 +31,11 @@ pub(super) struct DelayFigures {
 }
 
 impl DelayFigures {
-    /// Gives `trial` this delay, with the rounding of each figure.
-    pub(super) fn describe(&self, of: DelayOf, trial: &mut Trial) {
+    /// The delay, with what it timed.
+    pub(super) fn delay(&self, of: DelayOf) -> Delay {
         let nanos = |figure: Option<Rounded>| whole((figure?.value * 1e9).round());
         let mean = |figure: Option<Rounded>| figure.map(|figure| figure.value * 1e9);
-        trial.delay = Some(Delay {
+        Delay {
             of,
             min_ns: nanos(self.min),
             mean_ns: mean(self.mean),
@@ -47,7 +49,23 @@ impl DelayFigures {
             unanswered: None,
             histogram: None,
             quantiles: Vec::new(),
-        });
+        }
+    }
+
+    /// A closed loop of this round trip and so many transactions per second.
+    pub(super) fn closed_loop(&self, per_second: Option<PacketRate>) -> ClosedLoopResult {
+        ClosedLoopResult {
+            counts: UnitCounts {
+                received_packet_rate: per_second,
+                ..UnitCounts::default()
+            },
+            delay: Some(self.delay(DelayOf::RoundTrip)),
+            ..ClosedLoopResult::default()
+        }
+    }
+
+    /// Notes the rounding of each figure.
+    pub(super) fn note_rounding(&self, trial: &mut Trial) {
         for (key, figure) in [
             ("min_ns", self.min),
             ("mean_ns", self.mean),
@@ -60,7 +78,7 @@ impl DelayFigures {
         ] {
             if let Some(figure) = figure.filter(|figure| figure.low < figure.high) {
                 let interval = figure.scaled(1e9).interval();
-                trial.rounding.insert(key.to_owned(), interval);
+                note_rounding(trial, key, interval);
             }
         }
     }

@@ -11,7 +11,7 @@ use super::{
     at_least_one, exact,
 };
 use crate::import::line::fingerprint;
-use linerate_model::run::{Delay, DelayOf, Trial};
+use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, Histogram};
 use std::collections::BTreeMap;
@@ -252,14 +252,17 @@ fn test(
     if let Some((min, max)) = delay.min_ns.zip(largest) {
         delay = delay.with_ends(min.min(max), max);
     }
-    let mut trial = Trial::new(0, open.transport, Direction::Forward);
+    let work = ClosedLoopResult {
+        delay: Some(delay),
+        ..ClosedLoopResult::default()
+    };
+    let mut trial = Trial::from_log(0, open.transport, Direction::Forward, work);
     trial.label = told
         .get("label")
         .filter(|label| !label.is_empty())
         .map(|label| (*label).to_owned());
     let size = told.get("payload_bytes").and_then(|size| size.parse().ok());
     trial.payload_bytes = size.map(ByteCount::new);
-    trial.delay = Some(delay);
     let origin = Origin {
         file: file.to_owned(),
         line,
@@ -309,7 +312,7 @@ mod tests {
         let [ParsedTest::Latency(test)] = tests.as_slice() else {
             panic!("{tests:?}");
         };
-        let delay = test.trials[0].delay.as_ref().unwrap();
+        let delay = test.trials[0].delay().unwrap();
         assert_eq!(delay.count, Some(10));
         assert_eq!(delay.max_ns, Some(10_000_000));
         assert_eq!(delay.mean_ns, Some(5e6));

@@ -7,11 +7,12 @@
 
 use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
+use super::rounded::note_rounding;
 use super::{
     Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Skipped, Totals,
     TrafficTest, View, at_least_one, whole,
 };
-use linerate_model::run::{DelayOf, Trial};
+use linerate_model::run::Trial;
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, PacketRate};
 use std::collections::BTreeMap;
@@ -176,17 +177,16 @@ impl<'a> Section<'a> {
         };
         let transport = self.transport();
         let payload = self.count("request_size");
-        let mut trial = Trial::new(0, transport, Direction::Forward);
+        let work = figures.closed_loop(Some(PacketRate::from_pps(rate.value)));
+        let mut trial = Trial::from_log(0, transport, Direction::Forward, work);
         trial.label = payload.map(|bytes| format!("{bytes} B"));
         trial.payload_bytes = payload.map(ByteCount::new);
         trial.streams = self.streams();
-        trial.received_packet_rate = Some(PacketRate::from_pps(rate.value));
-        let interval = rate.interval();
-        trial.rounding.insert("received_pps".to_owned(), interval);
+        note_rounding(&mut trial, "received_pps", rate.interval());
         trial.duration = self
             .seconds()
             .and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds.value).ok());
-        figures.describe(DelayOf::RoundTrip, &mut trial);
+        figures.note_rounding(&mut trial);
         let mut test = LatencyTest::new(origin, ID, ID, transport);
         test.tool.version = self.text("VERSION").map(str::to_owned);
         test.hosts = delay::hosts(None, self.text("host"));

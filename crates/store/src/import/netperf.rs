@@ -8,11 +8,12 @@
 
 use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
+use super::rounded::note_rounding;
 use super::{
     Command, Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Skipped,
     Totals, TrafficTest, View, at_least_one, exact, whole,
 };
-use linerate_model::run::{DelayOf, Trial};
+use linerate_model::run::Trial;
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, PacketRate};
 use std::collections::BTreeMap;
@@ -381,19 +382,18 @@ impl<'a> Draft<'a> {
     }
 
     fn latency(self, figures: &DelayFigures, requests: &Requests) -> ParsedTest {
-        let mut trial = Trial::new(0, self.transport, Direction::Forward);
+        let per_second = PacketRate::from_pps(requests.per_second.value);
+        let work = figures.closed_loop(Some(per_second));
+        let mut trial = Trial::from_log(0, self.transport, Direction::Forward, work);
         trial.label = requests.bytes.map(|bytes| format!("{bytes} B"));
         trial.streams = Some(1);
         trial.payload_bytes = requests.bytes.map(ByteCount::new);
-        trial.received_packet_rate = Some(PacketRate::from_pps(requests.per_second.value));
-        let rate = requests.per_second.interval();
-        trial.rounding.insert("received_pps".to_owned(), rate);
+        note_rounding(&mut trial, "received_pps", requests.per_second.interval());
         if let Some(seconds) = requests.seconds {
             trial.duration = std::time::Duration::try_from_secs_f64(seconds.value).ok();
-            let interval = seconds.interval();
-            trial.rounding.insert("duration_s".to_owned(), interval);
+            note_rounding(&mut trial, "duration_s", seconds.interval());
         }
-        figures.describe(DelayOf::RoundTrip, &mut trial);
+        figures.note_rounding(&mut trial);
         let mut test = LatencyTest::new(self.origin, ID, ID, self.transport);
         if self.kind == Kind::Request {
             let note = if self.is_closed {

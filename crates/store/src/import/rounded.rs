@@ -1,6 +1,7 @@
 //! Figures as a log prints them: a value and the interval in which the true one lies.
 
 use linerate_model::Interval;
+use linerate_model::run::Trial;
 
 /// A printed figure. `low <= value <= high`, none negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -129,6 +130,13 @@ fn scale(prefix: &str, base: f64) -> Option<f64> {
         .iter()
         .position(|known| *known == prefix)?;
     Some(base.powi(i32::try_from(power).ok()?))
+}
+
+/// Notes that the true value of the figure at `key` lies in `interval`.
+pub(super) fn note_rounding(trial: &mut Trial, key: &str, interval: Interval) {
+    if let Some(rounding) = trial.rounding_mut() {
+        rounding.insert(key.to_owned(), interval);
+    }
 }
 
 #[cfg(test)]

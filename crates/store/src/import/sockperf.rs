@@ -8,11 +8,12 @@
 
 use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
+use super::rounded::note_rounding;
 use super::{
     Command, Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Totals,
     TrafficTest, View, at_least_one, exact,
 };
-use linerate_model::run::{DelayOf, Packets, Trial};
+use linerate_model::run::{ClosedLoopResult, DelayOf, Packets, Trial, UnitCounts};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, PacketCount, Ratio};
 
@@ -340,7 +341,15 @@ impl Draft<'_> {
 
     fn latency(self, origin: Origin, transport: Transport, version: Option<String>) -> LatencyTest {
         let mut test = LatencyTest::new(origin, ID, ID, transport);
-        let mut trial = Trial::new(0, transport, Direction::Forward);
+        let work = ClosedLoopResult {
+            counts: UnitCounts {
+                packets: self.packets(transport),
+                ..UnitCounts::default()
+            },
+            delay: Some(self.figures.delay(self.of)),
+            ..ClosedLoopResult::default()
+        };
+        let mut trial = Trial::from_log(0, transport, Direction::Forward, work);
         let payload = self.payload();
         trial.label = payload.map(|bytes| format!("{bytes} B"));
         trial.streams = Some(1);
@@ -349,12 +358,9 @@ impl Draft<'_> {
             .seconds
             .and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds.value).ok());
         if let Some(seconds) = self.seconds {
-            trial
-                .rounding
-                .insert("duration_s".to_owned(), seconds.interval());
+            note_rounding(&mut trial, "duration_s", seconds.interval());
         }
-        self.figures.describe(self.of, &mut trial);
-        self.count(&mut trial, transport);
+        self.figures.note_rounding(&mut trial);
         if let Some(pps) = self.asked_pps() {
             trial
                 .reasons
@@ -371,27 +377,20 @@ impl Draft<'_> {
     }
 
     /// Datagrams asked and answered. A loss on either way is the same to a client.
-    fn count(&self, trial: &mut Trial, transport: Transport) {
-        let Some((sent, received)) = self.messages.filter(|_| transport == Transport::Udp) else {
-            return;
-        };
-        let Some(lost) = sent.checked_sub(received) else {
-            return;
-        };
+    fn packets(&self, transport: Transport) -> Option<Packets> {
+        let (sent, received) = self.messages.filter(|_| transport == Transport::Udp)?;
+        let lost = sent.checked_sub(received)?;
         // Under load only some messages ask for an answer.
-        let Some([dropped, duplicated, reordered]) =
-            self.dropped.filter(|[dropped, ..]| *dropped == lost)
-        else {
-            return;
-        };
-        trial.packets = Some(Packets {
+        let [dropped, duplicated, reordered] =
+            self.dropped.filter(|[dropped, ..]| *dropped == lost)?;
+        Some(Packets {
             sent: Some(PacketCount::new(sent)),
             received: Some(PacketCount::new(received)),
             lost: Some(PacketCount::new(dropped)),
             duplicated: Some(PacketCount::new(duplicated)),
             reordered: Some(PacketCount::new(reordered)),
             loss_ratio: (sent > 0).then(|| Ratio::from_parts(dropped, sent)),
-        });
+        })
     }
 
     fn throughput(

@@ -34,7 +34,9 @@ pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
         .map_err(|error| corrupt(&header, &error))?;
     let path = dir.join(TRIALS);
     let log = Log::read(&path)?;
-    run.trials = log.values(|line| version.decode(line, |_| ()))?;
+    let is_latency = run.kind == RunKind::Latency;
+    run.trials =
+        log.values(|line| version.decode(line, |trial| v1::upgrade_trial(trial, is_latency)))?;
     let path = dir.join(PARTS);
     let parts = Log::read(&path)?;
     run.parts = parts.values(|line| version.decode(line, v1::upgrade_run))?;

@@ -2,7 +2,7 @@
 
 use super::*;
 use linerate_model::BitRate;
-use linerate_model::run::Trial;
+use linerate_model::run::{DatagramsResult, Trial};
 use linerate_model::spec::{Direction, Transport};
 use std::fs;
 use tempfile::TempDir;
@@ -16,7 +16,12 @@ fn run(id: &str) -> Run {
 }
 
 fn trial(index: u32) -> Trial {
-    let mut trial = Trial::new(index, Transport::Udp, Direction::Forward);
+    let mut trial = Trial::from_log(
+        index,
+        Transport::Udp,
+        Direction::Forward,
+        DatagramsResult::default(),
+    );
     trial.intended_load = Some(BitRate::from_bps(1_000_000 * u64::from(index + 1)));
     trial
 }
@@ -283,7 +288,7 @@ fn what_could_not_be_read_again_is_not_written() {
     let (_dir, store) = store();
     let mut writer = store.create(&run("a")).unwrap();
     let mut broken = trial(0);
-    broken.rounding.insert(
+    broken.rounding_mut().unwrap().insert(
         "x".to_owned(),
         linerate_model::Interval {
             low: f64::NAN,

@@ -27,6 +27,20 @@ pub(crate) fn upgrade_run(run: &mut Value) {
         let config = serde_json::to_value(config::upgraded(run.get("kind"), &asked));
         run.insert("config".to_owned(), config.unwrap_or_else(|_| json!({})));
     }
+    let is_latency = run.get("kind").is_some_and(|kind| kind == "latency");
+    let is_import = run.contains_key("source");
+    elements(run, "trials").for_each(|trial| {
+        upgrade_trial(trial, is_latency);
+        if is_import && let Some(trial) = trial.as_object_mut() {
+            trial.insert("origin".to_owned(), json!("imported"));
+        }
+    });
+    let experiments = elements(run, "experiments").filter_map(Value::as_object_mut);
+    for trial in experiments.flat_map(|experiment| elements(experiment, "trials")) {
+        if let Some(trial) = trial.get_mut("trial") {
+            upgrade_trial(trial, is_latency);
+        }
+    }
     elements(run, "parts").for_each(upgrade_run);
 }
 
@@ -40,6 +54,37 @@ fn set_jitter(trial: &mut Value, seconds: &Value) {
     let nanos = jitter.and_then(|jitter| u64::try_from(jitter.as_nanos()).ok());
     if let (Some(trial), Some(nanos)) = (trial.as_object_mut(), nanos) {
         trial.insert("rtp_jitter_ns".to_owned(), json!(nanos));
+    }
+}
+
+/// Turns a trial that linerate measured, alone or for a latency run, into one of today's version.
+pub(crate) fn upgrade_trial(trial: &mut Value, is_latency: bool) {
+    let Some(trial) = trial.as_object_mut() else {
+        return;
+    };
+    let work = work(trial, is_latency);
+    trial.insert("work".to_owned(), json!(work));
+    trial.insert("origin".to_owned(), json!("measured"));
+}
+
+/// The kind of work of a trial, which version 1 tells by the keys that are there.
+fn work(trial: &Map<String, Value>, is_latency: bool) -> &'static str {
+    let has = |key: &str| trial.contains_key(key);
+    let is_udp = trial.get("transport").is_some_and(|name| name == "udp");
+    let timed = trial
+        .get("delay")
+        .and_then(|delay| delay.get("of"))
+        .and_then(Value::as_str);
+    if has("requests") || timed == Some("response-time") {
+        "open-loop"
+    } else if has("handshake") {
+        "connections"
+    } else if is_latency && (is_udp || timed.is_some()) {
+        "closed-loop"
+    } else if is_udp {
+        "datagrams"
+    } else {
+        "byte-stream"
     }
 }
 

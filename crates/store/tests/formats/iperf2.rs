@@ -12,7 +12,7 @@ fn iperf2_s_directions_are_told_apart() {
         (bps(reverse.offered_load), bps(reverse.received_rate)),
         (1_870_000_000, 1_900_000_000)
     );
-    assert_eq!(reverse.tcp.unwrap().retransmitted_segments, Some(31));
+    assert_eq!(reverse.tcp().unwrap().retransmitted_segments, Some(31));
     let udp = both("iperf2-2.1.8-udprev", "txt");
     assert_eq!(packets(&udp), [Some(92), Some(92), Some(0)]);
     let names = ["client", "server"].map(|end| format!("formats/iperf2-2.1.8-fd.{end}.txt"));
@@ -68,9 +68,9 @@ fn csv_of_2_0_has_the_server_s_report_and_headings_name_the_columns() {
     assert_eq!(bytes(udp), (Some(262_080), Some(257_670)));
     assert_eq!(packets(udp)[2], Some(3));
     let tcp = &runs.runs[1].trials[0];
-    assert_eq!(tcp.tcp.as_ref().unwrap().retransmitted_segments, Some(2));
+    assert_eq!(tcp.tcp().unwrap().retransmitted_segments, Some(2));
     assert_eq!(
-        tcp.tcp.as_ref().unwrap().srtt_mean_ns,
+        tcp.tcp().unwrap().srtt_mean_ns,
         None,
         "a total is no reading"
     );

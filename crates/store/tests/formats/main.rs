@@ -52,7 +52,7 @@ fn bytes(trial: &Trial) -> (Option<u64>, Option<u64>) {
 }
 
 fn packets(trial: &Trial) -> [Option<u64>; 3] {
-    let packets = trial.packets.unwrap();
+    let packets = trial.packets().unwrap();
     [packets.sent, packets.received, packets.lost].map(|count| count.map(PacketCount::get))
 }
 
@@ -61,7 +61,7 @@ fn bps(rate: Option<BitRate>) -> u64 {
 }
 
 fn delays(trial: &Trial) -> [Option<u64>; 4] {
-    let delay = trial.delay.clone().unwrap();
+    let delay = trial.delay().unwrap();
     [delay.min_ns, delay.p50_ns, delay.p99_ns, delay.max_ns]
 }
 

@@ -22,7 +22,7 @@ fn zperf_uploads_have_both_ends_and_the_units_of_their_era() {
     assert_eq!(packets(fast), [Some(65_361), Some(65_361), Some(0)]);
     assert_eq!(bytes(fast).0, Some(65_361 * 1024));
     // 170.21 Mbps in steps of 1024, cut off.
-    let rounding = fast.rounding["offered_bps"];
+    let rounding = fast.rounding("offered_bps").unwrap();
     let step = f64::from(1 << 20);
     assert!(
         (rounding.low - 170.21 * step).abs() < 1.0 && (rounding.high - 170.22 * step).abs() < 1.0
@@ -75,7 +75,7 @@ fn colours_of_a_shell_and_the_version_of_a_board_are_understood() {
     let runs = import(&[("a".to_owned(), unknown.into_bytes())])
         .unwrap()
         .runs;
-    let interval = runs[0].trials[0].rounding["received_bps"];
+    let interval = runs[0].trials[0].rounding("received_bps").unwrap();
     assert!(interval.contains(9.96e6) && interval.contains(9.96 * 1_048_576.0));
     let hints = Hints {
         zperf_units: Some(UnitStep::Binary),
@@ -140,7 +140,7 @@ fn netperf_s_tables_and_keys_are_read() {
     assert_eq!(packets(&udp), [Some(399_901), Some(199_239), Some(200_662)]);
     assert_eq!(bytes(&udp), (Some(399_901 * 1400), Some(199_239 * 1400)));
     let rr = of("TCP_RR");
-    let mean = rr.delay.as_ref().unwrap().mean_ns.unwrap();
+    let mean = rr.delay().unwrap().mean_ns.unwrap();
     assert!((mean - 1e9 / 69_305.77).abs() < 1e-6);
     assert_eq!(delays(&rr), [None; 4]);
     let omni = imported.runs.last().unwrap();
@@ -169,7 +169,7 @@ fn neper_s_keys_are_read_from_the_client() {
     );
     let rr = &imported.runs[2].trials[0];
     assert_eq!(delays(rr), [Some(16_825), None, None, Some(10_663_181)]);
-    assert!((rr.received_packet_rate.unwrap().pps() - 43_221.02).abs() < 1e-6);
+    assert!((rr.received_packet_rate().unwrap().pps() - 43_221.02).abs() < 1e-6);
 }
 
 #[test]
@@ -179,15 +179,19 @@ fn sockperf_s_delays_and_rates_are_read() {
         delays(pp),
         [Some(7839), Some(9763), Some(869_079), Some(2_405_470)]
     );
-    assert_eq!(pp.delay.as_ref().unwrap().of, DelayOf::HalfRoundTrip);
+    assert_eq!(pp.delay().unwrap().of, DelayOf::HalfRoundTrip);
     assert_eq!(packets(pp), [Some(8527), Some(8527), Some(0)]);
     assert_eq!(pp.payload_bytes, None, "no command line, no size");
     let rtt = &whole(&["formats/sockperf-3.7-rtt.txt"])[0];
-    assert_eq!(rtt.trials[0].delay.as_ref().unwrap().of, DelayOf::RoundTrip);
+    assert_eq!(rtt.trials[0].delay().unwrap().of, DelayOf::RoundTrip);
     assert_eq!(rtt.trials[0].transport, Transport::Tcp);
     assert_eq!(rtt.trials[0].payload_bytes, Some(ByteCount::new(100)));
     let loaded = &whole(&["formats/sockperf-3.7-ul.txt"])[0].trials[0];
-    assert_eq!(loaded.packets, None, "not every message asks for an answer");
+    assert_eq!(
+        loaded.packets(),
+        None,
+        "not every message asks for an answer"
+    );
     assert!(loaded.reasons[0].contains("2000 messages per second"));
     let tp = &whole(&["formats/sockperf-3.7-tp.txt"])[0].trials[0];
     // 472.449 Mbps of 2^20 bits.

@@ -44,7 +44,7 @@ pub(super) fn measure_between(
 }
 
 fn needs_exchanges(trial: &Trial) -> bool {
-    match &trial.raw[..] {
+    match trial.raw() {
         [sender, receiver] => assemble::needs_exchanges(sender, receiver),
         _ => false,
     }

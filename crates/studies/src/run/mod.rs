@@ -37,7 +37,9 @@ pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) ->
             spec.clone()
         };
         let mut trial = assemble::trial(index, &made, done.direction, done.sender, done.receiver);
-        trial.far_output = far_output.take();
+        if let Some(measured) = trial.measured_mut() {
+            measured.peer_output = far_output.take();
+        }
         if stopped {
             trial
                 .reasons

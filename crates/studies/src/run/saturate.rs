@@ -10,7 +10,7 @@ use linerate_analysis::search::{
 };
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, Run, RunKind, SearchSettings, Trial};
+use linerate_model::run::{Asked, DatagramsResult, Run, RunKind, SearchSettings, Trial};
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, Quantile, Ratio};
@@ -206,7 +206,8 @@ fn may_pass(client: &Client, error: &anyhow::Error) -> bool {
 
 /// What is kept of a test that broke off.
 fn broken(index: u32, spec: &TestSpec, error: &anyhow::Error) -> Trial {
-    let mut trial = Trial::new(index, spec.transport(), spec.direction);
+    let work = DatagramsResult::default();
+    let mut trial = Trial::new(index, spec.transport(), spec.direction, work);
     trial.streams = Some(spec.streams);
     trial.payload_bytes = Some(spec.payload());
     trial.intended_load = spec.pace().intended_load();

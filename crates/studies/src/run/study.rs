@@ -207,7 +207,7 @@ fn rates(trial: &Trial) -> [(usize, Option<f64>); 2] {
     reason = "delays of less than a hundred days"
 )]
 fn delays(trial: &Trial) -> [(usize, Option<f64>); 2] {
-    let delay = trial.delay.as_ref();
+    let delay = trial.delay();
     let median = delay.and_then(|delay| delay.p50_ns);
     let p99 = delay.and_then(|delay| delay.p99_ns);
     [

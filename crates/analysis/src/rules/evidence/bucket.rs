@@ -38,7 +38,7 @@ impl Bucket {
     }
 
     fn from_pair(passed: &Trial, lossy: &Trial) -> Option<Self> {
-        let here = passed.packets?;
+        let here = passed.packets()?;
         let count = |n: Option<PacketCount>| n.map(PacketCount::get);
         let whole = count(here.sent)?;
         let loads = (

@@ -209,7 +209,7 @@ impl Delays {
     /// `None` if either is not known.
     pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         if evidence.is_tcp() {
-            let min = |trial: &&Trial| trial.tcp.as_ref()?.min_rtt_ns;
+            let min = |trial: &&Trial| trial.tcp()?.min_rtt_ns;
             return Some(Self {
                 base: words::nanos(evidence.subject().iter().filter_map(min).min()?),
                 loaded: evidence.tcp(|tcp| tcp.srtt_mean_ns.map(words::nanos))?,
@@ -240,7 +240,7 @@ fn unloaded(evidence: &Evidence<'_>) -> Option<f64> {
 }
 
 fn pdv_median(trial: &Trial) -> Option<f64> {
-    let delay = trial.delay.as_ref();
+    let delay = trial.delay();
     let delay = delay.filter(|delay| delay.of == DelayOf::Pdv)?;
     delay.p50_ns.map(words::nanos)
 }
@@ -260,16 +260,16 @@ impl Placed {
     pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let mut placed = Self::default();
         for trial in evidence.subject() {
-            let lost = trial.packets.and_then(|packets| packets.lost);
+            let lost = trial.packets().and_then(|packets| packets.lost);
             let lost = lost.map_or(0, PacketCount::get);
             placed.lost = placed.lost.saturating_add(lost);
             let entry = |entry: &LedgerEntry| (entry.place, entry.packets.get());
-            let entries: Vec<_> = trial.ledger.iter().map(entry).collect();
+            let entries: Vec<_> = trial.ledger().iter().map(entry).collect();
             if lost > 0 && !entries.is_empty() {
                 placed.trials.push((lost, entries));
             }
             let source = |entry: &LedgerEntry| (entry.place, entry.source.clone());
-            placed.sources.extend(trial.ledger.iter().map(source));
+            placed.sources.extend(trial.ledger().iter().map(source));
         }
         (!placed.trials.is_empty()).then_some(placed)
     }

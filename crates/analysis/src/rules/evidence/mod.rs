@@ -104,7 +104,7 @@ impl<'a> Evidence<'a> {
 
     /// The smallest receive buffer that the system gave a stream.
     pub(super) fn receive_buffer(&self) -> Option<ByteCount> {
-        let reports = self.trials.iter().flat_map(|trial| &trial.raw);
+        let reports = self.trials.iter().flat_map(|trial| trial.raw());
         let receivers = reports.filter(|report| report.side == Side::Receiver);
         let streams = receivers.flat_map(|report| &report.streams);
         streams
@@ -221,7 +221,7 @@ impl<'a> Evidence<'a> {
 
     /// Mean of a TCP figure over the subject.
     pub(super) fn tcp(&self, part: impl Fn(&TcpSummary) -> Option<f64>) -> Option<f64> {
-        self.mean(|trial| part(trial.tcp.as_ref()?))
+        self.mean(|trial| part(trial.tcp()?))
     }
 
     /// Share of the time that `side`'s busiest traffic thread ran or waited for a core; absent also
@@ -241,7 +241,7 @@ impl<'a> Evidence<'a> {
     /// Share of the time that `side`'s control group was stopped by its CPU quota.
     pub(super) fn throttled(&self, side: Side) -> Option<f64> {
         self.mean(|trial| {
-            let counters = trial.counters.get(&side)?;
+            let counters = trial.counters(side)?;
             let stopped = *counters.get(signals::CGROUP_THROTTLED_NS)?;
             let whole = trial.duration?.as_secs_f64();
             (whole > 0.0).then(|| (super::words::nanos(stopped) / 1e9 / whole).min(1.0))
@@ -281,8 +281,7 @@ pub(super) fn is_short(trial: &Trial) -> bool {
     };
     // A rounded figure is short only if all that it may stand for is.
     let offered = trial
-        .rounding
-        .get("offered_bps")
+        .rounding("offered_bps")
         .map_or(offered.as_f64(), |rounding| rounding.high);
     let packet = trial
         .payload_bytes

@@ -65,27 +65,25 @@ impl Need {
         let any = |has: fn(&Trial) -> bool| evidence.trials.iter().any(|trial| has(trial));
         match self {
             Self::Chronographs => any(|t| {
-                t.tcp.as_ref().is_some_and(|tcp| {
+                t.tcp().is_some_and(|tcp| {
                     tcp.busy_ratio.is_some()
                         && tcp.rwnd_limited_ratio.is_some()
                         && tcp.sndbuf_limited_ratio.is_some()
                 })
             }),
-            Self::CongestionWindow => any(|t| {
-                t.tcp
-                    .as_ref()
-                    .is_some_and(|tcp| tcp.cwnd_mean_bytes.is_some())
-            }),
+            Self::CongestionWindow => {
+                any(|t| t.tcp().is_some_and(|tcp| tcp.cwnd_mean_bytes.is_some()))
+            }
             Self::Delay => super::Delays::from_evidence(evidence).is_some(),
             Self::DelayFloor => any(|t| {
-                let mut streams = t.raw.iter().flat_map(|report| &report.streams);
+                let mut streams = t.raw().iter().flat_map(|report| &report.streams);
                 streams.any(|stream| !stream.delay_floor_ns.is_empty())
             }),
             Self::IntendedLoad => any(|t| t.intended_load.is_some()),
             Self::Ledger => super::Placed::from_evidence(evidence).is_some(),
             Self::LinkSpeed => evidence.link_speed().is_some(),
             Self::Loss => any(|t| {
-                let retransmitted = t.tcp.as_ref().and_then(|tcp| tcp.retransmitted_segments);
+                let retransmitted = t.tcp().and_then(|tcp| tcp.retransmitted_segments);
                 t.loss_ratio().is_some() || retransmitted.is_some()
             }),
             Self::OfferedLoad => any(|t| t.offered_load.is_some()),
@@ -124,14 +122,10 @@ fn several_loads(evidence: &Evidence<'_>) -> bool {
 /// Speed of the slowest interface that anything names, bit/s.
 pub(super) fn link_speed(run: &Run) -> Option<f64> {
     let facts = run.hosts.iter().filter_map(|host| in_facts(&host.facts));
-    let gauges = run
-        .trials
-        .iter()
-        .flat_map(|trial| &trial.raw)
-        .filter_map(|report| {
-            let bps = *report.after.values.get(signals::LINK_SPEED_BPS)?;
-            Some(linerate_model::BitRate::from_bps(bps).as_f64())
-        });
+    let gauges = run.trials.iter().flat_map(Trial::raw).filter_map(|report| {
+        let bps = *report.after.values.get(signals::LINK_SPEED_BPS)?;
+        Some(linerate_model::BitRate::from_bps(bps).as_f64())
+    });
     facts
         .chain(gauges)
         .chain(run.config.link_speed.map(linerate_model::BitRate::as_f64))

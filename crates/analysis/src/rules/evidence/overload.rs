@@ -61,7 +61,7 @@ impl<'a> Overload<'a> {
 
     /// Share of the requests that were meant to be sent and were not, or were sent and not answered.
     pub(in crate::rules) fn missing(&self) -> Option<Ratio> {
-        let requests = self.trial.requests.as_ref()?;
+        let requests = self.trial.requests()?;
         let lacking = if self.is_of_the_sender() {
             requests.unsent
         } else {
@@ -77,7 +77,7 @@ impl<'a> Overload<'a> {
 }
 
 fn rate_of(trial: &Trial) -> Option<f64> {
-    Some(trial.requests.as_ref()?.intended_rate?.pps())
+    Some(trial.requests()?.intended_rate?.pps())
 }
 
 /// `1 200 per second`.

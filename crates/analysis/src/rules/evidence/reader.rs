@@ -85,7 +85,7 @@ impl Reader {
 
 /// Whether the reader often left its socket empty, even if each datagram had waited by then.
 fn empties(trial: &Trial) -> bool {
-    let streams = trial.raw.iter().flat_map(|report| &report.streams);
+    let streams = trial.raw().iter().flat_map(|report| &report.streams);
     let known = streams.filter_map(|stream| Some((stream.reads?, stream.emptying_reads?)));
     let (reads, emptying) = known.fold((0, 0), |sum: (u64, u64), one| {
         (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
@@ -96,7 +96,7 @@ fn empties(trial: &Trial) -> bool {
 /// Lowest and highest of the smallest delays in the second half of a trial, all streams; `None`
 /// where fewer than two moments are known.
 fn floor(trial: &Trial) -> Option<(f64, f64)> {
-    let streams = trial.raw.iter().flat_map(|report| &report.streams);
+    let streams = trial.raw().iter().flat_map(|report| &report.streams);
     let known: Vec<f64> = streams
         .flat_map(|stream| &stream.delay_floor_ns[stream.delay_floor_ns.len() / 2..])
         .flatten()
@@ -108,14 +108,14 @@ fn floor(trial: &Trial) -> Option<(f64, f64)> {
 }
 
 fn unattended(trial: &Trial) -> Option<f64> {
-    let delay = trial.delay.as_ref().filter(|d| d.of == DelayOf::Pdv)?;
+    let delay = trial.delay().filter(|d| d.of == DelayOf::Pdv)?;
     let received = delay.histogram.as_ref()?;
     let late = received
         .buckets()
         .filter(|(nanos, _)| *nanos > LATE_NANOS)
         .fold(0, |sum: u64, (_, count)| sum.saturating_add(count));
     let dropped = trial
-        .ledger
+        .ledger()
         .iter()
         .filter(|entry| entry.place == Place::ReceiverSocket)
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.packets.get()));

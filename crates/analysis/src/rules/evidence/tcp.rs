@@ -126,7 +126,7 @@ impl Others {
 
 /// The share of an interface's bytes that this trial's streams do not explain.
 fn foreign(trial: &Trial, side: Side) -> Option<f64> {
-    let counters = trial.counters.get(&side)?;
+    let counters = trial.counters(side)?;
     let signal = match side {
         Side::Sender => signals::NIC_TX_BYTES,
         Side::Receiver => signals::NIC_RX_BYTES,
@@ -139,13 +139,13 @@ fn foreign(trial: &Trial, side: Side) -> Option<f64> {
         let rest = last.notsent_bytes.unwrap_or(0);
         ours += words::nanos(last.bytes_sent?.saturating_add(rest));
     }
-    let smss = words::nanos(trial.tcp.as_ref()?.smss_bytes.filter(|n| *n > 0)?);
+    let smss = words::nanos(trial.tcp()?.smss_bytes.filter(|n| *n > 0)?);
     let ours = ours * (1.0 + HEADERS / smss);
     (all > 0.0 && ours > 0.0).then(|| (1.0 - ours / all).max(0.0))
 }
 
 fn streams(trial: &Trial, side: Side) -> impl Iterator<Item = &StreamReport> {
-    let reports = trial.raw.iter().filter(move |report| report.side == side);
+    let reports = trial.raw().iter().filter(move |report| report.side == side);
     reports.flat_map(|report| &report.streams)
 }
 
@@ -173,7 +173,7 @@ impl StreamReader {
             .filter(|sample| sample.at_ns > 0);
         let unread = mean(readings.filter_map(held));
         let closed = subject.iter().filter_map(|trial| {
-            let counters = trial.counters.get(&Side::Receiver)?;
+            let counters = trial.counters(Side::Receiver)?;
             counters.get(signals::TCP_ZERO_WINDOWS).copied()
         });
         let zero_windows = closed.reduce(u64::saturating_add);

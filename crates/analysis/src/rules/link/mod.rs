@@ -109,11 +109,7 @@ impl<'a> View<'a> {
         };
         let trial = self.evidence.trials().first()?;
         let segment = if self.evidence.is_tcp() {
-            trial
-                .tcp
-                .as_ref()
-                .and_then(|tcp| tcp.smss_bytes)
-                .unwrap_or(1448)
+            trial.tcp().and_then(|tcp| tcp.smss_bytes).unwrap_or(1448)
         } else {
             trial.payload_bytes?.get()
         };

@@ -97,7 +97,7 @@ pub(super) fn bufferbloat(evidence: &Evidence<'_>) -> Option<String> {
     let subject = evidence.subject();
     let worst = subject
         .iter()
-        .filter_map(|trial| trial.tcp.as_ref()?.queueing)
+        .filter_map(|trial| trial.tcp()?.queueing)
         .max_by(|a, b| a.rise().cmp(&b.rise()))?;
     worst.bloated.then(|| {
         format!(

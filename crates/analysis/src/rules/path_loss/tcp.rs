@@ -105,6 +105,6 @@ fn retransmitted(evidence: &Evidence<'_>) -> Option<u64> {
     let subject = evidence.subject();
     let known = subject
         .iter()
-        .filter_map(|trial| trial.tcp.as_ref()?.retransmitted_segments);
+        .filter_map(|trial| trial.tcp()?.retransmitted_segments);
     known.reduce(u64::saturating_add)
 }

@@ -71,7 +71,7 @@ struct Loss {
 impl Loss {
     fn of<'a>(trials: impl Iterator<Item = &'a Trial>) -> Self {
         trials
-            .filter_map(|trial| trial.packets)
+            .filter_map(|trial| trial.packets())
             .fold(Self::default(), |sum, packets| Self {
                 sent: sum
                     .sent

@@ -17,8 +17,8 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if !Need::Loss.is_met(evidence) {
         return not_evaluated(format!("Not recorded: {}", Need::Loss.describe()));
     }
-    let total = |part: fn(Packets) -> Option<PacketCount>| {
-        let known = evidence.trials().iter().filter_map(|t| part(t.packets?));
+    let total = |part: fn(&Packets) -> Option<PacketCount>| {
+        let known = evidence.trials().iter().filter_map(|t| part(t.packets()?));
         known.fold(0, |sum: u64, n| sum.saturating_add(n.get()))
     };
     let (sent, received) = (total(|p| p.sent), total(|p| p.received));
@@ -60,7 +60,10 @@ fn found(evidence: &Evidence<'_>, sent: u64, payload: u64) -> RuleOutcome {
     }
     let mismatch = evidence.mtu(Side::Receiver).is_some_and(|mtu| packet > mtu);
     // The streams of our own runs are opened by small datagrams of the same addresses and ports.
-    let opened = evidence.trials().iter().any(|trial| !trial.raw.is_empty());
+    let opened = evidence
+        .trials()
+        .iter()
+        .any(|trial| !trial.raw().is_empty());
     if opened {
         figures.push(
             "The small datagrams that opened the same streams arrived before each trial."

@@ -92,18 +92,27 @@ fn exact_bytes(trial: &mut Trial) {
     let Some(payload) = trial.payload_bytes else {
         return;
     };
-    let Some(packets) = trial.packets else { return };
+    let Some(packets) = trial.packets().copied() else {
+        return;
+    };
     let of = |count: PacketCount| count.get().checked_mul(payload.get()).map(ByteCount::new);
     let is_vague =
-        |bytes: Option<ByteCount>, key: &str| bytes.is_none() || trial.rounding.contains_key(key);
+        |bytes: Option<ByteCount>, key: &str| bytes.is_none() || trial.rounding(key).is_some();
     let sent = is_vague(trial.sent_bytes, "sent_bytes");
     let received = is_vague(trial.received_bytes, "received_bytes");
     if let Some(bytes) = packets.sent.and_then(of).filter(|_| sent) {
         trial.sent_bytes = Some(bytes);
-        trial.rounding.remove("sent_bytes");
+        forget(trial, "sent_bytes");
     }
     if let Some(bytes) = packets.received.and_then(of).filter(|_| received) {
         trial.received_bytes = Some(bytes);
-        trial.rounding.remove("received_bytes");
+        forget(trial, "received_bytes");
+    }
+}
+
+/// The figure at `key` is exact.
+fn forget(trial: &mut Trial, key: &str) {
+    if let Some(rounding) = trial.rounding_mut() {
+        rounding.remove(key);
     }
 }

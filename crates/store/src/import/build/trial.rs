@@ -1,8 +1,12 @@
 //! One direction of one test as a trial.
 
 use crate::import::merge::Merged;
+use crate::import::rounded::note_rounding;
 use crate::import::{Flow, Rounded, Row, Totals, TrafficTest, command, exact, whole};
-use linerate_model::run::{CpuSide, CpuSummary, Packets, TcpSummary, Trial, TrialInterval};
+use linerate_model::run::{
+    ByteStreamResult, CpuSide, CpuSummary, DatagramsResult, Packets, TcpSummary, Trial,
+    TrialInterval, TrialWork, UnitCounts,
+};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, ByteCount, Interval, PacketCount, PacketRate, Ratio};
 use std::time::Duration;
@@ -14,18 +18,30 @@ pub(super) fn trials(test: &Merged) -> Vec<Trial> {
 
 fn trial(test: &Merged, flow: &Flow) -> Trial {
     let main = &test.main;
-    let mut trial = Trial::new(0, main.transport, flow.direction);
+    let work: TrialWork = match main.transport {
+        Transport::Udp => {
+            let received = flow.received.as_ref();
+            let jitter = received.and_then(|row| row.jitter.as_ref());
+            DatagramsResult {
+                rtp_jitter_ns: jitter.and_then(|seconds| whole(seconds.value * 1e9)),
+                ..DatagramsResult::default()
+            }
+            .into()
+        }
+        Transport::Tcp => ByteStreamResult {
+            tcp: tcp(test, flow),
+            ..ByteStreamResult::default()
+        }
+        .into(),
+    };
+    let mut trial = Trial::from_log(0, main.transport, flow.direction, work);
     trial.streams = Some(flow.streams).filter(|streams| *streams > 0);
     trial.payload_bytes = main.payload_bytes.map(ByteCount::new);
     intended(&mut trial, test, flow);
     rates(&mut trial, flow);
-    match main.transport {
-        Transport::Udp => packets(&mut trial, flow),
-        Transport::Tcp => trial.tcp = tcp(test, flow),
+    if main.transport == Transport::Udp {
+        packets(&mut trial, flow);
     }
-    let received = flow.received.as_ref();
-    let jitter = received.and_then(|row| row.jitter.as_ref());
-    trial.rtp_jitter_ns = jitter.and_then(|seconds| whole(seconds.value * 1e9));
     trial.intervals = intervals(flow);
     trial.cpu = cpu(main, flow.direction);
     let server = test.server.iter().flat_map(|server| &server.notes);
@@ -89,7 +105,7 @@ fn note(trial: &mut Trial, key: &str, figure: Rounded) {
     if figure.low >= figure.high {
         return;
     }
-    trial.rounding.insert(key.to_owned(), figure.interval());
+    note_rounding(trial, key, figure.interval());
 }
 
 fn rates(trial: &mut Trial, flow: &Flow) {
@@ -159,19 +175,22 @@ fn packets(trial: &mut Trial, flow: &Flow) {
     };
     let whole = sent.or_else(|| seen.map(|(total, _)| total));
     let ratio = lost.zip(whole).filter(|(_, whole)| *whole > 0);
-    trial.packets = Some(Packets {
+    let packets = Packets {
         sent: sent.map(PacketCount::new),
         received: received.map(PacketCount::new),
         lost: lost.map(PacketCount::new),
         duplicated: None,
         reordered: None,
         loss_ratio: ratio.map(|(lost, whole)| Ratio::from_parts(lost, whole)),
-    })
-    .filter(|packets| *packets != Packets::default());
+    };
+    let mut counts = packet_rates(trial, flow, sent, received);
+    counts.packets = Some(packets).filter(|packets| *packets != Packets::default());
+    if let Some(all) = trial.counts_mut() {
+        *all = counts;
+    }
     if let (Some(sent), Some((total, seen_lost)), Some(lost)) = (sent, seen, lost) {
         tail(trial, sent, total, seen_lost, lost);
     }
-    packet_rates(trial, flow, sent, received);
     old_receiver(trial, flow);
 }
 
@@ -185,10 +204,8 @@ fn tail(trial: &mut Trial, sent: u64, total: u64, seen_lost: u64, lost: u64) {
         low: exact(seen_lost) / scale,
         high: exact(lost) / scale,
     };
-    trial.rounding.insert("lost".to_owned(), between(1.0));
-    trial
-        .rounding
-        .insert("loss_ratio".to_owned(), between(exact(sent)));
+    note_rounding(trial, "lost", between(1.0));
+    note_rounding(trial, "loss_ratio", between(exact(sent)));
     trial.reasons.push(format!(
         "the receiver accounts for {total} of the {sent} datagrams sent: the last {} were lost or \
          still on their way when it stopped counting",
@@ -196,7 +213,13 @@ fn tail(trial: &mut Trial, sent: u64, total: u64, seen_lost: u64, lost: u64) {
     ));
 }
 
-fn packet_rates(trial: &mut Trial, flow: &Flow, sent: Option<u64>, received: Option<u64>) {
+fn packet_rates(
+    trial: &mut Trial,
+    flow: &Flow,
+    sent: Option<u64>,
+    received: Option<u64>,
+) -> UnitCounts {
+    let mut counts = UnitCounts::default();
     let rate = |count: Option<u64>, totals: Option<&Totals>| {
         let seconds = totals?.seconds;
         let packets = exact(count?);
@@ -207,13 +230,14 @@ fn packet_rates(trial: &mut Trial, flow: &Flow, sent: Option<u64>, received: Opt
         })
     };
     if let Some(pps) = rate(sent, flow.sent.as_ref()) {
-        trial.offered_packet_rate = Some(PacketRate::from_pps(pps.value));
+        counts.offered_packet_rate = Some(PacketRate::from_pps(pps.value));
         note(trial, "offered_pps", pps);
     }
     if let Some(pps) = rate(received, flow.received.as_ref()) {
-        trial.received_packet_rate = Some(PacketRate::from_pps(pps.value));
+        counts.received_packet_rate = Some(PacketRate::from_pps(pps.value));
         note(trial, "received_pps", pps);
     }
+    counts
 }
 
 /// iperf3 up to 3.1 prints what was sent and the share that was lost: the rest was received.
@@ -347,17 +371,14 @@ fn receiver(interval: &mut TrialInterval, row: &Row) {
 /// What readers of the whole run should know about these figures.
 pub(super) fn notes(trials: &[Trial]) -> Vec<String> {
     let mut notes = Vec::new();
-    if trials
-        .iter()
-        .any(|trial| trial.rounding.contains_key("lost"))
-    {
+    if trials.iter().any(|trial| trial.rounding("lost").is_some()) {
         notes.push(
             "sent and received datagrams are counted over slightly different times: `lost` is sent \
              minus received, its rounding interval begins at what the receiver saw missing"
                 .to_owned(),
         );
     }
-    if trials.iter().any(|trial| trial.packets.is_some()) {
+    if trials.iter().any(|trial| trial.packets().is_some()) {
         notes.push(
             "duplicates and reordering are not told by this log; a duplicate may hide a loss"
                 .to_owned(),

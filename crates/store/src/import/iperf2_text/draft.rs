@@ -7,7 +7,7 @@ use crate::import::{
     Command, Connection, Flow, ImportError, Intended, LatencyTest, Origin, ParsedTest, Rounded,
     Row, Totals, TrafficTest, View, command,
 };
-use linerate_model::run::{DelayOf, Trial};
+use linerate_model::run::Trial;
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, WallTime};
 use std::collections::{BTreeMap, BTreeSet};
@@ -428,10 +428,6 @@ impl<'a> Draft<'a> {
         (count, [mean, min, max, stdev]): (u64, [Rounded; 4]),
         fingerprint: u64,
     ) -> LatencyTest {
-        let mut trial = Trial::new(0, Transport::Tcp, Direction::Forward);
-        trial.label = bytes.map(|bytes| format!("{bytes} B"));
-        trial.streams = u16::try_from(self.test.connections.len()).ok();
-        trial.payload_bytes = bytes.map(ByteCount::new);
         let figures = DelayFigures {
             min: Some(min),
             mean: Some(mean),
@@ -440,7 +436,12 @@ impl<'a> Draft<'a> {
             count: Some(count),
             ..DelayFigures::default()
         };
-        figures.describe(DelayOf::RoundTrip, &mut trial);
+        let work = figures.closed_loop(None);
+        let mut trial = Trial::from_log(0, Transport::Tcp, Direction::Forward, work);
+        trial.label = bytes.map(|bytes| format!("{bytes} B"));
+        trial.streams = u16::try_from(self.test.connections.len()).ok();
+        trial.payload_bytes = bytes.map(ByteCount::new);
+        figures.note_rounding(&mut trial);
         let link = self.test.connections.first();
         let client = link.map(|link| link.local.address.as_str());
         let server = link.map(|link| link.remote.address.as_str());

@@ -9,7 +9,7 @@ mod header;
 use super::{ImportError, LatencyTest, LogFormat, Origin, ParsedTest, at_least_one};
 use crate::import::line::fingerprint;
 use header::Header;
-use linerate_model::run::{Delay, DelayOf, DelayQuantile, Tool, Trial};
+use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, DelayQuantile, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, Ratio};
 
@@ -189,14 +189,10 @@ fn trial(
     row: &Sizes,
 ) -> Trial {
     let [size, mean, min, median, max, percentile, stdev, count] = *row;
-    let mut trial = Trial::new(index, transport, Direction::Forward);
     let is = |wanted: f64| chosen.is_some_and(|q| (q.get() - wanted).abs() < 1e-9);
     let at = |wanted: f64| is(wanted).then_some(percentile);
     let listed = chosen.filter(|_| ![0.5, 0.9, 0.99, 0.999].into_iter().any(is));
-    trial.label = Some(format!("{size} B"));
-    trial.streams = Some(1);
-    trial.payload_bytes = Some(ByteCount::new(size));
-    trial.delay = Some(Delay {
+    let delay = Delay {
         of,
         min_ns: Some(min),
         mean_ns: Some(super::exact(mean)),
@@ -216,6 +212,14 @@ fn trial(
             })
             .into_iter()
             .collect(),
-    });
+    };
+    let work = ClosedLoopResult {
+        delay: Some(delay),
+        ..ClosedLoopResult::default()
+    };
+    let mut trial = Trial::from_log(index, transport, Direction::Forward, work);
+    trial.label = Some(format!("{size} B"));
+    trial.streams = Some(1);
+    trial.payload_bytes = Some(ByteCount::new(size));
     trial
 }

@@ -48,7 +48,7 @@ pub(super) fn take_apart(
     for mut trial in measured(context, recorder, client, &spec, Some(&label))? {
         let without = median(plain);
         let with = median(&trial);
-        if let Some(parts) = &mut trial.decomposition {
+        if let Some(parts) = trial.decomposition_mut() {
             parts.cost_ns = with
                 .zip(without)
                 .and_then(|(with, without)| with.checked_sub(without));
@@ -59,6 +59,6 @@ pub(super) fn take_apart(
 }
 
 fn median(trial: &Trial) -> Option<i64> {
-    let median = trial.delay.as_ref()?.p50_ns?;
+    let median = trial.delay()?.p50_ns?;
     i64::try_from(median).ok()
 }

@@ -166,13 +166,13 @@ fn judge(
     (load, saturation): (&TestSpec, &Saturation),
 ) -> Responsiveness {
     let histogram = |delay: Option<&Delay>| delay.and_then(|delay| delay.histogram.clone());
-    let handshakes = histogram(foreign.and_then(|trial| trial.handshake.as_deref()));
-    let requests = histogram(foreign.and_then(|trial| trial.delay.as_ref()));
-    let marks = histogram(loaded.and_then(|trial| trial.in_band.as_deref()));
+    let handshakes = histogram(foreign.and_then(|trial| trial.handshake()));
+    let requests = histogram(foreign.and_then(|trial| trial.delay()));
+    let marks = histogram(loaded.and_then(|trial| trial.in_band()));
     let mean = |histogram: &Option<Histogram>| histogram.as_ref().and_then(trimmed_mean);
     let count = |histogram: &Option<Histogram>| histogram.as_ref().map_or(0, Histogram::len);
     let (handshake, request, in_band) = (mean(&handshakes), mean(&requests), mean(&marks));
-    let failed = foreign.iter().flat_map(|trial| &trial.raw);
+    let failed = foreign.iter().flat_map(|trial| trial.raw());
     let failed = failed.flat_map(|report| &report.streams);
     let failed = failed.filter_map(|stream| stream.timeouts);
     Responsiveness {

@@ -1,0 +1,205 @@
+//! The run document, `linerate/run/2`: what every command prints with `--json` and the store keeps.
+//!
+//! Keys carry their unit. What a source cannot tell is absent or null, never zero.
+
+mod cpu;
+mod origin;
+mod packets;
+mod search;
+mod tcp;
+mod trial;
+mod verdict;
+mod work;
+
+pub use crate::delay::{Delay, DelayOf, DelayQuantile};
+pub use crate::experiment::{
+    Answer, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
+    ExperimentTrial, Observed, Part, Prediction, Quantity,
+};
+pub use crate::origin::{
+    Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyCell, StudyPlace,
+    StudySettings, TargetConfig, Tool,
+};
+pub use crate::requests::{Knee, Requests};
+pub use crate::turns::{Turn, Turns};
+pub use cpu::{CpuSide, CpuSummary};
+pub use origin::{Imported, Measured, TrialOrigin};
+pub use packets::{LedgerEntry, Packets, Place};
+pub use search::{BoundedBy, CurveFacts, GoalResult};
+pub use tcp::TcpSummary;
+pub use trial::{Trial, TrialInterval};
+pub use verdict::{Confidence, Finding, Limit, RuleOutcome, Verdict};
+pub use work::{
+    ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, OpenLoopResult,
+    TrialWork, UnitCounts,
+};
+
+use crate::estimate::Estimate;
+use crate::responsiveness::Responsiveness;
+use crate::sample::Facts;
+use crate::spec::Direction;
+use crate::time::WallTime;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The schema id of this version.
+pub const SCHEMA: &str = "linerate/run/2";
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Run {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Unique in a store: `20261121-050000-udp-1f3a`.
+    pub id: String,
+    /// Which command, or what kind of log, this came from.
+    pub kind: RunKind,
+    /// What the run is about in a few words, for lists and headings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// When it started; absent when a log does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<WallTime>,
+    /// Whether it came to its end.
+    pub status: RunStatus,
+    /// What measured: linerate itself, or the tool whose log was read.
+    pub tool: Tool,
+    /// Where an imported run came from; absent for our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// What was asked for: the command line that repeats it, and its parsed form.
+    pub config: Config,
+    /// The hosts that took part.
+    #[serde(default)]
+    pub hosts: Vec<Host>,
+    /// Each trial in the order it was made.
+    #[serde(default)]
+    pub trials: Vec<Trial>,
+    /// Result per search goal (saturate).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalResult>,
+    /// Notable points of the load curve (saturate).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<CurveFacts>,
+    /// What limits, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Every rule's outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// Experiments that were run on what the rules found, with their trials, which are in no other list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<ExperimentRecord>,
+    /// Things the user should know: imprecise sources, clock steps, unusual settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Means over the repetitions of each cell (study).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub estimates: Vec<CellEstimate>,
+    /// The runs that this run is made of (demo, study).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Self>,
+    /// Round trips per minute under load, one for each direction (latency only).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responsiveness: Vec<Responsiveness>,
+}
+
+impl Run {
+    /// A complete run of which nothing more is known yet.
+    pub fn new(id: impl Into<String>, kind: RunKind, tool: Tool) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            id: id.into(),
+            kind,
+            title: None,
+            started: None,
+            status: RunStatus::Complete,
+            tool,
+            source: None,
+            config: Config::default(),
+            hosts: Vec::new(),
+            trials: Vec::new(),
+            goals: Vec::new(),
+            curve: None,
+            verdict: None,
+            findings: Vec::new(),
+            notes: Vec::new(),
+            estimates: Vec::new(),
+            experiments: Vec::new(),
+            parts: Vec::new(),
+            responsiveness: Vec::new(),
+        }
+    }
+}
+
+/// A mean over the repetitions of one cell of a study.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct CellEstimate {
+    /// The cell by its levels: `payload = 64, streams = 2`.
+    pub cell: String,
+    /// Seen from the client.
+    pub direction: Direction,
+    /// The quantity by its key in a trial or goal, which carries the unit: `received_bps`.
+    pub quantity: String,
+    /// Mean, interval and n over the valid runs of the cell.
+    pub estimate: Estimate,
+}
+
+/// What made a run.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunKind {
+    /// `linerate demo`: its parts are runs of the other kinds.
+    Demo,
+    /// Request/response latency.
+    Latency,
+    /// A search for saturation.
+    Saturate,
+    /// `linerate run`: a part for each repetition of each cell.
+    Study,
+    /// TCP transfers.
+    Tcp,
+    /// UDP datagram streams; several trials at several loads make a load curve.
+    Udp,
+}
+
+impl RunKind {
+    /// The kebab-case name, as in the document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Demo => "demo",
+            Self::Latency => "latency",
+            Self::Saturate => "saturate",
+            Self::Study => "study",
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+/// Whether a run came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// All trials were made.
+    Complete,
+    /// Ended early: killed, interrupted, or the peer went away. Its trials still stand.
+    Incomplete,
+    /// Came to its end, but the result cannot be trusted; trials say why.
+    Invalid,
+}
+
+/// A host that took part.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Host {
+    /// `client` or `server` of the control connection: names the machine, not the traffic's direction.
+    pub role: String,
+    /// Name or address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// CPU, kernel, memory, interface, sysctls…
+    #[serde(default)]
+    pub facts: Facts,
+}
