@@ -86,15 +86,15 @@ fn what_was_asked_for_is_kept() {
         assert_eq!(config.command.as_deref(), old["config"]["command"].as_str());
         let peer = config.target.as_ref().map(|target| target.peer.as_str());
         assert_eq!(peer, values["far_end"].as_str(), "{}", one.id);
-        let test = config.test();
+        let asked_for = config.test();
         assert_eq!(
-            test.map(|test| test.workload.as_str()),
+            asked_for.map(|test| test.workload.as_str()),
             values["workload"].as_str(),
             "{}",
             one.id
         );
         assert_eq!(
-            test.map(|test| test.payload().get()),
+            asked_for.map(|test| test.payload().get()),
             values["payload_bytes"].as_u64(),
             "{}",
             one.id
@@ -102,11 +102,11 @@ fn what_was_asked_for_is_kept() {
         let is_of_parts = ["cells", "link_rate_bps"].map(|key| values[key].is_null());
         assert_eq!(
             config.asked.is_some(),
-            test.is_some() || is_of_parts != [true; 2],
+            asked_for.is_some() || is_of_parts != [true; 2],
             "{}",
             one.id
         );
-        tests += u32::from(test.is_some());
+        tests += u32::from(asked_for.is_some());
     }
     assert!(tests >= 8, "{tests}");
 }
