@@ -7,8 +7,8 @@ use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_peers::iperf3::COOKIE_LEN;
 use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, Arrival, ClientConfig, Control, Input, Limits, RefusalCode, ServerConfig, Session,
-    StreamFormat, TIMEOUT,
+    Action, Arrival, ClientConfig, Control, Ending, Input, Limits, PeerNews, RefusalCode,
+    ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder, TIMEOUT,
 };
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -115,13 +115,13 @@ impl Driver {
                         0 => Transport::Udp,
                         _ => Transport::Tcp,
                     };
-                    self.give(Input::StreamOpened { transport, bytes });
+                    self.give(Input::Stream(StreamEvent::Opened { transport, bytes }));
                     self.give(self.reports());
                 }
-                (true, 1) => self.give(Input::Heard {
+                (true, 1) => self.give(Input::Stream(StreamEvent::Heard {
                     stream: bytes[0].into(),
-                }),
-                _ => self.give(Input::Datagram { stream: 0, bytes }),
+                })),
+                _ => self.give(Input::Stream(StreamEvent::Datagram { stream: 0, bytes })),
             }
         }
     }
@@ -130,14 +130,14 @@ impl Driver {
         match operation % 9 {
             0 => self.give(Input::Timeout),
             1 => self.now = self.now.after(Duration::from_millis(900)),
-            2 => self.give(Input::Abort {
+            2 => self.give(Input::End(Ending::Test {
                 code: RefusalCode::Interrupted,
                 reason: "fuzz".into(),
-            }),
-            3 => self.give(Input::Bye),
+            })),
+            3 => self.give(Input::End(Ending::Session)),
             4 => self.give(Input::Stopped),
             5 => self.give(Input::Reports(Vec::new())),
-            6 => self.give(Input::EndTraffic),
+            6 => self.give(Input::End(Ending::Traffic)),
             7 => self.give(Input::Progress(linerate_peers::Progress::default())),
             _ => self.give(Input::Bytes(&[0xfe])),
         }
@@ -175,10 +175,7 @@ impl Driver {
 
     fn answers(&mut self, action: Action) -> Vec<Input<'static>> {
         match action {
-            Action::PeerHello(_)
-            | Action::TestOver
-            | Action::Refused { .. }
-            | Action::TestAborted
+            Action::Peer(PeerNews::Hello(_)) | Action::TestOver(_)
                 if self.is_client && self.begun < 7 =>
             {
                 self.begun += 1;
@@ -195,19 +192,21 @@ impl Driver {
                     .into_iter()
                     .map(|side| (side, vec![1]))
                     .collect();
-                let mut answers = vec![Input::Prepared { ports }];
+                let mut answers = vec![Input::Prepared(Ok(ports))];
                 answers.extend((!is_told).then_some(Input::Connected));
                 answers
             }
-            Action::OpenStreams { format, .. } | Action::ReuseStreams { format } => {
+            Action::OpenStreams { format, .. } => {
                 self.format = Some(format);
                 vec![Input::Connected]
             }
-            Action::Grant(_) if self.is_client => vec![Input::Spent],
-            Action::StartReceivers if self.tells_its_end() => vec![self.reports()],
-            Action::StartSenders if self.is_granted() => Vec::new(),
+            Action::Stream(StreamOrder::Grant(_)) if self.is_client => {
+                vec![Input::Stream(StreamEvent::GrantSpent)]
+            }
+            Action::Start(Side::Receiver) if self.tells_its_end() => vec![self.reports()],
+            Action::Start(Side::Sender) if self.is_granted() => Vec::new(),
             Action::StopSenders if !self.is_granted() => Vec::new(),
-            Action::StartSenders | Action::StopSenders => {
+            Action::Start(Side::Sender) | Action::StopSenders => {
                 let sent = vec![PacketCount::new(1); usize::from(self.spec.streams)];
                 let mut answers = vec![Input::Finished { sent }];
                 if self.sides() == [Side::Sender] {

@@ -10,7 +10,7 @@ use linerate_client::{Client, Target};
 use linerate_model::Clock as _;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_observe::{Observer, Scope};
-use linerate_peers::{Limits, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
+use linerate_peers::{Limits, PeerKind, PeerNews, RefusalCode, ServerConfig, TIMEOUT};
 use linerate_session::key::credential;
 use linerate_session::login::{Gate, moment};
 use linerate_session::{Admission, DataStreams, DemuxHandle, Driver, Flow, Line, News, peek};
@@ -250,7 +250,7 @@ impl AgentState<'_> {
                 for line in describe(from, port.kind, news) {
                     self.say(line);
                 }
-                if let News::CallBack { port: there, spec } = news {
+                if let News::Peer(PeerNews::CallBack { port: there, spec }) = news {
                     let to = SocketAddr::new(from.ip(), *there);
                     let spec = spec.clone();
                     scope.spawn(move || self.call_back(to, &spec, port.kind));
@@ -362,7 +362,7 @@ impl AgentState<'_> {
             logins: self.gate()?,
         };
         let session = kind.server(config, MonoClock.now());
-        Ok(Driver::new(line, session, observer, TIMEOUT))
+        Ok(Driver::server(line, session, observer, TIMEOUT))
     }
 }
 

@@ -11,7 +11,9 @@ use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::zperf;
-use linerate_peers::{ClientConfig, Control, PeerHello, ProtocolError, RefusalCode, Tests};
+use linerate_peers::{
+    ClientConfig, Control, PeerHello, PeerNews, ProtocolError, RefusalCode, Tests,
+};
 use linerate_session::key::credential;
 use linerate_session::login::{LoginAttempt, moment};
 use linerate_session::{Driver, Line, News};
@@ -124,7 +126,7 @@ impl Client {
             far_output: target.far_output,
         };
         let session = target.far.kind().client(config, MonoClock.now());
-        let driver = Driver::new(line, session, observer, target.timeout);
+        let driver = Driver::client(line, session, observer, target.timeout);
         Ok(Self {
             driver,
             target: target.clone(),
@@ -317,8 +319,8 @@ impl Client {
         loop {
             match self.driver.turn().map_err(|error| self.failed(&error))? {
                 Some(News::OwnReports(reports)) => own = reports,
-                Some(News::PeerReports(reports)) => theirs = reports,
-                Some(News::PeerOutput(text)) => far_output = Some(text),
+                Some(News::Peer(PeerNews::Report(reports))) => theirs = reports,
+                Some(News::Peer(PeerNews::Output(text))) => far_output = Some(text),
                 Some(News::TestOver) => {
                     return Ok(TestOutcome {
                         directions: directions(spec.direction, own, theirs),
@@ -348,10 +350,13 @@ impl Client {
                     );
                     return Err(Failure::new(ExitCode::Peer, message).into());
                 }
-                Some(News::PeerProgress(progress)) => {
+                Some(News::Peer(PeerNews::Progress(progress))) => {
                     received = (spec.direction == Direction::Forward).then_some(progress);
                 }
-                None | Some(News::CallBack { .. } | News::Hello(_) | News::TestBegan) => {}
+                None
+                | Some(
+                    News::Peer(PeerNews::CallBack { .. } | PeerNews::Hello(_)) | News::TestBegan,
+                ) => {}
             }
             let progress = self.driver.progress();
             let go_on = pulse(&Pulse {
@@ -370,7 +375,7 @@ impl Client {
     fn greet(&mut self) -> Result<()> {
         loop {
             match self.driver.turn()? {
-                Some(News::Hello(hello)) => {
+                Some(News::Peer(PeerNews::Hello(hello))) => {
                     self.hello = *hello;
                     if let Some(board) = &self.board {
                         self.hello.facts = board.facts().clone();

@@ -25,8 +25,9 @@ pub mod zperf;
 
 pub use error::{Excerpt, ProtocolError};
 pub use session::{
-    Action, ClientConfig, Control, Demux, Grant, Input, Limits, PeerHello, PeerKind, Progress,
-    RefusalCode, ServerConfig, Session, StopCause, StreamPorts, TIMEOUT, Tests,
+    Action, ClientConfig, Control, Demux, Ending, Grant, Input, Limits, PeerHello, PeerKind,
+    PeerNews, Progress, Refusal, RefusalCode, ServerConfig, Session, StopCause, StreamEvent,
+    StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
 };
 pub use stamp::{Stamp, distance_48};
 pub use stream_format::{

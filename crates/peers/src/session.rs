@@ -3,18 +3,22 @@
 //! A driver owns one control connection, if its protocol has one ([`Control`]), and one session. Its whole loop is: read bytes and give them to
 //! [`Session::handle`]; carry out every [`Action`] in order; wait for bytes, for its own traffic, or for
 //! [`Session::deadline`]. The order of actions matters: "receivers run before the peer is told to
-//! send" is expressed by `StartReceivers` standing before the `Send` that tells it.
+//! send" is expressed by `Start(Receiver)` standing before the `Send` that tells it.
 //!
 //! How protocols map onto it:
 //!
 //! | step | native | iperf3 | iperf2 | sfnt-pingpong |
 //! |---|---|---|---|---|
 //! | test agreed | `Prepare` / `Prepared` | parameter JSON after state 9 | header in the first data bytes | options |
-//! | open data streams | `OpenStreams` | state 10 | at once | addresses; then `ReuseStreams` |
-//! | traffic | `StartReceivers`, `StartSenders` | states 1 and 2 | at once | a count and a size per `Grant` |
+//! | open data streams | `OpenStreams` | state 10 | at once | addresses; then the same streams |
+//! | traffic | `Start` | states 1 and 2 | at once | a count and a size per `Grant` |
 //! | sender done | `Finished` / `PeerFinished` | state 4 | last datagram's negative id | every grant is used up |
-//! | results | `Reports` / `PeerReport` | result JSON after state 13 | server report datagram | none |
+//! | results | `Reports` / `PeerNews::Report` | result JSON after state 13 | server report datagram | none |
 //! | over | `TestOver` | state 14, 16 | `TestOver` | the count 0 |
+//!
+//! The drawings in the protocols' folders write an input or action of one kind in a word: `StartSenders` for
+//! `Start(Sender)`, `PeerReport` for `Peer(Report)`, `ReuseStreams` for `OpenStreams` of the same streams, `Heard` for
+//! `Stream(Heard)`, `Abort` and `Bye` for `End` of the test and of the session.
 
 use crate::error::ProtocolError;
 use crate::iperf3::COOKIE_LEN;
@@ -115,7 +119,7 @@ pub enum Demux {
 pub enum Control {
     /// Nothing: data streams say themselves what they are. A session then gets no [`Input::Bytes`] and asks
     /// for no [`Action::Send`]; what it has to say outside the traffic goes over the data streams, by
-    /// [`Action::SendDatagram`].
+    /// [`StreamOrder::Datagram`].
     Absent,
     /// A TCP connection of its own.
     Connection,
@@ -172,20 +176,13 @@ pub enum Input<'a> {
     /// Client, when no test is under way: the next test.
     Begin(Box<TestSpec>),
     /// In answer to [`Action::Prepare`]: this end waits for data streams on these ports, or has bound its
-    /// datagram sockets to them; none where they come to a shared port.
-    Prepared {
-        /// Where the client connects to.
-        ports: StreamPorts,
-    },
-    /// Server, in answer to [`Action::Prepare`]: this test cannot be made here. The session goes on.
-    Refused {
-        /// What kind of reason.
-        code: RefusalCode,
-        /// The reason and what to do, for the user at the client.
-        message: String,
-    },
+    /// datagram sockets to them; none where they come to a shared port. An error, at the server: this test cannot be
+    /// made here; the session goes on.
+    Prepared(Result<StreamPorts, Refusal>),
     /// Either end: all data streams of the test are connected at this end.
     Connected,
+    /// Either end: something happened on the data streams that the session, not the traffic, has to know.
+    Stream(StreamEvent<'a>),
     /// Either end, while traffic flows: what its end has counted so far. About once per interval.
     Progress(Progress),
     /// The end that sends: its senders have stopped; datagrams or transactions sent per stream, in stream
@@ -196,30 +193,15 @@ pub enum Input<'a> {
     },
     /// Either end, once per test: every endpoint of this end is done, this is what they saw.
     Reports(Vec<EndpointReport>),
-    /// Client: end the traffic now, but keep what was counted: senders at both ends stop, and the test
-    /// goes on to its reports as if its time were over. Before traffic flows it is an abort.
-    EndTraffic,
-    /// Either end: end the test early (user, failed socket). Answered by [`Action::Stop`] at both ends.
-    Abort {
-        /// What kind of reason.
-        code: RefusalCode,
-        /// The reason, for the user at the other end.
-        reason: String,
-    },
-    /// Server of a protocol without control connection, first of all: a data stream came.
-    StreamOpened {
-        /// Of what kind it is.
-        transport: Transport,
-        /// What it begins with: the first datagram, or at least as many bytes as
-        /// [`Demux::EachATest`] asks for, if that many came. They are still to be read.
-        bytes: &'a [u8],
-    },
-    /// Either end that receives, of a protocol without control connection: the first bytes or datagram of this
-    /// data stream reached this end. Once per stream.
-    Heard {
-        /// Its index within its direction.
-        stream: u16,
-    },
+    /// This end's user or driver wants something to end before its time.
+    End(Ending),
+    /// Either end, in answer to [`Action::Stop`]: the test's threads and data streams are gone.
+    Stopped,
+}
+
+/// What happens on data streams beside their traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamEvent<'a> {
     /// Either end, of a protocol without control connection: a datagram came on this data stream while no traffic
     /// of it ran at this end.
     Datagram {
@@ -228,12 +210,49 @@ pub enum Input<'a> {
         /// Its payload, cut off after 2048 bytes.
         bytes: &'a [u8],
     },
-    /// Client, of a format that [`is_granted`](StreamFormat::is_granted): its messages have used up the oldest grant.
-    Spent,
-    /// Either end, in answer to [`Action::Stop`]: the test's threads and data streams are gone.
-    Stopped,
+    /// Either end, of a format that [`is_granted`](StreamFormat::is_granted): its messages have used up the oldest
+    /// grant.
+    GrantSpent,
+    /// Either end that receives, of a protocol without control connection: the first bytes or datagram of this
+    /// data stream reached this end. Once per stream.
+    Heard {
+        /// Its index within its direction.
+        stream: u16,
+    },
+    /// Server of a protocol without control connection, first of all: a data stream came.
+    Opened {
+        /// Of what kind it is.
+        transport: Transport,
+        /// What it begins with: the first datagram, or at least as many bytes as
+        /// [`Demux::EachATest`] asks for, if that many came. They are still to be read.
+        bytes: &'a [u8],
+    },
+}
+
+/// What is to end before its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
     /// Either end: close the session politely. A test under way is stopped.
-    Bye,
+    Session,
+    /// Either end: end the test early (user, failed socket). Answered by [`Action::Stop`] at both ends.
+    Test {
+        /// What kind of reason.
+        code: RefusalCode,
+        /// The reason, for the user at the other end.
+        reason: String,
+    },
+    /// Client: end the traffic now, but keep what was counted: senders at both ends stop, and the test
+    /// goes on to its reports as if its time were over. Before traffic flows it is an abort.
+    Traffic,
+}
+
+/// Why a test is not made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What kind of reason.
+    pub code: RefusalCode,
+    /// The reason and what to do, for the user at the client.
+    pub message: String,
 }
 
 impl Input<'_> {
@@ -244,20 +263,15 @@ impl Input<'_> {
             Self::Eof => "Eof",
             Self::Timeout => "Timeout",
             Self::Begin(_) => "Begin",
-            Self::Prepared { .. } => "Prepared",
-            Self::Refused { .. } => "Refused",
+            Self::Prepared(Ok(_)) => "Prepared",
+            Self::Prepared(Err(_)) => "Refused",
             Self::Connected => "Connected",
+            Self::Stream(_) => "Stream",
             Self::Progress(_) => "Progress",
             Self::Finished { .. } => "Finished",
             Self::Reports(_) => "Reports",
-            Self::EndTraffic => "EndTraffic",
-            Self::StreamOpened { .. } => "StreamOpened",
-            Self::Heard { .. } => "Heard",
-            Self::Datagram { .. } => "Datagram",
-            Self::Spent => "Spent",
-            Self::Abort { .. } => "Abort",
+            Self::End(_) => "End",
             Self::Stopped => "Stopped",
-            Self::Bye => "Bye",
         }
     }
 }
@@ -268,10 +282,10 @@ pub enum Action {
     /// Either end: write these bytes to the control connection, all of them, after those before. A driver
     /// that cannot get rid of them keeps a bounded number and takes the connection for broken beyond it.
     Send(Vec<u8>),
-    /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`].
-    PeerHello(Box<PeerHello>),
+    /// Either end: news of the peer for this end's owner.
+    Peer(PeerNews),
     /// Server, and a client whose protocol wants to know its datagram ports: make ready for this (valid) test
-    /// and answer [`Input::Prepared`] or [`Input::Refused`].
+    /// and answer [`Input::Prepared`].
     Prepare {
         /// The test.
         spec: Box<TestSpec>,
@@ -282,66 +296,29 @@ pub enum Action {
     /// driver expects them from its own [`Input::Prepared`] on. Either end that has bound datagram sockets:
     /// connect them to these ports of the other end, and answer the same.
     OpenStreams {
-        /// Ports at the server, by the side the server plays on them.
-        ports: StreamPorts,
-        /// What each data stream begins with and carries.
+        /// Where they go.
+        target: StreamTarget,
+        /// How they open and what they carry.
         format: Arc<dyn StreamFormat>,
     },
-    /// Client: the data streams of the test before go on in this one; answer [`Input::Connected`].
-    ReuseStreams {
-        /// As before.
-        format: Arc<dyn StreamFormat>,
-    },
-    /// Either end, while traffic flows: this many more messages may be exchanged, after those granted before.
-    Grant(Grant),
-    /// Either end that receives: start receiving now, before the next action. Comes before
-    /// [`Action::StartSenders`] where an end does both, and before the peer is told to send.
-    StartReceivers,
-    /// Either end that sends: start sending. All receivers, here and there, run.
-    StartSenders,
-    /// Either end: send this datagram on this data stream, from [`Input::Connected`] on until the test is
-    /// over. It may get lost. The time in it, where the format has one, is filled in.
-    SendDatagram {
-        /// The stream's index within its direction.
-        stream: u16,
-        /// Its payload.
-        bytes: Vec<u8>,
-    },
+    /// Either end that plays this side: start its traffic now, before the next action. Receivers start before
+    /// senders where an end does both, and before the peer is told to send; once senders start, all receivers, here
+    /// and there, run.
+    Start(Side),
+    /// Either end: do this on the data streams, beside their traffic.
+    Stream(StreamOrder),
     /// Either end that sends: its senders stop now and what they sent is told by [`Input::Finished`], as
     /// at the end of the test's time. Those that have stopped already need nothing.
     StopSenders,
-    /// Server of a protocol without control connection: its client wants this test made towards it, at this
-    /// port of its address. Make it as a client of the same protocol, at once and beside this session.
-    CallBack {
-        /// Where the client listens.
-        port: u16,
-        /// The test.
-        spec: Box<TestSpec>,
-    },
-    /// Client: what the server's end has counted so far.
-    PeerProgress(Progress),
-    /// The end that receives: the far senders have stopped, having sent this much per stream. Take what is
+    /// The end that receives: the peer's senders have stopped, having sent this much per stream. Take what is
     /// still under way, then say [`Input::Reports`].
     PeerFinished {
         /// Datagrams or transactions per stream, in stream order, warm-up included; zero for a TCP byte
         /// stream. Empty if the protocol does not tell in time: then only silence ends the receivers.
         sent: Vec<PacketCount>,
     },
-    /// Client: what the server's endpoints saw.
-    PeerReport(Vec<EndpointReport>),
-    /// Client: what the server printed of the test, safe to show and of bounded length.
-    PeerOutput(String),
-    /// Either end: the test is complete, both ends know it, and the next one may begin.
-    TestOver,
-    /// Client: this test will not be made; nothing was opened. The next one may begin.
-    Refused {
-        /// What kind of reason.
-        code: RefusalCode,
-        /// The reason and what to do.
-        message: String,
-    },
     /// Either end: the test ends early. Stop its threads, drop its data streams, answer
-    /// [`Input::Stopped`]; [`Action::TestAborted`] follows when the peer has done the same. No reports are exchanged.
+    /// [`Input::Stopped`]; [`TestEnd::Aborted`] follows when the peer has done the same. No reports are exchanged.
     Stop {
         /// Whose wish it was.
         cause: StopCause,
@@ -350,12 +327,68 @@ pub enum Action {
         /// The reason.
         reason: String,
     },
-    /// Either end: both ends have dropped the aborted test; the next one may begin.
-    TestAborted,
+    /// Either end: the test is over at both ends, and the next one may begin.
+    TestOver(TestEnd),
     /// Either end: this end has nothing more to write; close its half of the control connection.
     HalfClose,
     /// Either end, last of all: nothing more will come. Stop what still runs, write what was to be sent, close.
     Closed,
+}
+
+/// Where the data streams of a test go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamTarget {
+    /// To these ports of the other end, by the side that end plays on them.
+    Ports(StreamPorts),
+    /// The streams of the test before go on in this one.
+    SameStreams,
+}
+
+/// What a session does on data streams beside their traffic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamOrder {
+    /// Either end: send this datagram on this data stream, from [`Input::Connected`] on until the test is
+    /// over. It may get lost. The time in it, where the format has one, is filled in.
+    Datagram {
+        /// The stream's index within its direction.
+        stream: u16,
+        /// Its payload.
+        bytes: Vec<u8>,
+    },
+    /// Either end, while traffic flows: this many more messages may be exchanged, after those granted before.
+    Grant(Grant),
+}
+
+/// What the owner of an end should know of the peer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PeerNews {
+    /// Server of a protocol without control connection: its client wants this test made towards it, at this
+    /// port of its address. Make it as a client of the same protocol, at once and beside this session.
+    CallBack {
+        /// Where the client listens.
+        port: u16,
+        /// The test.
+        spec: Box<TestSpec>,
+    },
+    /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`].
+    Hello(Box<PeerHello>),
+    /// Client: what the server printed of the test, safe to show and of bounded length.
+    Output(String),
+    /// Client: what the server's end has counted so far.
+    Progress(Progress),
+    /// Client: what the server's endpoints saw.
+    Report(Vec<EndpointReport>),
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TestEnd {
+    /// Either end: both ends have dropped the aborted test.
+    Aborted,
+    /// Either end: it is complete, and both ends know it.
+    Complete,
+    /// This test will not be made; nothing was opened.
+    Refused(Refusal),
 }
 
 /// Whose wish an early end was.

@@ -2,7 +2,9 @@
 
 use crate::error::ProtocolError;
 use crate::inbox::Inbox;
-use crate::session::{Action, Input, Progress, RefusalCode, Session, StopCause};
+use crate::session::{
+    Action, Ending, Input, Progress, Refusal, RefusalCode, Session, StopCause, TestEnd,
+};
 use linerate_model::MonoInstant;
 use std::collections::VecDeque;
 use std::fmt;
@@ -51,6 +53,12 @@ impl<P: Phase> Steps<P> {
 
     pub(crate) fn act(&mut self, action: Action) {
         self.actions.push_back(action);
+    }
+
+    /// Does not make the test that is asked for.
+    pub(crate) fn refuse(&mut self, code: RefusalCode, message: String) {
+        let refusal = Refusal { code, message };
+        self.act(Action::TestOver(TestEnd::Refused(refusal)));
     }
 
     /// Goes on to a step that may take `limit`.
@@ -218,17 +226,17 @@ impl<T: Conversing> Stepping for T {
                 return self.advance(now);
             }
             Input::Stopped | Input::Eof if state == T::State::STOPPING => {
-                self.parts().0.act(Action::TestAborted);
+                self.parts().0.act(Action::TestOver(TestEnd::Aborted));
                 self.close();
             }
             Input::Eof => return self.eof(),
             Input::Timeout => return self.timeout(now),
-            Input::Abort { code, reason } => {
+            Input::End(Ending::Test { code, reason }) => {
                 if state.has_test() {
                     self.break_off(now, code, &reason);
                 }
             }
-            Input::Bye => {
+            Input::End(Ending::Session) => {
                 self.part();
                 self.close();
             }

@@ -3,7 +3,7 @@
 use crate::demux::DemuxHandle;
 use crate::endpoints::{DataStreams, Endpoints, sides};
 use crate::line::{Heard, Line};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use linerate_engine::EngineError;
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
@@ -11,7 +11,8 @@ use linerate_model::spec::{Side, TestSpec, Transport, WaitMode};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
 use linerate_observe::Observer;
 use linerate_peers::{
-    Action, Arrival, Grant, Input, PeerHello, Progress, RefusalCode, Session, StreamFormat,
+    Action, Arrival, Ending, Grant, Input, PeerNews, Progress, Refusal, RefusalCode, Session,
+    StreamEvent, StreamFormat, StreamOrder, StreamTarget, TestEnd,
 };
 use linerate_sys::clock::MonoClock;
 use std::sync::Arc;
@@ -33,19 +34,43 @@ const SPIN_WAIT: Duration = Duration::from_millis(500);
 /// opens one per round trip. The client's word on the control connection ends the waiting sooner.
 const STREAMS_LIMIT: Duration = Duration::from_secs(25);
 
-/// What an end does beside the protocol.
+/// One end of a session: what it does beside the protocol.
 pub struct Driver {
     line: Line,
     session: Box<dyn Session>,
+    role: Role,
     timeout: Duration,
     observer: Observer,
-    spec: Option<TestSpec>,
-    endpoints: Option<Endpoints>,
-    reported: bool,
-    next_progress: Option<MonoInstant>,
     arrivals: Arrivals,
-    /// Client: the streams of the last test, for the next one.
-    kept: Option<DataStreams>,
+    state: State,
+}
+
+/// How far the test of a session is.
+enum State {
+    /// Client: asked for; its data streams are not open.
+    Asked {
+        spec: TestSpec,
+        /// Streams of the test before, for this one; none unless its protocol keeps them.
+        kept: DataStreams,
+    },
+    /// There is none.
+    Idle { kept: DataStreams },
+    /// Data streams are open, or are being opened.
+    Open(Test),
+    /// This end's endpoints are done and have been reported; the session may say more over the data streams.
+    Reported(Test),
+    /// Traffic flows.
+    Running {
+        test: Test,
+        /// When the session is told the progress again.
+        next_progress: MonoInstant,
+    },
+}
+
+/// A test with data streams.
+struct Test {
+    spec: TestSpec,
+    endpoints: Endpoints,
 }
 
 /// Server of a port that many tests share: how its data streams come.
@@ -58,35 +83,32 @@ enum Arrivals {
     Through(DemuxHandle),
 }
 
+/// What became of waiting for data streams at a shared port.
+enum Awaited {
+    /// They are here.
+    Streams(DataStreams),
+    /// Not all came in time.
+    Failed(anyhow::Error),
+    /// None will come, which the session knows or will hear from its client.
+    Over,
+}
+
 /// What the owner of a driver should know.
 #[derive(Debug)]
 pub enum News {
-    /// The peer is what it should be.
-    Hello(Box<PeerHello>),
+    /// Of the peer.
+    Peer(PeerNews),
     /// A test begins (server).
     TestBegan,
     /// This end's own reports of the test.
     OwnReports(Vec<EndpointReport>),
-    /// The peer's reports of the test (client).
-    PeerReports(Vec<EndpointReport>),
-    /// What the peer printed of the test (client).
-    PeerOutput(String),
-    /// What the peer has counted so far (client).
-    PeerProgress(Progress),
-    /// The peer wants this test made towards it, at this port (server).
-    CallBack {
-        /// Where the peer listens.
-        port: u16,
-        /// The test.
-        spec: Box<TestSpec>,
-    },
     /// The test is complete.
     TestOver,
     /// The test will not be made, or was ended early.
     TestEnded {
-        /// Why, for programs.
+        /// What kind of reason.
         code: RefusalCode,
-        /// Why, for people.
+        /// The reason.
         reason: String,
     },
     /// The session is over.
@@ -94,8 +116,20 @@ pub enum News {
 }
 
 impl Driver {
-    /// Drives `session` over `line`.
-    pub const fn new(
+    /// Drives the client's `session` over `line`.
+    pub fn client(
+        line: Line,
+        session: Box<dyn Session>,
+        observer: Observer,
+        timeout: Duration,
+    ) -> Self {
+        let mut driver = Self::server(line, session, observer, timeout);
+        driver.role = Role::Client;
+        driver
+    }
+
+    /// Drives the server's `session` over `line`.
+    pub fn server(
         line: Line,
         session: Box<dyn Session>,
         observer: Observer,
@@ -104,14 +138,11 @@ impl Driver {
         Self {
             line,
             session,
+            role: Role::Server,
             timeout,
             observer,
-            spec: None,
-            endpoints: None,
-            reported: false,
-            next_progress: None,
             arrivals: Arrivals::None,
-            kept: None,
+            state: State::IDLE,
         }
     }
 
@@ -126,23 +157,26 @@ impl Driver {
     pub fn host(&mut self, data_streams: DataStreams, bytes: &[u8]) -> Result<()> {
         let transport = data_streams.transport();
         self.arrivals = Arrivals::Here(data_streams);
-        self.tell(Input::StreamOpened { transport, bytes })
+        self.tell(Input::Stream(StreamEvent::Opened { transport, bytes }))
     }
 
     /// Client: begins a test.
     pub fn begin(&mut self, spec: &TestSpec) -> Result<()> {
-        self.spec = Some(spec.clone());
-        self.tell(Input::Begin(Box::new(spec.clone())))
+        let kept = self.state.end();
+        let spec = spec.clone();
+        let asked = Input::Begin(Box::new(spec.clone()));
+        self.state = State::Asked { spec, kept };
+        self.tell(asked)
     }
 
     /// Ends the traffic of the test under way; what was counted is kept.
     pub fn end_traffic(&mut self) -> Result<()> {
-        self.tell(Input::EndTraffic)
+        self.tell(Input::End(Ending::Traffic))
     }
 
     /// Says goodbye; what the peer thinks of it no longer matters.
     pub fn bye(&mut self) {
-        let _ = self.tell(Input::Bye);
+        let _ = self.tell(Input::End(Ending::Session));
         while let Some(action) = self.session.poll_action() {
             if let Action::Send(bytes) = action {
                 let _ = self.line.write(&bytes);
@@ -154,16 +188,14 @@ impl Driver {
 
     /// What this end has counted so far in the test under way.
     pub fn progress(&self) -> Progress {
-        self.endpoints
-            .as_ref()
-            .map_or_else(Progress::default, |endpoints| {
-                let own = endpoints.progress();
-                Progress {
-                    elapsed: own.elapsed,
-                    bytes: ByteCount::new(own.bytes),
-                    packets: PacketCount::new(own.packets),
-                }
-            })
+        self.state.test().map_or_else(Progress::default, |test| {
+            let own = test.endpoints.progress();
+            Progress {
+                elapsed: own.elapsed,
+                bytes: ByteCount::new(own.bytes),
+                packets: PacketCount::new(own.packets),
+            }
+        })
     }
 
     /// One turn: carries out what the session wants, or waits a moment for something to happen.
@@ -184,280 +216,252 @@ impl Driver {
         Ok(self.session.handle(MonoClock.now(), input)?)
     }
 
+    /// Ends the test because of what failed here.
+    fn abort(&mut self, code: RefusalCode, error: &anyhow::Error) -> Result<()> {
+        let reason = format!("{error:#}");
+        self.tell(Input::End(Ending::Test { code, reason }))
+    }
+
+    /// Does not make the test that is asked for.
+    fn refuse(&mut self, code: RefusalCode, error: &anyhow::Error) -> Result<()> {
+        let message = format!("{error:#}");
+        self.tell(Input::Prepared(Err(Refusal { code, message })))
+    }
+
     fn carry_out(&mut self, action: Action) -> Result<Option<News>> {
         match action {
-            Action::Send(bytes) => {
-                self.line.write(&bytes)?;
-                Ok(None)
-            }
-            Action::SendDatagram { stream, bytes } => {
-                if let Some(endpoints) = &self.endpoints {
-                    endpoints.send_datagram(stream, bytes);
-                }
-                Ok(None)
-            }
-            Action::PeerHello(hello) => Ok(Some(News::Hello(hello))),
-            Action::Prepare { spec, format } => self.prepare(*spec, &format),
-            Action::OpenStreams { ports, format } => self.open_streams(&ports, &format),
-            Action::ReuseStreams { format } => self.reuse_streams(&format),
-            Action::Grant(grant) => self.grant(grant),
-            Action::StartReceivers => self.start(Side::Receiver),
-            Action::StartSenders => self.start(Side::Sender),
+            Action::Send(bytes) => self.line.write(&bytes)?,
+            Action::Peer(news) => return Ok(Some(News::Peer(news))),
+            Action::Prepare { spec, format } => return self.prepare(*spec, &format),
+            Action::OpenStreams { target, format } => self.open_streams(target, &format)?,
+            Action::Start(side) => self.start(side)?,
+            Action::Stream(order) => self.order(order)?,
             Action::StopSenders => {
-                if let Some(endpoints) = &self.endpoints {
-                    endpoints.stop_senders();
+                if let Some(test) = self.state.test() {
+                    test.endpoints.stop_senders();
                 }
-                Ok(None)
             }
-            Action::PeerProgress(progress) => Ok(Some(News::PeerProgress(progress))),
             Action::PeerFinished { sent } => {
-                if let Some(endpoints) = &mut self.endpoints {
-                    endpoints.drain(&sent);
+                if let Some(test) = self.state.test_mut() {
+                    test.endpoints.drain(&sent);
                 }
-                Ok(None)
             }
-            Action::CallBack { port, spec } => Ok(Some(News::CallBack { port, spec })),
-            Action::PeerReport(reports) => Ok(Some(News::PeerReports(reports))),
-            Action::PeerOutput(text) => Ok(Some(News::PeerOutput(text))),
-            Action::TestOver => {
-                self.kept = self.endpoints.as_mut().and_then(Endpoints::take_streams);
+            Action::Stop { code, reason, .. } => {
                 self.clear();
-                Ok(Some(News::TestOver))
+                self.tell(Input::Stopped)?;
+                return Ok(Some(News::TestEnded { code, reason }));
             }
-            Action::Refused { code, message } => {
-                self.clear();
-                Ok(Some(News::TestEnded {
-                    code,
-                    reason: message,
-                }))
-            }
-            Action::Stop { code, reason, .. } => self.stop(code, reason),
-            Action::TestAborted => Ok(None),
-            Action::HalfClose => {
-                self.line.half_close();
-                Ok(None)
-            }
+            Action::TestOver(end) => return Ok(self.test_over(end)),
+            Action::HalfClose => self.line.half_close(),
             Action::Closed => {
                 self.clear();
-                Ok(Some(News::Closed))
+                return Ok(Some(News::Closed));
+            }
+        }
+        Ok(None)
+    }
+
+    fn test_over(&mut self, end: TestEnd) -> Option<News> {
+        match end {
+            // What stopped it has been told.
+            TestEnd::Aborted => None,
+            TestEnd::Complete => {
+                let kept = self
+                    .state
+                    .test_mut()
+                    .map(|test| test.endpoints.take_streams());
+                self.clear();
+                if let Some(kept) = kept {
+                    self.state = State::Idle { kept };
+                }
+                Some(News::TestOver)
+            }
+            TestEnd::Refused(Refusal { code, message }) => {
+                self.clear();
+                let reason = message;
+                Some(News::TestEnded { code, reason })
             }
         }
     }
 
     /// Opens the sockets of a test. What cannot be done is told to the client, not fatal.
     fn prepare(&mut self, spec: TestSpec, format: &Arc<dyn StreamFormat>) -> Result<Option<News>> {
-        if format.arrival() == Arrival::SharedPort {
+        let arrival = format.arrival();
+        if arrival == Arrival::SharedPort {
             return self.receive(spec, format);
         }
         let local = self.line.local()?;
-        // A client that makes ready has begun this test itself.
-        let role = match self.spec {
-            Some(_) => Role::Client,
-            None => Role::Server,
-        };
-        match Endpoints::listen(role, &spec, format, local) {
-            Ok(endpoints) => {
-                let ports = endpoints.ports();
-                self.endpoints = Some(endpoints);
-                let is_told =
-                    format.arrival() == Arrival::ToldPorts && spec.transport() == Transport::Udp;
-                self.spec = Some(spec);
-                self.tell(Input::Prepared { ports })?;
-                if is_told {
-                    return Ok(None);
-                }
-                self.flush()?;
-                self.await_streams()
-            }
+        let endpoints = match Endpoints::listen(self.role, &spec, format, local) {
+            Ok(endpoints) => endpoints,
             Err(error) => {
-                let message = format!("{error:#}");
-                self.tell(Input::Refused {
-                    code: RefusalCode::Unsupported,
-                    message,
-                })?;
-                Ok(None)
+                self.refuse(RefusalCode::Unsupported, &error)?;
+                return Ok(None);
             }
+        };
+        let is_told = arrival == Arrival::ToldPorts && spec.transport() == Transport::Udp;
+        let ports = endpoints.ports();
+        self.state = State::Open(Test { spec, endpoints });
+        self.tell(Input::Prepared(Ok(ports)))?;
+        if is_told {
+            return Ok(None);
         }
+        self.flush()?;
+        self.await_streams()
     }
 
     /// Server of a shared port: takes the streams that show what the client's control connection showed.
     fn receive(&mut self, spec: TestSpec, format: &Arc<dyn StreamFormat>) -> Result<Option<News>> {
-        let data_streams = match std::mem::replace(&mut self.arrivals, Arrivals::None) {
-            Arrivals::Here(data_streams) => {
-                let ports = Vec::new();
-                self.tell(Input::Prepared { ports })?;
-                Ok(Some(data_streams))
-            }
-            Arrivals::Through(handle) => {
-                let data_streams = self.wait_for_guests(&handle, &spec)?;
-                self.arrivals = Arrivals::Through(handle);
-                data_streams
-            }
-            Arrivals::None => bail!("bug in linerate: its streams came to no shared port"),
-        };
-        let endpoints = match data_streams {
-            Ok(None) => return Ok(None),
-            Ok(Some(data_streams)) => Endpoints::adopt(Role::Server, &spec, format, data_streams),
-            Err(error) => Err(error),
+        let endpoints = match self.await_arrivals(&spec)? {
+            Awaited::Failed(error) => Err(error),
+            Awaited::Over => return Ok(None),
+            Awaited::Streams(streams) => Endpoints::adopt(self.role, &spec, format, streams),
         };
         match endpoints {
             Ok(endpoints) => {
-                self.endpoints = Some(endpoints);
-                self.spec = Some(spec);
+                self.state = State::Open(Test { spec, endpoints });
                 self.tell(Input::Connected)?;
                 Ok(Some(News::TestBegan))
             }
             Err(error) => {
-                let (code, reason) = (RefusalCode::Unsupported, format!("{error:#}"));
-                self.tell(Input::Abort { code, reason })?;
+                self.abort(RefusalCode::Unsupported, &error)?;
                 Ok(None)
             }
         }
     }
 
-    /// The streams that come through the demux; none if there will be none, which has been told.
-    fn wait_for_guests(
-        &mut self,
-        handle: &DemuxHandle,
-        spec: &TestSpec,
-    ) -> Result<Result<Option<DataStreams>>> {
-        let sides = sides(Role::Server, spec.direction).len();
+    /// The streams that come to a shared port.
+    fn await_arrivals(&mut self, spec: &TestSpec) -> Result<Awaited> {
+        match std::mem::replace(&mut self.arrivals, Arrivals::None) {
+            Arrivals::Here(streams) => {
+                self.tell(Input::Prepared(Ok(Vec::new())))?;
+                Ok(Awaited::Streams(streams))
+            }
+            Arrivals::Through(handle) => {
+                let awaited = self.await_demux(&handle, spec);
+                self.arrivals = Arrivals::Through(handle);
+                awaited
+            }
+            Arrivals::None => bail!("bug in linerate: its streams came to no shared port"),
+        }
+    }
+
+    /// The streams that come through the demux.
+    fn await_demux(&mut self, handle: &DemuxHandle, spec: &TestSpec) -> Result<Awaited> {
+        let sides = sides(self.role, spec.direction).len();
         let count = usize::from(spec.streams) * sides;
         if let Err(error) = handle.expect(spec.transport(), count, STREAMS_LIMIT) {
-            let message = format!("{error:#}");
-            let code = RefusalCode::Busy;
-            self.tell(Input::Refused { code, message })?;
-            return Ok(Ok(None));
+            self.refuse(RefusalCode::Busy, &error)?;
+            return Ok(Awaited::Over);
         }
-        let ports = Vec::new();
-        self.tell(Input::Prepared { ports })?;
+        self.tell(Input::Prepared(Ok(Vec::new())))?;
         self.flush()?;
-        Ok(handle.wait(self.line.connection()?, STREAMS_LIMIT))
+        Ok(match handle.wait(self.line.connection()?, STREAMS_LIMIT) {
+            Ok(Some(streams)) => Awaited::Streams(streams),
+            Ok(None) => Awaited::Over,
+            Err(error) => Awaited::Failed(error),
+        })
     }
 
     /// Server: the client connects while we wait here; it says so on the control connection afterwards.
     fn await_streams(&mut self) -> Result<Option<News>> {
         let from = self.line.remote()?.ip();
-        let Some(endpoints) = &mut self.endpoints else {
+        let limit = self.timeout / 2;
+        let State::Open(test) = &mut self.state else {
             return Ok(None);
         };
-        match endpoints.await_peer(from, self.timeout / 2) {
+        match test.endpoints.await_peer(from, limit) {
             Ok(()) => {
                 self.tell(Input::Connected)?;
                 Ok(Some(News::TestBegan))
             }
             Err(error) => {
-                self.tell(Input::Abort {
-                    code: RefusalCode::Timeout,
-                    reason: format!("{error:#}"),
-                })?;
+                self.abort(RefusalCode::Timeout, &error)?;
                 Ok(None)
             }
         }
     }
 
-    fn open_streams(
-        &mut self,
-        ports: &[(Side, Vec<u16>)],
-        format: &Arc<dyn StreamFormat>,
-    ) -> Result<Option<News>> {
+    /// Opens the data streams, and tells whether they are.
+    fn open_streams(&mut self, target: StreamTarget, format: &Arc<dyn StreamFormat>) -> Result<()> {
         let remote = self.line.remote()?;
-        let spec = self
-            .spec
-            .clone()
-            .context("invariant: streams are opened for a test")?;
-        let opened = match self.endpoints.take() {
+        let opened = match (std::mem::replace(&mut self.state, State::IDLE), target) {
             // Bound already: this end has told its ports first.
-            Some(mut endpoints) => endpoints.join(remote, ports).map(|()| endpoints),
-            None => Endpoints::connect(&spec, format, remote, ports, self.timeout / 2),
+            (State::Open(mut test), StreamTarget::Ports(ports)) => {
+                test.endpoints.join(remote, &ports).map(|()| test)
+            }
+            (State::Asked { spec, .. }, StreamTarget::Ports(ports)) => {
+                Endpoints::connect(&spec, format, remote, &ports, self.timeout / 2)
+                    .map(|endpoints| Test { spec, endpoints })
+            }
+            (State::Asked { spec, kept }, StreamTarget::SameStreams) => {
+                Endpoints::adopt(Role::Client, &spec, format, kept)
+                    .map(|endpoints| Test { spec, endpoints })
+            }
+            _ => bail!("bug in linerate: streams are opened for no test"),
         };
-        self.opened(opened)
-    }
-
-    /// Client: the streams of the test before go on.
-    fn reuse_streams(&mut self, format: &Arc<dyn StreamFormat>) -> Result<Option<News>> {
-        let spec = self
-            .spec
-            .clone()
-            .context("invariant: streams are opened for a test")?;
-        let streams = self.kept.take().unwrap_or_default();
-        self.opened(Endpoints::adopt(Role::Client, &spec, format, streams))
-    }
-
-    /// Tells whether the streams are open.
-    fn opened(&mut self, opened: Result<Endpoints>) -> Result<Option<News>> {
         match opened {
-            Ok(endpoints) => {
-                self.endpoints = Some(endpoints);
-                self.tell(Input::Connected)?;
+            Ok(test) => {
+                self.state = State::Open(test);
+                self.tell(Input::Connected)
             }
-            Err(error) => {
-                let (code, reason) = (cause(&error), format!("{error:#}"));
-                self.tell(Input::Abort { code, reason })?;
-            }
+            Err(error) => self.abort(cause(&error), &error),
         }
-        Ok(None)
     }
 
-    fn start(&mut self, side: Side) -> Result<Option<News>> {
-        let Some(endpoints) = &mut self.endpoints else {
-            return Ok(None);
+    /// Starts the traffic of one side; the first side begins the test's progress.
+    fn start(&mut self, side: Side) -> Result<()> {
+        let Some(test) = self.state.test_mut() else {
+            return Ok(());
         };
-        if let Err(error) = endpoints.start(side, &self.observer) {
-            let (code, reason) = (cause(&error), format!("{error:#}"));
-            self.tell(Input::Abort { code, reason })?;
+        if let Err(error) = test.endpoints.start(side, &self.observer) {
+            self.abort(cause(&error), &error)?;
         }
-        self.next_progress = self
-            .spec
-            .as_ref()
-            .map(|spec| MonoClock.now().after(spec.interval));
-        Ok(None)
+        self.state.run(MonoClock.now());
+        Ok(())
     }
 
-    fn grant(&mut self, grant: Grant) -> Result<Option<News>> {
-        let is_taken = self.endpoints.as_ref().is_none_or(|e| e.grant(grant));
-        if !is_taken {
-            let reason = "it announced more than a thousand rounds ahead".to_owned();
-            let code = RefusalCode::Protocol;
-            self.tell(Input::Abort { code, reason })?;
+    /// Does on the data streams what the session wants.
+    fn order(&mut self, order: StreamOrder) -> Result<()> {
+        let Some(test) = self.state.test() else {
+            return Ok(());
+        };
+        match order {
+            StreamOrder::Datagram { stream, bytes } => test.endpoints.send_datagram(stream, bytes),
+            StreamOrder::Grant(grant) => return self.grant(grant),
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn stop(&mut self, code: RefusalCode, reason: String) -> Result<Option<News>> {
-        self.clear();
-        self.tell(Input::Stopped)?;
-        Ok(Some(News::TestEnded { code, reason }))
+    fn grant(&mut self, grant: Grant) -> Result<()> {
+        let is_taken = self
+            .state
+            .test()
+            .is_none_or(|test| test.endpoints.grant(grant));
+        if is_taken {
+            return Ok(());
+        }
+        let error = anyhow::anyhow!("it announced more than a thousand rounds ahead");
+        self.abort(RefusalCode::Protocol, &error)
     }
 
-    /// Looks after this end's traffic: finished senders, drained receivers, progress.
+    /// Looks after this end's traffic: what is said on its streams, finished senders, drained receivers, progress.
     fn attend_traffic(&mut self) -> Result<Option<News>> {
-        let Some(endpoints) = &mut self.endpoints else {
+        let is_running = matches!(self.state, State::Running { .. });
+        if !is_running && !matches!(self.state, State::Reported(_)) {
+            return Ok(None);
+        }
+        if self.line.is_absent() && self.attend_streams()? {
+            return Ok(None);
+        }
+        let State::Running { test, .. } = &mut self.state else {
             return Ok(None);
         };
-        if self.next_progress.is_none() {
-            return Ok(None);
-        }
-        if self.line.is_absent() {
-            // What a control connection would tell, the data streams tell.
-            if let Some(stream) = endpoints.newly_heard() {
-                self.tell(Input::Heard { stream })?;
-                return Ok(None);
-            }
-            if let Some((stream, bytes)) = endpoints.datagram() {
-                let bytes = &bytes;
-                self.tell(Input::Datagram { stream, bytes })?;
-                return Ok(None);
-            }
-        }
-        if self.reported {
-            return Ok(None);
-        }
+        let endpoints = &mut test.endpoints;
         endpoints.tend();
         let spent = endpoints.newly_spent();
         if spent > 0 {
             for _ in 0..spent {
-                self.tell(Input::Spent)?;
+                self.tell(Input::Stream(StreamEvent::GrantSpent))?;
             }
             return Ok(None);
         }
@@ -466,7 +470,7 @@ impl Driver {
             return Ok(None);
         }
         if let Some(reports) = endpoints.reports(&self.observer) {
-            self.reported = true;
+            self.state.report();
             self.tell(Input::Reports(reports.clone()))?;
             return Ok(Some(News::OwnReports(reports)));
         }
@@ -474,17 +478,39 @@ impl Driver {
         Ok(None)
     }
 
+    /// What a control connection would tell, the data streams tell. Whether something was told.
+    fn attend_streams(&mut self) -> Result<bool> {
+        let Some(test) = self.state.test_mut() else {
+            return Ok(false);
+        };
+        if let Some(stream) = test.endpoints.newly_heard() {
+            self.tell(Input::Stream(StreamEvent::Heard { stream }))?;
+            return Ok(true);
+        }
+        if let Some((stream, bytes)) = test.endpoints.datagram() {
+            let bytes = &bytes;
+            self.tell(Input::Stream(StreamEvent::Datagram { stream, bytes }))?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
     /// Progress about once per interval.
     fn tell_progress(&mut self) -> Result<()> {
         let now = MonoClock.now();
-        let due = self.next_progress.is_some_and(|due| now >= due);
-        if due {
-            let interval = self.spec.as_ref().map_or(IDLE_WAIT, |spec| spec.interval);
-            self.next_progress = Some(now.after(interval));
-            let progress = self.progress();
-            self.tell(Input::Progress(progress))?;
+        let State::Running {
+            test,
+            next_progress,
+        } = &mut self.state
+        else {
+            return Ok(());
+        };
+        if now < *next_progress {
+            return Ok(());
         }
-        Ok(())
+        *next_progress = now.after(test.spec.interval);
+        let progress = self.progress();
+        self.tell(Input::Progress(progress))
     }
 
     /// Writes everything that the session wants written now.
@@ -498,15 +524,15 @@ impl Driver {
     /// Reads what has come, waiting a moment if nothing has; then lets the session see its deadline.
     fn read(&mut self) -> Result<()> {
         let mut buffer = [0; 16 * 1024];
-        let endpoints = self.endpoints.as_ref();
+        let endpoints = self.state.test().map(|test| &test.endpoints);
         let mut beside = endpoints.map_or_else(Vec::new, Endpoints::bells);
         if let (true, Some(endpoints)) = (self.line.is_absent(), endpoints) {
             beside.extend(endpoints.quiet_sockets());
         }
         let left = |due: MonoInstant| due.saturating_since(MonoClock.now());
-        let progress = self.next_progress.filter(|_| !self.reported);
-        let dues = [self.session.deadline(), progress].into_iter().flatten();
+        let dues = [self.session.deadline(), self.state.next_progress()];
         // Whatever is due is done by the next turn: one that is not must not spin.
+        let dues = dues.into_iter().flatten();
         let wait = dues
             .map(|due| left(due).max(Duration::from_millis(1)))
             .min();
@@ -527,26 +553,86 @@ impl Driver {
 
     /// How long a read may wait if nothing is due before.
     fn patience(&self) -> Duration {
-        let busy = |endpoints: &Endpoints| self.line.is_absent() || endpoints.is_sampling();
-        match &self.endpoints {
-            Some(endpoints) if self.next_progress.is_some() && busy(endpoints) => BUSY_WAIT,
-            Some(_) if self.spins() => SPIN_WAIT,
+        let is_busy = |test: &Test| self.line.is_absent() || test.endpoints.is_sampling();
+        match &self.state {
+            State::Running { test, .. } | State::Reported(test) if is_busy(test) => BUSY_WAIT,
+            State::Open(test) | State::Running { test, .. } | State::Reported(test)
+                if test.spec.wait == WaitMode::Spin =>
+            {
+                SPIN_WAIT
+            }
             _ => IDLE_WAIT,
         }
     }
 
-    fn spins(&self) -> bool {
-        let spec = self.spec.as_ref();
-        spec.is_some_and(|spec| spec.wait == WaitMode::Spin)
+    /// Drops the test, if there is one, and what it has started.
+    fn clear(&mut self) {
+        let kept = self.state.end();
+        self.state = State::Idle { kept };
+    }
+}
+
+impl State {
+    /// Nothing was before.
+    const IDLE: Self = Self::Idle {
+        kept: DataStreams {
+            tcp: Vec::new(),
+            udp: Vec::new(),
+        },
+    };
+
+    /// The test that has data streams.
+    const fn test(&self) -> Option<&Test> {
+        match self {
+            Self::Open(test) | Self::Reported(test) | Self::Running { test, .. } => Some(test),
+            Self::Asked { .. } | Self::Idle { .. } => None,
+        }
     }
 
-    fn clear(&mut self) {
-        if let Some(mut endpoints) = self.endpoints.take() {
-            endpoints.stop();
+    /// The test that has data streams.
+    const fn test_mut(&mut self) -> Option<&mut Test> {
+        match self {
+            Self::Open(test) | Self::Reported(test) | Self::Running { test, .. } => Some(test),
+            Self::Asked { .. } | Self::Idle { .. } => None,
         }
-        self.spec = None;
-        self.reported = false;
-        self.next_progress = None;
+    }
+
+    /// When the session is told the progress again, while traffic flows.
+    const fn next_progress(&self) -> Option<MonoInstant> {
+        match self {
+            Self::Running { next_progress, .. } => Some(*next_progress),
+            _ => None,
+        }
+    }
+
+    /// Traffic of an open test flows from `now` on.
+    fn run(&mut self, now: MonoInstant) {
+        *self = match std::mem::replace(self, Self::IDLE) {
+            Self::Open(test) | Self::Running { test, .. } => Self::Running {
+                next_progress: now.after(test.spec.interval),
+                test,
+            },
+            other => other,
+        };
+    }
+
+    /// The endpoints of the test under way have been reported.
+    fn report(&mut self) {
+        *self = match std::mem::replace(self, Self::IDLE) {
+            Self::Running { test, .. } => Self::Reported(test),
+            other => other,
+        };
+    }
+
+    /// Stops what runs; the streams that are there for another test.
+    fn end(&mut self) -> DataStreams {
+        match std::mem::replace(self, Self::IDLE) {
+            Self::Asked { kept, .. } | Self::Idle { kept } => kept,
+            Self::Open(mut test) | Self::Reported(mut test) | Self::Running { mut test, .. } => {
+                test.endpoints.stop();
+                DataStreams::default()
+            }
+        }
     }
 }
 

@@ -238,11 +238,11 @@ impl Endpoints {
         })
     }
 
-    /// The streams of a test that is over, if they go on in the next one.
-    pub(crate) fn take_streams(&mut self) -> Option<DataStreams> {
-        let KeptStreams { tcp, udp } = self.kept.take()?;
+    /// The streams of a test that is over, for the next one; none unless they go on in it.
+    pub(crate) fn take_streams(&mut self) -> DataStreams {
+        let KeptStreams { tcp, udp } = self.kept.take().unwrap_or_default();
         let udp = udp.into_iter().map(|socket| (socket, Vec::new())).collect();
-        Some(DataStreams { tcp, udp })
+        DataStreams { tcp, udp }
     }
 
     /// The ports this end waits on, by the side it plays there.

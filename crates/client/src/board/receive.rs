@@ -67,7 +67,7 @@ pub(crate) fn receive(
         logins: None,
     };
     let session = Iperf2.server(config, MonoClock.now());
-    let mut driver = Driver::new(stream.line, session, here.observer, here.timeout);
+    let mut driver = Driver::server(stream.line, session, here.observer, here.timeout);
     let _place = stream.place;
     driver.host(stream.data_streams, &stream.bytes)?;
     let seen = both(board, &mut driver, pulse);

@@ -5,7 +5,10 @@ use super::header::{self, Amount, Request, Way};
 use super::streams::{Counters, Opening, Streams, Width};
 use super::{AFTER, SETTLE};
 use crate::error::{ProtocolError, clean};
-use crate::session::{Action, ClientConfig, Input, RefusalCode, StopCause};
+use crate::session::{
+    Action, ClientConfig, Ending, Input, PeerNews, RefusalCode, StopCause, StreamEvent,
+    StreamOrder, StreamTarget, TestEnd,
+};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
@@ -116,7 +119,7 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: &ClientConfig) -> Self {
         let mut steps = Steps::resting(State::Idle, config.timeout);
-        steps.act(Action::PeerHello(Box::default()));
+        steps.act(Action::Peer(PeerNews::Hello(Box::default())));
         Self {
             steps,
             has_key: config.credential.is_some(),
@@ -168,7 +171,7 @@ impl Client {
             Some((RefusalCode::Unsupported, why?))
         });
         if let Some((code, message)) = refused {
-            return self.steps.act(Action::Refused { code, message });
+            return self.steps.refuse(code, message);
         }
         self.spec = spec;
         if self.is_udp() && now < self.rests_until {
@@ -186,7 +189,7 @@ impl Client {
         self.steps
             .enter(now, State::Connecting, self.steps.timeout * 2);
         self.steps.act(Action::OpenStreams {
-            ports: Vec::new(),
+            target: StreamTarget::Ports(Vec::new()),
             format: Arc::new(format),
         });
     }
@@ -196,7 +199,7 @@ impl Client {
         self.steps.rest(State::Running);
         self.silent = vec![self.receives(); usize::from(self.spec.streams)];
         if self.receives() {
-            self.steps.act(Action::StartReceivers);
+            self.steps.act(Action::Start(Side::Receiver));
             self.patience = Some(now.after(self.steps.timeout));
         }
         self.opened = 0;
@@ -226,7 +229,7 @@ impl Client {
             self.steps.enter(now, State::Running, limit);
         }
         if self.sends() {
-            self.steps.act(Action::StartSenders);
+            self.steps.act(Action::Start(Side::Sender));
         }
     }
 
@@ -250,7 +253,8 @@ impl Client {
         for (stream, silent) in (0..=self.opened).zip(self.silent.clone()) {
             if stream == self.opened || (silent && !self.sends()) {
                 let bytes = bytes.clone();
-                self.steps.act(Action::SendDatagram { stream, bytes });
+                self.steps
+                    .act(Action::Stream(StreamOrder::Datagram { stream, bytes }));
             }
         }
         if self.opened < self.spec.streams {
@@ -313,11 +317,11 @@ impl Client {
             closing.answer(&mut self.steps.actions);
         }
         let reports = self.far_reports(told);
-        self.steps.act(Action::PeerReport(reports));
+        self.steps.act(Action::Peer(PeerNews::Report(reports)));
         let deaf_until = self.opened_at.last().map(|opened| opened.after(DEAF));
         self.rests_until = now.after(REST).max(deaf_until.unwrap_or_default());
         self.rest(State::Idle);
-        self.steps.act(Action::TestOver);
+        self.steps.act(Action::TestOver(TestEnd::Complete));
     }
 
     /// What far receivers of datagrams said. Their time is that from the opening to the end; what it has
@@ -533,7 +537,7 @@ impl Stepping for Client {
         match input {
             Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             Input::Connected if self.steps.state == State::Connecting => self.run(now),
-            Input::Heard { stream } => self.heard(stream),
+            Input::Stream(StreamEvent::Heard { stream }) => self.heard(stream),
             Input::Finished { sent } if self.steps.state == State::Running && self.sends() => {
                 self.finished = now;
                 let first_end = if self.receives() {
@@ -549,27 +553,31 @@ impl Stepping for Client {
             Input::Reports(reports) if self.steps.state == State::Running => {
                 self.reported(now, reports);
             }
-            Input::Datagram { stream, bytes } if self.steps.state == State::Closing => {
+            Input::Stream(StreamEvent::Datagram { stream, bytes })
+                if self.steps.state == State::Closing =>
+            {
                 if let Some(closing) = &mut self.closing {
                     closing.hear(stream, bytes, &mut self.steps.actions);
                 }
                 self.conclude(now);
             }
             Input::Timeout => self.timeout(now),
-            Input::EndTraffic => self.end_traffic(now),
-            Input::Abort { code, reason } if self.steps.state.has_test() => {
+            Input::End(Ending::Traffic) => self.end_traffic(now),
+            Input::End(Ending::Test { code, reason }) if self.steps.state.has_test() => {
                 self.stop(now, code, &reason);
             }
             Input::Stopped if self.steps.state == State::Stopping => {
                 self.rest(State::Idle);
-                self.steps.act(Action::TestAborted);
+                self.steps.act(Action::TestOver(TestEnd::Aborted));
             }
-            Input::Bye | Input::Eof => {
+            Input::End(Ending::Session) | Input::Eof => {
                 self.close();
             }
             // The driver may not have seen yet that the test is over.
-            Input::Abort { .. } | Input::Bytes(_) | Input::Datagram { .. } | Input::Progress(_) => {
-            }
+            Input::End(Ending::Test { .. })
+            | Input::Bytes(_)
+            | Input::Stream(StreamEvent::Datagram { .. })
+            | Input::Progress(_) => {}
             Input::Connected | Input::Finished { .. } | Input::Reports(_)
                 if self.steps.state == State::Stopping => {}
             other => {

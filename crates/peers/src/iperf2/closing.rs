@@ -3,7 +3,7 @@
 use super::report::Report;
 use super::streams::{Counters, Streams, Width};
 use super::word;
-use crate::session::Action;
+use crate::session::{Action, StreamOrder};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::Side;
 use linerate_model::{MonoInstant, PacketCount};
@@ -69,7 +69,7 @@ impl Closing {
     pub(super) fn answer(&self, actions: &mut VecDeque<Action>) {
         for (stream, report) in (0..).zip(&self.reports) {
             if let Some(bytes) = report.clone() {
-                actions.push_back(Action::SendDatagram { stream, bytes });
+                actions.push_back(Action::Stream(StreamOrder::Datagram { stream, bytes }));
             }
         }
     }
@@ -94,7 +94,7 @@ impl Closing {
         for (stream, (sent, answer)) in (0..).zip(self.sent.iter().zip(&self.answers)) {
             if answer.is_none() {
                 let bytes = self.end(*sent);
-                actions.push_back(Action::SendDatagram { stream, bytes });
+                actions.push_back(Action::Stream(StreamOrder::Datagram { stream, bytes }));
             }
         }
         self.tries += 1;
@@ -114,7 +114,7 @@ impl Closing {
         if is_negative && (self.sent.is_empty() || !is_report(bytes)) {
             if let Some(Some(report)) = self.reports.get(index) {
                 let bytes = report.clone();
-                actions.push_back(Action::SendDatagram { stream, bytes });
+                actions.push_back(Action::Stream(StreamOrder::Datagram { stream, bytes }));
             }
             return true;
         }

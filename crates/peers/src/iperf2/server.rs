@@ -4,12 +4,15 @@ use super::closing::Closing;
 use super::header::{Amount, Back, Header, Way};
 use super::streams::{Opening, Streams};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::session::{Action, Input, Limits, PeerHello, RefusalCode, ServerConfig, StopCause};
+use crate::session::{
+    Action, Ending, Input, Limits, PeerHello, PeerNews, Refusal, RefusalCode, ServerConfig,
+    StopCause, StreamEvent, TestEnd,
+};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{
-    Direction, MAX_DURATION, MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Pace, Stop, TestSpec, Transport,
-    validate,
+    Direction, MAX_DURATION, MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Pace, Side, Stop, TestSpec,
+    Transport, validate,
 };
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use std::sync::Arc;
@@ -100,7 +103,7 @@ impl Server {
         bytes: &[u8],
     ) -> Result<(), ProtocolError> {
         if let Some((code, message)) = self.config.turn_away.clone() {
-            self.steps.act(Action::Refused { code, message });
+            self.steps.refuse(code, message);
             self.close();
             return Ok(());
         }
@@ -115,15 +118,16 @@ impl Server {
         validate(&spec).map_err(|error| self.wrong(bytes, error.to_string()))?;
         if let Some(message) = self.config.limits.exceeded_by(&spec) {
             let code = RefusalCode::Limit;
-            self.steps.act(Action::Refused { code, message });
+            self.steps.refuse(code, message);
             self.close();
             return Ok(());
         }
-        self.steps.act(Action::PeerHello(Box::new(PeerHello {
-            session: self.config.session.clone(),
-            limits: self.config.limits,
-            ..PeerHello::default()
-        })));
+        self.steps
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                session: self.config.session.clone(),
+                limits: self.config.limits,
+                ..PeerHello::default()
+            }))));
         let format = Streams {
             opening: Opening::NONE,
             skip: header.skip,
@@ -139,11 +143,11 @@ impl Server {
             let spec = Box::new(spec_back(&spec, &header));
             if let Some(message) = self.config.limits.exceeded_by(&spec) {
                 let code = RefusalCode::Limit;
-                self.steps.act(Action::Refused { code, message });
+                self.steps.refuse(code, message);
                 self.close();
                 return Ok(());
             }
-            self.back = Some((when, Action::CallBack { port, spec }));
+            self.back = Some((when, Action::Peer(PeerNews::CallBack { port, spec })));
         }
         let payload = spec.payload().as_usize();
         self.closing = (transport == Transport::Udp).then(|| Closing::new(format, payload));
@@ -170,10 +174,10 @@ impl Server {
 
     fn run(&mut self, now: MonoInstant) {
         if self.receives() {
-            self.steps.act(Action::StartReceivers);
+            self.steps.act(Action::Start(Side::Receiver));
         }
         if self.sends() {
-            self.steps.act(Action::StartSenders);
+            self.steps.act(Action::Start(Side::Sender));
         }
         self.call_back(Back::AtOnce);
         let time = match self.spec.stop {
@@ -203,7 +207,7 @@ impl Server {
     }
 
     fn part(&mut self) {
-        self.steps.act(Action::TestOver);
+        self.steps.act(Action::TestOver(TestEnd::Complete));
         self.close();
     }
 
@@ -305,13 +309,17 @@ impl Stepping for Server {
 
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            Input::StreamOpened { transport, bytes } if self.steps.state == State::Waiting => {
+            Input::Stream(StreamEvent::Opened { transport, bytes })
+                if self.steps.state == State::Waiting =>
+            {
                 self.welcome(now, transport, bytes)?;
             }
-            Input::Prepared { .. } if self.steps.state == State::Preparing => {}
-            Input::Refused { code, message } if self.steps.state == State::Preparing => {
+            Input::Prepared(Ok(_)) if self.steps.state == State::Preparing => {}
+            Input::Prepared(Err(Refusal { code, message }))
+                if self.steps.state == State::Preparing =>
+            {
                 let message = clean(&message, 1000);
-                self.steps.act(Action::Refused { code, message });
+                self.steps.refuse(code, message);
                 self.close();
             }
             Input::Connected if self.steps.state == State::Preparing => self.run(now),
@@ -324,7 +332,9 @@ impl Stepping for Server {
             Input::Reports(reports) if self.steps.state == State::Running => {
                 self.reported(now, &reports);
             }
-            Input::Datagram { stream, bytes } if self.steps.state == State::Closing => {
+            Input::Stream(StreamEvent::Datagram { stream, bytes })
+                if self.steps.state == State::Closing =>
+            {
                 if let Some(closing) = &mut self.closing
                     && closing.hear(stream, bytes, &mut self.steps.actions)
                 {
@@ -332,23 +342,21 @@ impl Stepping for Server {
                 }
             }
             Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } if self.steps.state.has_test() => {
+            Input::End(Ending::Test { code, reason }) if self.steps.state.has_test() => {
                 self.stop(now, code, &reason);
             }
             Input::Stopped if self.steps.state == State::Stopping => {
-                self.steps.act(Action::TestAborted);
+                self.steps.act(Action::TestOver(TestEnd::Aborted));
                 self.close();
             }
-            Input::Bye | Input::Eof => self.close(),
+            Input::End(Ending::Session) | Input::Eof => self.close(),
             Input::Bytes(_)
-            | Input::Datagram { .. }
-            | Input::EndTraffic
-            | Input::Heard { .. }
-            | Input::Progress(_) => {}
+            | Input::End(Ending::Traffic)
+            | Input::Progress(_)
+            | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::Heard { .. }) => {}
             // The driver may not have seen yet that the test is over.
-            Input::Abort { .. }
-            | Input::Prepared { .. }
-            | Input::Refused { .. }
+            Input::End(Ending::Test { .. })
+            | Input::Prepared(_)
             | Input::Connected
             | Input::Finished { .. }
             | Input::Reports(_)

@@ -7,11 +7,14 @@ use super::streams::{Cookie, Counters, Streams};
 use super::{DRAIN, MAX_TEXT, byte, code, params};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
-use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
+use crate::session::{
+    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, RefusalCode, StopCause,
+    StreamTarget, TestEnd,
+};
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, MAX_DURATION, Stop, TestSpec, validate};
+use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, validate};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -196,7 +199,7 @@ impl Client {
             (State::Preparing, byte::CREATE_STREAMS) => {
                 self.step(now, State::Connecting);
                 self.steps.act(Action::OpenStreams {
-                    ports: Vec::new(),
+                    target: StreamTarget::Ports(Vec::new()),
                     format: Arc::new(Streams {
                         cookie: self.cookie,
                         counters: Counters::Bits64,
@@ -205,7 +208,7 @@ impl Client {
             }
             (State::Starting, byte::TEST_START) => {
                 if self.receives() {
-                    self.steps.act(Action::StartReceivers);
+                    self.steps.act(Action::Start(Side::Receiver));
                 }
                 self.step(now, State::Started);
             }
@@ -264,13 +267,14 @@ impl Client {
 
     fn welcome(&mut self) {
         self.steps.rest(State::Idle);
-        self.steps.act(Action::PeerHello(Box::new(PeerHello {
-            limits: Limits {
-                max_streams: super::MAX_STREAMS,
-                ..Limits::default()
-            },
-            ..PeerHello::default()
-        })));
+        self.steps
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                limits: Limits {
+                    max_streams: super::MAX_STREAMS,
+                    ..Limits::default()
+                },
+                ..PeerHello::default()
+            }))));
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
@@ -295,7 +299,7 @@ impl Client {
             }
         };
         if let Some((code, message)) = refused {
-            return self.steps.act(Action::Refused { code, message });
+            return self.steps.refuse(code, message);
         }
         let mut wanted = params::to_json(&spec);
         if let Some(token) = token {
@@ -317,7 +321,7 @@ impl Client {
         };
         let whole = time.saturating_add(self.spec.warm_up);
         if self.sends() {
-            self.steps.act(Action::StartSenders);
+            self.steps.act(Action::Start(Side::Sender));
         } else {
             self.ends = Some(now.after(whole));
         }
@@ -384,8 +388,10 @@ impl Client {
             }
         })?;
         results::leave_out(&mut reports, self.settled);
-        self.steps.act(Action::PeerReport(reports));
-        self.steps.actions.extend(output.map(Action::PeerOutput));
+        self.steps.act(Action::Peer(PeerNews::Report(reports)));
+        self.steps
+            .actions
+            .extend(output.map(|text| Action::Peer(PeerNews::Output(text))));
         self.step(now, State::Showing);
         Ok(true)
     }
@@ -409,7 +415,7 @@ impl Client {
             State::Preparing => {
                 let message = reason;
                 let code = refusal;
-                self.steps.act(Action::Refused { code, message });
+                self.steps.refuse(code, message);
                 self.close();
             }
             _ => self.stop(now, StopCause::Peer, refusal, reason),
@@ -479,7 +485,7 @@ impl Conversing for Client {
     fn eof(&mut self) -> Result<(), ProtocolError> {
         match self.steps.state {
             State::Parting => {
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
                 return Ok(());
             }
@@ -495,7 +501,7 @@ impl Conversing for Client {
                 // The time does not matter any more: nothing more can come.
                 let told = self.take_error(MonoInstant::default(), true)?;
                 if told && self.steps.state == State::Stopping {
-                    self.steps.act(Action::TestAborted);
+                    self.steps.act(Action::TestOver(TestEnd::Aborted));
                     self.close();
                 }
                 if told {
@@ -517,7 +523,7 @@ impl Conversing for Client {
         };
         match self.steps.state {
             State::Parting => {
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
                 Ok(())
             }
@@ -545,7 +551,7 @@ impl Conversing for Client {
                 self.begin(now, *spec);
                 Ok(())
             }
-            Input::EndTraffic => {
+            Input::End(Ending::Traffic) => {
                 self.end_traffic(now);
                 Ok(())
             }

@@ -8,12 +8,13 @@ use super::{DRAIN, MAX_PARAMS, MAX_TEXT, byte, code, log};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, Input, Limits, PeerHello, Progress, RefusalCode, ServerConfig, StopCause,
+    Action, Input, Limits, PeerHello, PeerNews, Progress, Refusal, RefusalCode, ServerConfig,
+    StopCause, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Direction, Pace, Stop, TestSpec};
+use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,11 +162,12 @@ impl Server {
             self.close();
             return false;
         }
-        self.steps.act(Action::PeerHello(Box::new(PeerHello {
-            session: self.config.session.clone(),
-            limits: self.config.limits,
-            ..PeerHello::default()
-        })));
+        self.steps
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                session: self.config.session.clone(),
+                limits: self.config.limits,
+                ..PeerHello::default()
+            }))));
         self.say(byte::PARAM_EXCHANGE);
         self.steps.enter(now, State::Asking, PATIENCE);
         true
@@ -179,7 +181,7 @@ impl Server {
         if let Some(reason) = self.turns_away(now, &value) {
             self.say_error(code::AUTHENTICATION);
             let (code, message) = (RefusalCode::Denied, reason);
-            self.steps.act(Action::Refused { code, message });
+            self.steps.refuse(code, message);
             self.close();
             return Ok(false);
         }
@@ -196,10 +198,7 @@ impl Server {
         if let Some((code, reason)) = exceeds(&self.config.limits, &test.spec) {
             self.say_error(code);
             let code = RefusalCode::Limit;
-            self.steps.act(Action::Refused {
-                code,
-                message: reason,
-            });
+            self.steps.refuse(code, reason);
             self.close();
             return Ok(false);
         }
@@ -238,7 +237,7 @@ impl Server {
                 self.exchange(now);
             }
             (State::Parting, byte::IPERF_DONE) => {
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
             }
             // A client that cannot open its streams says that it is done.
@@ -265,11 +264,11 @@ impl Server {
     fn start(&mut self, now: MonoInstant) {
         self.say(byte::TEST_START);
         if self.receives() {
-            self.steps.act(Action::StartReceivers);
+            self.steps.act(Action::Start(Side::Receiver));
         }
         self.say(byte::TEST_RUNNING);
         if self.sends() {
-            self.steps.act(Action::StartSenders);
+            self.steps.act(Action::Start(Side::Sender));
         }
         self.moved = (0, now);
         self.began = now;
@@ -306,7 +305,7 @@ impl Server {
         results::add_tail(&mut own, &reports);
         let value = self.results(&own);
         self.steps.act(Action::Send(framed(&value)));
-        self.steps.act(Action::PeerReport(reports));
+        self.steps.act(Action::Peer(PeerNews::Report(reports)));
         self.say(byte::DISPLAY_RESULTS);
         self.steps.enter(now, State::Parting, self.steps.timeout);
         Ok(true)
@@ -399,7 +398,7 @@ impl Conversing for Server {
     fn eof(&mut self) -> Result<(), ProtocolError> {
         match self.steps.state {
             State::Parting => {
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
                 Ok(())
             }
@@ -415,7 +414,7 @@ impl Conversing for Server {
         match self.steps.state {
             State::Greeting | State::Asking => Err(self.steps.silent(limit)),
             State::Parting => {
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
                 Ok(())
             }
@@ -441,24 +440,22 @@ impl Conversing for Server {
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
             // The driver may not have seen yet that the test is over.
-            Input::Prepared { .. }
-            | Input::Refused { .. }
-            | Input::Connected
-            | Input::Finished { .. }
-            | Input::Reports(_)
+            Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_)
                 if self.steps.state == State::Stopping =>
             {
                 Ok(())
             }
-            Input::Prepared { .. } if self.steps.state == State::Preparing => {
+            Input::Prepared(Ok(_)) if self.steps.state == State::Preparing => {
                 self.say(byte::CREATE_STREAMS);
                 self.steps.enter(now, State::Connecting, PATIENCE);
                 Ok(())
             }
-            Input::Refused { code, message } if self.steps.state == State::Preparing => {
+            Input::Prepared(Err(Refusal { code, message }))
+                if self.steps.state == State::Preparing =>
+            {
                 self.say_error(self.code_of(code));
                 let message = clean(&message, MAX_TEXT);
-                self.steps.act(Action::Refused { code, message });
+                self.steps.refuse(code, message);
                 self.close();
                 Ok(())
             }

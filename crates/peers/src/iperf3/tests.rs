@@ -245,7 +245,7 @@ fn a_stock_client_hears_of_the_tail_that_its_own_server_would_not_see() {
 
 #[test]
 fn an_error_of_one_word_is_understood_when_the_connection_ends() {
-    use crate::{Action, ClientConfig, Input, PeerKind as _, RefusalCode};
+    use crate::{Action, ClientConfig, Input, PeerKind as _, Refusal, RefusalCode, TestEnd};
     use linerate_model::MonoInstant;
     let now = MonoInstant::default();
     let config = ClientConfig {
@@ -267,10 +267,10 @@ fn an_error_of_one_word_is_understood_when_the_connection_ends() {
     let refused = std::iter::from_fn(|| client.poll_action()).any(|action| {
         matches!(
             action,
-            Action::Refused {
+            Action::TestOver(TestEnd::Refused(Refusal {
                 code: RefusalCode::Denied,
                 ..
-            }
+            }))
         )
     });
     assert!(refused && client.deadline().is_none(), "{client:?}");
@@ -278,7 +278,7 @@ fn an_error_of_one_word_is_understood_when_the_connection_ends() {
 
 #[test]
 fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
-    use crate::{Action, Input, PeerKind as _, RefusalCode, ServerConfig};
+    use crate::{Action, Ending, Input, PeerKind as _, RefusalCode, ServerConfig};
     use linerate_model::MonoInstant;
     let now = MonoInstant::default();
     let config = ServerConfig {
@@ -299,9 +299,11 @@ fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
     let wanted = super::inbox::framed(&json!({"tcp": true, "congestion": "pigeon"}));
     server.handle(now, Input::Bytes(&wanted)).unwrap();
     let ports = Vec::new();
-    server.handle(now, Input::Prepared { ports }).unwrap();
+    server.handle(now, Input::Prepared(Ok(ports))).unwrap();
     let (code, reason) = (RefusalCode::Unsupported, "no pigeons here".to_owned());
-    server.handle(now, Input::Abort { code, reason }).unwrap();
+    server
+        .handle(now, Input::End(Ending::Test { code, reason }))
+        .unwrap();
     let said = std::iter::from_fn(|| server.poll_action())
         .any(|action| action == Action::Send(b"\xfe\0\0\0\x86\0\0\0\0".to_vec()));
     assert!(said);

@@ -6,7 +6,10 @@ use super::state::{Core, State, Test};
 use super::streams::Streams;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Credential, Nonces, Prover, SIZE};
-use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, Session};
+use crate::session::{
+    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, Refusal, RefusalCode,
+    Session, StreamTarget, TestEnd,
+};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, validate};
@@ -49,18 +52,18 @@ impl Client {
                 self.begin(now, spec);
                 Ok(())
             }
-            Input::EndTraffic => {
+            Input::End(Ending::Traffic) => {
                 self.end_traffic(now);
                 Ok(())
             }
-            Input::Abort { code, reason } => {
+            Input::End(Ending::Test { code, reason }) => {
                 if state.has_test() && state != State::Stopping {
                     self.core.abort(now, code, &reason);
                 }
                 Ok(())
             }
             Input::Stopped => self.core.stopped_here(now),
-            Input::Bye => {
+            Input::End(Ending::Session) => {
                 if state.is_greeted() {
                     self.core.link.send_short(now, &Message::Bye);
                 }
@@ -133,7 +136,9 @@ impl Client {
                 Ok(())
             }
             (Message::Progress(body), State::Running) => {
-                self.core.link.act(Action::PeerProgress(body.progress));
+                self.core
+                    .link
+                    .act(Action::Peer(PeerNews::Progress(body.progress)));
                 Ok(())
             }
             (Message::Finished(body), State::Running) => self.core.finished_there(body),
@@ -184,12 +189,14 @@ impl Client {
         self.check_server(body.proof)?;
         self.limits = body.limits;
         self.core.enter(now, State::Idle, None);
-        self.core.link.act(Action::PeerHello(Box::new(PeerHello {
-            version: clean(&body.version, super::MAX_NAME),
-            session: clean(&body.session, super::MAX_NAME),
-            facts: body.facts,
-            limits: body.limits,
-        })));
+        self.core
+            .link
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                version: clean(&body.version, super::MAX_NAME),
+                session: clean(&body.session, super::MAX_NAME),
+                facts: body.facts,
+                limits: body.limits,
+            }))));
         Ok(())
     }
 
@@ -211,7 +218,12 @@ impl Client {
     }
 
     fn refused(&mut self, now: MonoInstant, code: RefusalCode, message: String) {
-        self.core.link.act(Action::Refused { code, message });
+        self.core
+            .link
+            .act(Action::TestOver(TestEnd::Refused(Refusal {
+                code,
+                message,
+            })));
         self.core.enter(now, State::Idle, None);
     }
 
@@ -219,7 +231,7 @@ impl Client {
         let theirs = self.core.test.sides().into_iter().map(Side::other);
         super::check_ports(&body.ports, theirs, self.core.test.streams)?;
         self.core.link.act(Action::OpenStreams {
-            ports: body.ports,
+            target: StreamTarget::Ports(body.ports),
             format: Arc::new(Streams { token: body.token }),
         });
         self.step(now, State::Connecting);
@@ -249,7 +261,7 @@ impl Client {
             return;
         }
         if self.core.test.receives {
-            self.core.link.act(Action::StartReceivers);
+            self.core.link.act(Action::Start(Side::Receiver));
         }
         let start = Message::Start(self.core.test.number());
         self.core.link.send_short(now, &start);
@@ -258,7 +270,7 @@ impl Client {
 
     fn started(&mut self, now: MonoInstant) {
         if self.core.test.sends {
-            self.core.link.act(Action::StartSenders);
+            self.core.link.act(Action::Start(Side::Sender));
         }
         let spare = self.core.link.timeout() * 2;
         let limit = self.core.test.allowed.saturating_add(spare);
@@ -303,7 +315,7 @@ impl Client {
     ) -> Result<(), &'static str> {
         self.check_report(&reports)?;
         self.core.test.reported.there = true;
-        self.core.link.act(Action::PeerReport(reports));
+        self.core.link.act(Action::Peer(PeerNews::Report(reports)));
         self.end(now);
         Ok(())
     }
@@ -331,7 +343,7 @@ impl Client {
         if self.core.test.reported.done() {
             let done = Message::Acknowledge(self.core.test.number());
             self.core.link.send_short(now, &done);
-            self.core.link.act(Action::TestOver);
+            self.core.link.act(Action::TestOver(TestEnd::Complete));
             self.core.enter(now, State::Idle, None);
         }
     }

@@ -9,10 +9,13 @@ use super::state::{Core, State, Test};
 use super::streams::Streams;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Nonces, Prover, SIZE, test_token};
-use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, Session, StreamPorts};
+use crate::session::{
+    Action, Ending, Input, PeerHello, PeerNews, Refusal, RefusalCode, ServerConfig, Session,
+    StreamPorts, TestEnd,
+};
 use linerate_model::MonoInstant;
 use linerate_model::sample::{EndpointReport, Facts};
-use linerate_model::spec::validate;
+use linerate_model::spec::{Side, validate};
 use std::sync::Arc;
 
 /// A server session.
@@ -42,7 +45,7 @@ impl Server {
             Input::Bytes(bytes) => self.bytes(now, bytes),
             Input::Eof => self.eof(),
             Input::Timeout => self.timeout(now),
-            Input::Abort { code, reason } => {
+            Input::End(Ending::Test { code, reason }) => {
                 // Once it has reported, the server's part is over, and the client may already be.
                 if state.has_test() && !matches!(state, State::Stopping | State::Reporting) {
                     self.core.abort(now, code, &reason);
@@ -50,7 +53,7 @@ impl Server {
                 Ok(())
             }
             Input::Stopped => self.core.stopped_here(now),
-            Input::Bye => {
+            Input::End(Ending::Session) => {
                 if state.is_greeted() {
                     let reason = "the server is shutting down";
                     self.core
@@ -69,17 +72,13 @@ impl Server {
                 Ok(())
             }
             // The driver may not have seen yet that the test is over.
-            Input::Prepared { .. }
-            | Input::Refused { .. }
-            | Input::Connected
-            | Input::Finished { .. }
-            | Input::Reports(_)
+            Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_)
                 if state == State::Stopping =>
             {
                 Ok(())
             }
-            Input::Prepared { ports } if state == State::Preparing => self.prepared(now, ports),
-            Input::Refused { code, message } if state == State::Preparing => {
+            Input::Prepared(Ok(ports)) if state == State::Preparing => self.prepared(now, ports),
+            Input::Prepared(Err(Refusal { code, message })) if state == State::Preparing => {
                 self.refuse(now, code, &message);
                 Ok(())
             }
@@ -158,7 +157,7 @@ impl Server {
                 self.core.link.act(Action::StopSenders);
             }
             (Message::Acknowledge(_), State::Reporting) => {
-                self.core.link.act(Action::TestOver);
+                self.core.link.act(Action::TestOver(TestEnd::Complete));
                 self.core.enter(now, State::Idle, None);
             }
             _ => return Err("it has no place there"),
@@ -206,12 +205,14 @@ impl Server {
     fn admit(&mut self, now: MonoInstant, version: &str, proof: Option<[u8; SIZE]>) {
         self.welcome(now, proof);
         self.core.enter(now, State::Idle, None);
-        self.core.link.act(Action::PeerHello(Box::new(PeerHello {
-            version: clean(version, super::MAX_NAME),
-            session: self.config.session.clone(),
-            facts: Facts::new(),
-            limits: self.config.limits,
-        })));
+        self.core
+            .link
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                version: clean(version, super::MAX_NAME),
+                session: self.config.session.clone(),
+                facts: Facts::new(),
+                limits: self.config.limits,
+            }))));
     }
 
     fn welcome(&mut self, now: MonoInstant, proof: Option<[u8; SIZE]>) {
@@ -285,12 +286,12 @@ impl Server {
 
     fn start(&mut self, now: MonoInstant) {
         if self.core.test.receives {
-            self.core.link.act(Action::StartReceivers);
+            self.core.link.act(Action::Start(Side::Receiver));
         }
         let started = Message::Started(self.core.test.number());
         self.core.link.send_short(now, &started);
         if self.core.test.sends {
-            self.core.link.act(Action::StartSenders);
+            self.core.link.act(Action::Start(Side::Sender));
         }
         let limit = self.core.test.allowed;
         self.core.enter(now, State::Running, Some(limit));

@@ -4,7 +4,7 @@
 use super::link::{Link, text};
 use super::message::{Finished, Kind, Message, Refused, Role, TestNumber};
 use crate::error::ProtocolError;
-use crate::session::{Action, Limits, RefusalCode, StopCause};
+use crate::session::{Action, Limits, RefusalCode, StopCause, TestEnd};
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec};
 use linerate_model::{MonoInstant, PacketCount};
 use std::time::Duration;
@@ -283,7 +283,7 @@ impl Core {
 
     fn leave_stopping(&mut self, now: MonoInstant) {
         if self.test.stopped.done() {
-            self.link.act(Action::TestAborted);
+            self.link.act(Action::TestOver(TestEnd::Aborted));
             self.enter(now, State::Idle, None);
         }
     }

@@ -6,7 +6,10 @@ use super::streams::Streams;
 use super::{DRAIN, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::inbox::Inbox;
-use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
+use crate::session::{
+    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, RefusalCode, StopCause,
+    StreamTarget, TestEnd,
+};
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
@@ -140,7 +143,7 @@ impl Client {
             }
             (State::Preparing, _) if block.status != 0 => {
                 let (code, message) = refusal(test, block.status);
-                self.steps.act(Action::Refused { code, message });
+                self.steps.refuse(code, message);
                 self.close();
             }
             (State::Preparing, kind) if kind == response => self.open(now, &block)?,
@@ -181,13 +184,14 @@ impl Client {
 
     fn welcome(&mut self) {
         self.steps.rest(State::Idle);
-        self.steps.act(Action::PeerHello(Box::new(PeerHello {
-            limits: Limits {
-                max_streams: 1,
-                ..Limits::default()
-            },
-            ..PeerHello::default()
-        })));
+        self.steps
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                limits: Limits {
+                    max_streams: 1,
+                    ..Limits::default()
+                },
+                ..PeerHello::default()
+            }))));
     }
 
     fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
@@ -201,7 +205,7 @@ impl Client {
             Some((RefusalCode::Unsupported, why))
         });
         if let Some((code, message)) = refused {
-            return self.steps.act(Action::Refused { code, message });
+            return self.steps.refuse(code, message);
         }
         let request = classic::request(&spec, self.local).write(self.size);
         self.steps.act(Action::Send(request));
@@ -231,7 +235,7 @@ impl Client {
             Transport::Udp => u16::try_from(self.spec.payload().get()).unwrap_or(u16::MAX),
         };
         self.steps.act(Action::OpenStreams {
-            ports: vec![(test.server_side(), vec![port])],
+            target: StreamTarget::Ports(vec![(test.server_side(), vec![port])]),
             format: Arc::new(Streams { least }),
         });
         Ok(())
@@ -241,8 +245,8 @@ impl Client {
     fn run(&mut self, now: MonoInstant) {
         self.steps
             .act(match Test::from_spec(&self.spec).server_side() {
-                Side::Receiver => Action::StartSenders,
-                Side::Sender => Action::StartReceivers,
+                Side::Receiver => Action::Start(Side::Sender),
+                Side::Sender => Action::Start(Side::Receiver),
             });
         let time = match self.spec.stop {
             Stop::After(time) => time,
@@ -273,8 +277,8 @@ impl Client {
             return Ok(());
         };
         let report = self.report(&results)?;
-        self.steps.act(Action::PeerReport(report));
-        self.steps.act(Action::TestOver);
+        self.steps.act(Action::Peer(PeerNews::Report(report)));
+        self.steps.act(Action::TestOver(TestEnd::Complete));
         self.close();
         Ok(())
     }
@@ -395,7 +399,7 @@ impl Conversing for Client {
                 self.begin(now, *spec);
                 Ok(())
             }
-            Input::EndTraffic => {
+            Input::End(Ending::Traffic) => {
                 self.end_traffic(now);
                 Ok(())
             }

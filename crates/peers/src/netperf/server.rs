@@ -7,7 +7,10 @@ use super::streams::Streams;
 use super::{DRAIN, MAX_TEXT, PAD, omni};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
-use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, StopCause, StreamPorts};
+use crate::session::{
+    Action, Input, PeerHello, PeerNews, Refusal, RefusalCode, ServerConfig, StopCause, StreamPorts,
+    TestEnd,
+};
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
@@ -122,11 +125,12 @@ impl Server {
             return self.close();
         }
         if self.steps.state == State::Greeting {
-            self.steps.act(Action::PeerHello(Box::new(PeerHello {
-                session: self.config.session.clone(),
-                limits: self.config.limits,
-                ..PeerHello::default()
-            })));
+            self.steps
+                .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                    session: self.config.session.clone(),
+                    limits: self.config.limits,
+                    ..PeerHello::default()
+                }))));
         }
         self.steps.enter(now, State::Idle, IDLE);
         match request.kind {
@@ -178,7 +182,7 @@ impl Server {
     fn refuse(&mut self, now: MonoInstant, kind: u32, status: u32, why: (RefusalCode, &str)) {
         self.say_error(kind, status);
         let (code, message) = (why.0, clean(why.1, MAX_TEXT));
-        self.steps.act(Action::Refused { code, message });
+        self.steps.refuse(code, message);
         self.order = None;
         self.steps.enter(now, State::Idle, IDLE);
     }
@@ -208,8 +212,8 @@ impl Server {
             None => self.config.limits.max_duration,
         };
         self.steps.act(match side {
-            Side::Receiver => Action::StartReceivers,
-            Side::Sender => Action::StartSenders,
+            Side::Receiver => Action::Start(Side::Receiver),
+            Side::Sender => Action::Start(Side::Sender),
         });
         self.began = now;
         self.steps.enter(now, State::Running, limit);
@@ -231,7 +235,7 @@ impl Server {
             _ => classic::results(order.test, own, elapsed),
         };
         self.say(&results);
-        self.steps.act(Action::TestOver);
+        self.steps.act(Action::TestOver(TestEnd::Complete));
         self.steps.enter(now, State::Idle, IDLE);
     }
 
@@ -327,19 +331,17 @@ impl Conversing for Server {
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
             // The driver may not have seen yet that the test is over.
-            Input::Prepared { .. }
-            | Input::Refused { .. }
-            | Input::Connected
-            | Input::Finished { .. }
-            | Input::Reports(_)
+            Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_)
                 if self.steps.state == State::Stopping =>
             {
                 Ok(())
             }
-            Input::Prepared { ports, .. } if self.steps.state == State::Preparing => {
+            Input::Prepared(Ok(ports)) if self.steps.state == State::Preparing => {
                 self.respond(now, &ports)
             }
-            Input::Refused { code, message } if self.steps.state == State::Preparing => {
+            Input::Prepared(Err(Refusal { code, message }))
+                if self.steps.state == State::Preparing =>
+            {
                 let kind = self.answer_kind();
                 self.refuse(now, kind, status_for(code), (code, &message));
                 Ok(())

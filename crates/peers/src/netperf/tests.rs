@@ -3,7 +3,7 @@ use super::block::{Block, Size, kind};
 use super::classic::{self, Test};
 use super::{omni, order};
 use crate::session::{
-    Action, Input, Limits, PeerKind as _, RefusalCode, ServerConfig, Session, TIMEOUT,
+    Action, Input, Limits, PeerKind as _, RefusalCode, ServerConfig, Session, TIMEOUT, TestEnd,
 };
 use linerate_model::sample::{EndpointReport, Facts, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
@@ -194,7 +194,10 @@ fn a_test_of_another_type_is_answered_998() {
         &Block::new(34, u32::MAX, &[]),
     );
     assert_eq!(said[0].status, 998);
-    assert!(matches!(done.last(), Some(Action::Refused { .. })));
+    assert!(matches!(
+        done.last(),
+        Some(Action::TestOver(TestEnd::Refused(_)))
+    ));
 }
 
 #[test]
@@ -247,7 +250,7 @@ fn a_receiver_that_hears_no_end_stops_by_its_clock() {
     let request = omni_request(17, 6, [1, 1]).write(Size::Long);
     server.handle(now, Input::Bytes(&request)).unwrap();
     let ports = vec![(Side::Receiver, vec![7])];
-    let prepared = Input::Prepared { ports };
+    let prepared = Input::Prepared(Ok(ports));
     server.handle(now, prepared).unwrap();
     server.handle(now, Input::Connected).unwrap();
     let end = server.deadline().unwrap();

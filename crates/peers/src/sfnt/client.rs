@@ -8,7 +8,8 @@ use super::{MAX_TEXT, Release};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, ClientConfig, Grant, Input, Limits, PeerHello, RefusalCode, StopCause, StreamPorts,
+    Action, ClientConfig, Ending, Grant, Input, Limits, PeerHello, PeerNews, Refusal, RefusalCode,
+    StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
@@ -103,18 +104,17 @@ impl Client {
             // The driver may not have seen yet that the test is over.
             (
                 State::Stopping,
-                Input::Prepared { .. }
-                | Input::Refused { .. }
+                Input::Prepared(_)
                 | Input::Connected
                 | Input::Finished { .. }
                 | Input::Reports(_)
-                | Input::Spent,
+                | Input::Stream(StreamEvent::GrantSpent),
             )
             | (State::Ending, Input::Finished { .. }) => Ok(()),
-            (State::Preparing, Input::Prepared { ports, .. }) => self.prepared(now, &ports),
-            (State::Preparing, Input::Refused { code, message }) => {
+            (State::Preparing, Input::Prepared(Ok(ports))) => self.prepared(now, &ports),
+            (State::Preparing, Input::Prepared(Err(Refusal { code, message }))) => {
                 let message = clean(&message, MAX_TEXT);
-                self.steps.act(Action::Refused { code, message });
+                self.steps.refuse(code, message);
                 self.close();
                 Ok(())
             }
@@ -122,7 +122,7 @@ impl Client {
                 self.run(now);
                 Ok(())
             }
-            (State::Running, Input::Spent) => {
+            (State::Running, Input::Stream(StreamEvent::GrantSpent)) => {
                 self.batches.spent();
                 self.go_on(now);
                 Ok(())
@@ -132,8 +132,8 @@ impl Client {
                 Ok(())
             }
             (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::PeerReport(Vec::new()));
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::Peer(PeerNews::Report(Vec::new())));
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.steps.rest(State::Idle);
                 Ok(())
             }
@@ -184,14 +184,15 @@ impl Client {
             ("sfnt-checksum".to_owned(), release.checksum.into()),
         ]);
         self.steps.rest(State::Idle);
-        self.steps.act(Action::PeerHello(Box::new(PeerHello {
-            facts,
-            limits: Limits {
-                max_streams: 1,
-                ..Limits::default()
-            },
-            ..PeerHello::default()
-        })));
+        self.steps
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                facts,
+                limits: Limits {
+                    max_streams: 1,
+                    ..Limits::default()
+                },
+                ..PeerHello::default()
+            }))));
         self.unexpected()
     }
 
@@ -206,12 +207,13 @@ impl Client {
             Some((RefusalCode::Unsupported, why))
         });
         if let Some((code, message)) = refused {
-            return self.steps.act(Action::Refused { code, message });
+            return self.steps.refuse(code, message);
         }
         let opened = self.opened_for.is_some();
         self.spec = spec;
         if opened {
-            self.steps.act(Action::ReuseStreams {
+            self.steps.act(Action::OpenStreams {
+                target: StreamTarget::SameStreams,
                 format: Arc::new(Streams),
             });
             return self.steps.enter(now, State::Connecting, self.steps.timeout);
@@ -288,7 +290,7 @@ impl Client {
         })?;
         self.opened_for = Some(self.spec.clone());
         self.steps.act(Action::OpenStreams {
-            ports: vec![(Side::Receiver, vec![port])],
+            target: StreamTarget::Ports(vec![(Side::Receiver, vec![port])]),
             format: Arc::new(Streams),
         });
         self.steps
@@ -302,7 +304,7 @@ impl Client {
             Stop::Bytes(_) | Stop::Transactions(_) => MAX_DURATION,
         };
         let limit = time.saturating_add(self.spec.warm_up).saturating_add(DRAIN);
-        self.steps.act(Action::StartSenders);
+        self.steps.act(Action::Start(Side::Sender));
         self.batches = Batches::from_spec(&self.spec, now);
         self.steps.enter(now, State::Running, limit);
         self.go_on(now);
@@ -325,7 +327,8 @@ impl Client {
         put_int(&mut bytes, i32::try_from(messages).unwrap_or(i32::MAX));
         put_int(&mut bytes, i32::try_from(size.get()).unwrap_or(i32::MAX));
         self.steps.act(Action::Send(bytes));
-        self.steps.act(Action::Grant(Grant { messages, size }));
+        self.steps
+            .act(Action::Stream(StreamOrder::Grant(Grant { messages, size })));
     }
 
     /// The exchange came to its end before all that was announced was exchanged.
@@ -425,7 +428,7 @@ impl Conversing for Client {
                 self.begin(now, *spec);
                 Ok(())
             }
-            Input::EndTraffic => {
+            Input::End(Ending::Traffic) => {
                 self.end_traffic(now);
                 Ok(())
             }

@@ -7,7 +7,8 @@ use super::wire::{Layout, put_address, put_int, put_text};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, Grant, Input, PeerHello, Progress, RefusalCode, ServerConfig, StopCause, StreamPorts,
+    Action, Grant, Input, PeerHello, PeerNews, Progress, Refusal, RefusalCode, ServerConfig,
+    StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::spec::{MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Side, TestSpec, Transport};
@@ -117,11 +118,12 @@ impl Server {
         if let Some(why) = limits.exceeded_by(&spec) {
             return Err(cannot(why));
         }
-        self.steps.act(Action::PeerHello(Box::new(PeerHello {
-            session: self.config.session.clone(),
-            limits,
-            ..PeerHello::default()
-        })));
+        self.steps
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                session: self.config.session.clone(),
+                limits,
+                ..PeerHello::default()
+            }))));
         self.transport = spec.transport();
         self.prepare(now, spec);
         Ok(())
@@ -188,7 +190,7 @@ impl Server {
         }
         self.steps.enter(now, State::Connecting, self.steps.timeout);
         self.steps.act(Action::OpenStreams {
-            ports: vec![(Side::Sender, vec![address.port()])],
+            target: StreamTarget::Ports(vec![(Side::Sender, vec![address.port()])]),
             format: Arc::new(Streams),
         });
         Ok(())
@@ -230,10 +232,10 @@ impl Server {
                     "{count} messages of {size} bytes; {least} to {most} bytes are valid"
                 ),
             })?;
-            self.steps.act(Action::Grant(Grant {
+            self.steps.act(Action::Stream(StreamOrder::Grant(Grant {
                 messages,
                 size: ByteCount::new(size),
-            }));
+            })));
         }
         Ok(())
     }
@@ -306,29 +308,28 @@ impl Conversing for Server {
             // The driver may not have seen yet that the test is over.
             (
                 State::Stopping,
-                Input::Prepared { .. }
-                | Input::Refused { .. }
-                | Input::Connected
-                | Input::Finished { .. }
-                | Input::Reports(_),
+                Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_),
             )
-            | (State::Running | State::Ending | State::Stopping, Input::Spent) => Ok(()),
-            (State::Preparing, Input::Prepared { ports, .. }) => self.prepared(now, &ports),
-            (State::Preparing, Input::Refused { code, message }) => {
+            | (
+                State::Running | State::Ending | State::Stopping,
+                Input::Stream(StreamEvent::GrantSpent),
+            ) => Ok(()),
+            (State::Preparing, Input::Prepared(Ok(ports))) => self.prepared(now, &ports),
+            (State::Preparing, Input::Prepared(Err(Refusal { code, message }))) => {
                 let message = clean(&message, MAX_TEXT);
-                self.steps.act(Action::Refused { code, message });
+                self.steps.refuse(code, message);
                 self.close();
                 Ok(())
             }
             (State::Connecting, Input::Connected) => {
-                self.steps.act(Action::StartReceivers);
+                self.steps.act(Action::Start(Side::Receiver));
                 self.moved = (0, now);
                 let limit = self.config.limits.max_duration;
                 self.steps.enter(now, State::Running, limit);
                 self.advance(now)
             }
             (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
                 Ok(())
             }

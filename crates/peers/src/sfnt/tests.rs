@@ -3,8 +3,9 @@
 use super::{Release, Sfnt};
 use crate::ProtocolError;
 use crate::session::{
-    Action, ClientConfig, Grant, Input, Limits, PeerHello, PeerKind as _, RefusalCode,
-    ServerConfig, Session, TIMEOUT,
+    Action, ClientConfig, Ending, Grant, Input, Limits, PeerHello, PeerKind as _, PeerNews,
+    Refusal, RefusalCode, ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget, TIMEOUT,
+    TestEnd,
 };
 use crate::sfnt::Streams;
 use linerate_model::sample::Facts;
@@ -101,21 +102,19 @@ fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
         },
         ..PeerHello::default()
     };
-    assert_eq!(told, [Action::PeerHello(Box::new(hello))]);
+    assert_eq!(told, [Action::Peer(PeerNews::Hello(Box::new(hello)))]);
     let (options, told) = give(&mut *client, begin(&spec(Transport::Udp, 0)));
     assert!(matches!(told[..], [Action::Prepare { .. }]), "{told:?}");
-    let bound = |side, port| Input::Prepared {
-        ports: vec![(side, vec![port])],
-    };
+    let bound = |side, port| Input::Prepared(Ok(vec![(side, vec![port])]));
     let (address, _) = give(&mut *client, bound(Side::Sender, 4001));
     let (_, told) = give(&mut *server, Input::Bytes(&options));
     assert!(
-        matches!(&told[..], [Action::PeerHello(_), Action::Prepare { spec, .. }] if spec.transport() == Transport::Udp),
+        matches!(&told[..], [Action::Peer(PeerNews::Hello(_)), Action::Prepare { spec, .. }] if spec.transport() == Transport::Udp),
         "{told:?}"
     );
     let (place, _) = give(&mut *server, bound(Side::Receiver, 4002));
     let open = |side, port| Action::OpenStreams {
-        ports: vec![(side, vec![port])],
+        target: StreamTarget::Ports(vec![(side, vec![port])]),
         format: Arc::new(Streams),
     };
     let (_, told) = give(&mut *server, Input::Bytes(&address));
@@ -129,39 +128,51 @@ fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
 }
 
 fn grant(size: u64) -> Action {
-    Action::Grant(Grant {
+    Action::Stream(StreamOrder::Grant(Grant {
         messages: 2,
         size: ByteCount::new(size),
-    })
+    }))
 }
 
 #[test]
 fn a_session_of_each_version_makes_tests_of_several_sizes() {
     for version in ["1.4.0", "1.5.0", "1.6.0-rc1", "bd7b04c-modified"] {
         let [(mut client, granted), (mut server, taken)] = opened(version);
-        assert_eq!(granted, [Action::StartSenders, grant(0)]);
+        assert_eq!(granted, [Action::Start(Side::Sender), grant(0)]);
         assert_eq!(taken, [grant(0)]);
         for size in [1, 1472] {
-            let (_, told) = give(&mut *client, Input::Spent);
+            let (_, told) = give(&mut *client, Input::Stream(StreamEvent::GrantSpent));
             assert_eq!(told, [Action::StopSenders]);
             let sent = vec![PacketCount::new(1)];
             give(&mut *client, Input::Finished { sent });
             let (_, told) = give(&mut *client, Input::Reports(Vec::new()));
-            assert_eq!(told, [Action::PeerReport(Vec::new()), Action::TestOver]);
+            assert_eq!(
+                told,
+                [
+                    Action::Peer(PeerNews::Report(Vec::new())),
+                    Action::TestOver(TestEnd::Complete)
+                ]
+            );
             let (none, told) = give(&mut *client, begin(&spec(Transport::Udp, size)));
             assert!(none.is_empty());
-            assert!(matches!(told[..], [Action::ReuseStreams { .. }]));
+            assert!(matches!(
+                told[..],
+                [Action::OpenStreams {
+                    target: StreamTarget::SameStreams,
+                    ..
+                }]
+            ));
             let (announced, told) = give(&mut *client, Input::Connected);
-            assert_eq!(told, [Action::StartSenders, grant(size)]);
+            assert_eq!(told, [Action::Start(Side::Sender), grant(size)]);
             let (_, told) = give(&mut *server, Input::Bytes(&announced));
             assert_eq!(told, [grant(size)]);
         }
         // It is used up; the user leaves.
-        give(&mut *client, Input::Spent);
+        give(&mut *client, Input::Stream(StreamEvent::GrantSpent));
         let sent = vec![PacketCount::new(1)];
         give(&mut *client, Input::Finished { sent });
         give(&mut *client, Input::Reports(Vec::new()));
-        let (goodbye, told) = give(&mut *client, Input::Bye);
+        let (goodbye, told) = give(&mut *client, Input::End(Ending::Session));
         assert_eq!(
             (goodbye.as_slice(), &told[..]),
             (&[0; 4][..], &[Action::Closed][..])
@@ -169,7 +180,7 @@ fn a_session_of_each_version_makes_tests_of_several_sizes() {
         let (_, told) = give(&mut *server, Input::Bytes(&goodbye));
         assert_eq!(told, [Action::PeerFinished { sent: Vec::new() }]);
         let (_, told) = give(&mut *server, Input::Reports(Vec::new()));
-        assert_eq!(told, [Action::TestOver, Action::Closed]);
+        assert_eq!(told, [Action::TestOver(TestEnd::Complete), Action::Closed]);
     }
 }
 
@@ -185,20 +196,23 @@ fn a_lost_datagram_ends_the_test_with_what_to_do() {
     assert!(reason.contains("lost"), "{reason}");
     let (none, told) = give(&mut *client, Input::Stopped);
     assert!(none.is_empty());
-    assert_eq!(told, [Action::TestAborted, Action::Closed]);
+    assert_eq!(told, [Action::TestOver(TestEnd::Aborted), Action::Closed]);
 }
 
 #[test]
 fn what_is_announced_is_exchanged_before_a_user_who_stops_is_obeyed() {
     let [(mut client, _), _] = opened("1.6");
-    assert_eq!(give(&mut *client, Input::EndTraffic).1, []);
-    assert_eq!(give(&mut *client, Input::Spent).1, [Action::StopSenders]);
+    assert_eq!(give(&mut *client, Input::End(Ending::Traffic)).1, []);
+    assert_eq!(
+        give(&mut *client, Input::Stream(StreamEvent::GrantSpent)).1,
+        [Action::StopSenders]
+    );
 }
 
 #[test]
 fn a_test_by_time_goes_on_until_its_time_is_over() {
     let [(mut client, _), _] = opened("1.6");
-    give(&mut *client, Input::Spent);
+    give(&mut *client, Input::Stream(StreamEvent::GrantSpent));
     let sent = vec![PacketCount::new(1)];
     give(&mut *client, Input::Finished { sent });
     give(&mut *client, Input::Reports(Vec::new()));
@@ -211,10 +225,14 @@ fn a_test_by_time_goes_on_until_its_time_is_over() {
     let mut now = NOW;
     let mut grants = 0;
     while !told.contains(&Action::StopSenders) {
-        let given = told.iter().filter(|a| matches!(a, Action::Grant(_)));
+        let given = told
+            .iter()
+            .filter(|a| matches!(a, Action::Stream(StreamOrder::Grant(_))));
         grants += given.count();
         now = now.after(Duration::from_millis(50));
-        client.handle(now, Input::Spent).unwrap();
+        client
+            .handle(now, Input::Stream(StreamEvent::GrantSpent))
+            .unwrap();
         told = wishes(&mut *client).1;
     }
     let took = now.saturating_since(NOW);
@@ -248,7 +266,7 @@ fn tests_that_it_cannot_make_are_refused_with_what_to_do() {
         let (bytes, _) = wishes(&mut *server(release("1.5.0")));
         give(&mut *client, Input::Bytes(&bytes));
         let (_, told) = give(&mut *client, begin(spec));
-        let [Action::Refused { message, .. }] = &told[..] else {
+        let [Action::TestOver(TestEnd::Refused(Refusal { message, .. }))] = &told[..] else {
             panic!("{told:?}");
         };
         assert!(message.contains(hint), "{message}");

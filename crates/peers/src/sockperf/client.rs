@@ -4,11 +4,14 @@ use super::MAX_TEXT;
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::session::{Action, ClientConfig, Input, Limits, PeerHello, RefusalCode, StopCause};
+use crate::session::{
+    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, RefusalCode, StopCause,
+    StreamEvent, StreamTarget, TestEnd,
+};
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::spec::{
-    Direction, MAX_DURATION, Stop, TestSpec, TestWork, Transport, validate,
+    Direction, MAX_DURATION, Side, Stop, TestSpec, TestWork, Transport, validate,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +71,7 @@ impl Client {
             ..PeerHello::default()
         };
         let mut steps = Steps::resting(State::Idle, config.timeout);
-        steps.act(Action::PeerHello(Box::new(hello)));
+        steps.act(Action::Peer(PeerNews::Hello(Box::new(hello))));
         Self {
             steps,
             has_key: config.credential.is_some(),
@@ -86,7 +89,7 @@ impl Client {
         let refused =
             refused.or_else(|| Some((RefusalCode::Unsupported, cannot(spec)?.to_owned())));
         if let Some((code, message)) = refused {
-            return self.steps.act(Action::Refused { code, message });
+            return self.steps.refuse(code, message);
         }
         let time = match spec.stop {
             Stop::After(time) => time,
@@ -95,7 +98,7 @@ impl Client {
         self.whole = time.saturating_add(spec.warm_up);
         self.transport = spec.transport();
         self.steps.act(Action::OpenStreams {
-            ports: Vec::new(),
+            target: StreamTarget::Ports(Vec::new()),
             format: Arc::new(Streams),
         });
         self.steps.enter(now, State::Connecting, self.steps.timeout);
@@ -159,7 +162,7 @@ impl Stepping for Client {
         match (self.steps.state, input) {
             (State::Idle, Input::Begin(spec)) => self.begin(now, &spec),
             (State::Connecting, Input::Connected) => {
-                self.steps.act(Action::StartSenders);
+                self.steps.act(Action::Start(Side::Sender));
                 let limit = self.whole.saturating_add(DRAIN);
                 self.steps.enter(now, State::Running, limit);
             }
@@ -171,24 +174,24 @@ impl Stepping for Client {
                 }
             }
             (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::PeerReport(Vec::new()));
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::Peer(PeerNews::Report(Vec::new())));
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.steps.rest(State::Idle);
             }
-            (State::Running, Input::EndTraffic) => self.steps.act(Action::StopSenders),
-            (State::Connecting, Input::EndTraffic) => {
+            (State::Running, Input::End(Ending::Traffic)) => self.steps.act(Action::StopSenders),
+            (State::Connecting, Input::End(Ending::Traffic)) => {
                 let reason = "stopped by its user".to_owned();
                 self.steps.stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
             }
-            (state, Input::Abort { code, reason }) if state.has_test() => {
+            (state, Input::End(Ending::Test { code, reason })) if state.has_test() => {
                 self.steps.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
             }
             (State::Stopping, Input::Stopped) => {
-                self.steps.act(Action::TestAborted);
+                self.steps.act(Action::TestOver(TestEnd::Aborted));
                 self.steps.rest(State::Idle);
             }
             (_, Input::Timeout) => self.timeout(now)?,
-            (_, Input::Bye) => self.close(),
+            (_, Input::End(Ending::Session)) => self.close(),
             (_, Input::Eof) => {
                 return Err(ProtocolError::Eof {
                     state: self.steps.state.name(),
@@ -198,12 +201,10 @@ impl Stepping for Client {
             }
             (
                 _,
-                Input::Abort { .. }
-                | Input::Bytes(_)
-                | Input::Datagram { .. }
-                | Input::EndTraffic
-                | Input::Heard { .. }
-                | Input::Progress(_),
+                Input::Bytes(_)
+                | Input::End(Ending::Test { .. } | Ending::Traffic)
+                | Input::Progress(_)
+                | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::Heard { .. }),
             )
             // The driver may not have seen yet that the test is over.
             | (State::Stopping, Input::Connected | Input::Finished { .. } | Input::Reports(_)) => {}

@@ -4,9 +4,12 @@ use super::MAX_TEXT;
 use super::streams::Streams;
 use super::wire::{HEADER_LEN, Header, MAX_MESSAGE};
 use crate::error::{Excerpt, ProtocolError, clean};
-use crate::session::{Action, Input, PeerHello, RefusalCode, ServerConfig, StopCause};
+use crate::session::{
+    Action, Ending, Input, PeerHello, PeerNews, Refusal, RefusalCode, ServerConfig, StopCause,
+    StreamEvent, TestEnd,
+};
 use crate::steps::{Phase, Stepping, Steps};
-use linerate_model::spec::{Stop, TestSpec, Transport};
+use linerate_model::spec::{Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
 use std::sync::Arc;
 
@@ -71,7 +74,7 @@ impl Server {
             .exceeded_by(&spec)
             .map(|message| (RefusalCode::Limit, message));
         if let Some((code, message)) = self.config.turn_away.clone().or(over) {
-            self.steps.act(Action::Refused { code, message });
+            self.steps.refuse(code, message);
             self.close();
             return Ok(());
         }
@@ -88,11 +91,12 @@ impl Server {
                 ),
             });
         }
-        self.steps.act(Action::PeerHello(Box::new(PeerHello {
-            session: self.config.session.clone(),
-            limits,
-            ..PeerHello::default()
-        })));
+        self.steps
+            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                session: self.config.session.clone(),
+                limits,
+                ..PeerHello::default()
+            }))));
         self.steps.enter(now, State::Preparing, self.steps.timeout);
         self.steps.act(Action::Prepare {
             spec: Box::new(spec),
@@ -131,47 +135,44 @@ impl Stepping for Server {
 
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match (self.steps.state, input) {
-            (State::Waiting, Input::StreamOpened { transport, bytes }) => {
+            (State::Waiting, Input::Stream(StreamEvent::Opened { transport, bytes })) => {
                 self.welcome(now, transport, bytes)?;
             }
-            (State::Preparing, Input::Refused { code, message }) => {
+            (State::Preparing, Input::Prepared(Err(Refusal { code, message }))) => {
                 let message = clean(&message, MAX_TEXT);
-                self.steps.act(Action::Refused { code, message });
+                self.steps.refuse(code, message);
                 self.close();
             }
             (State::Preparing, Input::Connected) => {
-                self.steps.act(Action::StartReceivers);
+                self.steps.act(Action::Start(Side::Receiver));
                 let limit = self.config.limits.max_duration;
                 self.steps.enter(now, State::Running, limit);
             }
             (State::Running, Input::Reports(_)) => {
-                self.steps.act(Action::TestOver);
+                self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.close();
             }
-            (state, Input::Abort { code, reason }) if state.has_test() => {
+            (state, Input::End(Ending::Test { code, reason })) if state.has_test() => {
                 self.steps.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
             }
             (State::Stopping, Input::Stopped) => {
-                self.steps.act(Action::TestAborted);
+                self.steps.act(Action::TestOver(TestEnd::Aborted));
                 self.close();
             }
             (_, Input::Timeout) => self.timeout(now)?,
-            (_, Input::Bye | Input::Eof) => self.close(),
+            (_, Input::End(Ending::Session) | Input::Eof) => self.close(),
             (
                 _,
-                Input::Abort { .. }
-                | Input::Bytes(_)
-                | Input::Datagram { .. }
-                | Input::EndTraffic
-                | Input::Heard { .. }
-                | Input::Progress(_),
+                Input::Bytes(_)
+                | Input::End(Ending::Test { .. } | Ending::Traffic)
+                | Input::Progress(_)
+                | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::Heard { .. }),
             )
-            | (State::Preparing, Input::Prepared { .. })
+            | (State::Preparing, Input::Prepared(Ok(_)))
             // The driver may not have seen yet that the test is over.
             | (
                 State::Stopping,
-                Input::Prepared { .. }
-                | Input::Refused { .. }
+                Input::Prepared(_)
                 | Input::Connected
                 | Input::Reports(_),
             ) => {}

@@ -7,8 +7,8 @@ use linerate_peers::iperf3::COOKIE_LEN;
 use linerate_peers::key::SIZE;
 use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, Arrival, ClientConfig, Control, Input, Limits, PeerKind, ProtocolError, ServerConfig,
-    Session, StreamFormat, TIMEOUT, Tests,
+    Action, Arrival, ClientConfig, Control, Ending, Input, Limits, PeerKind, PeerNews,
+    ProtocolError, ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder, TIMEOUT, Tests,
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -241,7 +241,7 @@ impl End {
             return Vec::new();
         }
         if self.wanted.is_empty() {
-            return vec![Input::Bye];
+            return vec![Input::End(Ending::Session)];
         }
         let spec = self.wanted.remove(0);
         self.begin(spec.clone());
@@ -294,10 +294,7 @@ impl End {
 
     fn answers(&mut self, action: &Action) -> Vec<Input<'static>> {
         match action {
-            Action::PeerHello(_)
-            | Action::TestOver
-            | Action::Refused { .. }
-            | Action::TestAborted => self.next_test(),
+            Action::Peer(PeerNews::Hello(_)) | Action::TestOver(_) => self.next_test(),
             Action::Prepare { spec, format } => {
                 let is_told =
                     format.arrival() == Arrival::ToldPorts && spec.transport() == Transport::Udp;
@@ -312,22 +309,24 @@ impl End {
                     .filter(|(plays, _)| *plays)
                     .map(|(_, side)| (side, vec![5302]))
                     .collect();
-                let mut answers = vec![Input::Prepared { ports }];
+                let mut answers = vec![Input::Prepared(Ok(ports))];
                 answers.extend((!is_told).then_some(Input::Connected));
                 answers
             }
-            Action::OpenStreams { format, .. } | Action::ReuseStreams { format } => {
+            Action::OpenStreams { format, .. } => {
                 self.is_granted = format.is_granted();
                 self.arrivals = Arrivals::from_format(format.as_ref());
                 vec![Input::Connected]
             }
-            Action::Grant(_) if self.role == Role::Client => vec![Input::Spent],
-            Action::StartReceivers if self.arrivals == Arrivals::Seen => {
+            Action::Stream(StreamOrder::Grant(_)) if self.role == Role::Client => {
+                vec![Input::Stream(StreamEvent::GrantSpent)]
+            }
+            Action::Start(Side::Receiver) if self.arrivals == Arrivals::Seen => {
                 self.arrivals = Arrivals::Running;
                 Vec::new()
             }
-            Action::StartSenders if self.is_granted => Vec::new(),
-            Action::StartSenders => self.finish(),
+            Action::Start(Side::Sender) if self.is_granted => Vec::new(),
+            Action::Start(Side::Sender) => self.finish(),
             Action::StopSenders if !self.finished => self.finish(),
             Action::PeerFinished { .. } => {
                 self.peer_finished = true;

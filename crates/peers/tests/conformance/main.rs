@@ -7,7 +7,9 @@ mod transcripts;
 use harness::{End, conversing, later, session, sessions, specs, specs_of};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Side};
-use linerate_peers::{Action, Input, ProtocolError, Tests};
+use linerate_peers::{
+    Action, Ending, Input, PeerNews, ProtocolError, Refusal, StreamEvent, TestEnd, Tests,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +31,7 @@ fn by_role(made: &[(End, End)]) -> [Vec<&End>; 2] {
 fn both_ends_make_every_test_and_part_in_peace() {
     for kind in conversing() {
         for ends in by_role(&sessions(kind, usize::MAX)) {
-            let over = count(&ends, &Action::TestOver);
+            let over = count(&ends, &Action::TestOver(TestEnd::Complete));
             assert_eq!(over, specs_of(kind).len(), "{}", kind.id());
             for end in ends {
                 assert!(end.is_closed(), "{}: {:?}", kind.id(), end.session);
@@ -55,7 +57,7 @@ fn the_client_gets_what_the_server_saw() {
             let (client, server, outcome) = session(kind, &[spec], usize::MAX);
             assert_eq!(outcome, Ok(()));
             let told = client.actions.iter().find_map(|action| match action {
-                Action::PeerReport(reports) => Some(essence(reports)),
+                Action::Peer(PeerNews::Report(reports)) => Some(essence(reports)),
                 _ => None,
             });
             assert_eq!(told, Some(essence(&server.reports())), "{}", kind.id());
@@ -82,8 +84,13 @@ fn receivers_run_before_the_peer_sends() {
                 playing(Direction::Reverse),
             ),
         ] {
-            assert_eq!(count(&ends, &Action::StartSenders), sends, "{}", kind.id());
-            let started = count(&ends, &Action::StartReceivers);
+            assert_eq!(
+                count(&ends, &Action::Start(Side::Sender)),
+                sends,
+                "{}",
+                kind.id()
+            );
+            let started = count(&ends, &Action::Start(Side::Receiver));
             assert_eq!(started, receives, "{}", kind.id());
         }
     }
@@ -149,7 +156,7 @@ fn a_peer_that_falls_silent_is_noticed_in_every_state() {
             assert!(end.is_closed(), "cut at {cut}: {error:?}");
             // A protocol of one test has nothing to tell a silent end after stopping it, or after all was said.
             let is_stopped = end.actions.iter().any(|a| matches!(a, Action::Stop { .. }));
-            let is_over = end.actions.contains(&Action::TestOver);
+            let is_over = end.actions.contains(&Action::TestOver(TestEnd::Complete));
             assert!(error.is_some() || is_stopped || is_over, "cut at {cut}");
         }
     }
@@ -191,14 +198,12 @@ fn any_input() -> impl Strategy<Value = Input<'static>> {
         Just(Input::Eof),
         Just(Input::Timeout),
         Just(Input::Begin(Box::new(specs()[0].clone()))),
-        Just(Input::Prepared {
-            ports: vec![(Side::Receiver, vec![1])]
-        }),
-        Just(Input::Prepared { ports: vec![] }),
-        Just(Input::Refused {
+        Just(Input::Prepared(Ok(vec![(Side::Receiver, vec![1])]))),
+        Just(Input::Prepared(Ok(vec![]))),
+        Just(Input::Prepared(Err(Refusal {
             code: RefusalCode::Internal,
             message: "\u{1b}".repeat(9999)
-        }),
+        }))),
         Just(Input::Connected),
         Just(Input::Progress(Progress::default())),
         Just(Input::Finished {
@@ -208,14 +213,14 @@ fn any_input() -> impl Strategy<Value = Input<'static>> {
             sent: vec![PacketCount::new(1); 9999]
         }),
         Just(Input::Reports(vec![])),
-        Just(Input::Abort {
+        Just(Input::End(Ending::Test {
             code: RefusalCode::Interrupted,
             reason: "\"".repeat(9999)
-        }),
-        Just(Input::EndTraffic),
-        Just(Input::Spent),
+        })),
+        Just(Input::End(Ending::Traffic)),
+        Just(Input::Stream(StreamEvent::GrantSpent)),
         Just(Input::Stopped),
-        Just(Input::Bye),
+        Just(Input::End(Ending::Session)),
     ]
 }
 

@@ -16,7 +16,8 @@
 //! The driver is the harness's, which answers at once. Bytes may be recorded from other implementations.
 
 use crate::harness::{End, Role, START, client_config, conversing, server_config};
-use linerate_peers::{Action, Input, PeerKind};
+use linerate_model::spec::Side;
+use linerate_peers::{Action, Input, PeerKind, PeerNews, StreamOrder, StreamTarget, TestEnd};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -65,13 +66,31 @@ fn end_for(kind: &dyn PeerKind, text: &str) -> End {
     end
 }
 
+/// What a driver is told: the action's name, with what it is of where there are several.
 fn name(action: &Action) -> String {
-    let whole = format!("{action:?}");
-    whole
-        .split(|c: char| !c.is_alphanumeric())
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+    let name = match action {
+        Action::OpenStreams {
+            target: StreamTarget::SameStreams,
+            ..
+        } => "ReuseStreams",
+        Action::Peer(PeerNews::CallBack { .. }) => "CallBack",
+        Action::Peer(PeerNews::Hello(_)) => "PeerHello",
+        Action::Peer(PeerNews::Output(_)) => "PeerOutput",
+        Action::Peer(PeerNews::Progress(_)) => "PeerProgress",
+        Action::Peer(PeerNews::Report(_)) => "PeerReport",
+        Action::Start(Side::Receiver) => "StartReceivers",
+        Action::Start(Side::Sender) => "StartSenders",
+        Action::Stream(StreamOrder::Datagram { .. }) => "SendDatagram",
+        Action::Stream(StreamOrder::Grant(_)) => "Grant",
+        Action::TestOver(TestEnd::Aborted) => "TestAborted",
+        Action::TestOver(TestEnd::Refused(_)) => "Refused",
+        other => {
+            let whole = format!("{other:?}");
+            let mut words = whole.split(|c: char| !c.is_alphanumeric());
+            return words.next().unwrap_or_default().to_owned();
+        }
+    };
+    name.to_owned()
 }
 
 /// What the transcript should say, given the peer's bytes in it.

@@ -5,7 +5,8 @@ use super::{datagram, words};
 use crate::iperf2::report::Report;
 use crate::iperf2::streams::{Streams, Width};
 use crate::session::{
-    Action, ClientConfig, Input, Limits, RefusalCode, ServerConfig, Session, TIMEOUT,
+    Action, ClientConfig, Input, Limits, PeerNews, Refusal, RefusalCode, ServerConfig, Session,
+    StreamEvent, StreamOrder, StreamTarget, TIMEOUT, TestEnd,
 };
 use linerate_model::sample::{EndpointReport, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
@@ -48,7 +49,7 @@ fn actions(session: &mut dyn Session) -> (Vec<Action>, Vec<Vec<u8>>) {
     let (mut all, mut datagrams) = (Vec::new(), Vec::new());
     while let Some(action) = session.poll_action() {
         match action {
-            Action::SendDatagram { bytes, .. } => datagrams.push(bytes),
+            Action::Stream(StreamOrder::Datagram { bytes, .. }) => datagrams.push(bytes),
             other => all.push(other),
         }
     }
@@ -94,10 +95,10 @@ fn begun(spec: &TestSpec) -> (client::Client, Streams) {
         .handle(START, Input::Begin(Box::new(spec.clone())))
         .unwrap();
     let (all, _) = actions(&mut client);
-    let Some(Action::OpenStreams { format, ports }) = all.last() else {
+    let Some(Action::OpenStreams { format, target }) = all.last() else {
         panic!("{all:?}");
     };
-    assert!(ports.is_empty());
+    assert_eq!(*target, StreamTarget::Ports(Vec::new()));
     client.handle(START, Input::Connected).unwrap();
     if spec.transport() == Transport::Udp && spec.direction != Direction::Reverse {
         let settled = client.deadline().unwrap();
@@ -114,7 +115,7 @@ fn begun(spec: &TestSpec) -> (client::Client, Streams) {
 fn a_datagram_test_ends_with_the_peers_own_report() {
     let (mut client, format) = begun(&spec(Transport::Udp, Direction::Forward));
     let (all, first) = actions(&mut client);
-    assert_eq!(all, [Action::StartSenders]);
+    assert_eq!(all, [Action::Start(Side::Sender)]);
     assert_eq!((first.len(), first[0].len()), (1, 1000));
     assert_eq!(word(&first[0], 0), Some(1));
     let sent = vec![PacketCount::new(100)];
@@ -136,19 +137,17 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     server
         .handle(
             START,
-            Input::StreamOpened {
+            Input::Stream(StreamEvent::Opened {
                 transport,
                 bytes: &first,
-            },
+            }),
         )
         .unwrap();
     let (all, _) = actions(&mut server);
     assert!(matches!(all[1], Action::Prepare { .. }), "{all:?}");
-    server
-        .handle(START, Input::Prepared { ports: vec![] })
-        .unwrap();
+    server.handle(START, Input::Prepared(Ok(vec![]))).unwrap();
     server.handle(START, Input::Connected).unwrap();
-    assert_eq!(actions(&mut server).0, [Action::StartReceivers]);
+    assert_eq!(actions(&mut server).0, [Action::Start(Side::Receiver)]);
     // It counts the opening with the traffic.
     let mut with_opening = received();
     with_opening.sent_there = Some(PacketCount::new(101));
@@ -165,28 +164,35 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     server
         .handle(
             START,
-            Input::Datagram {
+            Input::Stream(StreamEvent::Datagram {
                 stream: 0,
                 bytes: &ends[0],
-            },
+            }),
         )
         .unwrap();
     assert_eq!(actions(&mut server).1, answers);
     let later = server.deadline().unwrap();
     server.handle(later, Input::Timeout).unwrap();
-    assert_eq!(actions(&mut server).0, [Action::TestOver, Action::Closed]);
+    assert_eq!(
+        actions(&mut server).0,
+        [Action::TestOver(TestEnd::Complete), Action::Closed]
+    );
 
     client
         .handle(
             START,
-            Input::Datagram {
+            Input::Stream(StreamEvent::Datagram {
                 stream: 0,
                 bytes: &answers[0],
-            },
+            }),
         )
         .unwrap();
     let (all, _) = actions(&mut client);
-    let [Action::PeerReport(reports), Action::TestOver] = &all[..] else {
+    let [
+        Action::Peer(PeerNews::Report(reports)),
+        Action::TestOver(TestEnd::Complete),
+    ] = &all[..]
+    else {
         panic!("{all:?}");
     };
     assert_eq!(reports[0].side, Side::Receiver);
@@ -222,7 +228,7 @@ fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
     assert_eq!(actions(&mut client).1.len(), 1);
 
     let mut hear = |bytes: &[u8]| {
-        let heard = Input::Datagram { stream: 0, bytes };
+        let heard = Input::Stream(StreamEvent::Datagram { stream: 0, bytes });
         client.handle(START, heard).unwrap();
         actions(&mut client)
     };
@@ -241,7 +247,7 @@ fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
         is_modern: true,
     };
     let (all, _) = hear(&theirs.write(Width::Wide, true, 1000).unwrap());
-    let Some(Action::PeerReport(reports)) = all.first() else {
+    let Some(Action::Peer(PeerNews::Report(reports))) = all.first() else {
         panic!("{all:?}");
     };
     let far = &reports[0].streams[0];
@@ -288,14 +294,18 @@ fn a_far_sender_is_asked_until_every_stream_of_it_has_begun() {
         client.handle(now, Input::Timeout).unwrap();
         asks.push(actions(&mut client));
     }
-    assert_eq!(asks[0].0, [Action::StartReceivers]);
+    assert_eq!(asks[0].0, [Action::Start(Side::Receiver)]);
     let counts: Vec<_> = asks.iter().map(|(_, datagrams)| datagrams.len()).collect();
     assert_eq!(counts, [1, 2, 2]);
-    client.handle(now, Input::Heard { stream: 1 }).unwrap();
+    client
+        .handle(now, Input::Stream(StreamEvent::Heard { stream: 1 }))
+        .unwrap();
     now = client.deadline().unwrap();
     client.handle(now, Input::Timeout).unwrap();
     assert_eq!(actions(&mut client).1.len(), 1);
-    client.handle(now, Input::Heard { stream: 0 }).unwrap();
+    client
+        .handle(now, Input::Stream(StreamEvent::Heard { stream: 0 }))
+        .unwrap();
     // Its end was heard on one stream only.
     let streams = vec![
         received(),
@@ -309,7 +319,11 @@ fn a_far_sender_is_asked_until_every_stream_of_it_has_begun() {
         .unwrap();
     let (all, datagrams) = actions(&mut client);
     assert!(datagrams.is_empty());
-    let [Action::PeerReport(reports), Action::TestOver] = &all[..] else {
+    let [
+        Action::Peer(PeerNews::Report(reports)),
+        Action::TestOver(TestEnd::Complete),
+    ] = &all[..]
+    else {
         panic!("{all:?}");
     };
     assert_eq!(reports[0].side, Side::Sender);
@@ -331,7 +345,7 @@ fn a_peer_that_cannot_send_is_named() {
             };
             assert!(reason.contains("from 2.1 on"), "{reason}");
             client.handle(START.after(TIMEOUT), Input::Stopped).unwrap();
-            assert_eq!(actions(&mut client).0, [Action::TestAborted]);
+            assert_eq!(actions(&mut client).0, [Action::TestOver(TestEnd::Aborted)]);
         }
     }
 }
@@ -347,8 +361,11 @@ fn of_a_tcp_stream_the_peer_tells_nothing() {
         client.handle(START, Input::Reports(Vec::new())).unwrap();
         let (all, _) = actions(&mut client);
         let silent: Vec<_> = sides.iter().map(|side| report(*side, Vec::new())).collect();
-        assert!(all.contains(&Action::PeerReport(silent)), "{all:?}");
-        assert_eq!(all.last(), Some(&Action::TestOver));
+        assert!(
+            all.contains(&Action::Peer(PeerNews::Report(silent))),
+            "{all:?}"
+        );
+        assert_eq!(all.last(), Some(&Action::TestOver(TestEnd::Complete)));
     }
 }
 
@@ -383,7 +400,7 @@ fn tests_that_iperf2_cannot_make_are_refused() {
             .unwrap();
         let (all, _) = actions(&mut client);
         assert!(
-            matches!(all.last(), Some(Action::Refused { .. })),
+            matches!(all.last(), Some(Action::TestOver(TestEnd::Refused(_)))),
             "{wrong:?}"
         );
     }
@@ -404,7 +421,10 @@ fn a_server_keeps_its_limits_and_its_peace() {
             },
             START,
         );
-        let outcome = server.handle(START, Input::StreamOpened { transport, bytes });
+        let outcome = server.handle(
+            START,
+            Input::Stream(StreamEvent::Opened { transport, bytes }),
+        );
         let (all, datagrams) = actions(&mut server);
         assert!(datagrams.is_empty());
         (outcome.is_ok(), all)
@@ -419,7 +439,7 @@ fn a_server_keeps_its_limits_and_its_peace() {
         let (_, all) = outcome(&bytes, transport);
         let code = RefusalCode::Limit;
         assert!(
-            matches!(&all[0], Action::Refused { code: said, .. } if *said == code),
+            matches!(&all[0], Action::TestOver(TestEnd::Refused(Refusal { code: said, .. })) if *said == code),
             "{all:?}"
         );
         assert_eq!(all[1], Action::Closed);

@@ -5,7 +5,9 @@ use linerate_model::sample::Facts;
 use linerate_peers::key::{Credential, Key};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Message, Welcome};
-use linerate_peers::{Action, ClientConfig, Input, Limits, PeerKind, ProtocolError, ServerConfig};
+use linerate_peers::{
+    Action, ClientConfig, Input, Limits, PeerKind, PeerNews, ProtocolError, ServerConfig, TestEnd,
+};
 
 fn credential(key: &str, nonce: u8) -> Credential {
     Credential {
@@ -36,7 +38,11 @@ const RIGHT: &str = "correct horse battery staple";
 fn who_holds_the_key_is_served() {
     let (client, _, outcome) = with_keys(Some(RIGHT), Some(RIGHT));
     assert_eq!(outcome, Ok(()));
-    assert!(client.actions.contains(&Action::TestOver));
+    assert!(
+        client
+            .actions
+            .contains(&Action::TestOver(TestEnd::Complete))
+    );
     let said = client.sent.escape_ascii().to_string();
     assert!(!said.contains("horse"), "{said}");
 }
@@ -80,7 +86,7 @@ fn a_proof_that_was_overheard_opens_nothing() {
         !server
             .actions
             .iter()
-            .any(|a| matches!(a, Action::PeerHello(_)))
+            .any(|a| matches!(a, Action::Peer(PeerNews::Hello(_))))
     );
 }
 

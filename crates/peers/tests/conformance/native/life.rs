@@ -3,12 +3,13 @@
 use super::{ask, carry, frame, interrupt, never, pair, prepare, senders, server, server_with};
 use crate::harness::{End, START, converse, later, server_config, specs};
 use linerate_model::sample::{IntervalCount, StreamReport};
-use linerate_model::spec::{Direction, Imitation, Pace, Stop, TestSpec};
+use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec};
 use linerate_model::{BitRate, PacketCount};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Finished, Message, Report, TestNumber};
 use linerate_peers::{
-    Action, Input, Limits, ProtocolError, RefusalCode, ServerConfig, StopCause, TIMEOUT,
+    Action, Ending, Input, Limits, PeerNews, ProtocolError, Refusal, RefusalCode, ServerConfig,
+    StopCause, TIMEOUT, TestEnd,
 };
 use std::time::Duration;
 
@@ -47,10 +48,10 @@ fn a_specification_out_of_bounds_is_refused_and_the_session_goes_on() {
     let refused = |a: &Action| {
         matches!(
             a,
-            Action::Refused {
+            Action::TestOver(TestEnd::Refused(Refusal {
                 code: RefusalCode::Invalid,
                 ..
-            }
+            }))
         )
     };
     assert!(client.actions.iter().any(refused), "{:?}", client.actions);
@@ -121,16 +122,24 @@ fn a_test_that_the_servers_driver_refuses_leaves_the_session_usable() {
     );
     let message = "\u{1b}[2Jno such workload".to_owned();
     let code = RefusalCode::Unsupported;
-    let (bytes, outcome) = server.give(Input::Refused { code, message });
+    let (bytes, outcome) = server.give(Input::Prepared(Err(Refusal { code, message })));
     assert_eq!(outcome, Ok(()));
     let (bytes, outcome) = client.give(Input::Bytes(&bytes));
     assert_eq!(outcome, Ok(()));
-    assert!(client.actions.contains(&Action::Refused {
-        code,
-        message: "·[2Jno such workload".into()
-    }));
+    assert!(
+        client
+            .actions
+            .contains(&Action::TestOver(TestEnd::Refused(Refusal {
+                code,
+                message: "·[2Jno such workload".into()
+            })))
+    );
     carry(&mut client, &mut server, &bytes);
-    assert!(client.actions.contains(&Action::TestOver));
+    assert!(
+        client
+            .actions
+            .contains(&Action::TestOver(TestEnd::Complete))
+    );
     assert!(client.is_closed() && server.is_closed());
 }
 
@@ -148,9 +157,9 @@ fn an_abort_by_the_client_stops_both_ends_and_the_next_test_works() {
             reason: "the user pressed ^C".into(),
         };
         let at = |wanted: &Action| end.actions.iter().position(|a| a == wanted).unwrap();
-        assert!(at(&stop) < at(&Action::TestAborted));
+        assert!(at(&stop) < at(&Action::TestOver(TestEnd::Aborted)));
         assert!(
-            at(&Action::TestAborted) < at(&Action::TestOver),
+            at(&Action::TestOver(TestEnd::Aborted)) < at(&Action::TestOver(TestEnd::Complete)),
             "the second test"
         );
         assert!(end.is_closed());
@@ -162,17 +171,20 @@ fn traffic_that_its_user_ends_is_reported_whoever_sends() {
     for spec in specs() {
         let (mut client, mut server) = pair(std::slice::from_ref(&spec), senders, senders);
         (client.ignores, server.ignores) = (never, never);
-        let (bytes, outcome) = client.give(Input::EndTraffic);
+        let (bytes, outcome) = client.give(Input::End(Ending::Traffic));
         assert_eq!(outcome, Ok(()));
         carry(&mut client, &mut server, &bytes);
         for end in [&client, &server] {
-            assert!(end.actions.contains(&Action::TestOver), "{spec:?}");
+            assert!(
+                end.actions.contains(&Action::TestOver(TestEnd::Complete)),
+                "{spec:?}"
+            );
             assert!(end.is_closed());
         }
         let reported = client
             .actions
             .iter()
-            .any(|a| matches!(a, Action::PeerReport(_)));
+            .any(|a| matches!(a, Action::Peer(PeerNews::Report(_))));
         assert!(reported, "{spec:?}");
     }
 }
@@ -181,12 +193,12 @@ fn traffic_that_its_user_ends_is_reported_whoever_sends() {
 fn traffic_that_is_ended_twice_or_when_it_is_over_ends_once() {
     let (mut client, mut server) = pair(&specs()[..1], senders, senders);
     let before = server.actions.len();
-    let (mut bytes, _) = client.give(Input::EndTraffic);
-    bytes.extend(client.give(Input::EndTraffic).0);
+    let (mut bytes, _) = client.give(Input::End(Ending::Traffic));
+    bytes.extend(client.give(Input::End(Ending::Traffic)).0);
     (client.ignores, server.ignores) = (never, never);
     carry(&mut client, &mut server, &bytes);
     assert!(server.actions.len() > before);
-    let (bytes, outcome) = client.give(Input::EndTraffic);
+    let (bytes, outcome) = client.give(Input::End(Ending::Traffic));
     assert_eq!((bytes.as_slice(), outcome), (&[][..], Ok(())));
 }
 
@@ -199,24 +211,24 @@ fn a_test_that_is_ended_before_traffic_flows_is_aborted() {
     );
     assert_eq!(client.session.state(), "connecting");
     client.ignores = never;
-    let (bytes, _) = client.give(Input::EndTraffic);
+    let (bytes, _) = client.give(Input::End(Ending::Traffic));
     carry(&mut client, &mut server, &bytes);
-    assert!(client.actions.contains(&Action::TestAborted));
-    assert!(server.actions.contains(&Action::TestAborted));
+    assert!(client.actions.contains(&Action::TestOver(TestEnd::Aborted)));
+    assert!(server.actions.contains(&Action::TestOver(TestEnd::Aborted)));
 }
 
 #[test]
 fn an_abort_by_the_server_stops_both_ends() {
     let (mut client, mut server) = pair(&specs()[..1], senders, never);
-    let (bytes, _) = server.give(Input::Abort {
+    let (bytes, _) = server.give(Input::End(Ending::Test {
         code: RefusalCode::Internal,
         reason: "recvmmsg: ENOMEM".into(),
-    });
+    }));
     let (bytes, outcome) = client.give(Input::Bytes(&bytes));
     assert_eq!(outcome, Ok(()));
     carry(&mut client, &mut server, &bytes);
-    assert!(client.actions.contains(&Action::TestAborted));
-    assert!(server.actions.contains(&Action::TestAborted));
+    assert!(client.actions.contains(&Action::TestOver(TestEnd::Aborted)));
+    assert!(server.actions.contains(&Action::TestOver(TestEnd::Aborted)));
 }
 
 #[test]
@@ -232,7 +244,10 @@ fn aborts_that_cross_are_one_abort() {
             .iter()
             .filter(|a| matches!(a, Action::Stop { .. }));
         assert_eq!(stops.count(), 1);
-        let aborted = end.actions.iter().filter(|a| **a == Action::TestAborted);
+        let aborted = end
+            .actions
+            .iter()
+            .filter(|a| **a == Action::TestOver(TestEnd::Aborted));
         assert_eq!(aborted.count(), 1);
     }
 }
@@ -242,15 +257,15 @@ fn an_abort_that_crosses_a_refusal_is_answered() {
     let is_prepare = |action: &Action| matches!(action, Action::Prepare { .. });
     let (mut client, mut server) = pair(&specs()[..1], never, is_prepare);
     let (from_client, _) = client.give(interrupt());
-    let (from_server, _) = server.give(Input::Refused {
+    let (from_server, _) = server.give(Input::Prepared(Err(Refusal {
         code: RefusalCode::Unsupported,
         message: "no".into(),
-    });
+    })));
     let (answer, outcome) = server.give(Input::Bytes(&from_client));
     assert_eq!(outcome, Ok(()));
     let (bye, outcome) = client.give(Input::Bytes(&[from_server, answer].concat()));
     assert_eq!(outcome, Ok(()));
-    assert!(client.actions.contains(&Action::TestAborted));
+    assert!(client.actions.contains(&Action::TestOver(TestEnd::Aborted)));
     assert_eq!(server.give(Input::Bytes(&bye)).1, Ok(()));
     assert!(server.is_closed());
 }
@@ -268,9 +283,14 @@ fn what_was_under_way_when_a_test_was_aborted_is_not_taken_for_the_next() {
     from_server.extend(server.give(Input::Bytes(&from_client)).0);
     let (_, outcome) = client.give(Input::Bytes(&from_server));
     assert_eq!(outcome, Ok(()));
-    let taken = |a: &Action| matches!(a, Action::PeerReport(_) | Action::PeerFinished { .. });
+    let taken = |a: &Action| {
+        matches!(
+            a,
+            Action::Peer(PeerNews::Report(_)) | Action::PeerFinished { .. }
+        )
+    };
     assert!(!client.actions.iter().any(taken), "{:?}", client.actions);
-    assert!(client.actions.contains(&Action::TestAborted));
+    assert!(client.actions.contains(&Action::TestOver(TestEnd::Aborted)));
 }
 
 #[test]
@@ -283,14 +303,18 @@ fn what_the_client_said_before_it_saw_the_servers_abort_is_dropped() {
     assert_eq!(server.give(Input::Bytes(&from_client)).1, Ok(()));
     let taken = |a: &Action| matches!(a, Action::PeerFinished { .. });
     assert!(!server.actions.iter().any(taken), "{:?}", server.actions);
-    assert!(server.actions.contains(&Action::TestAborted));
+    assert!(server.actions.contains(&Action::TestOver(TestEnd::Aborted)));
 }
 
 #[test]
 fn receivers_run_before_the_peer_is_told_and_senders_start_after() {
     let (client, server) = pair(&specs()[4..5], never, never);
     for end in [&client, &server] {
-        assert_eq!(end.after(&Action::StartReceivers), None, "the peer is told");
+        assert_eq!(
+            end.after(&Action::Start(Side::Receiver)),
+            None,
+            "the peer is told"
+        );
     }
     let is_prepared = |a: &Action| matches!(a, Action::Prepare { .. });
     let prepare = server.actions.iter().find(|a| is_prepared(a));
@@ -303,9 +327,9 @@ fn receivers_run_before_the_peer_is_told_and_senders_start_after() {
         let action = |at: Option<usize>| at.map(|at| &server.actions[at]);
         (action(three[0]), three[1], action(three[2]))
             == (
-                Some(&Action::StartReceivers),
+                Some(&Action::Start(Side::Receiver)),
                 None,
-                Some(&Action::StartSenders),
+                Some(&Action::Start(Side::Sender)),
             )
     }));
 }
@@ -319,8 +343,8 @@ fn data_streams_that_never_arrive_are_reported_as_a_firewall_may_cause_it() {
         .give(Input::Bytes(&prepare(1, &specs()[0])))
         .1
         .unwrap();
-    let ports = vec![(linerate_model::spec::Side::Receiver, vec![5302])];
-    server.give(Input::Prepared { ports }).1.unwrap();
+    let ports = vec![(Side::Receiver, vec![5302])];
+    server.give(Input::Prepared(Ok(ports))).1.unwrap();
     let ping = frame(&Message::Ping);
     for _ in 0..10 {
         later(&mut server, Duration::from_secs(1));
@@ -450,7 +474,7 @@ fn a_report_too_long_for_a_message_ends_the_test_with_advice() {
 #[test]
 fn a_server_that_shuts_down_says_so() {
     let (mut client, mut server) = pair(&specs()[..1], senders, never);
-    let (bytes, outcome) = server.give(Input::Bye);
+    let (bytes, outcome) = server.give(Input::End(Ending::Session));
     assert_eq!(outcome, Ok(()));
     let error = client.give(Input::Bytes(&bytes)).1.unwrap_err();
     assert!(error.to_string().contains("shutting down"), "{error}");

@@ -5,10 +5,10 @@ mod life;
 mod wire;
 
 use crate::harness::{End, Role, START, converse, server_config};
-use linerate_model::spec::TestSpec;
+use linerate_model::spec::{Side, TestSpec};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Hello, Message, Prepare};
-use linerate_peers::{Action, Input, PeerKind, ProtocolError, RefusalCode, ServerConfig};
+use linerate_peers::{Action, Ending, Input, PeerKind, ProtocolError, RefusalCode, ServerConfig};
 
 pub(crate) const PREAMBLE: &[u8] = b"linerate\x00\x02";
 
@@ -75,12 +75,12 @@ pub(crate) const fn never(_: &Action) -> bool {
 }
 
 pub(crate) const fn senders(action: &Action) -> bool {
-    matches!(action, Action::StartSenders)
+    matches!(action, Action::Start(Side::Sender))
 }
 
 pub(crate) fn interrupt() -> Input<'static> {
-    Input::Abort {
+    Input::End(Ending::Test {
         code: RefusalCode::Interrupted,
         reason: "the user pressed ^C".into(),
-    }
+    })
 }
