@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo check test test-all bench calibrate laboratory interop fuzz fmt docs clean help
+.PHONY: all build demo check test test-all bench calibrate laboratory interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -27,7 +27,7 @@ test: ## everything a user relies on: also namespaces, one strength of each faul
 test-all: ## also what takes long: every fault proved, endurance, calibration, fuzzing
 	@ci/need cargo c++ namespaces packages-test
 	@. ci/path && $(CARGO) xtask test all
-	@$(MAKE) --no-print-directory calibrate fuzz
+	@$(MAKE) --no-print-directory calibrate fuzz audit
 
 # Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
 bench: ## compare with iperf3 and sockperf on this machine; a whole run writes docs/results/bench.md
@@ -53,6 +53,10 @@ FUZZ = 60
 fuzz: ## feed every protocol and log format with what nobody should send, a minute each
 	@ci/need cargo c++
 	@ci/fuzz $(FUZZ)
+
+audit: ## advisories, licences and duplicates of the dependencies; Miri over what is shared with the kernel
+	@ci/need cargo audit
+	@ci/audit
 
 fmt: ## format the sources
 	@ci/need cargo

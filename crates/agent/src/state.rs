@@ -307,12 +307,10 @@ impl AgentState<'_> {
     }
 
     /// The users that are let in, for a session that begins now.
-    fn gate(&self) -> Result<Option<Gate>> {
-        let Some(logins) = self.plan.logins.clone() else {
-            return Ok(None);
-        };
-        let moment = moment()?;
-        Ok(Some(Gate { logins, moment }))
+    fn gate(&self) -> Option<Gate> {
+        let logins = self.plan.logins.clone()?;
+        let moment = moment();
+        Some(Gate { logins, moment })
     }
 
     fn converse(
@@ -359,7 +357,7 @@ impl AgentState<'_> {
             sfnt: self.plan.sfnt.clone(),
             turn_away,
             credential: credential(self.plan.key.as_ref())?,
-            logins: self.gate()?,
+            logins: self.gate(),
         };
         let session = kind.server(config, MonoClock.now());
         Ok(Driver::server(line, session, observer, TIMEOUT))

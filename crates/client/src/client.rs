@@ -122,7 +122,7 @@ impl Client {
             credential: credential(target.key.as_ref())?,
             local: ends.0,
             random: random_bytes()?,
-            login: login_attempt(target)?,
+            login: login_attempt(target),
             far_output: target.far_output,
         };
         let session = target.far.kind().client(config, MonoClock.now());
@@ -432,12 +432,10 @@ fn is_ending(error: &anyhow::Error) -> bool {
 }
 
 /// The user to show in a session that begins now.
-fn login_attempt(target: &Target) -> Result<Option<LoginAttempt>> {
-    let Some(login) = target.login.clone() else {
-        return Ok(None);
-    };
-    let moment = moment()?;
-    Ok(Some(LoginAttempt { login, moment }))
+fn login_attempt(target: &Target) -> Option<LoginAttempt> {
+    let login = target.login.clone()?;
+    let moment = moment();
+    Some(LoginAttempt { login, moment })
 }
 
 /// Opens the way to the first address that answers; without a control connection, that has a route.

@@ -1,9 +1,7 @@
 //! Users and passwords for protocols that have them (iperf3): files read, and what a session needs of the world.
 
-use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::wall_now;
-use linerate_sys::random::random_bytes;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -65,13 +63,12 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// The time of day, and random bytes for one session.
-pub fn moment() -> Result<Moment> {
+/// The time of day.
+pub fn moment() -> Moment {
     let unix = u64::try_from(wall_now().as_unix()).unwrap_or(0);
-    Ok(Moment {
+    Moment {
         unix: Duration::from_secs(unix),
-        seed: random_bytes()?,
-    })
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! or not at all.
 #![forbid(unsafe_code)]
 
-pub mod export;
 pub mod import;
 pub mod schema;
 mod store;

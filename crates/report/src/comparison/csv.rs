@@ -1,7 +1,7 @@
 //! One row for each metric of each pair.
 
+use crate::csv::{LineEnd, table};
 use crate::figures::clean;
-use crate::renderers::quoted;
 use linerate_model::comparison::{Comparison, MetricComparison, Pair};
 use linerate_model::{BitRate, ByteCount, Estimate};
 use serde::Serialize;
@@ -51,18 +51,11 @@ const COLUMNS: &[Column] = &[
 
 /// The comparison for spreadsheets and scripts; empty where a value is not known.
 pub fn comparison_csv(comparison: &Comparison) -> String {
-    let names: Vec<_> = COLUMNS.iter().map(|column| column.0).collect();
-    let mut text = names.join(",") + "\n";
-    for pair in &comparison.pairs {
-        for metric in &pair.metrics {
-            let cells = COLUMNS
-                .iter()
-                .map(|(_, get)| quoted(&get(pair, metric).unwrap_or_default()));
-            text.push_str(&cells.collect::<Vec<_>>().join(","));
-            text.push('\n');
-        }
-    }
-    text
+    let rows = comparison.pairs.iter().flat_map(|pair| {
+        let metrics = pair.metrics.iter();
+        metrics.map(move |metric| COLUMNS.iter().map(move |(_, get)| get(pair, metric)))
+    });
+    table(COLUMNS.iter().map(|(name, _)| *name), rows, LineEnd::Lf)
 }
 
 fn text(value: Option<impl ToString>) -> Option<String> {

@@ -1,6 +1,8 @@
 //! One row for each trial, for spreadsheets and scripts.
 
 use super::Renderer;
+use crate::csv::{LineEnd, table};
+use crate::export::trials;
 use crate::{Report, ReportError, words};
 use linerate_model::run::{CpuSide, Delay, DelayOf, Packets, Run, Trial};
 use linerate_model::{ByteCount, PacketCount, Quantile, Ratio};
@@ -21,25 +23,13 @@ impl Renderer for Csv {
     }
 
     fn render(&self, report: &Report<'_>) -> Result<String, ReportError> {
-        let names: Vec<_> = COLUMNS.iter().map(|column| column.0).collect();
-        let mut text = names.join(",") + "\n";
-        for run in report.runs {
-            rows(&mut text, run);
-        }
-        Ok(text)
-    }
-}
-
-fn rows(text: &mut String, run: &Run) {
-    for trial in &run.trials {
-        let cells = COLUMNS
-            .iter()
-            .map(|(_, get)| quoted(&get(run, trial).unwrap_or_default()));
-        text.push_str(&cells.collect::<Vec<_>>().join(","));
-        text.push('\n');
-    }
-    for part in &run.parts {
-        rows(text, part);
+        let trials = report.runs.iter().flat_map(|run| trials(run));
+        let rows = trials.map(|(run, trial)| COLUMNS.iter().map(move |(_, get)| get(run, trial)));
+        Ok(table(
+            COLUMNS.iter().map(|(name, _)| *name),
+            rows,
+            LineEnd::Lf,
+        ))
     }
 }
 
@@ -161,18 +151,4 @@ fn quantiles(trial: &Trial) -> Option<String> {
 
 fn share(side: Option<&CpuSide>, get: fn(&CpuSide) -> Option<Ratio>) -> Option<String> {
     text(get(side?).map(Ratio::get))
-}
-
-/// RFC 4180 quoting; a leading character that makes spreadsheets compute is defused.
-pub(crate) fn quoted(cell: &str) -> String {
-    let risky = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
-    let cell = if risky {
-        format!("'{cell}")
-    } else {
-        cell.to_owned()
-    };
-    if cell.contains([',', '"', '\n', '\r']) {
-        return format!("\"{}\"", cell.replace('"', "\"\""));
-    }
-    cell
 }

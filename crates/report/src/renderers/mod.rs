@@ -9,8 +9,6 @@ mod json;
 mod sfnt;
 mod text;
 
-pub(crate) use csv::quoted;
-
 /// Every format. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&dyn Renderer] = &[
     &html::Html,

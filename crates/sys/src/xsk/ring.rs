@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn two_threads_pass_every_entry_once_and_whole() {
-        const COUNT: u64 = 10_000;
+        const COUNT: u64 = if cfg!(miri) { 100 } else { 10_000 };
         let memory = memory(8);
         let mut fill = Producer::new(Arc::clone(&memory), OFFSETS, 8);
         let mut take = Consumer::new(memory, OFFSETS, 8);

@@ -8,22 +8,18 @@
 //!  user: NAME\n pwd:  PASSWORD\n ts:   SECONDS  → padded (OAEP with SHA-1, PKCS#1 v1.5 before 3.17) → RSA → base64
 //! ```
 
+mod key;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use key::{PrivateKey, PublicKey};
 use linerate_model::MonoInstant;
-use rsa::pkcs1::{DecodeRsaPrivateKey as _, DecodeRsaPublicKey as _};
-use rsa::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _};
-use rsa::rand_core::{self, CryptoRng, RngCore};
-use rsa::{Oaep, Pkcs1v15Encrypt, RsaPrivateKey, RsaPublicKey};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Random bytes that one session needs.
-pub const SEED: usize = 32;
 
 /// How far the clocks of both ends may differ, as in iperf3 if it is not told otherwise.
 const SKEW: Duration = Duration::from_secs(10);
@@ -80,10 +76,14 @@ pub enum LoginError {
         what: &'static str,
     },
     /// Name and password do not fit into one block of the key.
-    #[error("name and password are too long for this key: {cause}")]
+    #[error(
+        "name and password are too long for this key: with the time {bytes} bytes, at most {limit}"
+    )]
     TooLong {
-        /// What the cipher says.
-        cause: String,
+        /// What would have to be encrypted.
+        bytes: usize,
+        /// What can be.
+        limit: usize,
     },
     /// The client showed nothing.
     #[error("the client showed no user")]
@@ -112,8 +112,6 @@ pub enum LoginError {
 pub struct Moment {
     /// Wall time when the session begins, since 1970.
     pub unix: Duration,
-    /// Random bytes that nobody can guess, for this session alone.
-    pub seed: [u8; SEED],
 }
 
 impl Moment {
@@ -129,7 +127,7 @@ impl Moment {
 pub struct Login {
     user: String,
     password: String,
-    key: RsaPublicKey,
+    key: PublicKey,
     padding: Padding,
 }
 
@@ -152,13 +150,10 @@ impl Login {
                 return Err(LoginError::Text { what });
             }
         }
-        let key = RsaPublicKey::from_public_key_pem(pem)
-            .map_err(|error| error.to_string())
-            .or_else(|cause| RsaPublicKey::from_pkcs1_pem(pem).map_err(|_| cause))
-            .map_err(|cause| LoginError::Key {
-                what: "public",
-                cause,
-            })?;
+        let key = PublicKey::from_pem(pem).map_err(|cause| LoginError::Key {
+            what: "public",
+            cause,
+        })?;
         Ok(Self {
             user: user.to_owned(),
             password: password.to_owned(),
@@ -168,21 +163,9 @@ impl Login {
     }
 
     /// What the server is shown `unix` seconds after 1970.
-    fn token(&self, unix: u64, seed: &[u8; SEED]) -> Result<String, LoginError> {
+    fn token(&self, unix: u64) -> Result<String, LoginError> {
         let text = format!("user: {}\npwd:  {}\nts:   {unix}", self.user, self.password);
-        let mut random = Expanded::new(seed);
-        let encrypted = match self.padding {
-            Padding::Oaep => {
-                let padding = Oaep::new::<sha1::Sha1>();
-                self.key.encrypt(&mut random, padding, text.as_bytes())
-            }
-            Padding::Pkcs1 => self
-                .key
-                .encrypt(&mut random, Pkcs1v15Encrypt, text.as_bytes()),
-        };
-        let bytes = encrypted.map_err(|error| LoginError::TooLong {
-            cause: error.to_string(),
-        })?;
+        let bytes = self.key.encrypt(self.padding, text.as_bytes())?;
         Ok(STANDARD.encode(bytes))
     }
 }
@@ -200,14 +183,14 @@ impl LoginAttempt {
     /// What the server is shown at `now`, in a session that `began` then.
     pub(super) fn token(&self, began: MonoInstant, now: MonoInstant) -> Result<String, LoginError> {
         let unix = self.moment.unix_at(began, now);
-        self.login.token(unix, &self.moment.seed)
+        self.login.token(unix)
     }
 }
 
 /// Whom a server lets in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Logins {
-    key: RsaPrivateKey,
+    key: PrivateKey,
     /// SHA-256 of `{name}password`.
     users: BTreeMap<String, [u8; 32]>,
     padding: Padding,
@@ -223,13 +206,10 @@ impl Logins {
     /// The users of this list, lines of `USER,HASH` as iperf3 has them, for clients that know the public
     /// half of this private key (PEM, without a passphrase).
     pub fn new(list: &str, pem: &str, padding: Padding) -> Result<Self, LoginError> {
-        let key = RsaPrivateKey::from_pkcs8_pem(pem)
-            .map_err(|error| error.to_string())
-            .or_else(|cause| RsaPrivateKey::from_pkcs1_pem(pem).map_err(|_| cause))
-            .map_err(|cause| LoginError::Key {
-                what: "private",
-                cause,
-            })?;
+        let key = PrivateKey::from_pem(pem).map_err(|cause| LoginError::Key {
+            what: "private",
+            cause,
+        })?;
         let lines = (1..).zip(list.lines().map(str::trim));
         let users: Result<_, _> = lines
             .filter(|(_, text)| !text.is_empty() && !text.starts_with('#'))
@@ -243,21 +223,11 @@ impl Logins {
     }
 
     /// Who shows `token` at `unix`, if that user is let in.
-    fn admit(&self, token: &str, unix: u64, seed: &[u8; SEED]) -> Result<String, LoginError> {
+    fn admit(&self, token: &str, unix: u64) -> Result<String, LoginError> {
         let unreadable = || LoginError::Unreadable;
         let bytes = STANDARD.decode(token.trim()).map_err(|_| unreadable())?;
-        // Blinded, so that the time it takes tells little about the key.
-        let mut random = Expanded::new(seed);
-        let text = match self.padding {
-            Padding::Oaep => {
-                let padding = Oaep::new::<sha1::Sha1>();
-                self.key.decrypt_blinded(&mut random, padding, &bytes)
-            }
-            Padding::Pkcs1 => self
-                .key
-                .decrypt_blinded(&mut random, Pkcs1v15Encrypt, &bytes),
-        };
-        let text = text.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = self.key.decrypt(self.padding, &bytes);
+        let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
         let text = text.ok_or_else(unreadable)?;
         let (user, password, at) = parts(&text).ok_or_else(unreadable)?;
         let seconds = at.abs_diff(unix);
@@ -295,7 +265,7 @@ impl Gate {
     ) -> Result<String, LoginError> {
         let token = token.ok_or(LoginError::Nothing)?;
         let unix = self.moment.unix_at(began, now);
-        self.logins.admit(token, unix, &self.moment.seed)
+        self.logins.admit(token, unix)
     }
 }
 
@@ -326,55 +296,6 @@ fn parts(text: &str) -> Option<(&str, &str, u64)> {
     let at = field("ts:   ")?.trim_end_matches('\0').parse().ok()?;
     Some((user, password, at))
 }
-
-/// Random bytes made of a seed: SHA-256 over the seed and a number that counts up.
-struct Expanded {
-    seed: [u8; SEED],
-    block: u64,
-    rest: Vec<u8>,
-}
-
-impl Expanded {
-    const fn new(seed: &[u8; SEED]) -> Self {
-        Self {
-            seed: *seed,
-            block: 0,
-            rest: Vec::new(),
-        }
-    }
-}
-
-impl RngCore for Expanded {
-    fn next_u32(&mut self) -> u32 {
-        rand_core::impls::next_u32_via_fill(self)
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        rand_core::impls::next_u64_via_fill(self)
-    }
-
-    fn fill_bytes(&mut self, room: &mut [u8]) {
-        for byte in room {
-            if self.rest.is_empty() {
-                let block = self.block.to_be_bytes();
-                self.rest = Sha256::new()
-                    .chain_update(self.seed)
-                    .chain_update(block)
-                    .finalize()
-                    .to_vec();
-                self.block += 1;
-            }
-            *byte = self.rest.pop().expect("invariant: a block was just made");
-        }
-    }
-
-    fn try_fill_bytes(&mut self, room: &mut [u8]) -> Result<(), rand_core::Error> {
-        self.fill_bytes(room);
-        Ok(())
-    }
-}
-
-impl CryptoRng for Expanded {}
 
 #[cfg(test)]
 mod tests;

@@ -1,29 +1,41 @@
 use super::*;
-use rsa::pkcs1::{EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _};
-use rsa::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _, LineEnding};
+use aws_lc_rs::encoding::AsDer as _;
+use aws_lc_rs::rsa::{KeySize, PrivateDecryptingKey};
 use std::sync::OnceLock;
 
 const AT: u64 = 1_800_000_000;
 /// SHA-256 of `{mario}rossi`, as in iperf3's manual.
 const MARIO: &str = "mario,bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e050879700572709b";
 
-/// A key that is large enough for tests only: quickly made.
-fn key() -> &'static RsaPrivateKey {
-    static KEY: OnceLock<RsaPrivateKey> = OnceLock::new();
-    KEY.get_or_init(|| RsaPrivateKey::new(&mut Expanded::new(&[1; SEED]), 1024).unwrap())
+/// Public and private half of a key, in X.509 and PKCS#8 form.
+fn halves() -> &'static (Vec<u8>, Vec<u8>) {
+    static KEY: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
+    KEY.get_or_init(|| {
+        let key = PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap();
+        let public = key.public_key().as_der().unwrap().as_ref().to_vec();
+        (public, key.as_der().unwrap().as_ref().to_vec())
+    })
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
+}
+
+fn public_pem() -> String {
+    pem("PUBLIC KEY", &halves().0)
+}
+
+fn private_pem() -> String {
+    pem("PRIVATE KEY", &halves().1)
 }
 
 fn login(password: &str, padding: Padding) -> Login {
-    let pem = key()
-        .to_public_key()
-        .to_public_key_pem(LineEnding::LF)
-        .unwrap();
-    Login::new("mario", password, &pem, padding).unwrap()
+    Login::new("mario", password, &public_pem(), padding).unwrap()
 }
 
 fn logins(padding: Padding) -> Logins {
-    let pem = key().to_pkcs8_pem(LineEnding::LF).unwrap();
-    Logins::new(&format!("# users\n\n{MARIO}\n"), &pem, padding).unwrap()
+    Logins::new(&format!("# users\n\n{MARIO}\n"), &private_pem(), padding).unwrap()
 }
 
 const BOTH: [Padding; 2] = [Padding::Oaep, Padding::Pkcs1];
@@ -33,8 +45,8 @@ fn a_user_of_the_list_is_let_in_with_its_password_and_at_its_time() {
     for padding in BOTH {
         let gate = logins(padding);
         let admit = |password: &str, at| {
-            let token = login(password, padding).token(at, &[2; SEED]).unwrap();
-            gate.admit(&token, AT, &[3; SEED])
+            let token = login(password, padding).token(at).unwrap();
+            gate.admit(&token, AT)
         };
         for at in [AT, AT - 10, AT + 10] {
             assert_eq!(admit("rossi", at), Ok("mario".to_owned()));
@@ -55,21 +67,18 @@ fn a_user_of_the_list_is_let_in_with_its_password_and_at_its_time() {
 #[test]
 fn another_padding_key_or_text_is_unreadable() {
     let gate = logins(Padding::Oaep);
-    let token = login("rossi", Padding::Pkcs1)
-        .token(AT, &[2; SEED])
-        .unwrap();
+    let token = login("rossi", Padding::Pkcs1).token(AT).unwrap();
     for token in [token.as_str(), "", "AAAA", "?", &"A".repeat(4096)] {
-        let admitted = gate.admit(token, AT, &[3; SEED]);
+        let admitted = gate.admit(token, AT);
         assert_eq!(admitted, Err(LoginError::Unreadable), "{token}");
     }
 }
 
 #[test]
 fn time_goes_on_in_a_session() {
-    let (began, seed) = (MonoInstant::from_nanos(5), [4; SEED]);
+    let began = MonoInstant::from_nanos(5);
     let moment = |unix| Moment {
         unix: Duration::from_secs(unix),
-        seed,
     };
     let shown = LoginAttempt {
         login: Arc::new(login("rossi", Padding::Oaep)),
@@ -93,10 +102,14 @@ fn time_goes_on_in_a_session() {
 
 #[test]
 fn keys_of_both_forms_are_read_and_others_are_told_with_a_remedy() {
-    let public = key().to_public_key().to_pkcs1_pem(LineEnding::LF).unwrap();
-    Login::new("mario", "rossi", &public, Padding::Oaep).unwrap();
-    let private = key().to_pkcs1_pem(LineEnding::LF).unwrap();
-    Logins::new(MARIO, &private, Padding::Oaep).unwrap();
+    // PKCS#1 is what the other forms of a key of 2048 bits hold, behind their head.
+    let (public, private) = halves();
+    let public = pem("RSA PUBLIC KEY", &public[24..]);
+    let known = Login::new("mario", "rossi", &public, Padding::Oaep).unwrap();
+    assert_eq!(known, login("rossi", Padding::Oaep));
+    let private = pem("RSA PRIVATE KEY", &private[26..]);
+    let known = Logins::new(MARIO, &private, Padding::Oaep).unwrap();
+    assert_eq!(known, logins(Padding::Oaep));
     let error = Login::new("mario", "rossi", "not a key", Padding::Oaep).unwrap_err();
     assert!(error.to_string().contains("openssl"), "{error}");
     assert!(Logins::new(MARIO, &public, Padding::Oaep).is_err());
@@ -104,7 +117,7 @@ fn keys_of_both_forms_are_read_and_others_are_told_with_a_remedy() {
 
 #[test]
 fn a_list_names_its_wrong_line() {
-    let pem = key().to_pkcs8_pem(LineEnding::LF).unwrap();
+    let pem = private_pem();
     for wrong in ["mario", "mario,1234", "mario,é", &MARIO.replace('b', "x")] {
         let error = Logins::new(&format!("{MARIO}\n{wrong}"), &pem, Padding::Oaep);
         assert_eq!(error, Err(LoginError::Line { line: 2 }), "{wrong}");
@@ -113,19 +126,13 @@ fn a_list_names_its_wrong_line() {
 
 #[test]
 fn what_cannot_be_told_is_refused_and_nothing_is_shown() {
-    let pem = key()
-        .to_public_key()
-        .to_public_key_pem(LineEnding::LF)
-        .unwrap();
+    let pem = public_pem();
     for (user, password) in [("", "x"), ("a\nb", "x"), ("a", "")] {
         let error = Login::new(user, password, &pem, Padding::Oaep).unwrap_err();
         assert!(matches!(error, LoginError::Text { .. }), "{error}");
     }
     let long = login(&"x".repeat(200), Padding::Oaep);
-    assert!(matches!(
-        long.token(AT, &[0; SEED]),
-        Err(LoginError::TooLong { .. })
-    ));
+    assert!(matches!(long.token(AT), Err(LoginError::TooLong { .. })));
     let shown = format!(
         "{:?} {:?}",
         login("rossi", Padding::Oaep),

@@ -1,5 +1,6 @@
 //! Run documents in other programs' formats.
 
+use crate::csv::{LineEnd, table};
 use linerate_model::run::{Run, Trial, TrialInterval};
 use linerate_model::{BitRate, ByteCount, PacketCount, Quantile, Ratio};
 use serde::Serialize;
@@ -15,29 +16,32 @@ pub fn json(run: &Run) -> String {
 ///
 /// An empty cell means that the source cannot tell.
 pub fn csv(run: &Run) -> String {
-    let heading = TRIAL_COLUMNS.iter().map(|(name, _)| (*name).to_owned());
     let rows = trials(run).into_iter().map(|(run, trial)| {
-        let cells = TRIAL_COLUMNS.iter().map(|(_, cell)| cell(run, trial));
-        record(cells.map(Option::unwrap_or_default))
+        let columns = TRIAL_COLUMNS.iter();
+        columns.map(move |(_, cell)| cell(run, trial))
     });
-    std::iter::once(record(heading)).chain(rows).collect()
+    table(
+        TRIAL_COLUMNS.iter().map(|(name, _)| *name),
+        rows,
+        LineEnd::CrLf,
+    )
 }
 
 /// One row per reporting interval of each trial, of the run and of its parts, as CSV (RFC 4180).
 ///
 /// Sender and receiver may have intervals of their own, each with the other side's cells empty.
 pub fn intervals_csv(run: &Run) -> String {
-    let heading = INTERVAL_COLUMNS.iter().map(|(name, _)| (*name).to_owned());
-    let mut text = record(heading);
-    for (run, trial) in trials(run) {
-        for interval in &trial.intervals {
-            let cells = INTERVAL_COLUMNS
-                .iter()
-                .map(|(_, cell)| cell(run, trial, interval));
-            text += &record(cells.map(Option::unwrap_or_default));
-        }
-    }
-    text
+    let rows = trials(run).into_iter().flat_map(|(run, trial)| {
+        trial.intervals.iter().map(move |interval| {
+            let columns = INTERVAL_COLUMNS.iter();
+            columns.map(move |(_, cell)| cell(run, trial, interval))
+        })
+    });
+    table(
+        INTERVAL_COLUMNS.iter().map(|(name, _)| *name),
+        rows,
+        LineEnd::CrLf,
+    )
 }
 
 /// A heading and how its cell is made; `None` is an empty cell.
@@ -155,23 +159,9 @@ fn quantiles(trial: &Trial) -> Option<String> {
 }
 
 /// The trials of `run` and of all its parts, each with the run it belongs to.
-fn trials(run: &Run) -> Vec<(&Run, &Trial)> {
+pub(crate) fn trials(run: &Run) -> Vec<(&Run, &Trial)> {
     let own = run.trials.iter().map(|trial| (run, trial));
     own.chain(run.parts.iter().flat_map(trials)).collect()
-}
-
-/// One record of RFC 4180.
-fn record(cells: impl Iterator<Item = String>) -> String {
-    let quoted: Vec<_> = cells.map(quote).collect();
-    quoted.join(",") + "\r\n"
-}
-
-fn quote(cell: String) -> String {
-    if cell.contains(['"', ',', '\r', '\n']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell
-    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a cell")]
@@ -200,10 +190,10 @@ fn count(packets: Option<PacketCount>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::import;
+    use linerate_store::import::import;
 
     const LOG: &str = include_str!(
-        "../tests/fixtures/published/hifive-unleashed/udp/board-receives/256M.client.log"
+        "../../store/tests/fixtures/published/hifive-unleashed/udp/board-receives/256M.client.log"
     );
 
     fn run() -> Run {
