@@ -78,7 +78,45 @@ fn keeps(place: &str, old: &Value, new: &Value) {
 }
 
 /// Keys whose values changed their shape.
-const CHANGED: [&str; 1] = ["schema"];
+const CHANGED: [&str; 2] = ["schema", "config"];
+
+#[test]
+fn what_was_asked_for_is_kept() {
+    let mut tests = 0;
+    for one in v1().list().unwrap() {
+        let Ok(text) = std::fs::read_to_string(one.path.join("run.json")) else {
+            continue;
+        };
+        let old: Value = serde_json::from_str(&text).unwrap();
+        let config = v1().load(&one.id).unwrap().config;
+        let values = &old["config"]["values"];
+        assert_eq!(config.command.as_deref(), old["config"]["command"].as_str());
+        let peer = config.target.as_ref().map(|target| target.peer.as_str());
+        assert_eq!(peer, values["far_end"].as_str(), "{}", one.id);
+        let asked_for = config.test();
+        assert_eq!(
+            asked_for.map(|test| test.workload.as_str()),
+            values["workload"].as_str(),
+            "{}",
+            one.id
+        );
+        assert_eq!(
+            asked_for.map(|test| test.payload().get()),
+            values["payload_bytes"].as_u64(),
+            "{}",
+            one.id
+        );
+        let is_of_parts = ["cells", "link_rate_bps"].map(|key| values[key].is_null());
+        assert_eq!(
+            config.asked.is_some(),
+            asked_for.is_some() || is_of_parts != [true; 2],
+            "{}",
+            one.id
+        );
+        tests += u32::from(asked_for.is_some());
+    }
+    assert!(tests >= 8, "{tests}");
+}
 
 /// What both ends of every trial in `value` did, by the kinds of their streams.
 fn kinds(value: &Value, all: &mut BTreeSet<(String, String)>) {

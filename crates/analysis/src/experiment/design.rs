@@ -6,7 +6,6 @@ use linerate_model::run::{
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{BitRate, ByteCount};
-use serde_json::Value;
 use std::time::Duration;
 
 /// Why an experiment cannot be run.
@@ -29,8 +28,8 @@ pub enum NotRun {
     #[error("{0}")]
     Kind(&'static str),
     /// What was set is not in the run.
-    #[error("the run does not hold the test that was made: {0}")]
-    NoTest(String),
+    #[error("the run does not hold the test that was made")]
+    NoTest,
     /// The change cannot be made here.
     #[error("{0}")]
     Impossible(String),
@@ -78,7 +77,7 @@ impl Design {
             baseline.work.set_pace(Pace::At(load));
         }
         shorten(&mut baseline, run);
-        validate(&baseline).map_err(|error| NotRun::NoTest(error.to_string()))?;
+        validate(&baseline).map_err(|error| NotRun::Impossible(error.to_string()))?;
         let experiment = verdict
             .experiment
             .as_ref()
@@ -114,9 +113,7 @@ pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
             ));
         }
     }
-    let values = run.config.values.clone().into_iter().collect();
-    let spec: TestSpec = serde_json::from_value(Value::Object(values))
-        .map_err(|error| NotRun::NoTest(error.to_string()))?;
+    let spec = run.config.test().cloned().ok_or(NotRun::NoTest)?;
     if spec.direction == Direction::Duplex {
         return Err(NotRun::Kind(
             "traffic flowed both ways at once, so a change to one way changes the other; test one way at a time",
