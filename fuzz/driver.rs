@@ -2,7 +2,7 @@
 
 use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
-use linerate_model::sample::{EndpointReport, Facts, SequenceCount, StreamReport};
+use linerate_model::sample::{DatagramReceiver, EndpointReport, Facts, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_peers::iperf3::COOKIE_LEN;
 use linerate_peers::sfnt::Release;
@@ -258,16 +258,19 @@ impl Driver {
     }
 
     fn reports(&self) -> Input<'static> {
-        let stream = StreamReport {
-            packets: PacketCount::new(6),
-            duration: Duration::from_secs(1),
-            sequence: Some(SequenceCount {
+        let receiver = DatagramReceiver {
+            sequence: SequenceCount {
                 received: PacketCount::new(6),
                 next_expected: 7,
                 ..SequenceCount::default()
-            }),
+            },
             sent_there: Some(PacketCount::new(7)),
-            ..StreamReport::default()
+            ..DatagramReceiver::default()
+        };
+        let stream = StreamReport {
+            packets: PacketCount::new(6),
+            duration: Duration::from_secs(1),
+            ..StreamReport::new(0, receiver)
         };
         let streams = vec![stream; usize::from(self.spec.streams)];
         let report = |side| EndpointReport::of_streams(side, streams.clone());

@@ -83,7 +83,7 @@ fn words(report: &EndpointReport) -> String {
     if packets > 0 {
         let _ = write!(text, ", {packets} datagrams");
     }
-    for sequence in report.streams.iter().filter_map(|stream| stream.sequence) {
+    for sequence in report.streams.iter().filter_map(|s| s.work.sequence()) {
         let expected = sequence.next_expected;
         let lost = expected.saturating_sub(sequence.received.get());
         let _ = write!(

@@ -1,5 +1,7 @@
 //! Where the peer is: the `HOST` argument of every command.
 
+pub use linerate_model::run::IpChoice;
+
 use crate::board::BoardAddress;
 use crate::host_port::split_port;
 use linerate_model::ByteCount;
@@ -9,18 +11,6 @@ use linerate_peers::PeerKind;
 use linerate_peers::iperf2::Iperf2;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
-
-/// Which IP versions may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IpChoice {
-    /// Whatever the name resolves to first.
-    #[default]
-    Any,
-    /// IPv4.
-    V4,
-    /// IPv6.
-    V6,
-}
 
 /// A peer, as written: what it speaks, host name or address, and port.
 #[derive(Clone)]
@@ -150,26 +140,6 @@ impl fmt::Display for PeerAddress {
         } else {
             write!(f, "{}:{}", self.host, self.port)
         }
-    }
-}
-
-impl IpChoice {
-    fn fits(self, address: &SocketAddr) -> bool {
-        match self {
-            Self::Any => true,
-            Self::V4 => address.is_ipv4(),
-            Self::V6 => address.is_ipv6(),
-        }
-    }
-}
-
-impl fmt::Display for IpChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Any => "IP",
-            Self::V4 => "IPv4",
-            Self::V6 => "IPv6",
-        })
     }
 }
 

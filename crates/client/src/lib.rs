@@ -4,7 +4,7 @@
 pub mod address;
 mod board;
 mod client;
-pub mod describe;
+mod describe;
 mod host_port;
 mod pulse;
 mod target;

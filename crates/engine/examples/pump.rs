@@ -7,7 +7,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints what it found")]
 
 use linerate_engine::{EndpointPlan, EngineError, Opened, Role};
-use linerate_model::sample::StreamReport;
+use linerate_model::sample::{DatagramSender, StreamReport};
 use linerate_model::spec::{Imitation, Pace, Side, Stop, TestSpec, Transport, WaitMode};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
@@ -114,10 +114,11 @@ fn print(side: &str, reports: &[StreamReport]) {
 }
 
 fn print_details(report: &StreamReport) {
+    let work = &report.work;
     let histograms = [
-        ("rtt", &report.rtt),
-        ("lateness", &report.lateness),
-        ("pdv", &report.pdv),
+        ("rtt", work.rtt()),
+        ("lateness", work.lateness()),
+        ("pdv", work.times().and_then(|times| times.pdv.as_ref())),
     ];
     for (name, histogram) in histograms {
         if let Some(h) = histogram {
@@ -133,21 +134,22 @@ fn print_details(report: &StreamReport) {
             );
         }
     }
-    if let Some(sequence) = &report.sequence {
+    if let Some(sequence) = work.sequence() {
         println!("  {sequence:?}");
     }
+    let sender = work.get::<DatagramSender>();
     let count =
         |count: Option<PacketCount>| count.map_or_else(|| "-".to_owned(), |c| c.to_string());
     let size = |size: Option<ByteCount>| size.map_or_else(|| "-".to_owned(), |s| s.to_string());
     println!(
         "  overflows {} unsent {} refused {} timeouts {} burst {} sndbuf {} rcvbuf {} errors {:?}",
-        count(report.socket_overflows),
-        count(report.unsent),
-        count(report.refused),
-        count(report.timeouts),
-        count(report.burst_max),
-        size(report.send_buffer_bytes),
-        size(report.receive_buffer_bytes),
+        count(work.socket_overflows()),
+        count(sender.map(|sender| sender.unsent)),
+        count(work.refused()),
+        count(work.timeouts()),
+        count(sender.map(|sender| sender.burst_max)),
+        size(report.path.send_buffer_bytes),
+        size(report.path.receive_buffer_bytes),
         report.errors,
     );
 }

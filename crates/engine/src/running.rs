@@ -6,7 +6,7 @@ use crate::lane::Lane;
 use crate::orders::{Ending, Orders};
 use crate::tally::StreamProgress;
 use crate::workloads::{Step, Work};
-use linerate_model::sample::{ErrorCount, StreamReport};
+use linerate_model::sample::{ErrorCount, StreamReport, StreamWork};
 use linerate_model::spec::WaitMode;
 use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::Grant;
@@ -149,13 +149,12 @@ impl Running {
         let threads = std::mem::take(&mut self.threads);
         let reports = threads.into_iter().zip(0..).map(|(thread, index)| {
             let lost = |_| StreamReport {
-                index,
                 errors: vec![ErrorCount {
                     operation: "traffic thread".to_owned(),
                     errno: "PANIC".to_owned(),
                     count: 1,
                 }],
-                ..StreamReport::default()
+                ..StreamReport::new(index, StreamWork::Unreported)
             };
             thread.join().unwrap_or_else(lost)
         });
@@ -187,10 +186,7 @@ fn spawn(
         drop(ready);
         let start = orders.wait_for_go().filter(|_| is_prepared);
         let report = start.map(|start| run(lane.work, lane.wait, start, &orders));
-        report.unwrap_or_else(|| StreamReport {
-            index: u16::from(lane.index),
-            ..StreamReport::default()
-        })
+        report.unwrap_or_else(|| StreamReport::new(u16::from(lane.index), StreamWork::Unreported))
     };
     let handle = thread.spawn(body);
     handle.map_err(|error| EngineError::io("start thread", &name, error))

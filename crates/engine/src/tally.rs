@@ -1,6 +1,6 @@
 //! What one stream counts while it runs: totals, intervals, errors, and the progress others see.
 
-use linerate_model::sample::{ErrorCount, IntervalCount};
+use linerate_model::sample::{ErrorCount, IntervalCount, StreamReport, StreamWork};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::collections::BTreeMap;
@@ -70,11 +70,6 @@ impl Tally {
         self.start
     }
 
-    /// Bytes so far.
-    pub(crate) const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// Packets so far.
     pub(crate) const fn packets(&self) -> u64 {
         self.packets
@@ -118,6 +113,35 @@ impl Tally {
     /// The time of the last count, from the start.
     pub(crate) const fn active(&self) -> Duration {
         self.last.saturating_since(self.start)
+    }
+
+    /// The report of a stream that counted for `duration`.
+    pub(crate) fn report(
+        self,
+        index: u8,
+        duration: Duration,
+        work: impl Into<StreamWork>,
+    ) -> StreamReport {
+        StreamReport {
+            bytes: ByteCount::new(self.bytes),
+            packets: PacketCount::new(self.packets),
+            duration,
+            intervals: self.into_intervals(duration),
+            ..StreamReport::new(u16::from(index), work)
+        }
+    }
+
+    /// The report of a stream that counts from its first message on, if one came, to its last.
+    pub(crate) fn active_report(
+        tally: Option<Self>,
+        index: u8,
+        work: impl Into<StreamWork>,
+    ) -> StreamReport {
+        let Some(tally) = tally else {
+            return StreamReport::new(u16::from(index), work);
+        };
+        let active = tally.active();
+        tally.report(index, active, work)
     }
 
     /// All intervals; the last one, if it holds anything or lasted, ends at `duration`.
@@ -242,7 +266,7 @@ mod tests {
         for (millis, bytes) in [(0, 10), (999, 20), (3500, 30)] {
             tally.count(after_start(&tally, millis), bytes, 1);
         }
-        let total = tally.bytes();
+        let total = tally.bytes;
         let intervals = tally.into_intervals(Duration::from_millis(3600));
         let bytes: Vec<_> = intervals.iter().map(|i| i.bytes.get()).collect();
         assert_eq!(bytes, [30, 0, 0, 30]);

@@ -122,7 +122,7 @@ fn measured(target: &Target, probes: u64) -> Result<Vec<f64>> {
     let least = one_way.forward.as_ref().and_then(|delay| delay.min_ns);
     let least = micros(Duration::from_nanos(least.context("a smallest delay")?));
     let mut streams = trial.raw().iter().flat_map(|report| &report.streams);
-    let pdv = streams.find_map(|stream| stream.pdv.as_ref());
+    let pdv = streams.find_map(|stream| stream.work.times()?.pdv.as_ref());
     let pdv = pdv.context("delay variation was measured")?;
     let each = pdv.buckets().flat_map(|(above, count)| {
         let delay = least + micros(Duration::from_nanos(above));

@@ -71,10 +71,10 @@ impl fmt::Display for Change {
             }
             Self::Payload { factor } => write!(
                 f,
-                "send {} times the payload per packet at the same intended load",
-                short(factor)
+                "{} the payload per packet at the same intended load",
+                scaled(factor)
             ),
-            Self::Streams { factor } => write!(f, "send in {factor} times as many streams"),
+            Self::Streams { factor } => write!(f, "{} the streams", scaled(f64::from(factor))),
             Self::SendBuffer { factor } => {
                 write!(
                     f,
@@ -245,6 +245,12 @@ impl Prediction {
         }
     }
 
+    /// How many percent of the baseline it may differ either way; `None` if the bounds are others than that.
+    fn tolerance(&self, low: f64, high: f64) -> Option<f64> {
+        let is_symmetric = (low + high - 2.0).abs() < 1e-9;
+        (self.relative && is_symmetric).then(|| ((high - 1.0) * 1000.0).round() / 10.0)
+    }
+
     /// A bound without what it is compared with.
     pub fn bound(&self, value: f64) -> String {
         if self.relative {
@@ -252,6 +258,18 @@ impl Prediction {
         } else {
             self.quantity.shown(value)
         }
+    }
+}
+
+/// What multiplying by a factor is called: `halve`, `double`, `multiply by 4`.
+fn scaled(factor: f64) -> String {
+    let is = |wanted: f64| (factor - wanted).abs() < 1e-9;
+    if is(0.5) {
+        "halve".to_owned()
+    } else if is(2.0) {
+        "double".to_owned()
+    } else {
+        format!("multiply by {}", short(factor))
     }
 }
 
@@ -280,9 +298,10 @@ impl fmt::Display for Prediction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the {} is ", self.quantity)?;
         match (self.at_least, self.at_most) {
-            (Some(low), Some(high)) => {
-                write!(f, "from {} to {}", self.bound(low), self.shown(high))
-            }
+            (Some(low), Some(high)) => match self.tolerance(low, high) {
+                Some(percent) => write!(f, "within ±{percent} % of the baseline"),
+                None => write!(f, "from {} to {}", self.bound(low), self.shown(high)),
+            },
             (Some(low), None) => write!(f, "at least {}", self.shown(low)),
             (None, Some(high)) => write!(f, "at most {}", self.shown(high)),
             (None, None) => f.write_str("anything"),
@@ -477,7 +496,7 @@ mod tests {
         let flat = Prediction::within(Quantity::WireRate, 0.95, 1.05);
         assert_eq!(
             flat.to_string(),
-            "the rate on the wire (L1) is from 0.95 to 1.05 times the baseline's"
+            "the rate on the wire (L1) is within ±5 % of the baseline"
         );
     }
 

@@ -1,8 +1,15 @@
 //! Where a run came from: what measured, what was asked for, and which logs were read.
 
+use crate::spec::TestSpec;
+use crate::time::as_seconds;
+use crate::{BitRate, Layer, Quantile, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
 
 /// A measuring program.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -39,7 +46,247 @@ pub struct Config {
     /// A command line that repeats the run; absent for imported runs whose log does not show one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Everything that was set, also by default: kebab- or snake-case keys.
+    /// Whom it was measured with; absent for runs that are made of parts, and for imported ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<TargetConfig>,
+    /// What was to be measured; absent where an imported log does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+    /// The place of a part in its study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<StudyPlace>,
+    /// Speed of the test's interface as told at import, L1 bit/s.
+    #[serde(
+        rename = "link_speed_bps",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub link_speed: Option<BitRate>,
+}
+
+impl Config {
+    /// The test that was to be made, or the first of those that differ.
+    pub fn test(&self) -> Option<&TestSpec> {
+        match self.asked.as_ref()? {
+            Asked::Test { test } | Asked::Search { test, .. } => Some(test),
+            Asked::Latency { test, .. } => test.as_ref(),
+            Asked::Study(_) | Asked::Demo(_) => None,
+        }
+    }
+
+    /// Every setting as text, by its path of keys: `test.work.payload_bytes`.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::new();
+        for value in [
+            serde_json::to_value(&self.asked),
+            serde_json::to_value(&self.target),
+            serde_json::to_value(&self.place),
+        ] {
+            list("", &value.unwrap_or_default(), &mut settings);
+        }
+        let link_speed = self.link_speed.map(|rate| rate.bps().to_string());
+        settings.extend(link_speed.map(|text| ("link_speed_bps".to_owned(), text)));
+        settings
+    }
+}
+
+/// Adds every leaf of `value`; a list of plain values is one leaf.
+fn list(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+    let below = |key: &str| match path {
+        "" => key.to_owned(),
+        path => format!("{path}.{key}"),
+    };
+    match value {
+        Value::Null => {}
+        Value::Object(map) => {
+            for (key, value) in map {
+                list(&below(key), value, into);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (index, value) in items.iter().enumerate() {
+                list(&below(&index.to_string()), value, into);
+            }
+        }
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(shown).collect();
+            into.insert(path.to_owned(), items.join("; "));
+        }
+        plain => {
+            into.insert(path.to_owned(), shown(plain));
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Whom a test is made with, and how it is reached.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct TargetConfig {
+    /// The peer's address as on the command line: `iperf3://10.0.0.2`.
+    pub peer: String,
+    /// Which version of IP may be used.
     #[serde(default)]
-    pub values: BTreeMap<String, serde_json::Value>,
+    pub ip: IpChoice,
+    /// Silence of the peer after which it counts as gone.
+    #[serde(rename = "timeout_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub timeout: Duration,
+    /// Interface whose counters belong to the test; absent for the one that carries it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+}
+
+/// A version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IpChoice {
+    /// Either.
+    #[default]
+    Any,
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl IpChoice {
+    /// Whether an address is of this version.
+    pub const fn fits(self, address: &SocketAddr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::V4 => address.is_ipv4(),
+            Self::V6 => address.is_ipv6(),
+        }
+    }
+}
+
+impl fmt::Display for IpChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "IP",
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
+    }
+}
+
+/// What was to be measured.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Asked {
+    /// One test.
+    Test {
+        /// The test.
+        test: TestSpec,
+    },
+    /// The load at which loss or delay begins.
+    Search {
+        /// The datagram stream whose load is varied.
+        test: TestSpec,
+        /// Where and how exactly to search.
+        search: SearchSettings,
+    },
+    /// Messages by size and mode.
+    Latency {
+        /// The first of its tests.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test: Option<TestSpec>,
+        /// Ways to wait, by name.
+        modes: Vec<String>,
+        /// Turns that each size and mode is measured in.
+        rounds: u32,
+        /// Quantiles to list; the first is the one of sfnt-pingpong's table.
+        #[serde(rename = "percentiles_ratio")]
+        percentiles: Vec<Quantile>,
+        /// The program under which every mode is measured again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wrap: Option<String>,
+    },
+    /// Many tests in an order of their own.
+    Study(StudySettings),
+    /// Two hosts on one machine.
+    Demo(DemoSettings),
+}
+
+/// Where and how exactly a search looks.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct SearchSettings {
+    /// Loss ratios, each a goal of its own.
+    #[serde(rename = "loss_goals_ratio")]
+    pub loss_goals: Vec<Ratio>,
+    /// Delay that every goal must also meet: `p99<2ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_goal: Option<String>,
+    /// Lowest load, L4 payload.
+    #[serde(rename = "min_load_bps")]
+    pub min_load: BitRate,
+    /// Highest load, L4 payload.
+    #[serde(rename = "max_load_bps")]
+    pub max_load: BitRate,
+    /// How close the bounds shall be.
+    #[serde(rename = "width_ratio")]
+    pub width: Ratio,
+    /// Most trial time.
+    #[serde(rename = "budget_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub budget: Duration,
+    /// Whether both ends are sampled at saturation.
+    #[serde(default)]
+    pub profile: bool,
+}
+
+/// Everything that decides what a study measures.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct StudySettings {
+    /// The peer's address as in the plan.
+    pub host: String,
+    /// How often each cell is measured.
+    pub repetitions: u32,
+    /// Seed of the order.
+    pub seed: u64,
+    /// What is measured.
+    pub cells: Vec<StudyCell>,
+    /// Indices of the cells in the order of measuring.
+    pub order: Vec<usize>,
+    /// Whether the limit of each part is proven.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prove: bool,
+}
+
+/// One cell of a study.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct StudyCell {
+    /// Its settings in words.
+    pub cell: String,
+    /// What it measures.
+    pub test: Asked,
+}
+
+/// The place of a part in its study.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct StudyPlace {
+    /// The cell, as in [`StudyCell::cell`].
+    pub cell: String,
+    /// The repetition, from 1.
+    pub repetition: u32,
+}
+
+/// The link between the two hosts of a demonstration.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct DemoSettings {
+    /// Its rate at `link_layer`.
+    #[serde(rename = "link_rate_bps")]
+    pub link_rate: BitRate,
+    /// The layer whose bits its rate counts.
+    pub link_layer: Layer,
+    /// Its delay, one way.
+    #[serde(rename = "link_delay_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
+    pub link_delay: Duration,
 }

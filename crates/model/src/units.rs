@@ -337,7 +337,7 @@ impl std::str::FromStr for Ratio {
 }
 
 /// A quantile in `0..=1`; `0.99` prints as `p99`.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, JsonSchema, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Quantile(pub Ratio);
 

@@ -43,7 +43,7 @@ pub(crate) const fn tcp_wait(wait: TcpWait) -> &'static str {
         TcpWait::Loss => "congestion window after loss",
         TcpWait::Ecn => "congestion window after ECN marks",
         TcpWait::Pacing => "pacing",
-        TcpWait::CongestionControl => "congestion control's own choice",
+        TcpWait::CongestionControl => "congestion-control limited (no loss, no ECN)",
         TcpWait::System => "sending system",
     }
 }
@@ -66,7 +66,7 @@ pub(crate) const fn side(side: Option<Side>) -> &'static str {
     match side {
         Some(Side::Sender) => "sender",
         Some(Side::Receiver) => "receiver",
-        None => "path, or neither end",
+        None => "path",
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) const fn status(status: RunStatus) -> &'static str {
 
 pub(crate) const fn limit(limit: Limit) -> &'static str {
     match limit {
-        Limit::IntendedLoad => "nothing: all that was asked for was carried",
+        Limit::IntendedLoad => "none: the path carried the whole intended load",
         Limit::Link => "the link's rate",
         Limit::Policer => "a policer",
         Limit::PathLoss => "loss on the path",
@@ -119,7 +119,7 @@ pub(crate) const fn limit(limit: Limit) -> &'static str {
         Limit::ReceiverBacklog => "the receiver's softnet backlog",
         Limit::ReceiverSocket => "the receiver's socket buffer",
         Limit::ReceiverApp => "the receiver's application",
-        Limit::Tool => "the measuring tool itself",
+        Limit::Tool => "linerate on this host",
         Limit::Unknown => "not known",
     }
 }
@@ -127,8 +127,8 @@ pub(crate) const fn limit(limit: Limit) -> &'static str {
 /// What limits, as a heading.
 pub(crate) fn limited(by: Limit) -> String {
     match by {
-        Limit::IntendedLoad => "Not saturated: all that was asked for was carried".to_owned(),
-        Limit::Unknown => "What limits is not known".to_owned(),
+        Limit::IntendedLoad => "Not saturated: the path carried the whole intended load".to_owned(),
+        Limit::Unknown => "Bottleneck not identified".to_owned(),
         by => format!("Limited by {}", limit(by)),
     }
 }

@@ -229,10 +229,7 @@ fn tcp_follows_its_window() {
 /// What the rules say of an import with `--link-speed 1G`.
 fn explained(run: &Run) -> Verdict {
     let mut run = run.clone();
-    let gigabit = serde_json::Value::from(1_000_000_000_u64);
-    run.config
-        .values
-        .insert("link_speed_bps".to_owned(), gigabit);
+    run.config.link_speed = Some(BitRate::from_bps(1_000_000_000));
     linerate_analysis::diagnose(&run).0
 }
 

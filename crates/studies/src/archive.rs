@@ -56,8 +56,7 @@ pub(crate) fn read_logs(files: &[PathBuf], known: &Known) -> Result<(Vec<Run>, V
     let mut runs = imported.runs;
     for run in &mut runs {
         if let Some(speed) = known.link_speed {
-            let values = &mut run.config.values;
-            values.insert("link_speed_bps".to_owned(), json!(speed));
+            run.config.link_speed = Some(speed);
             run.notes.push(format!(
                 "a link speed of {speed} was given at import; the log does not tell it"
             ));

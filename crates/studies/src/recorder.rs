@@ -3,18 +3,19 @@
 use crate::context::Context;
 use crate::watch::Event;
 use anyhow::Result;
-use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, Tool, Trial};
+use linerate_model::run::{
+    Asked, Config, Host, Run, RunKind, RunStatus, TargetConfig, Tool, Trial,
+};
 use linerate_model::{Clock as _, Quantile};
 use linerate_store::{RunWriter, new_id};
 use linerate_sys::clock::{MonoClock, wall_now};
-use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// What a run is about, before its first trial.
 pub(crate) struct Header {
     pub(crate) kind: RunKind,
     pub(crate) title: String,
-    pub(crate) values: BTreeMap<String, Value>,
+    pub(crate) target: Option<TargetConfig>,
+    pub(crate) asked: Asked,
     pub(crate) hosts: Vec<Host>,
 }
 
@@ -41,7 +42,9 @@ impl Recorder {
             status: RunStatus::Incomplete,
             config: Config {
                 command: Some(context.command.clone()),
-                values: header.values,
+                target: header.target,
+                asked: Some(header.asked),
+                ..Config::default()
             },
             hosts: header.hosts,
             ..Run::new(id, header.kind, this_tool())

@@ -84,7 +84,7 @@ fn threads(report: &EndpointReport) -> Duration {
     streams
         .map(|s| {
             s.thread_cpu
-                .saturating_add(s.helper_cpu.unwrap_or_default())
+                .saturating_add(s.path.helper_cpu.unwrap_or_default())
         })
         .fold(Duration::ZERO, Duration::saturating_add)
 }

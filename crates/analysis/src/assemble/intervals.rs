@@ -101,7 +101,8 @@ fn add_tcp(ends: &Ends<'_>, intervals: &mut [TrialInterval]) {
 
 /// The last reading up to `at` nanoseconds from the start of the stream.
 fn reading(stream: &StreamReport, at: u64) -> Option<&TcpSample> {
-    stream.tcp.iter().rev().find(|sample| sample.at_ns <= at)
+    let samples = stream.work.tcp_samples();
+    samples.iter().rev().find(|sample| sample.at_ns <= at)
 }
 
 fn add(sum: &mut Option<u64>, part: Option<u64>) {

@@ -86,7 +86,7 @@ fn missing(parts: &[IntervalCount], stream: &StreamReport) -> Vec<u64> {
         gaps.push(part.next_expected.unwrap_or(0).saturating_sub(received));
     }
     // A sender has no gaps, and neither has a receiver that does not number.
-    if stream.sequence.is_none() {
+    if stream.work.sequence().is_none() {
         gaps.fill(0);
     }
     for index in (1..gaps.len()).rev() {

@@ -10,7 +10,7 @@ use linerate_model::one_way::{
     ClockIdentity, ClockMethod, ClockRelation, Ipdv, OneWay, Passage, SignedHistogram, Transits,
 };
 use linerate_model::run::{Delay, DelayOf, Trial, TrialWork};
-use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::sample::{DatagramReceiver, EndpointReport, StreamReport};
 use linerate_model::spec::Direction;
 
 /// One-way delays as far as the trial's own messages tell them; `None` where nothing was timed.
@@ -74,7 +74,7 @@ fn common_clock(sender: &EndpointReport, receiver: &EndpointReport) -> Option<u6
 }
 
 fn times(report: &EndpointReport) -> impl Iterator<Item = &Transits> {
-    streams(Some(report)).filter_map(|stream| stream.transits.as_ref())
+    streams(Some(report)).filter_map(|stream| stream.work.times()?.transits.as_ref())
 }
 
 fn missing(why: &str) -> OneWay {
@@ -100,7 +100,7 @@ fn with_one_clock(
         let counts = report
             .streams
             .iter()
-            .filter_map(|stream| stream.pdv.as_ref());
+            .filter_map(|stream| stream.work.times()?.pdv.as_ref());
         counts.map(Histogram::len).fold(0, u64::saturating_add)
     };
     Some(OneWay {
@@ -128,11 +128,9 @@ const fn shortest(transits: &Transits) -> i64 {
 /// All delays by one clock: the smallest, and what others are above it.
 fn above_least(streams: &[StreamReport]) -> Option<Delay> {
     let of = |stream: &'_ StreamReport| {
-        let transits = stream.transits.as_ref()?;
-        Some((
-            u64::try_from(shortest(transits)).unwrap_or(0),
-            stream.pdv.clone()?,
-        ))
+        let times = stream.work.times()?;
+        let least = shortest(times.transits.as_ref()?);
+        Some((u64::try_from(least).unwrap_or(0), times.pdv.clone()?))
     };
     let known: Vec<(u64, Histogram)> = streams.iter().filter_map(of).collect();
     let least = known.iter().map(|(least, _)| *least).min()?;
@@ -254,8 +252,10 @@ fn relation(
 
 /// Delay variation from packet to packet, all streams together.
 pub(super) fn ipdv(ends: &Ends<'_>) -> Option<Ipdv> {
+    let ipdvs = streams(ends.receiver)
+        .filter_map(|stream| stream.work.get::<DatagramReceiver>()?.ipdv.as_ref());
     let mut all: Option<SignedHistogram> = None;
-    for histogram in streams(ends.receiver).filter_map(|stream| stream.ipdv.as_ref()) {
+    for histogram in ipdvs {
         all.get_or_insert_default().merge(histogram);
     }
     all.and_then(Ipdv::from_histogram)
@@ -264,7 +264,7 @@ pub(super) fn ipdv(ends: &Ends<'_>) -> Option<Ipdv> {
 /// The largest of all streams.
 pub(super) fn rtp_jitter(ends: &Ends<'_>) -> Option<u64> {
     streams(ends.receiver)
-        .filter_map(|stream| stream.rtp_jitter_ns)
+        .filter_map(|stream| stream.work.rtp_jitter_ns())
         .max()
 }
 

@@ -20,7 +20,7 @@ pub(super) fn count(ends: &Ends<'_>) -> Option<Packets> {
 
 /// Request/response: what the requester sent and what was answered in time.
 fn transactions(requester: &EndpointReport) -> Packets {
-    let timeouts = total(requester, |s| s.timeouts.map_or(0, PacketCount::get));
+    let timeouts = total(requester, |s| s.work.timeouts().map_or(0, PacketCount::get));
     let answered = total(requester, |s| s.packets.get());
     let sent = answered.saturating_add(timeouts);
     settled(sent, answered.min(sent))
@@ -57,7 +57,7 @@ fn of_both(sender: &EndpointReport, receiver: &EndpointReport) -> Packets {
 fn of_receiver(receiver: &EndpointReport) -> Packets {
     let got = total(receiver, received);
     let expected = total(receiver, |stream| {
-        let seen = stream.sequence.map_or(0, |sequence| sequence.next_expected);
+        let seen = stream.work.sequence().map_or(0, |s| s.next_expected);
         seen.max(received(stream))
     });
     settled(expected, got)
@@ -76,8 +76,8 @@ fn settled(sent: u64, received: u64) -> Packets {
 
 /// Distinct datagrams that one receiving stream took.
 pub(super) fn received(stream: &StreamReport) -> u64 {
-    stream
-        .sequence
+    let sequence = stream.work.sequence();
+    sequence
         .map_or(stream.packets, |sequence| sequence.received)
         .get()
 }
@@ -96,7 +96,7 @@ pub(super) fn by_stream(
 
 fn counted(ends: &Ends<'_>, part: impl Fn(&SequenceCount) -> PacketCount) -> Option<PacketCount> {
     streams(ends.receiver)
-        .filter_map(|stream| stream.sequence.as_ref())
+        .filter_map(|stream| stream.work.sequence())
         .map(|sequence| part(sequence).get())
         .reduce(u64::saturating_add)
         .map(PacketCount::new)

@@ -6,7 +6,7 @@
 
 use super::{Ends, duration, merged, streams};
 use linerate_model::run::{Delay, DelayOf, OpenLoopResult, Requests, Trial};
-use linerate_model::sample::RequestCount;
+use linerate_model::sample::{OpenLoopRequester, RequestCount};
 use linerate_model::spec::OpenLoop;
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
 
@@ -32,11 +32,13 @@ pub(super) fn tell(ends: &Ends<'_>, open: &OpenLoop, result: &mut OpenLoopResult
         reordered: count.reordered,
         answer_timeout: open.answer_timeout,
     });
-    let response = merged(ends.sender, |stream| stream.response.as_ref());
+    let response = merged(ends.sender, |stream| {
+        Some(&stream.work.get::<OpenLoopRequester>()?.response)
+    });
     let never = count.unanswered.get().saturating_add(count.unsent.get());
     result.delay =
         response.and_then(|all| Delay::with_unanswered(DelayOf::ResponseTime, all, never));
-    let service = merged(ends.sender, |stream| stream.rtt.as_ref());
+    let service = merged(ends.sender, |stream| stream.work.rtt());
     result.service = service
         .and_then(|all| Delay::with_unanswered(DelayOf::RoundTrip, all, count.unanswered.get()))
         .map(Box::new);
@@ -60,7 +62,8 @@ pub(super) fn offered(ends: &Ends<'_>, trial: &mut Trial) {
 
 /// All streams together; `None` for another kind of test.
 fn total(ends: &Ends<'_>) -> Option<RequestCount> {
-    let counts = streams(ends.sender).filter_map(|stream| stream.requests);
+    let counts = streams(ends.sender)
+        .filter_map(|stream| Some(stream.work.get::<OpenLoopRequester>()?.requests));
     counts.reduce(|sum, more| {
         let add =
             |a: PacketCount, b: PacketCount| PacketCount::new(a.get().saturating_add(b.get()));
@@ -135,7 +138,7 @@ mod tests {
     use crate::assemble::tests::report;
     use crate::assemble::trial;
     use linerate_model::run::DelayOf;
-    use linerate_model::sample::{EndpointReport, RequestCount, StreamReport};
+    use linerate_model::sample::{EndpointReport, OpenLoopRequester, RequestCount};
     use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
     use linerate_model::{Histogram, PacketCount, PacketRate};
     use std::time::Duration;
@@ -154,12 +157,11 @@ mod tests {
         response.record_n(1_000_000, answered);
         lateness.record_n(late_ns, sent);
         let mut made = report(Side::Sender, answered, 32);
-        made.streams[0] = StreamReport {
-            timeouts: Some(n(sent - answered)),
-            rtt: Some(response.clone()),
-            response: Some(response),
-            lateness: Some(lateness),
-            requests: Some(RequestCount {
+        let work = OpenLoopRequester {
+            rtt: response.clone(),
+            response,
+            lateness,
+            requests: RequestCount {
                 intended: n(1000),
                 unsent: n(1000 - sent),
                 sent: n(sent),
@@ -167,9 +169,10 @@ mod tests {
                 unanswered: n(sent - answered),
                 answering: Duration::from_secs(1),
                 ..RequestCount::default()
-            }),
-            ..made.streams[0].clone()
+            },
+            ..OpenLoopRequester::default()
         };
+        made.streams[0].work = work.into();
         made
     }
 

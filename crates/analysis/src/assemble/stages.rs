@@ -40,7 +40,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<Decomposition> {
 
 /// Share of the mean round trip of all messages that the means of the parts sum up to.
 fn covered(ends: &Ends<'_>, decomposition: &Decomposition) -> Option<f64> {
-    let rtt = merged(ends.sender, |stream| stream.rtt.as_ref())?;
+    let rtt = merged(ends.sender, |stream| stream.work.rtt())?;
     let means = decomposition.parts.iter().map(|part| part.delay.mean_ns);
     let sum: f64 = means.sum::<Option<f64>>()?;
     let mean = rtt.mean_nanos();
@@ -49,7 +49,7 @@ fn covered(ends: &Ends<'_>, decomposition: &Decomposition) -> Option<f64> {
 
 /// Of the first stream that has one: stamps are of one stream.
 fn first(report: Option<&EndpointReport>) -> Option<&StageReport> {
-    streams(report).find_map(|stream| stream.stages.as_ref())
+    streams(report).find_map(|stream| stream.work.stages())
 }
 
 fn by_number(passages: &Passages) -> impl Iterator<Item = (i64, i64)> + '_ {

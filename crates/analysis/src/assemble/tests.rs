@@ -3,24 +3,31 @@ use linerate_model::PacketCount;
 use linerate_model::Ratio;
 use linerate_model::cost::{InterruptKind, PacketKind, PacketsPerInterrupt};
 use linerate_model::run::{DelayOf, Packets};
-use linerate_model::sample::SequenceCount;
+use linerate_model::sample::{
+    ByteStreamSender, DatagramReceiver, DatagramSender, ReceiveSocket, Requester, SequenceCount,
+    StreamWork, TcpSample, TcpSocketReport,
+};
 use linerate_model::spec::{Pace, Transport};
 use proptest::prelude::*;
 
 pub(crate) fn report(side: Side, packets: u64, payload: u64) -> EndpointReport {
-    let sequence = (side == Side::Receiver).then_some(SequenceCount {
-        received: PacketCount::new(packets),
-        next_expected: packets,
-        ..SequenceCount::default()
-    });
+    let work = match side {
+        Side::Sender => StreamWork::from(DatagramSender::default()),
+        Side::Receiver => StreamWork::from(DatagramReceiver {
+            sequence: SequenceCount {
+                received: PacketCount::new(packets),
+                next_expected: packets,
+                ..SequenceCount::default()
+            },
+            ..DatagramReceiver::default()
+        }),
+    };
+    let (bytes, packets) = (ByteCount::new(packets * payload), PacketCount::new(packets));
     EndpointReport {
         side,
         streams: vec![StreamReport {
-            bytes: ByteCount::new(packets * payload),
-            packets: PacketCount::new(packets),
             duration: Duration::from_secs(1),
-            sequence,
-            ..StreamReport::default()
+            ..StreamReport::new(0, work).with_counts(bytes, packets)
         }],
         before: Snapshot::default(),
         after: Snapshot {
@@ -30,6 +37,24 @@ pub(crate) fn report(side: Side, packets: u64, payload: u64) -> EndpointReport {
         profile: None,
         clock: None,
     }
+}
+
+/// What the only stream of a receiver of datagrams saw.
+pub(crate) fn received(report: &mut EndpointReport) -> &mut DatagramReceiver {
+    report.streams[0].work.get_mut().unwrap()
+}
+
+/// Makes the first stream one of bytes, whose socket was read so often.
+fn byte_stream(report: &mut EndpointReport, samples: Vec<TcpSample>) {
+    let tcp = TcpSocketReport {
+        samples,
+        congestion_control: Some("cubic".to_owned()),
+    };
+    let sender = ByteStreamSender {
+        tcp,
+        ..ByteStreamSender::default()
+    };
+    report.streams[0].work = sender.into();
 }
 
 pub(crate) fn set(report: &mut EndpointReport, signal: &str, gained: u64) {
@@ -76,7 +101,7 @@ fn a_clean_trial_has_three_equal_rates() {
 #[test]
 fn tail_loss_is_seen_and_duplicates_cancel_nothing() {
     let mut receiver = report(Side::Receiver, 950, 1448);
-    let sequence = receiver.streams[0].sequence.as_mut().unwrap();
+    let sequence = &mut received(&mut receiver).sequence;
     sequence.duplicated = PacketCount::new(50);
     sequence.next_expected = 950;
     let trial = udp(Some(report(Side::Sender, 1000, 1448)), Some(receiver));
@@ -123,7 +148,12 @@ fn without_a_receiver_nothing_is_said_of_loss() {
 #[test]
 fn what_the_system_refused_is_not_offered_and_not_lost() {
     let mut sender = report(Side::Sender, 900, 1448);
-    sender.streams[0].refused = Some(PacketCount::new(100));
+    let refused = PacketCount::new(100);
+    let work = DatagramSender {
+        refused,
+        ..DatagramSender::default()
+    };
+    sender.streams[0].work = work.into();
     let trial = udp(Some(sender), Some(report(Side::Receiver, 900, 1448)));
     assert_eq!(counts(&trial), (900, 900, 0));
     assert!(trial.offered_load < trial.intended_load);
@@ -233,7 +263,7 @@ fn cpu_comes_from_the_difference_of_the_snapshots() {
 
 #[test]
 fn chronograph_shares_are_of_the_time_between_readings() {
-    let sample = |at_s: u64, busy: u64, rwnd: u64| linerate_model::sample::TcpSample {
+    let sample = |at_s: u64, busy: u64, rwnd: u64| TcpSample {
         at_ns: at_s * 1_000_000_000,
         busy_ns: Some(busy * 1_000_000),
         rwnd_limited_ns: Some(rwnd * 1_000_000),
@@ -249,11 +279,12 @@ fn chronograph_shares_are_of_the_time_between_readings() {
         bytes: ByteCount::new(1_250_000),
         ..Default::default()
     }];
-    sender.streams[0].tcp = vec![
+    let samples = vec![
         sample(1, 500, 100),
         sample(2, 1400, 600),
         sample(3, 2300, 1100),
     ];
+    byte_stream(&mut sender, samples);
     let mut spec = TestSpec::tcp_bulk();
     spec.stop = linerate_model::spec::Stop::After(Duration::from_secs(1));
     let trial = trial(0, &spec, Direction::Reverse, Some(sender), None);
@@ -270,7 +301,7 @@ fn chronograph_shares_are_of_the_time_between_readings() {
 /// Two streams of 50 ms RTT: their windows add up, and RFC 6349's figures are of both together.
 #[test]
 fn windows_of_streams_add_up_and_rfc_6349_is_of_all_of_them() {
-    let sample = |at_s: u64| linerate_model::sample::TcpSample {
+    let sample = |at_s: u64| TcpSample {
         at_ns: at_s * 1_000_000_000,
         bytes_sent: Some(at_s * 2_000_000),
         bytes_retrans: Some(at_s * 100_000),
@@ -287,9 +318,8 @@ fn windows_of_streams_add_up_and_rfc_6349_is_of_all_of_them() {
     };
     let mut sender = report(Side::Sender, 0, 0);
     sender.streams[0].bytes = ByteCount::new(2_000_000);
-    sender.streams[0].tcp = vec![sample(0), sample(1)];
-    sender.streams[0].congestion_control = Some("cubic".to_owned());
-    sender.streams[0].send_buffer_bytes = Some(ByteCount::new(125_000));
+    byte_stream(&mut sender, vec![sample(0), sample(1)]);
+    sender.streams[0].path.send_buffer_bytes = Some(ByteCount::new(125_000));
     sender.streams.push(sender.streams[0].clone());
     let mut receiver = sender.clone();
     receiver.side = Side::Receiver;
@@ -321,10 +351,11 @@ fn windows_of_streams_add_up_and_rfc_6349_is_of_all_of_them() {
 #[test]
 fn a_known_link_speed_is_the_bottleneck() {
     let mut sender = report(Side::Sender, 0, 0);
-    sender.streams[0].tcp = vec![linerate_model::sample::TcpSample {
+    let sample = TcpSample {
         smss_bytes: Some(1448),
-        ..Default::default()
-    }];
+        ..TcpSample::default()
+    };
+    byte_stream(&mut sender, vec![sample]);
     sender
         .after
         .values
@@ -349,8 +380,12 @@ fn a_ping_pong_counts_unanswered_requests_and_round_trips() {
     let mut sender = report(Side::Sender, 98, 32);
     let mut rtt = Histogram::new();
     rtt.record(20_000);
-    sender.streams[0].rtt = Some(rtt);
-    sender.streams[0].timeouts = Some(PacketCount::new(2));
+    let work = Requester {
+        rtt,
+        timeouts: PacketCount::new(2),
+        ..Requester::default()
+    };
+    sender.streams[0].work = work.into();
     let spec = TestSpec::ping_pong(Transport::Udp);
     let trial = trial(0, &spec, Direction::Forward, Some(sender), None);
     assert_eq!(counts(&trial), (100, 98, 2));
@@ -469,10 +504,10 @@ fn what_never_came_at_the_end_was_lost_when_it_was_sent() {
     assert_eq!(losses(&[(100, 0, None), (100, 0, None)]), [100, 100]);
 }
 
-fn any_tcp() -> impl Strategy<Value = linerate_model::sample::TcpSample> {
+fn any_tcp() -> impl Strategy<Value = TcpSample> {
     let field = || proptest::option::of(prop_oneof![0..5000_u64, any::<u64>()]);
     (any::<u64>(), field(), field(), field(), field(), field()).prop_map(
-        |(at_ns, cwnd, srtt, busy, rwnd, buffer)| linerate_model::sample::TcpSample {
+        |(at_ns, cwnd, srtt, busy, rwnd, buffer)| TcpSample {
             at_ns,
             cwnd_bytes: cwnd,
             srtt_ns: srtt,
@@ -500,6 +535,36 @@ fn any_signal() -> impl Strategy<Value = String> {
     proptest::sample::select(names).prop_map(str::to_owned)
 }
 
+/// Work of an end of datagrams that dropped or refused `own`, or else of a sender of bytes.
+fn any_work(
+    side: Side,
+    own: Option<PacketCount>,
+    sequence: SequenceCount,
+    samples: Vec<TcpSample>,
+) -> StreamWork {
+    match (side, own) {
+        (Side::Receiver, socket_overflows) => StreamWork::from(DatagramReceiver {
+            socket: ReceiveSocket {
+                socket_overflows,
+                ..ReceiveSocket::default()
+            },
+            sequence,
+            ..DatagramReceiver::default()
+        }),
+        (Side::Sender, Some(refused)) => StreamWork::from(DatagramSender {
+            refused,
+            ..DatagramSender::default()
+        }),
+        (Side::Sender, None) => StreamWork::from(ByteStreamSender {
+            tcp: TcpSocketReport {
+                samples,
+                congestion_control: None,
+            },
+            ..ByteStreamSender::default()
+        }),
+    }
+}
+
 /// Reports that no honest engine would make.
 pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
     let number = || prop_oneof![0..2000_u64, any::<u64>()];
@@ -510,31 +575,26 @@ pub(crate) fn any_report(side: Side) -> impl Strategy<Value = EndpointReport> {
     )
         .prop_map(
             move |((index, bytes, packets, nanos, got), (dup, old, seen, own), tcp)| {
-                let sequence = (side == Side::Receiver).then_some(SequenceCount {
+                let sequence = SequenceCount {
                     received: PacketCount::new(got),
                     duplicated: PacketCount::new(dup),
                     next_expected: seen,
                     too_old: PacketCount::new(old),
                     ..SequenceCount::default()
-                });
+                };
+                let work = any_work(side, own.map(PacketCount::new), sequence, tcp);
+                let (bytes, packets) = (ByteCount::new(bytes), PacketCount::new(packets));
                 StreamReport {
-                    index,
-                    bytes: ByteCount::new(bytes),
-                    packets: PacketCount::new(packets),
                     duration: Duration::from_nanos(nanos),
-                    sequence,
-                    tcp,
                     thread_cpu: Duration::from_nanos(got),
                     run_delay: Some(Duration::from_nanos(old)),
-                    socket_overflows: own.map(PacketCount::new),
-                    refused: own.map(PacketCount::new),
                     intervals: vec![linerate_model::sample::IntervalCount {
                         start: Duration::from_nanos(dup),
                         end: Duration::from_nanos(seen),
                         next_expected: own,
-                        ..counted(0, packets, None)
+                        ..counted(0, packets.get(), None)
                     }],
-                    ..StreamReport::default()
+                    ..StreamReport::new(index, work).with_counts(bytes, packets)
                 }
             },
         );

@@ -9,10 +9,11 @@ use crate::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_model::one_way::OneWay;
 use linerate_model::run::{Delay, DelayOf, Trial, TrialWork, Turn, Turns};
 use linerate_model::sample::{
-    EndpointReport, ErrorCount, IntervalCount, MAX_PATH_NOTES, Snapshot, StreamReport, XdpReport,
+    EndpointReport, ErrorCount, IntervalCount, MAX_PATH_NOTES, MessageTimes, PathReport, Snapshot,
+    StreamReport, StreamWork, XdpReport,
 };
 use linerate_model::spec::{Direction, Stop, TestSpec};
-use linerate_model::{ByteCount, Estimate, Histogram, PacketCount};
+use linerate_model::{ByteCount, Estimate, PacketCount};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ pub struct TurnReports {
     pub receiver: Option<EndpointReport>,
 }
 
-/// The trial of some turns of one test in one direction, in the order they were made; `None` of no turn.
+/// The trial of some turns of one closed-loop test in one direction, in the order they were made; `None` of no turn.
 pub fn trial_of_turns(
     index: u32,
     direction: Direction,
@@ -86,7 +87,7 @@ fn whole(turns: &[TurnReports]) -> Option<TestSpec> {
 
 /// What a turn says by itself.
 fn told(turn: &TurnReports) -> Turn {
-    let rtt = super::merged(turn.sender.as_ref(), |stream| stream.rtt.as_ref());
+    let rtt = super::merged(turn.sender.as_ref(), |stream| stream.work.rtt());
     let delay = rtt.and_then(|all| Delay::from_histogram(DelayOf::RoundTrip, all));
     Turn {
         position: turn.position,
@@ -154,9 +155,16 @@ fn longest(report: &EndpointReport) -> Duration {
 fn single(report: &mut EndpointReport) {
     report.profile = None;
     for stream in &mut report.streams {
-        stream.tcp.clear();
-        stream.delay_floor_ns.clear();
-        (stream.transits, stream.pdv, stream.ipdv, stream.stages) = (None, None, None, None);
+        match &mut stream.work {
+            StreamWork::Requester(end) => {
+                end.tcp.samples.clear();
+                (end.times, end.stages) = (MessageTimes::default(), None);
+            }
+            StreamWork::Responder(end) => {
+                (end.times, end.stages) = (MessageTimes::default(), None);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -190,19 +198,24 @@ fn add_stream(all: &mut StreamReport, turn: StreamReport, time: Duration) {
         ..interval
     };
     all.intervals.extend(turn.intervals.into_iter().map(later));
-    merge(&mut all.rtt, turn.rtt.as_ref());
-    let moments = all.rtt_moments.zip(turn.rtt_moments);
-    all.rtt_moments = moments.map(|(all, turn)| all.merged(turn));
-    merge(&mut all.lateness, turn.lateness.as_ref());
-    all.timeouts = all.timeouts.zip(turn.timeouts).map(|(a, b)| both(a, b));
+    if let (StreamWork::Requester(all), StreamWork::Requester(turn)) = (&mut all.work, turn.work) {
+        all.rtt.merge(&turn.rtt);
+        let moments = all.rtt_moments.zip(turn.rtt_moments);
+        all.rtt_moments = moments.map(|(all, turn)| all.merged(turn));
+        all.timeouts = both(all.timeouts, turn.timeouts);
+    }
     all.errors = errors(std::mem::take(&mut all.errors), turn.errors);
     all.thread_cpu = all.thread_cpu.saturating_add(turn.thread_cpu);
     all.run_delay = together(all.run_delay, turn.run_delay);
+    add_path(&mut all.path, turn.path);
+}
+
+fn add_path(all: &mut PathReport, turn: PathReport) {
     all.helper_cpu = together(all.helper_cpu, turn.helper_cpu);
     all.xdp = all.xdp.take().zip(turn.xdp).map(passed_by);
-    for note in turn.path_notes {
-        if all.path_notes.len() < MAX_PATH_NOTES && !all.path_notes.contains(&note) {
-            all.path_notes.push(note);
+    for note in turn.notes {
+        if all.notes.len() < MAX_PATH_NOTES && !all.notes.contains(&note) {
+            all.notes.push(note);
         }
     }
 }
@@ -229,13 +242,6 @@ fn together(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
     a.zip(b).map(|(a, b)| a.saturating_add(b))
 }
 
-fn merge(all: &mut Option<Histogram>, turn: Option<&Histogram>) {
-    match (all.as_mut(), turn) {
-        (Some(all), Some(turn)) => all.merge(turn),
-        _ => *all = None,
-    }
-}
-
 fn errors(known: Vec<ErrorCount>, more: Vec<ErrorCount>) -> Vec<ErrorCount> {
     let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
     for error in known.into_iter().chain(more) {
@@ -254,6 +260,7 @@ fn errors(known: Vec<ErrorCount>, more: Vec<ErrorCount>) -> Vec<ErrorCount> {
 mod tests {
     use super::*;
     use linerate_model::Histogram;
+    use linerate_model::sample::{Requester, Responder};
     use linerate_model::spec::{Side, Transport};
 
     /// A turn of a second with so many answers that took so long, on a host whose counter is at `count`.
@@ -266,6 +273,13 @@ mod tests {
             ..Snapshot::default()
         };
         let start = u64::from(position) * 5_000_000_000;
+        let work = |side| match side {
+            Side::Sender => StreamWork::from(Requester {
+                rtt: rtt.clone(),
+                ..Requester::default()
+            }),
+            Side::Receiver => Responder::default().into(),
+        };
         let report = |side| EndpointReport {
             side,
             streams: vec![StreamReport {
@@ -277,10 +291,8 @@ mod tests {
                     packets: PacketCount::new(answers),
                     ..IntervalCount::default()
                 }],
-                rtt: (side == Side::Sender).then(|| rtt.clone()),
-                timeouts: (side == Side::Sender).then(PacketCount::default),
                 thread_cpu: Duration::from_millis(550),
-                ..StreamReport::default()
+                ..StreamReport::new(0, work(side))
             }],
             before: snapshot(start, count),
             after: snapshot(start + 1_200_000_000, count + 7),

@@ -162,7 +162,7 @@ fn counters_went_back(side: &str, report: &EndpointReport, judgement: &mut Judge
 /// What a datapath says of what it asked the system for.
 fn path_notes(side: &str, report: &EndpointReport, judgement: &mut Judgement) {
     let mut said: Vec<String> = Vec::new();
-    for note in report.streams.iter().flat_map(|stream| &stream.path_notes) {
+    for note in report.streams.iter().flat_map(|stream| &stream.path.notes) {
         let text = format!("{side}: {note}");
         if !said.contains(&text) {
             said.push(text);
@@ -225,7 +225,7 @@ fn too_few(ends: &Ends<'_>, judgement: &mut Judgement) {
 }
 
 fn refused(ends: &Ends<'_>, judgement: &mut Judgement) {
-    let refused = sum(ends, Side::Sender, |stream| stream.refused);
+    let refused = sum(ends, Side::Sender, |stream| stream.work.refused());
     if refused > 0 {
         judgement.careful.push(format!(
             "the sender's system refused {refused} datagrams; they count as not offered, not as lost"
@@ -269,7 +269,7 @@ fn send_errors(ends: &Ends<'_>, judgement: &mut Judgement) {
 fn strays(ends: &Ends<'_>, judgement: &mut Judgement) {
     let sequence = |part: fn(&linerate_model::sample::SequenceCount) -> PacketCount| {
         sum(ends, Side::Receiver, move |stream: &StreamReport| {
-            stream.sequence.as_ref().map(part)
+            stream.work.sequence().map(part)
         })
     };
     let foreign = sequence(|sequence| sequence.foreign);

@@ -6,7 +6,9 @@ use linerate_model::run::{
     ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, Delay, DelayOf,
     OpenLoopResult, TrialWork, UnitCounts,
 };
-use linerate_model::sample::{EndpointReport, Moments, StreamReport};
+use linerate_model::sample::{
+    ConnectionOpener, EndpointReport, MarkedByteStreamSender, Moments, Requester, StreamReport,
+};
 use linerate_model::spec::{OpenLoop, TestWork};
 use linerate_model::{Histogram, PacketCount, PacketRate};
 use std::time::Duration;
@@ -26,7 +28,10 @@ fn byte_stream(ends: &Ends<'_>) -> ByteStreamResult {
     ByteStreamResult {
         lateness: lateness(ends),
         tcp: tcp::summary(ends),
-        in_band: round_trips(ends, |stream| stream.in_band.as_ref()).map(Box::new),
+        in_band: round_trips(ends, |stream| {
+            Some(&stream.work.get::<MarkedByteStreamSender>()?.in_band)
+        })
+        .map(Box::new),
     }
 }
 
@@ -44,7 +49,10 @@ fn closed_loop(ends: &Ends<'_>) -> ClosedLoopResult {
 fn connections(ends: &Ends<'_>) -> ConnectionsResult {
     ConnectionsResult {
         received_packet_rate: transactions(ends),
-        handshake: round_trips(ends, |stream| stream.handshake.as_ref()).map(Box::new),
+        handshake: round_trips(ends, |stream| {
+            Some(&stream.work.get::<ConnectionOpener>()?.handshake)
+        })
+        .map(Box::new),
         delay: delay(ends),
     }
 }
@@ -107,8 +115,8 @@ fn rate(packets: Option<PacketCount>, time: Option<Duration>) -> Option<PacketRa
 
 /// Round trips where they were timed, else delay variation of what came to the receiver.
 fn delay(ends: &Ends<'_>) -> Option<Delay> {
-    let pdv = || merged(ends.receiver, |stream| stream.pdv.as_ref());
-    round_trips(ends, |stream| stream.rtt.as_ref())
+    let pdv = || merged(ends.receiver, |stream| stream.work.times()?.pdv.as_ref());
+    round_trips(ends, |stream| stream.work.rtt())
         .map(|delay| exact(delay, ends.sender))
         .or_else(|| Delay::from_histogram(DelayOf::Pdv, pdv()?))
 }
@@ -118,13 +126,13 @@ fn round_trips(ends: &Ends<'_>, part: fn(&StreamReport) -> Option<&Histogram>) -
 }
 
 fn lateness(ends: &Ends<'_>) -> Option<Delay> {
-    let all = merged(ends.sender, |stream| stream.lateness.as_ref())?;
+    let all = merged(ends.sender, |stream| stream.work.lateness())?;
     Delay::from_histogram(DelayOf::Lateness, all)
 }
 
 /// The delay with mean, deviation and ends of every single value, if they are those of its histogram.
 fn exact(mut delay: Delay, report: Option<&EndpointReport>) -> Delay {
-    let all = streams(report).filter_map(|stream| stream.rtt_moments);
+    let all = streams(report).filter_map(|stream| stream.work.get::<Requester>()?.rtt_moments);
     let Some(moments) = all.reduce(Moments::merged) else {
         return delay;
     };

@@ -29,8 +29,8 @@ pub(super) fn of(run: &Run) -> Vec<Cell<'_>> {
     let mut found = Found::default();
     if run.kind == RunKind::Study {
         for part in &run.parts {
-            let cell = part.config.values.get("cell");
-            let cell = cell.and_then(|cell| cell.as_str());
+            let place = part.config.place.as_ref();
+            let cell = place.map(|place| place.cell.as_str());
             found.add(part, cell.or(part.title.as_deref()), true);
         }
     } else {

@@ -88,7 +88,7 @@ fn fact(host: Option<&Host>, keys: &[&str]) -> Option<String> {
 }
 
 /// A fact or setting as text.
-pub(super) fn shown(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join("; "),

@@ -155,14 +155,14 @@ fn number(count: usize) -> u32 {
 
 /// Settings that both tell and that differ.
 fn settings(a: &Run, b: &Run) -> Vec<Difference> {
-    let values = &b.config.values;
-    let differ = a.config.values.iter().filter_map(|(key, first)| {
-        let second = values.get(key).filter(|second| *second != first)?;
+    let second = b.config.settings();
+    let differ = a.config.settings().into_iter().filter_map(|(key, first)| {
+        let second = second.get(&key).filter(|second| **second != first)?;
         Some(Difference {
             role: None,
-            what: key.clone(),
-            a: Some(machines::shown(first)),
-            b: Some(machines::shown(second)),
+            a: Some(first),
+            b: Some(second.clone()),
+            what: key,
         })
     });
     differ.collect()

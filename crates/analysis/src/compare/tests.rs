@@ -2,7 +2,7 @@ use super::*;
 use linerate_model::comparison::{Basis, Comparison, MetricComparison};
 use linerate_model::run::{
     ClosedLoopResult, DatagramsResult, Delay, DelayOf, Host, Imported, Packets, RunKind, Source,
-    Tool, Trial, TrialOrigin,
+    StudyPlace, Tool, Trial, TrialOrigin,
 };
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, ByteCount, Histogram, Interval};
@@ -261,13 +261,11 @@ fn a_study_s_repetitions_are_what_is_independent() {
     let study = |rate: u64| {
         let mut study = run(RunKind::Study);
         for repetition in 0..4 {
-            let mut part = rates(64, &[rate + repetition * 10_000; 5]);
-            part.config
-                .values
-                .insert("cell".to_owned(), json!("payload = 64"));
-            part.config
-                .values
-                .insert("repetition".to_owned(), json!(repetition + 1));
+            let mut part = rates(64, &[rate + u64::from(repetition) * 10_000; 5]);
+            part.config.place = Some(StudyPlace {
+                cell: "payload = 64".to_owned(),
+                repetition: repetition + 1,
+            });
             study.parts.push(part);
         }
         study

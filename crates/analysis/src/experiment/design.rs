@@ -3,9 +3,9 @@
 use linerate_model::run::{
     BoundedBy, Change, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
 };
+use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{BitRate, ByteCount};
-use serde_json::Value;
 use std::time::Duration;
 
 /// Why an experiment cannot be run.
@@ -28,8 +28,8 @@ pub enum NotRun {
     #[error("{0}")]
     Kind(&'static str),
     /// What was set is not in the run.
-    #[error("the run does not hold the test that was made: {0}")]
-    NoTest(String),
+    #[error("the run does not hold the test that was made")]
+    NoTest,
     /// The change cannot be made here.
     #[error("{0}")]
     Impossible(String),
@@ -77,7 +77,7 @@ impl Design {
             baseline.work.set_pace(Pace::At(load));
         }
         shorten(&mut baseline, run);
-        validate(&baseline).map_err(|error| NotRun::NoTest(error.to_string()))?;
+        validate(&baseline).map_err(|error| NotRun::Impossible(error.to_string()))?;
         let experiment = verdict
             .experiment
             .as_ref()
@@ -113,9 +113,7 @@ pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
             ));
         }
     }
-    let values = run.config.values.clone().into_iter().collect();
-    let spec: TestSpec = serde_json::from_value(Value::Object(values))
-        .map_err(|error| NotRun::NoTest(error.to_string()))?;
+    let spec = run.config.test().cloned().ok_or(NotRun::NoTest)?;
     if spec.direction == Direction::Duplex {
         return Err(NotRun::Kind(
             "traffic flowed both ways at once, so a change to one way changes the other; test one way at a time",
@@ -187,9 +185,9 @@ pub(super) fn given_buffer(trial: &Trial, side: Side) -> Option<ByteCount> {
         .iter()
         .filter(|report| report.side == side)
         .flat_map(|report| &report.streams);
-    let buffer = |stream: &linerate_model::sample::StreamReport| match side {
-        Side::Sender => stream.send_buffer_bytes,
-        Side::Receiver => stream.receive_buffer_bytes,
+    let buffer = |stream: &StreamReport| match side {
+        Side::Sender => stream.path.send_buffer_bytes,
+        Side::Receiver => stream.path.receive_buffer_bytes,
     };
     streams.filter_map(buffer).min()
 }

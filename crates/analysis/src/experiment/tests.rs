@@ -3,21 +3,18 @@
 use super::*;
 use linerate_model::random::Random;
 use linerate_model::run::{
-    Answer, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary, DatagramsResult,
-    Experiment, ExperimentOutcome, ExperimentTest, Limit, Packets, Prediction, Quantity, Run,
-    RunKind, Trial, Verdict,
+    Answer, Asked, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
+    DatagramsResult, Experiment, ExperimentOutcome, ExperimentTest, Limit, Packets, Prediction,
+    Quantity, Run, RunKind, Trial, Verdict,
 };
-use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 fn run_of(kind: RunKind, spec: &TestSpec) -> Run {
-    let Value::Object(values) = serde_json::to_value(spec).unwrap() else {
-        unreachable!()
-    };
     let mut run: Run = serde_json::from_value(json!({
         "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "udp", "status": "complete",
         "tool": {"name": "linerate"}, "config": {},
@@ -25,8 +22,8 @@ fn run_of(kind: RunKind, spec: &TestSpec) -> Run {
     .unwrap();
     run.kind = kind;
     run.config = Config {
-        command: None,
-        values: values.into_iter().collect(),
+        asked: Some(Asked::Test { test: spec.clone() }),
+        ..Config::default()
     };
     run
 }
@@ -62,11 +59,9 @@ fn udp() -> TestSpec {
 }
 
 fn report(side: Side, buffer: u64) -> EndpointReport {
-    let stream = StreamReport {
-        send_buffer_bytes: Some(ByteCount::new(buffer)),
-        receive_buffer_bytes: Some(ByteCount::new(buffer)),
-        ..StreamReport::default()
-    };
+    let mut stream = StreamReport::new(0, StreamWork::Unreported);
+    stream.path.send_buffer_bytes = Some(ByteCount::new(buffer));
+    stream.path.receive_buffer_bytes = Some(ByteCount::new(buffer));
     EndpointReport::of_streams(side, vec![stream])
 }
 
@@ -285,7 +280,7 @@ fn runs_that_cannot_be_repeated_say_why() {
     let by_hand = verdict(Limit::Tool, None, None);
     assert!(why(&run_of(RunKind::Udp, &udp()), &by_hand).contains("look"));
     let mut empty = run_of(RunKind::Udp, &udp());
-    empty.config.values.clear();
+    empty.config.asked = None;
     assert!(why(&empty, &claim).contains("does not hold the test"));
 }
 

@@ -311,7 +311,10 @@ impl<'a> Interface<'a> {
 
 /// Whether the test's datagrams passed this end's stack by.
 pub(super) fn is_xdp(report: &EndpointReport) -> bool {
-    report.streams.iter().any(|stream| stream.xdp.is_some())
+    report
+        .streams
+        .iter()
+        .any(|stream| stream.path.xdp.is_some())
 }
 
 /// Drops of the test's own AF_XDP sockets that the interface counts as its own too: a veth does so.
@@ -322,7 +325,7 @@ fn counted_twice(report: &EndpointReport) -> u64 {
     let reports = report
         .streams
         .iter()
-        .filter_map(|stream| stream.xdp.as_ref());
+        .filter_map(|stream| stream.path.xdp.as_ref());
     reports
         .map(|xdp| {
             let full = xdp.ring_full.map_or(0, PacketCount::get);
@@ -441,7 +444,7 @@ fn refusals(report: &EndpointReport) -> u64 {
             .filter(|error| matches!(error.errno.as_str(), "EAGAIN" | "ENOBUFS"))
             .map(|error| error.count)
             .fold(0, u64::saturating_add);
-        errors.max(stream.refused.map_or(0, PacketCount::get))
+        errors.max(stream.work.refused().map_or(0, PacketCount::get))
     };
     report
         .streams

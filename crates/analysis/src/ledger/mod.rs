@@ -36,7 +36,7 @@ pub fn place(
     let lost = packets.lost.map_or(0, PacketCount::get);
     let mut book = Book::from_lost(lost);
     let overflows = sum(receiver, |stream| {
-        stream.socket_overflows.map(PacketCount::get)
+        stream.work.socket_overflows().map(PacketCount::get)
     });
     if let Some(report) = receiver {
         let dropped = overflows.unwrap_or(0);
@@ -44,7 +44,10 @@ pub fn place(
     }
     book.take(
         Place::Unknown,
-        sum(receiver, |stream| stream.sequence.map(|s| s.too_old.get())).unwrap_or(0),
+        sum(receiver, |stream| {
+            Some(stream.work.sequence()?.too_old.get())
+        })
+        .unwrap_or(0),
         "came so late that it could not be told from a duplicate: perhaps not lost",
     );
     for (reason, count) in
@@ -81,7 +84,9 @@ fn own_count(receiver: &EndpointReport) -> String {
         return "XDP_STATISTICS of the test's own AF_XDP sockets, and frames that they could not read"
             .to_owned();
     }
-    match sum(Some(receiver), |stream| stream.dropped_runs) {
+    match sum(Some(receiver), |stream| {
+        stream.work.receive_socket()?.dropped_runs
+    }) {
         Some(runs) => format!(
             "SO_RXQ_OVFL of the test's own sockets: {runs} runs of joined datagrams, told by the numbers that are missing there"
         ),

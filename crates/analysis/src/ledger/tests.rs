@@ -1,5 +1,5 @@
 use super::*;
-use crate::assemble::tests::{any_report, report, set};
+use crate::assemble::tests::{any_report, received, report, set};
 use linerate_model::sample::XdpReport;
 use linerate_model::signals as signal;
 use linerate_model::spec::Side;
@@ -68,7 +68,7 @@ fn what_is_counted_nowhere_and_did_not_arrive_was_lost_in_the_network() {
 #[test]
 fn the_sockets_own_count_comes_first_and_is_exact() {
     let (sender, mut receiver) = ends(700, 902);
-    receiver.streams[0].socket_overflows = Some(PacketCount::new(200));
+    received(&mut receiver).socket.socket_overflows = Some(PacketCount::new(200));
     set(&mut receiver, signal::UDP_RCVBUF_ERRORS, 200);
     let entries = place(&lost(1000, 300), Some(&sender), Some(&receiver));
     assert_eq!(
@@ -81,8 +81,8 @@ fn the_sockets_own_count_comes_first_and_is_exact() {
 #[test]
 fn runs_that_the_socket_dropped_are_its_own_however_many_datagrams_they_held() {
     let (sender, mut receiver) = ends(700, 902);
-    receiver.streams[0].socket_overflows = Some(PacketCount::new(200));
-    receiver.streams[0].dropped_runs = Some(5);
+    received(&mut receiver).socket.socket_overflows = Some(PacketCount::new(200));
+    received(&mut receiver).socket.dropped_runs = Some(5);
     set(&mut receiver, signal::UDP_RCVBUF_ERRORS, 5);
     let entries = place(&lost(1000, 300), Some(&sender), Some(&receiver));
     assert_eq!(
@@ -114,7 +114,7 @@ fn a_drop_that_may_be_of_many_leaves_nothing_to_the_network() {
 #[test]
 fn what_other_sockets_of_the_receiver_dropped_is_not_ours() {
     let (sender, mut receiver) = ends(900, 5000);
-    receiver.streams[0].socket_overflows = Some(PacketCount::new(0));
+    received(&mut receiver).socket.socket_overflows = Some(PacketCount::new(0));
     set(&mut receiver, signal::UDP_RCVBUF_ERRORS, 4000);
     let entries = place(&lost(1000, 100), Some(&sender), Some(&receiver));
     assert_eq!(placed(&entries), [(Place::Network, 100)]);
@@ -369,9 +369,9 @@ proptest! {
 
 /// Makes both ends those of a stream past the stack, of which the receiver's sockets dropped so many.
 fn past_the_stack(sender: &mut EndpointReport, receiver: &mut EndpointReport, dropped: u64) {
-    sender.streams[0].xdp = Some(XdpReport::default());
-    receiver.streams[0].socket_overflows = Some(PacketCount::new(dropped));
-    receiver.streams[0].xdp = Some(XdpReport {
+    sender.streams[0].path.xdp = Some(XdpReport::default());
+    received(receiver).socket.socket_overflows = Some(PacketCount::new(dropped));
+    receiver.streams[0].path.xdp = Some(XdpReport {
         dropped: PacketCount::new(dropped),
         ..XdpReport::default()
     });

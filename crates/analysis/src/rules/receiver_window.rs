@@ -32,7 +32,7 @@ impl Rule for ReceiverWindow {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         if !evidence.is_tcp() {
-            return clear("datagrams know no window");
+            return clear("UDP has no window");
         }
         if evidence.regime() == Regime::Nothing {
             return clear("everything that was intended was carried");

@@ -95,9 +95,10 @@ fn datagrams(evidence: &Evidence<'_>) -> RuleOutcome {
         .filter(|r| r.side == Side::Sender)
         .flat_map(|r| &r.streams)
     {
-        known |= stream.refused.is_some();
-        refused =
-            refused.saturating_add(stream.refused.map_or(0, linerate_model::PacketCount::get));
+        if let Some(count) = stream.work.refused() {
+            known = true;
+            refused = refused.saturating_add(count.get());
+        }
         sent = sent.saturating_add(stream.packets.get());
     }
     if !known {

@@ -65,7 +65,7 @@ pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
         share_ratio: None,
         confidence: Confidence::Weak,
         claim: format!(
-            "What limits is not known: the run looked like {}, but the experiment on it disagreed.",
+            "Bottleneck not identified: the run looked like {}, but the experiment on it disagreed.",
             names.join(" or ")
         ),
         evidence: evidence.collect(),

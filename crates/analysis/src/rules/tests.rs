@@ -4,6 +4,7 @@ use super::*;
 use crate::assemble::{self, tests::any_report};
 use linerate_model::BitRate;
 use linerate_model::run::{Confidence, Run, RunKind};
+use linerate_model::sample::SequenceCount;
 use linerate_model::spec::{Direction, Pace, TestSpec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -68,6 +69,10 @@ fn run(short: &Map<String, Value>) -> Run {
     }
     let trials = whole["trials"].as_array_mut().into_iter().flatten();
     for (index, trial) in trials.enumerate() {
+        let raw = trial.get_mut("raw").and_then(Value::as_array_mut);
+        raw.into_iter()
+            .flatten()
+            .for_each(|end| fill_end(transport, end));
         let given = [
             ("index", json!(index)),
             ("transport", json!(transport)),
@@ -99,6 +104,29 @@ fn run(short: &Map<String, Value>) -> Run {
         fill(goal, given);
     }
     serde_json::from_value(whole).unwrap()
+}
+
+/// Makes each stream in the raw report of an end a byte stream or one of numbered datagrams.
+fn fill_end(transport: &str, end: &mut Value) {
+    let kind = match (transport, end["side"].as_str().unwrap()) {
+        ("tcp", "sender") => "byte-stream-sender",
+        ("tcp", _) => "byte-stream-receiver",
+        (_, "sender") => "datagram-sender",
+        _ => "datagram-receiver",
+    };
+    let sequence = SequenceCount::default();
+    for stream in end["streams"].as_array_mut().unwrap() {
+        let given = [
+            ("kind", json!(kind)),
+            ("sequence", serde_json::to_value(sequence).unwrap()),
+            ("reads", json!(0)),
+            ("emptying_reads", json!(0)),
+            ("refused", json!(0)),
+            ("unsent", json!(0)),
+            ("burst_max", json!(0)),
+        ];
+        fill(stream, given);
+    }
 }
 
 fn fill<const N: usize>(object: &mut Value, defaults: [(&str, Value); N]) {
@@ -368,7 +396,7 @@ proptest! {
 /// A device between two hosts, as both ends would report it: `carried` packets of `sent` get to
 /// the receiver's interface, and `taken` of those to its application.
 fn reports(sent: u64, carried: u64, taken: u64) -> [linerate_model::sample::EndpointReport; 2] {
-    use crate::assemble::tests::{report, set};
+    use crate::assemble::tests::{received, report, set};
     use linerate_model::signals;
     let (mut sender, mut receiver) = (
         report(Side::Sender, sent, 1448),
@@ -381,12 +409,13 @@ fn reports(sent: u64, carried: u64, taken: u64) -> [linerate_model::sample::Endp
     set(&mut receiver, signals::NIC_RX_DROPPED, 0);
     set(&mut receiver, signals::SOFTNET_DROPPED, 0);
     set(&mut receiver, signals::UDP_RCVBUF_ERRORS, carried - taken);
-    receiver.streams[0].socket_overflows = Some(linerate_model::PacketCount::new(carried - taken));
+    let dropped = linerate_model::PacketCount::new(carried - taken);
+    received(&mut receiver).socket.socket_overflows = Some(dropped);
     let mut pdv = linerate_model::Histogram::new();
     for _ in 0..100 {
         pdv.record(if carried < sent { 9_000_000 } else { 20_000 });
     }
-    receiver.streams[0].pdv = Some(pdv);
+    received(&mut receiver).times.pdv = Some(pdv);
     [sender, receiver]
 }
 

@@ -1,4 +1,4 @@
-//! The measuring tool: the generator's own ceiling, or a schedule it did not keep.
+//! The measuring tool: a schedule that the generator did not keep.
 
 use super::evidence::{Cpu, Evidence, Gap, Need, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
@@ -8,9 +8,6 @@ use linerate_model::spec::Side;
 
 /// The generator itself can do no more.
 pub(super) struct Tool;
-
-/// A rate this close to the calibrated ceiling is the tool's, not the device's.
-const NEAR_CEILING: f64 = 0.95;
 
 impl Rule for Tool {
     fn id(&self) -> &'static str {
@@ -22,11 +19,11 @@ impl Rule for Tool {
     }
 
     fn summary(&self) -> &'static str {
-        "The generator reached its own calibrated ceiling, or fell short with CPU time to spare."
+        "The generator fell short without loss and with CPU time to spare."
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[Need::OfferedLoad, Need::Ceiling, Need::SenderCpu]
+        &[Need::OfferedLoad, Need::IntendedLoad, Need::SenderCpu]
     }
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
@@ -41,50 +38,23 @@ impl Rule for Tool {
         let Some(offered) = offered.map(BitRate::as_f64) else {
             return not_evaluated(format!("Not recorded: {}", Need::OfferedLoad.describe()));
         };
-        let regime = evidence.regime();
-        if regime == Regime::Nothing {
-            return clear("the generator offered every load that was intended");
-        }
-        if regime == Regime::Loss && Gap::around_best(evidence).short_share() < 0.5 {
-            return clear("the generator offered what was then lost");
-        }
-        match evidence
-            .configured("ceiling_bps")
-            .filter(|ceiling| *ceiling > 0.0)
-        {
-            Some(ceiling) if offered >= ceiling * NEAR_CEILING => at_ceiling(offered, ceiling),
-            ceiling => below_ceiling(evidence, offered, ceiling),
+        match evidence.regime() {
+            Regime::Nothing => clear("the generator offered every load that was intended"),
+            Regime::Loss if Gap::around_best(evidence).short_share() < 0.5 => {
+                clear("the generator offered what was then lost")
+            }
+            Regime::Loss => {
+                not_evaluated("Packets were lost, which may be why the sender fell short")
+            }
+            Regime::Unpaced => {
+                not_evaluated(format!("Not recorded: {}", Need::IntendedLoad.describe()))
+            }
+            Regime::Sender => fell_short(evidence, offered),
         }
     }
 }
 
-fn at_ceiling(offered: f64, ceiling: f64) -> RuleOutcome {
-    let figure = format!(
-        "{} of L4 payload is {} of the {} that this host can generate",
-        words::rate(offered),
-        words::percent(offered / ceiling),
-        words::rate(ceiling)
-    );
-    case(
-        Some(1.0),
-        Confidence::Supported,
-        format!("The tool limits: {figure}, so the path may carry more."),
-        vec![format!("{figure} (calibration on loopback).")],
-    )
-}
-
-fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) -> RuleOutcome {
-    let below = ceiling.map(|ceiling| {
-        format!(
-            "{} offered is below the ceiling of {}",
-            words::rate(offered),
-            words::rate(ceiling)
-        )
-    });
-    if evidence.regime() != Regime::Sender {
-        let missing = || not_evaluated(format!("Not recorded: {}", Need::Ceiling.describe()));
-        return below.map_or_else(missing, clear);
-    }
+fn fell_short(evidence: &Evidence<'_>, offered: f64) -> RuleOutcome {
     let Some(cpu) = Cpu::of_side(evidence, Side::Sender) else {
         return not_evaluated(format!("Not recorded: {}", Need::SenderCpu.describe()));
     };
@@ -101,7 +71,6 @@ fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) ->
         );
     }
     let mut figures = cpu.figures();
-    figures.extend(below.map(|text| format!("{text}.")));
     let late = |trial: &linerate_model::run::Trial| trial.lateness()?.p99_ns.map(words::nanos);
     if let Some(late) = evidence.mean(late) {
         figures.push(format!(
@@ -109,31 +78,17 @@ fn below_ceiling(evidence: &Evidence<'_>, offered: f64, ceiling: Option<f64>) ->
             words::time(late)
         ));
     }
-    case(
-        Some(Gap::around_best(evidence).short_share()),
-        Confidence::Weak,
-        format!(
-            "The generator fell short at {} of L4 payload without loss and with CPU time to spare: the tool, or something that pushes back on its socket, limits.",
-            words::rate(offered)
-        ),
-        figures,
-    )
-}
-
-fn case(
-    share: Option<f64>,
-    confidence: Confidence,
-    claim: String,
-    evidence: Vec<String>,
-) -> RuleOutcome {
     Case {
         limit: Limit::Tool,
         side: Some(Side::Sender),
-        share,
-        confidence,
-        claim,
-        evidence,
-        // Nothing that this host can change lifts its own ceiling, so linerate cannot run this.
+        share: Some(Gap::around_best(evidence).short_share()),
+        confidence: Confidence::Weak,
+        claim: format!(
+            "The generator fell short at {} of L4 payload without loss and with CPU time to spare: the tool, or something that pushes back on its socket, limits.",
+            words::rate(offered)
+        ),
+        evidence: figures,
+        // What held the generator up is not known, so there is nothing that linerate could change by itself.
         experiment: Experiment::in_words(
             "send in two streams, or from a faster host",
             "more is offered and more arrives",

@@ -2,6 +2,7 @@
 
 use super::outcome::{DelayQuantiles, TrialOutcome};
 use linerate_model::run::{Delay, DelayOf, Trial};
+use linerate_model::sample::DatagramReceiver;
 use linerate_model::spec::Side;
 use linerate_model::{Quantile, Ratio};
 use std::time::Duration;
@@ -49,7 +50,7 @@ fn growth(trial: &Trial) -> Option<Duration> {
         .iter()
         .filter(|report| report.side == Side::Receiver)
         .flat_map(|report| &report.streams)
-        .filter_map(|stream| trend(&stream.delay_floor_ns))
+        .filter_map(|stream| trend(&stream.work.get::<DatagramReceiver>()?.delay_floor_ns))
         .max()
 }
 
@@ -111,7 +112,7 @@ mod tests {
     fn trial() -> Trial {
         let stream = StreamReport {
             duration: Duration::from_millis(1002),
-            ..StreamReport::default()
+            ..StreamReport::new(0, DatagramReceiver::default())
         };
         let mut pdv = Histogram::new();
         pdv.record(1000);

@@ -17,7 +17,7 @@ fn plan(server: &Server, time: &str) -> String {
 /// Cell and repetition of each part, in the order of measuring.
 fn parts(study: &Value) -> Vec<(String, u64)> {
     let key = |part: &Value| {
-        let values = &part["config"]["values"];
+        let values = &part["config"]["place"];
         (
             values["cell"].as_str().unwrap().to_owned(),
             values["repetition"].as_u64().unwrap(),

@@ -44,8 +44,11 @@ fn every_mode_that_needs_no_privileges_in_one_run() {
             .map(|mode| format!("32 B, {mode}, idle"))
             .collect();
         assert_eq!(labels(&run), wanted);
-        let values = &run["config"]["values"];
-        assert_eq!((&values["seed"], &values["rounds"]), (&json!(9), &json!(2)));
+        let values = &run["config"]["asked"];
+        assert_eq!(
+            (&values["test"]["seed"], &values["rounds"]),
+            (&json!(9), &json!(2))
+        );
         let mut positions = Vec::new();
         for trial in run["trials"].as_array().unwrap() {
             let each = trial["turns"]["each"].as_array().unwrap();
@@ -91,7 +94,7 @@ fn a_wrapper_is_measured_beside_its_absence() {
     assert_eq!(facts["ld_preload_loaded"], true, "{facts}");
     assert_eq!(facts["stack_settings"], json!({"EF_POLL_USEC": "100000"}));
     assert!(facts["stack_version_missing"].is_string());
-    assert_eq!(run["config"]["values"]["wrap"], text(&wrapper));
+    assert_eq!(run["config"]["asked"]["wrap"], text(&wrapper));
     for trial in run["trials"].as_array().unwrap() {
         assert_eq!(trial["turns"]["each"].as_array().unwrap().len(), 2);
     }

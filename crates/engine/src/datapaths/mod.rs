@@ -6,9 +6,9 @@ mod loopback;
 mod sockets;
 
 use crate::error::EngineError;
-use linerate_model::MonoInstant;
-use linerate_model::sample::{TcpSample, XdpReport};
+use linerate_model::sample::{PathReport, TcpSample, XdpReport};
 use linerate_model::spec::{TestSpec, WaitMode};
+use linerate_model::{ByteCount, MonoInstant};
 use linerate_peers::Datagrams;
 pub use linerate_peers::Span;
 use linerate_sys::failure::Failure;
@@ -180,6 +180,16 @@ impl Buffers {
         Self {
             send: size(sockopt::send_buffer(&socket)),
             receive: size(sockopt::receive_buffer(&socket)),
+        }
+    }
+}
+
+impl From<Buffers> for PathReport {
+    fn from(buffers: Buffers) -> Self {
+        Self {
+            send_buffer_bytes: buffers.send.map(ByteCount::new),
+            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+            ..Self::default()
         }
     }
 }

@@ -12,9 +12,11 @@ use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use linerate_model::sample::{StreamReport, TcpSample};
+use linerate_model::sample::{
+    ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSample, TcpSocketReport,
+};
 use linerate_model::spec::{Observe, Side, Stop, TestSpec, TestWork};
-use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
+use linerate_model::{BitRate, Clock, Histogram, MonoInstant};
 use linerate_peers::StreamFormat;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
@@ -161,24 +163,25 @@ impl Stream {
         }
     }
 
-    fn report(mut self, now: MonoInstant, duration: Duration) -> StreamReport {
+    /// The socket's last reading and those before it.
+    fn tcp(&mut self, now: MonoInstant) -> TcpSocketReport {
         self.sample(now);
-        let buffers = self.path.buffers();
-        let mut report = StreamReport {
-            index: u16::from(self.plan.index),
-            duration,
-            tcp: self.samples,
-            errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
+        TcpSocketReport {
+            samples: std::mem::take(&mut self.samples),
             congestion_control: self.path.congestion_control(),
-            ..StreamReport::default()
-        };
-        if let Some(tally) = self.tally {
-            report.bytes = ByteCount::new(tally.bytes());
-            report.intervals = tally.into_intervals(duration);
         }
-        report
+    }
+
+    fn report(self, duration: Duration, work: impl Into<StreamWork>) -> StreamReport {
+        let counted = match self.tally {
+            Some(tally) => tally.report(self.plan.index, duration, work),
+            None => StreamReport::new(u16::from(self.plan.index), work),
+        };
+        StreamReport {
+            errors: self.troubles.into_counts(),
+            path: self.path.buffers().into(),
+            ..counted
+        }
     }
 }
 
@@ -369,9 +372,11 @@ impl Work for Sender {
         }
         let counted = self.stream.start.after(self.stream.plan.warm_up);
         let ended = self.ended.unwrap_or(now);
-        let mut report = self.stream.report(now, ended.saturating_since(counted));
-        report.lateness = self.lateness;
-        report
+        let work = ByteStreamSender {
+            tcp: self.stream.tcp(now),
+            pacing: self.lateness.into(),
+        };
+        self.stream.report(ended.saturating_since(counted), work)
     }
 }
 
@@ -425,8 +430,10 @@ impl Work for Receiver {
         step
     }
 
-    fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport {
+    fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
         let active = self.stream.tally.as_ref().map(Tally::active);
-        self.stream.report(now, active.unwrap_or_default())
+        let tcp = self.stream.tcp(now);
+        self.stream
+            .report(active.unwrap_or_default(), ByteStreamReceiver { tcp })
     }
 }

@@ -14,9 +14,9 @@ use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use linerate_model::sample::StreamReport;
+use linerate_model::sample::{ConnectionOpener, Responder, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Side, SocketChoice, TestSpec, TestWork};
-use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
+use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_peers::{MessageFormat, StreamFormat};
 use linerate_sys::failure::Failure;
 use linerate_sys::{sockopt, tcp};
@@ -139,15 +139,10 @@ impl Common {
         }
     }
 
-    fn report(self, duration: Duration) -> StreamReport {
+    fn report(self, duration: Duration, work: impl Into<StreamWork>) -> StreamReport {
         StreamReport {
-            index: u16::from(self.plan.index),
-            bytes: ByteCount::new(self.tally.bytes()),
-            packets: PacketCount::new(self.tally.packets()),
-            duration,
-            intervals: self.tally.into_intervals(duration),
             errors: self.troubles.into_counts(),
-            ..StreamReport::default()
+            ..self.tally.report(self.plan.index, duration, work)
         }
     }
 }
@@ -250,12 +245,12 @@ impl Work for Opener {
 
     fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport {
         let duration = now.saturating_since(self.common.tally.start());
-        StreamReport {
-            rtt: Some(self.rtt),
-            handshake: Some(self.handshake),
-            timeouts: Some(PacketCount::new(self.timeouts)),
-            ..self.common.report(duration)
-        }
+        let work = ConnectionOpener {
+            rtt: self.rtt,
+            handshake: self.handshake,
+            timeouts: PacketCount::new(self.timeouts),
+        };
+        self.common.report(duration, work)
     }
 }
 
@@ -315,6 +310,6 @@ impl Work for Answerer {
 
     fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
         let duration = self.common.tally.active();
-        self.common.report(duration)
+        self.common.report(duration, Responder::default())
     }
 }

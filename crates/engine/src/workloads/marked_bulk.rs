@@ -15,9 +15,12 @@ use crate::error::EngineError;
 use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan, no_datagrams};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use linerate_model::sample::{StreamReport, TcpSample};
+use linerate_model::sample::{
+    ByteStreamReceiver, MarkedByteStreamSender, StreamReport, StreamWork, TcpSample,
+    TcpSocketReport,
+};
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, TestWork, WaitMode};
-use linerate_model::{ByteCount, Clock, Histogram, MonoInstant};
+use linerate_model::{Clock, Histogram, MonoInstant};
 use linerate_peers::{Batch, DatagramFormat, Part, Reading, SendTime, StreamFormat};
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
@@ -164,18 +167,11 @@ impl Common {
         self.path.info(u64::try_from(at).unwrap_or(u64::MAX))
     }
 
-    fn report(self, duration: Duration) -> StreamReport {
-        let buffers = self.path.buffers();
+    fn report(self, duration: Duration, work: impl Into<StreamWork>) -> StreamReport {
         StreamReport {
-            index: u16::from(self.plan.index),
-            bytes: ByteCount::new(self.tally.bytes()),
-            duration,
-            intervals: self.tally.into_intervals(duration),
             errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
-            congestion_control: self.path.congestion_control(),
-            ..StreamReport::default()
+            path: self.path.buffers().into(),
+            ..self.tally.report(self.plan.index, duration, work)
         }
     }
 }
@@ -350,11 +346,13 @@ impl Work for Sender {
         self.samples.extend(sample);
         let ended = self.ended.unwrap_or(now);
         let duration = ended.saturating_since(self.common.tally.start());
-        StreamReport {
-            in_band: Some(self.in_band),
-            tcp: self.samples,
-            ..self.common.report(duration)
-        }
+        let tcp = TcpSocketReport {
+            samples: self.samples,
+            congestion_control: self.common.path.congestion_control(),
+        };
+        let in_band = self.in_band;
+        self.common
+            .report(duration, MarkedByteStreamSender { tcp, in_band })
     }
 }
 
@@ -472,6 +470,10 @@ impl Work for Receiver {
 
     fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
         let duration = self.common.tally.active();
-        self.common.report(duration)
+        let tcp = TcpSocketReport {
+            samples: Vec::new(),
+            congestion_control: self.common.path.congestion_control(),
+        };
+        self.common.report(duration, ByteStreamReceiver { tcp })
     }
 }

@@ -3,6 +3,9 @@
 use super::*;
 use crate::datapaths::DatapathKind;
 use crate::{EndpointPlan, Opened, Role, Running, check, datapaths};
+use linerate_model::sample::{
+    ConnectionOpener, DatagramReceiver, DatagramSender, MarkedByteStreamSender, OpenLoopRequester,
+};
 use linerate_model::spec::{
     DatapathChoice, Imitation, OpenLoop, Pace, SocketChoice, Stop, TestWork, Transport, WaitMode,
     WorkloadId,
@@ -149,12 +152,13 @@ fn datagrams_all_arrive_and_are_counted_alike() {
             assert_eq!(total_packets(&sent), 500, "{}", kind.id());
             assert_eq!(total_packets(&received), 500, "{}", kind.id());
             assert_eq!(total_bytes(&received), 100_000);
-            let sequence = received[0].sequence.unwrap();
+            let seen = received[0].work.get::<DatagramReceiver>().unwrap();
+            let sequence = seen.sequence;
             assert_eq!(sequence.next_expected, 500);
             assert_eq!(sequence.foreign, PacketCount::new(0));
-            assert_eq!(received[0].socket_overflows, Some(PacketCount::new(0)));
-            assert_eq!(received[0].pdv.as_ref().unwrap().len(), 500);
-            assert_eq!(sent[0].lateness.as_ref().unwrap().len(), 500);
+            assert_eq!(seen.socket.socket_overflows, Some(PacketCount::new(0)));
+            assert_eq!(seen.times.pdv.as_ref().unwrap().len(), 500);
+            assert_eq!(sent[0].work.lateness().unwrap().len(), 500);
         }
     }
 }
@@ -185,12 +189,12 @@ fn ping_pong_completes_every_transaction_at_every_size() {
                 spec.wait = wait;
                 let (asked, answered) = exchange(&spec, Side::Sender, "127.0.0.1:0");
                 let what = format!("{} {transport:?} {size} {wait:?}", kind.id());
-                let timeouts = asked[0].timeouts.unwrap().get();
+                let timeouts = asked[0].work.timeouts().unwrap().get();
                 assert_eq!(total_packets(&asked) + timeouts, 20, "{what}");
                 // A timeout needs 100 ms without a core on a loaded machine; ten are a fault.
                 assert!(timeouts < 10, "{what}");
                 assert!(total_packets(&answered) >= total_packets(&asked), "{what}");
-                let rtts = asked[0].rtt.as_ref().unwrap().len();
+                let rtts = asked[0].work.rtt().unwrap().len();
                 assert_eq!(rtts, total_packets(&asked), "{what}");
             }
         }
@@ -210,12 +214,12 @@ fn requests_at_a_rate_are_all_answered_whoever_asks() {
             spec.wait = wait;
             let (asked, answered) = exchange(&spec, client, "127.0.0.1:0");
             let what = format!("{} {transport:?} {wait:?}", kind.id());
-            let count = asked[0].requests.unwrap();
+            let requester = asked[0].work.get::<OpenLoopRequester>().unwrap();
+            let count = requester.requests;
             assert_eq!(count.intended.get(), 200, "{what}: {count:?}");
             assert_eq!(count.answered.get(), 200, "{what}: {count:?}");
             assert_eq!(count.foreign.get(), 0, "{what}");
-            let response = asked[0].response.as_ref().unwrap();
-            let service = asked[0].rtt.as_ref().unwrap();
+            let (response, service) = (&requester.response, &requester.rtt);
             assert_eq!((response.len(), service.len()), (200, 200), "{what}");
             assert!(response.max_nanos() >= service.max_nanos(), "{what}");
             assert_eq!(total_packets(&answered), 200, "{what}");
@@ -235,11 +239,8 @@ fn marks_come_back_through_the_stream_that_carries_them() {
         let (sent, received) = exchange(&spec, Side::Receiver, "127.0.0.1:0");
         assert_eq!(total_bytes(&sent), total_bytes(&received), "{}", kind.id());
         for stream in &sent {
-            assert!(
-                !stream.in_band.as_ref().unwrap().is_empty(),
-                "{}",
-                kind.id()
-            );
+            let sender = stream.work.get::<MarkedByteStreamSender>().unwrap();
+            assert!(!sender.in_band.is_empty(), "{}", kind.id());
         }
     }
 }
@@ -257,8 +258,9 @@ fn short_connections_are_timed_each() {
         let answered = server.join();
         assert_eq!(total_packets(&opened), 3, "{:?}", opened[0].errors);
         assert_eq!(total_packets(&answered), 3);
-        assert_eq!(opened[0].handshake.as_ref().unwrap().len(), 3);
-        assert_eq!(opened[0].rtt.as_ref().unwrap().len(), 3);
+        let timed = opened[0].work.get::<ConnectionOpener>().unwrap();
+        assert_eq!(timed.handshake.len(), 3);
+        assert_eq!(timed.rtt.len(), 3);
     }
 }
 
@@ -321,7 +323,8 @@ fn segmentation_offload_delivers_the_same_datagrams() {
     let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
     assert_eq!(total_packets(&sent), 400);
     assert_eq!(total_packets(&received), 400);
-    assert!(sent[0].burst_max.unwrap().get() > 1);
+    let sender = sent[0].work.get::<DatagramSender>().unwrap();
+    assert!(sender.burst_max.get() > 1);
 }
 
 #[test]
@@ -331,7 +334,7 @@ fn warm_up_is_sent_and_not_counted() {
     let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
     assert_eq!(total_packets(&sent), 50);
     assert_eq!(total_packets(&received), 50);
-    assert_eq!(received[0].sequence.unwrap().next_expected, 50);
+    assert_eq!(received[0].work.sequence().unwrap().next_expected, 50);
 }
 
 #[test]
@@ -350,7 +353,8 @@ fn a_slow_reader_loses_exactly_what_its_socket_dropped() {
     let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
     let lost = total_packets(&sent) - total_packets(&received);
     assert!(lost > 0, "nothing was lost");
-    assert_eq!(received[0].socket_overflows, Some(PacketCount::new(lost)));
+    let overflows = received[0].work.socket_overflows();
+    assert_eq!(overflows, Some(PacketCount::new(lost)));
 }
 
 /// Four writes with three rests between them: the transfer cannot be shorter than the rests.
@@ -424,7 +428,8 @@ fn a_time_limit_ends_a_paced_sender_with_every_slot_accounted_for() {
     spec.stop = Stop::After(Duration::from_millis(100));
     let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
     // 8 Mbit/s of 200 bytes: 5000 per second.
-    let slots = sent[0].packets.get() + sent[0].unsent.unwrap().get();
+    let sender = sent[0].work.get::<DatagramSender>().unwrap();
+    let slots = sent[0].packets.get() + sender.unsent.get();
     assert_eq!(slots, 500);
     assert!(sent[0].duration >= Duration::from_millis(100));
     assert_eq!(total_packets(&received), total_packets(&sent));
@@ -436,11 +441,15 @@ fn tcp_reports_what_the_kernel_knows() {
     spec.socket.congestion_control = Some("reno".to_owned());
     spec.socket.send_buffer_bytes = Some(ByteCount::new(65_536));
     let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
-    let last = sent[0].tcp.last().unwrap();
+    let last = sent[0].work.tcp_samples().last().unwrap();
     assert!(last.cwnd_bytes.unwrap() > 0);
     assert!(last.bytes_sent.unwrap() >= 1_000_000);
-    assert_eq!(sent[0].send_buffer_bytes, Some(ByteCount::new(131_072)));
-    assert!(received[0].tcp.last().unwrap().bytes_received.unwrap() >= 1_000_000);
+    assert_eq!(
+        sent[0].path.send_buffer_bytes,
+        Some(ByteCount::new(131_072))
+    );
+    let last = received[0].work.tcp_samples().last().unwrap();
+    assert!(last.bytes_received.unwrap() >= 1_000_000);
 }
 
 #[test]

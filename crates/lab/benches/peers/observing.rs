@@ -131,7 +131,7 @@ fn values(activity: Activity, outcome: &TestOutcome) -> Option<Vec<(Measure, f64
     let received = || done.receiver.as_ref()?.streams.first();
     Some(match activity {
         Activity::PingPong => {
-            let rtt = sent.rtt.as_ref().filter(|rtt| !rtt.is_empty())?;
+            let rtt = sent.work.rtt().filter(|rtt| !rtt.is_empty())?;
             #[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^53")]
             let median = rtt.quantile_nanos(0.5) as f64;
             vec![(Measure::RoundTrip, median / 1e3)]

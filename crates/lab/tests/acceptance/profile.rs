@@ -84,7 +84,7 @@ pub(crate) fn without_observing_a_trial_has_its_rates_alone() {
         trial
             .raw()
             .iter()
-            .all(|report| report.streams[0].tcp.is_empty())
+            .all(|report| report.streams[0].work.tcp_samples().is_empty())
     );
     rig.close();
 }

@@ -2,6 +2,7 @@
 
 use crate::bench_rig::Rig;
 use linerate_model::run::{Answer, Confidence, Limit, Part, Run, TrialWork, Verdict};
+use linerate_model::sample::ByteStreamSender;
 use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::tcp::{TcpShares, TcpWait};
 use linerate_model::{BitRate, ByteCount, Ratio};
@@ -109,7 +110,7 @@ pub(crate) fn a_false_verdict_is_refuted() {
         tcp.srtt_mean_ns = tcp.min_rtt_ns;
         for side in &mut run.trials[0].measured_mut().unwrap().raw {
             for stream in &mut side.streams {
-                stream.tcp.clear();
+                stream.work = ByteStreamSender::default().into();
             }
         }
     });

@@ -38,7 +38,7 @@ pub(crate) fn of_both_families() -> AgentPlan {
 
 /// What both ends said of their way past the stack.
 fn ways(trial: &Trial) -> [&XdpReport; 2] {
-    [reports(trial).0, reports(trial).1].map(|report| report.streams[0].xdp.as_ref().unwrap())
+    [reports(trial).0, reports(trial).1].map(|report| report.streams[0].path.xdp.as_ref().unwrap())
 }
 
 /// What the sender (requester) and the receiver (responder) reported.
@@ -64,10 +64,10 @@ pub(crate) fn both_ends_count_the_same_transactions() {
             let (asked, answered) = reports(&run.trials[0]);
             let count = |report: &EndpointReport| report.streams[0].packets.get();
             let (asked, answered) = (&asked.streams[0], count(answered));
-            let timeouts = asked.timeouts.unwrap().get();
+            let timeouts = asked.work.timeouts().unwrap().get();
             let what = format!("{address} {payload}: {answered} {asked:?}");
             assert_eq!(asked.packets.get() + timeouts, 300, "{what}");
-            assert_eq!(asked.rtt.as_ref().unwrap().len(), asked.packets.get());
+            assert_eq!(asked.work.rtt().unwrap().len(), asked.packets.get());
             // A timeout needs 100 ms without a core on a loaded machine; ten are a fault.
             assert!(timeouts < 10, "{what}");
             assert!((asked.packets.get()..=300).contains(&answered), "{what}");

@@ -457,7 +457,7 @@ fn one_client_makes_test_after_test() {
             assert!(
                 sent > 0 && sent == got,
                 "{program}: {sent} sent, {got} received, {:?}",
-                receiver.streams[0].told
+                receiver.streams[0].work
             );
         }
     }

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use linerate_agent::{AgentPlan, sfnt_release};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
-use linerate_model::ByteCount;
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Stop, TestSpec, Transport, WaitMode};
+use linerate_model::{ByteCount, Histogram};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn every_size(transport: Transport, sizes: &[u64]) -> Result<()> {
                 let seen = measured(&mut client, &spec)?;
                 assert_eq!(seen.packets.get(), 300, "{ip} {size} {wait:?}: {seen:?}");
                 assert_eq!(seen.bytes.get(), 300 * size);
-                assert_eq!(seen.rtt.map(|rtt| rtt.len()), Some(300));
+                assert_eq!(seen.work.rtt().map(Histogram::len), Some(300));
             }
         }
     }

@@ -186,7 +186,8 @@ pub(crate) fn at_the_receiving_socket_in_runs() {
             "{:?}",
             trial.ledger()
         );
-        assert_eq!(trial.raw()[1].streams[0].dropped_runs, Some(dropped));
+        let socket = trial.raw()[1].streams[0].work.receive_socket().unwrap();
+        assert_eq!(socket.dropped_runs, Some(dropped));
         bench.close();
     }
 }

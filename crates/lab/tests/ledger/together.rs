@@ -101,7 +101,11 @@ pub(crate) fn what_another_socket_drops_is_not_claimed() {
     assert!(other.join().unwrap() > 0);
     assert_balanced(&trial);
     assert!(others > 137, "the other socket dropped {others}");
-    let own = trial.raw()[1].streams[0].socket_overflows.unwrap().get();
+    let own = trial.raw()[1].streams[0]
+        .work
+        .socket_overflows()
+        .unwrap()
+        .get();
     let ledger = ledger_of(&trial);
     assert_eq!(
         ledger.get(&Place::ReceiverSocket).copied().unwrap_or(0),

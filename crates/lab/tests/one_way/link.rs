@@ -25,7 +25,8 @@ struct Seen {
 /// What came to one end: its delay above the smallest, in steps of less than 1 µs.
 fn one_way(delay: Option<&Delay>, end: &EndpointReport) -> Seen {
     let least = delay.unwrap().min_ns.unwrap();
-    let pdv = end.streams[0].pdv.as_ref().unwrap();
+    let times = end.streams[0].work.times().unwrap();
+    let pdv = times.pdv.as_ref().unwrap();
     Seen {
         least,
         tenth: least + pdv.quantile_nanos(0.1),

@@ -18,7 +18,10 @@ pub use crate::experiment::{
     Answer, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
     ExperimentTrial, Observed, Part, Prediction, Quantity,
 };
-pub use crate::origin::{Config, Source, Tool};
+pub use crate::origin::{
+    Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyCell, StudyPlace,
+    StudySettings, TargetConfig, Tool,
+};
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 pub use cpu::{CpuSide, CpuSummary};

@@ -2,17 +2,19 @@
 
 use super::{Direction, Side};
 use crate::time::as_seconds;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A slow application at one end of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Imitation {
     /// A receiver that rests after each read; one that answers messages rests before each answer.
     SlowReceiver {
         /// How long it rests.
         #[serde(rename = "pause_s", with = "as_seconds")]
+        #[schemars(with = "f64")]
         pause: Duration,
         /// Datagrams that it takes per read: one that comes back rarely takes much.
         datagrams_per_read: u16,
@@ -21,6 +23,7 @@ pub enum Imitation {
     SlowSender {
         /// How long it rests.
         #[serde(rename = "pause_s", with = "as_seconds")]
+        #[schemars(with = "f64")]
         pause: Duration,
     },
     /// A responder that stands still at regular intervals.
@@ -80,13 +83,15 @@ impl Imitation {
 }
 
 /// When a responder answers nothing: the last part of every period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Stall {
     /// From the end of one stall to the end of the next.
     #[serde(rename = "every_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub every: Duration,
     /// How long each lasts.
     #[serde(rename = "for_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub lasting: Duration,
 }
 

@@ -81,7 +81,7 @@ impl Side {
 }
 
 /// How much traffic the sender means to offer, over all streams together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
     /// As fast as the sender can.
@@ -102,11 +102,15 @@ impl Pace {
 }
 
 /// When a test ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// After this long.
-    After(#[serde(with = "as_seconds")] Duration),
+    After(
+        #[serde(with = "as_seconds")]
+        #[schemars(with = "f64")]
+        Duration,
+    ),
     /// After this many L4 payload bytes, over all streams together.
     Bytes(ByteCount),
     /// After this many datagrams or transactions, over all streams together.
@@ -114,7 +118,9 @@ pub enum Stop {
 }
 
 /// How a thread waits for the next packet or the next send time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitMode {
     /// Sleeps in the kernel.
@@ -127,7 +133,7 @@ pub enum WaitMode {
 }
 
 /// The cores that the traffic threads are pinned to; absent means not pinned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Pinning {
     /// Core of the client's traffic thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,7 +144,7 @@ pub struct Pinning {
 }
 
 /// A datapath by its id, with parameters that only it understands (`sockets,gso=true`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DatapathChoice {
     /// Kebab-case id from the registry in `engine`.
     pub id: String,
@@ -177,7 +183,9 @@ impl Default for DatapathChoice {
 }
 
 /// How much each end looks at its host beside moving traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Observe {
     /// Nothing: no counters of the host, no `TCP_INFO`. For measuring what observing costs: most
@@ -202,7 +210,7 @@ impl Observe {
 }
 
 /// Socket options both ends apply to their traffic sockets; absent means the system's default.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct SocketChoice {
     /// `SO_SNDBUF` to ask for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,7 +230,7 @@ pub struct SocketChoice {
 }
 
 /// One test. Both ends receive the same value and derive their own part from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TestSpec {
     /// Which workload of `engine` does the work.
     pub workload: WorkloadId,
@@ -236,9 +244,11 @@ pub struct TestSpec {
     pub stop: Stop,
     /// Time at the start whose traffic is sent but not counted.
     #[serde(rename = "warm_up_s", with = "as_seconds", default)]
+    #[schemars(with = "f64")]
     pub warm_up: Duration,
     /// Length of a reporting interval.
     #[serde(rename = "interval_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub interval: Duration,
     /// How traffic threads wait.
     pub wait: WaitMode,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Kebab-case id of a workload in `engine`. It is looked up there; what differs by workload is asked of
 /// [`TestWork`] or of the workload found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkloadId(String);
 
@@ -33,7 +33,7 @@ impl fmt::Display for WorkloadId {
 }
 
 /// What is exchanged. Several workloads may share a shape.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum TestWork {
     /// A TCP byte stream, one way.
@@ -49,7 +49,7 @@ pub enum TestWork {
 }
 
 /// A TCP byte stream.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ByteStream {
     /// Size of each write.
     #[serde(rename = "write_bytes")]
@@ -69,7 +69,7 @@ impl Default for ByteStream {
 }
 
 /// A stream of UDP datagrams.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Datagrams {
     /// L4 payload of each datagram.
     #[serde(rename = "payload_bytes")]
@@ -82,7 +82,7 @@ pub struct Datagrams {
 const DEFAULT_MESSAGE: ByteCount = ByteCount::new(32);
 
 /// Messages that are answered one at a time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ClosedLoop {
     /// TCP or UDP.
     pub transport: Transport,
@@ -111,7 +111,7 @@ impl ClosedLoop {
 }
 
 /// Requests at a rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct OpenLoop {
     /// TCP or UDP.
     pub transport: Transport,
@@ -125,6 +125,7 @@ pub struct OpenLoop {
     pub arrival: Arrival,
     /// How long an answer is waited for from the time its request was sent.
     #[serde(rename = "answer_timeout_s", with = "as_seconds")]
+    #[schemars(with = "f64")]
     pub answer_timeout: Duration,
 }
 
@@ -241,7 +242,7 @@ impl TestWork {
 }
 
 /// Bounds of a closed loop by number of transactions, beside those by time; absent means no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TransactionBounds {
     /// Goes on beyond the test's time until so many are counted, at most [`MAX_OVERTIME`] longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use crate::session::{
     StreamOrder, StreamTarget, TestEnd,
 };
 use crate::steps::{Phase, Stepping, Steps};
-use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::sample::{DatagramReceiver, EndpointReport, PeerStream, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
 use linerate_model::{BitRate, ByteCount, MonoInstant};
 use std::sync::Arc;
@@ -358,13 +358,10 @@ impl Client {
         let is_receiver = |report: &&EndpointReport| report.side == Side::Receiver;
         let own = self.own.iter().flatten().filter(is_receiver);
         let stream = |stream: &StreamReport| {
-            let packets = stream.sent_there?;
-            Some(StreamReport {
-                index: stream.index,
-                bytes: ByteCount::new(packets.get().saturating_mul(payload)),
-                packets,
-                ..StreamReport::default()
-            })
+            let packets = stream.work.get::<DatagramReceiver>()?.sent_there?;
+            let bytes = ByteCount::new(packets.get().saturating_mul(payload));
+            let known = StreamReport::new(stream.index, PeerStream::default());
+            Some(known.with_counts(bytes, packets))
         };
         own.flat_map(|report| &report.streams)
             .filter_map(stream)

@@ -4,7 +4,7 @@ use super::report::Report;
 use super::streams::{Counters, Streams, Width};
 use super::word;
 use crate::session::{Action, StreamOrder};
-use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::sample::{DatagramReceiver, EndpointReport, StreamReport};
 use linerate_model::spec::Side;
 use linerate_model::{MonoInstant, PacketCount};
 use std::collections::VecDeque;
@@ -57,8 +57,10 @@ impl Closing {
     pub(super) fn answer_with(&mut self, reports: &[EndpointReport], is_extended: bool) {
         let receiver = reports.iter().find(|report| report.side == Side::Receiver);
         let write = |stream: &StreamReport| {
-            stream.sent_there?;
-            Report::from_stream(stream).write(self.format.width, is_extended, self.payload)
+            let receiver = stream.work.get::<DatagramReceiver>()?;
+            receiver.sent_there?;
+            let report = Report::from_receiver(stream, receiver);
+            report.write(self.format.width, is_extended, self.payload)
         };
         self.reports = receiver.map_or_else(Vec::new, |report| {
             report.streams.iter().map(write).collect()

@@ -16,7 +16,7 @@
 
 use super::streams::Width;
 use super::word;
-use linerate_model::sample::{PeerCounts, StreamReport};
+use linerate_model::sample::{DatagramReceiver, PeerCounts, PeerStream, StreamReport};
 use linerate_model::{ByteCount, PacketCount};
 use std::time::Duration;
 
@@ -147,27 +147,28 @@ impl Report {
     /// What it says of stream `index`, which received so many datagrams of `payload` bytes each.
     pub(super) fn as_stream(&self, index: u16, received: u64, payload: u64) -> StreamReport {
         let nanos = u64::try_from(self.jitter.as_nanos()).ok();
-        StreamReport {
-            index,
-            bytes: ByteCount::new(received.saturating_mul(payload)),
-            packets: PacketCount::new(received),
-            duration: Some(self.duration)
-                .filter(|time| *time < MAX_PLAUSIBLE_DURATION)
-                .unwrap_or_default(),
+        let told = PeerStream {
             rtp_jitter_ns: nanos.filter(|_| self.jitter < self.duration),
-            told: Some(PeerCounts {
+            counts: Some(PeerCounts {
                 bytes: ByteCount::new(self.bytes),
                 datagrams: self.datagrams,
                 lost: self.lost,
                 out_of_order: self.out_of_order,
             }),
-            ..StreamReport::default()
+            ..PeerStream::default()
+        };
+        let bytes = ByteCount::new(received.saturating_mul(payload));
+        StreamReport {
+            duration: Some(self.duration)
+                .filter(|time| *time < MAX_PLAUSIBLE_DURATION)
+                .unwrap_or_default(),
+            ..StreamReport::new(index, told).with_counts(bytes, PacketCount::new(received))
         }
     }
 
     /// What this end's receiver saw of a stream.
-    pub(super) fn from_stream(stream: &StreamReport) -> Self {
-        let sequence = stream.sequence.unwrap_or_default();
+    pub(super) fn from_receiver(stream: &StreamReport, end: &DatagramReceiver) -> Self {
+        let sequence = end.sequence;
         let received = sequence.received.get();
         Self {
             bytes: stream.bytes.get(),
@@ -175,7 +176,7 @@ impl Report {
             lost: sequence.next_expected.saturating_sub(received),
             out_of_order: sequence.reordered.get(),
             datagrams: sequence.next_expected,
-            jitter: Duration::from_nanos(stream.rtp_jitter_ns.unwrap_or(0)),
+            jitter: Duration::from_nanos(end.rtp_jitter_ns.unwrap_or(0)),
             is_modern: false,
         }
     }

@@ -78,8 +78,8 @@ fn summary(text: &mut String, transport: Transport, side: Side, stream: &StreamR
         (Duration::ZERO, stream.duration),
         stream.bytes,
     );
-    let (total, missing) = match stream.sequence {
-        Some(sequence) => (PacketCount::new(sequence.next_expected), lost(&sequence)),
+    let (total, missing) = match stream.work.sequence() {
+        Some(sequence) => (PacketCount::new(sequence.next_expected), lost(sequence)),
         None => (stream.packets, 0),
     };
     let _ = match (transport, side) {
@@ -92,7 +92,7 @@ fn summary(text: &mut String, transport: Transport, side: Side, stream: &StreamR
         }
         (Transport::Tcp, Side::Receiver) => write!(text, "                  receiver"),
         (Transport::Udp, side) => {
-            let jitter = as_float(stream.rtp_jitter_ns.unwrap_or(0)) / 1e6;
+            let jitter = as_float(stream.work.rtp_jitter_ns().unwrap_or(0)) / 1e6;
             let (sum, word) = (
                 total.get(),
                 if side == Side::Sender {

@@ -14,7 +14,10 @@ use super::params::as_count;
 use super::{MAX_RESULTS, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError};
 use crate::inbox::Inbox;
-use linerate_model::sample::{EndpointReport, Omitted, SequenceCount, StreamReport, TcpSample};
+use linerate_model::sample::{
+    DatagramReceiver, EndpointReport, Omitted, PeerStream, SequenceCount, StreamReport, StreamWork,
+    TcpSample,
+};
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use serde_json::{Value, json};
@@ -63,7 +66,8 @@ pub(super) fn to_json(
         let report = reports.iter().find(|report| report.side == side);
         for index in 0..spec.streams {
             let found = report.and_then(|report| report.streams.iter().find(|s| s.index == index));
-            let mut stream = found.cloned().unwrap_or_default();
+            let unreported = || StreamReport::new(index, StreamWork::Unreported);
+            let mut stream = found.cloned().unwrap_or_else(unreported);
             if side == Side::Receiver {
                 stream.duration = stream.duration.max(elapsed);
             }
@@ -76,7 +80,7 @@ pub(super) fn to_json(
     let congestion = reports
         .iter()
         .flat_map(|report| &report.streams)
-        .find_map(|stream| stream.congestion_control.clone());
+        .find_map(|stream| stream.work.congestion_control());
     let mut value = json!({
         "cpu_util_total": 0.0,
         "cpu_util_user": 0.0,
@@ -91,11 +95,11 @@ pub(super) fn to_json(
 }
 
 fn entry(id: u32, side: Side, stream: &StreamReport) -> Value {
-    let omitted = stream.omitted.unwrap_or_default();
-    let (packets, errors) = match (side, stream.sequence) {
+    let omitted = omitted(stream);
+    let (packets, errors) = match (side, stream.work.sequence()) {
         (Side::Receiver, Some(sequence)) => (
             sequence.next_expected.saturating_add(omitted.packets.get()),
-            lost(&sequence).saturating_add(omitted.missing.get()),
+            lost(sequence).saturating_add(omitted.missing.get()),
         ),
         _ => (
             stream.packets.get().saturating_add(omitted.packets.get()),
@@ -106,7 +110,7 @@ fn entry(id: u32, side: Side, stream: &StreamReport) -> Value {
         Side::Sender => retransmitted(stream).map_or_else(|| json!(-1), |segments| json!(segments)),
         Side::Receiver => json!(-1),
     };
-    let jitter = Duration::from_nanos(stream.rtp_jitter_ns.unwrap_or(0));
+    let jitter = Duration::from_nanos(stream.work.rtp_jitter_ns().unwrap_or(0));
     json!({
         "id": id,
         "bytes": stream.bytes.get(),
@@ -123,7 +127,8 @@ fn entry(id: u32, side: Side, stream: &StreamReport) -> Value {
 
 /// Segments that this end's sender repeated, from its first reading to its last.
 pub(super) fn retransmitted(stream: &StreamReport) -> Option<u64> {
-    let (first, last) = (stream.tcp.first()?, stream.tcp.last()?);
+    let samples = stream.work.tcp_samples();
+    let (first, last) = (samples.first()?, samples.last()?);
     last.retrans_segments?.checked_sub(first.retrans_segments?)
 }
 
@@ -190,6 +195,8 @@ pub(super) fn from_json(
         return Err(format!("{} streams, the test has {most}", list.len()));
     }
     let congestion = value.get("congestion_used").and_then(Value::as_str);
+    let congestion = congestion.filter(|name| name.len() < 16);
+    let congestion = congestion.map(|name| crate::error::clean(name, 16));
     let report = |(side, first): (Side, u32)| {
         let stream = |index: u16| {
             let wanted = u64::from(id(first + u32::from(index)));
@@ -197,11 +204,9 @@ pub(super) fn from_json(
                 .iter()
                 .find(|entry| entry.get("id").and_then(as_count) == Some(wanted))
                 .ok_or_else(|| format!("nothing about stream {wanted}"))?;
-            let mut stream = stream(side, spec, found)?;
-            stream.index = index;
-            let name = congestion.filter(|name| name.len() < 16);
-            stream.congestion_control = name.map(|name| crate::error::clean(name, 16));
-            Ok(stream)
+            let mut told = PeerEntry::read(side, spec, found)?;
+            told.work.tcp.congestion_control.clone_from(&congestion);
+            Ok(told.into_report(index))
         };
         let streams: Result<Vec<_>, String> = (0..spec.streams).map(stream).collect();
         Ok(EndpointReport::of_streams(side, streams?))
@@ -220,8 +225,9 @@ pub(super) fn add_tail(own: &mut [EndpointReport], theirs: &[EndpointReport]) {
     for stream in &mut own.streams {
         let found = sent.streams.iter().find(|s| s.index == stream.index);
         let before = omitted(stream).packets.get();
-        if let (Some(sent), Some(sequence)) = (found, &mut stream.sequence) {
+        if let (Some(sent), Some(receiver)) = (found, stream.work.get_mut::<DatagramReceiver>()) {
             let all = numbered(sent).saturating_sub(before);
+            let sequence = &mut receiver.sequence;
             sequence.next_expected = sequence.next_expected.max(all);
         }
     }
@@ -267,7 +273,7 @@ pub(super) fn align(
 
 /// Of the datagrams that `own` counted as sent, those that the far receiver did not lose.
 fn received_of(own: &StreamReport, theirs: &StreamReport) -> Result<u64, String> {
-    let Some(before) = theirs.omitted else {
+    let Some(before) = theirs.work.omitted() else {
         return Err("this iperf3 is older than 3.14 and does not tell datagrams of the warm-up from the others: leave out --warm-up".to_owned());
     };
     let taken_before = before.packets.get().saturating_sub(before.missing.get());
@@ -287,56 +293,78 @@ pub(super) fn leave_out(reports: &mut [EndpointReport], later: Duration) {
     }
 }
 
-fn stream(side: Side, spec: &TestSpec, entry: &Value) -> Result<StreamReport, String> {
-    let needed = |key: &str| {
-        let value = entry.get(key).and_then(as_count);
-        value.ok_or_else(|| format!("{key} of a stream is missing or no number from 0 to 2^53"))
-    };
-    let seconds = |key: &str| {
-        let value = entry.get(key).and_then(Value::as_f64);
-        value.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-    };
-    let measured = seconds("end_time")
-        .and_then(|end| end.checked_sub(seconds("start_time").unwrap_or_default()))
-        .filter(|time| !time.is_zero() && *time < Duration::from_hours(48));
-    let duration = measured.unwrap_or(match spec.stop {
-        Stop::After(time) => time,
-        Stop::Bytes(_) | Stop::Transactions(_) => Duration::ZERO,
-    });
-    let mut report = StreamReport {
-        bytes: ByteCount::new(needed("bytes")?),
-        duration,
-        ..StreamReport::default()
-    };
-    if spec.transport() == Transport::Udp && !spec.warm_up.is_zero() {
-        report.omitted = skipped(entry);
+/// One stream as the peer told of it.
+struct PeerEntry {
+    bytes: ByteCount,
+    packets: PacketCount,
+    duration: Duration,
+    work: PeerStream,
+}
+
+impl PeerEntry {
+    fn read(side: Side, spec: &TestSpec, entry: &Value) -> Result<Self, String> {
+        let needed = |key: &str| {
+            let value = entry.get(key).and_then(as_count);
+            value.ok_or_else(|| format!("{key} of a stream is missing or no number from 0 to 2^53"))
+        };
+        let measured = seconds(entry, "end_time")
+            .and_then(|end| end.checked_sub(seconds(entry, "start_time").unwrap_or_default()))
+            .filter(|time| !time.is_zero() && *time < Duration::from_hours(48));
+        let duration = measured.unwrap_or(match spec.stop {
+            Stop::After(time) => time,
+            Stop::Bytes(_) | Stop::Transactions(_) => Duration::ZERO,
+        });
+        let mut told = Self {
+            bytes: ByteCount::new(needed("bytes")?),
+            packets: PacketCount::default(),
+            duration,
+            work: PeerStream::default(),
+        };
+        if spec.transport() == Transport::Udp && !spec.warm_up.is_zero() {
+            told.work.omitted = skipped(entry);
+        }
+        let before = told.work.omitted.unwrap_or_default();
+        match (spec.transport(), side) {
+            (Transport::Udp, Side::Sender) => {
+                let counted = needed("packets")?.saturating_sub(before.packets.get());
+                told.packets = PacketCount::new(counted);
+            }
+            (Transport::Udp, Side::Receiver) => {
+                // It runs on to the word that ends the test, whenever the last datagram came.
+                told.duration = Duration::ZERO;
+                let missing = signed(entry, "errors").unwrap_or(0);
+                let taken = needed("packets")?.saturating_sub(missing);
+                let taken_before = before.packets.get().saturating_sub(before.missing.get());
+                told.packets = PacketCount::new(taken.saturating_sub(taken_before));
+                let nanos = seconds(entry, "jitter").map(|jitter| jitter.as_nanos());
+                told.work.rtp_jitter_ns = nanos
+                    .and_then(|nanos| u64::try_from(nanos).ok())
+                    // Before 3.8 a jitter could hold the offset of the clocks.
+                    .filter(|nanos| {
+                        duration.is_zero() || u128::from(*nanos) <= duration.as_nanos()
+                    });
+            }
+            (Transport::Tcp, Side::Sender) => {
+                let segments = entry.get("retransmits").and_then(as_count);
+                let readings = segments.map(|segments| readings(segments, duration));
+                told.work.tcp.samples = readings.unwrap_or_default();
+            }
+            (Transport::Tcp, Side::Receiver) => {}
+        }
+        Ok(told)
     }
-    let before = omitted(&report);
-    match (spec.transport(), side) {
-        (Transport::Udp, Side::Sender) => {
-            let counted = needed("packets")?.saturating_sub(before.packets.get());
-            report.packets = PacketCount::new(counted);
+
+    fn into_report(self, index: u16) -> StreamReport {
+        StreamReport {
+            duration: self.duration,
+            ..StreamReport::new(index, self.work).with_counts(self.bytes, self.packets)
         }
-        (Transport::Udp, Side::Receiver) => {
-            // It runs on to the word that ends the test, whenever the last datagram came.
-            report.duration = Duration::ZERO;
-            let missing = signed(entry, "errors").unwrap_or(0);
-            let taken = needed("packets")?.saturating_sub(missing);
-            let taken_before = before.packets.get().saturating_sub(before.missing.get());
-            report.packets = PacketCount::new(taken.saturating_sub(taken_before));
-            let nanos = seconds("jitter").map(|jitter| jitter.as_nanos());
-            report.rtp_jitter_ns = nanos
-                .and_then(|nanos| u64::try_from(nanos).ok())
-                // Before 3.8 a jitter could hold the offset of the clocks.
-                .filter(|nanos| duration.is_zero() || u128::from(*nanos) <= duration.as_nanos());
-        }
-        (Transport::Tcp, Side::Sender) => {
-            let segments = entry.get("retransmits").and_then(as_count);
-            report.tcp = segments.map_or_else(Vec::new, |segments| readings(segments, duration));
-        }
-        (Transport::Tcp, Side::Receiver) => {}
     }
-    Ok(report)
+}
+
+fn seconds(entry: &Value, key: &str) -> Option<Duration> {
+    let value = entry.get(key).and_then(Value::as_f64);
+    value.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
 /// Datagrams of the warm-up, which 3.14 and later tell.
@@ -374,5 +402,5 @@ pub(super) fn lost(sequence: &SequenceCount) -> u64 {
 
 /// What of a stream was the warm-up's.
 fn omitted(stream: &StreamReport) -> Omitted {
-    stream.omitted.unwrap_or_default()
+    stream.work.omitted().unwrap_or_default()
 }

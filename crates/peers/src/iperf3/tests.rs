@@ -1,6 +1,8 @@
 use super::params;
 use super::results::{self, End};
-use linerate_model::sample::{EndpointReport, Omitted, SequenceCount, StreamReport};
+use linerate_model::sample::{
+    DatagramReceiver, DatagramSender, EndpointReport, Omitted, SequenceCount, StreamReport,
+};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use serde_json::{Value, json};
@@ -126,7 +128,7 @@ fn results_of_a_lying_server_are_refused_or_cut() {
     let of = |value| with("retransmits", value).unwrap()[0].streams[0].clone();
     let stream = of(json!(-1));
     assert_eq!(
-        (stream.packets.get(), stream.rtp_jitter_ns),
+        (stream.packets.get(), stream.work.rtp_jitter_ns()),
         (7, Some(1_000_000))
     );
     for (key, value) in [
@@ -151,7 +153,8 @@ fn results_of_a_lying_server_are_refused_or_cut() {
         assert!(stream.packets.get() <= 9, "{key} {value}");
         assert!(
             stream
-                .rtp_jitter_ns
+                .work
+                .rtp_jitter_ns()
                 .is_none_or(|nanos| nanos <= 10_000_000_000)
         );
     }
@@ -171,14 +174,26 @@ fn report(side: Side, stream: StreamReport) -> EndpointReport {
     EndpointReport::of_streams(side, vec![stream])
 }
 
-fn counts(packets: u64, before: u64) -> StreamReport {
-    StreamReport {
-        packets: PacketCount::new(packets),
-        omitted: Some(Omitted {
-            packets: PacketCount::new(before),
-            missing: PacketCount::new(0),
-        }),
-        ..StreamReport::default()
+fn sent(packets: u64, before: u64) -> StreamReport {
+    let sender = DatagramSender {
+        omitted: Some(omitted(before)),
+        ..DatagramSender::default()
+    };
+    StreamReport::new(0, sender).with_counts(ByteCount::default(), PacketCount::new(packets))
+}
+
+fn received(packets: u64, before: u64) -> StreamReport {
+    let receiver = DatagramReceiver {
+        omitted: Some(omitted(before)),
+        ..DatagramReceiver::default()
+    };
+    StreamReport::new(0, receiver).with_counts(ByteCount::default(), PacketCount::new(packets))
+}
+
+fn omitted(before: u64) -> Omitted {
+    Omitted {
+        packets: PacketCount::new(before),
+        missing: PacketCount::new(0),
     }
 }
 
@@ -192,7 +207,7 @@ fn loss_after_a_warm_up_is_that_of_the_counted_datagrams_and_the_tail() {
     };
     let entry = json!({"id": 1, "bytes": 10, "jitter": 0, "errors": 10, "packets": 115,
                        "omitted_errors": 3, "omitted_packets": 22});
-    let own = [report(Side::Sender, counts(100, 20))];
+    let own = [report(Side::Sender, sent(100, 20))];
     let aligned = |entry: Value| {
         let mut theirs =
             results::from_json(End::Server, &spec, &json!({"streams": [entry]})).unwrap();
@@ -213,7 +228,7 @@ fn a_far_sender_counts_from_where_this_end_did() {
         warm_up: Duration::from_secs(1),
         ..TestSpec::udp_datagrams(Pace::Unpaced)
     };
-    let own = [report(Side::Receiver, counts(96, 30))];
+    let own = [report(Side::Receiver, received(96, 30))];
     for entry in [
         json!({"id": 1, "bytes": 10, "packets": 130, "omitted_packets": 28, "omitted_errors": 0}),
         json!({"id": 1, "bytes": 10, "packets": 130}),
@@ -228,16 +243,16 @@ fn a_far_sender_counts_from_where_this_end_did() {
 #[test]
 fn a_stock_client_hears_of_the_tail_that_its_own_server_would_not_see() {
     let spec = TestSpec::udp_datagrams(Pace::Unpaced);
-    let stream = StreamReport {
-        sequence: Some(SequenceCount {
+    let receiver = DatagramReceiver {
+        sequence: SequenceCount {
             received: PacketCount::new(90),
             next_expected: 95,
             ..SequenceCount::default()
-        }),
-        ..StreamReport::default()
+        },
+        ..DatagramReceiver::default()
     };
-    let mut own = vec![report(Side::Receiver, stream)];
-    results::add_tail(&mut own, &[report(Side::Sender, counts(100, 0))]);
+    let mut own = vec![report(Side::Receiver, StreamReport::new(0, receiver))];
+    results::add_tail(&mut own, &[report(Side::Sender, sent(100, 0))]);
     let value = results::to_json(End::Server, &spec, &own, Duration::ZERO);
     assert_eq!(value["streams"][0]["packets"], 100);
     assert_eq!(value["streams"][0]["errors"], 10);

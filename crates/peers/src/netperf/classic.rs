@@ -4,7 +4,7 @@ use super::PAD;
 use super::block::{self, Block};
 use super::order::{Asked, Order, Wrong, errno, one_size, wrong};
 use super::test::Test;
-use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::sample::{EndpointReport, PeerStream, StreamReport};
 use linerate_model::spec::{Direction, Pace, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 use std::net::IpAddr;
@@ -132,35 +132,29 @@ pub(super) fn report(
         time.ok_or("its elapsed time is no number of seconds")
     };
     let payload = spec.payload().get();
+    let counted = |bytes, messages| {
+        let told = StreamReport::new(0, PeerStream::default());
+        told.with_counts(bytes, PacketCount::new(messages))
+    };
     let stream = match test {
         Test::TcpMaerts => StreamReport {
-            bytes: with_last_write(bytes(0)?, seen, spec.payload()),
             duration: time(3)?,
-            ..StreamReport::default()
+            ..counted(with_last_write(bytes(0)?, seen, spec.payload()), 0)
         },
         Test::TcpStream => StreamReport {
-            bytes: bytes(0)?,
             duration: time(3)?,
-            ..StreamReport::default()
+            ..counted(bytes(0)?, 0)
         },
         Test::TcpRr | Test::UdpRr => {
             time(3)?;
             let answers = unwrapped(results.word(2), seen.sent);
-            StreamReport {
-                bytes: ByteCount::new(answers.saturating_mul(payload)),
-                packets: PacketCount::new(answers),
-                ..StreamReport::default()
-            }
+            counted(ByteCount::new(answers.saturating_mul(payload)), answers)
         }
         Test::UdpStream => {
             time(2)?;
             let messages = unwrapped(results.word(0), seen.sent);
             // Its own count of bytes wraps at 4 GiB, and has the datagram in it that ends the test.
-            StreamReport {
-                bytes: ByteCount::new(messages.saturating_mul(payload)),
-                packets: PacketCount::new(messages),
-                ..StreamReport::default()
-            }
+            counted(ByteCount::new(messages.saturating_mul(payload)), messages)
         }
     };
     let report = EndpointReport::of_streams(test.server_side(), vec![stream]);
@@ -223,11 +217,13 @@ pub(super) fn read(test: Test, request: &Block) -> Result<Order, Wrong> {
 
 /// The results of a test that this end has served.
 pub(super) fn results(test: Test, report: &EndpointReport, elapsed: Duration) -> Block {
-    let stream = report.streams.first().cloned().unwrap_or_default();
-    let [high, low] = block::count(stream.bytes.get());
+    let stream = report.streams.first();
+    let taken = stream.map_or(0, |stream| stream.bytes.get());
+    let [high, low] = block::count(taken);
     let time = block::seconds(elapsed);
-    let calls = low_word(stream.reads.unwrap_or(0));
-    let packets = low_word(stream.packets.get());
+    // Calls of byte streams are not counted.
+    let calls = 0;
+    let packets = low_word(stream.map_or(0, |stream| stream.packets.get()));
     // CPU use was not measured: -1.
     let unknown = (-1.0_f32).to_bits();
     let cores = 1;
@@ -237,11 +233,11 @@ pub(super) fn results(test: Test, report: &EndpointReport, elapsed: Duration) ->
         }
         Test::TcpRr | Test::UdpRr => {
             // What came and what went back.
-            let bytes = low_word(stream.bytes.get().saturating_mul(2));
+            let bytes = low_word(taken.saturating_mul(2));
             vec![bytes, packets, packets, time, unknown, unknown, 0, cores]
         }
         Test::UdpStream => {
-            let bytes = low_word(stream.bytes.get());
+            let bytes = low_word(taken);
             vec![packets, bytes, time, unknown, 0, cores]
         }
     };

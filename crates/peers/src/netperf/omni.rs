@@ -156,18 +156,19 @@ pub(super) fn results(
     elapsed: Duration,
     cores: u32,
 ) -> Block {
-    let stream = report.streams.first().cloned().unwrap_or_default();
-    let bytes = stream.bytes.get();
+    let stream = report.streams.first();
+    let bytes = stream.map_or(0, |stream| stream.bytes.get());
+    let calls = stream.map_or(0, |stream| stream.packets.get());
+    let path = stream.map(|stream| &stream.path);
     let (received, sent) = match order.test {
         Test::TcpMaerts => (0, bytes),
         Test::TcpRr | Test::UdpRr => (bytes, bytes),
         Test::TcpStream | Test::UdpStream => (bytes, 0),
     };
     let transactions = match order.test {
-        Test::TcpRr | Test::UdpRr => stream.packets.get(),
+        Test::TcpRr | Test::UdpRr => calls,
         _ => 0,
     };
-    let calls = stream.packets.get();
     let [received_high, received_low] = halves(received);
     let [sent_high, sent_low] = halves(sent);
     let (time, unknown) = (block::seconds(elapsed), (-1.0_f32).to_bits());
@@ -179,11 +180,11 @@ pub(super) fn results(
         received_high,
         received_low,
         low(if received > 0 { calls } else { 0 }),
-        buffer(stream.receive_buffer_bytes),
+        buffer(path.and_then(|path| path.receive_buffer_bytes)),
         sent_high,
         sent_low,
         low(if sent > 0 { calls } else { 0 }),
-        buffer(stream.send_buffer_bytes),
+        buffer(path.and_then(|path| path.send_buffer_bytes)),
         0,
         low(transactions),
         time,
@@ -193,10 +194,10 @@ pub(super) fn results(
     words.extend([0, cores, u32::MAX, unknown]);
     // The network card: vendor, device, and both of its subsystem.
     words.extend([u32::MAX; 4]);
-    words.push(retransmitted(&stream).unwrap_or(u32::MAX));
+    words.push(stream.and_then(retransmitted).unwrap_or(u32::MAX));
     let mut block = Block::new(kind::OMNI + 2, 0, &words);
-    let name = stream.congestion_control.unwrap_or_default();
-    block.set_text(CONGESTION_AT, NAME, &name);
+    let name = stream.and_then(|stream| stream.work.congestion_control());
+    block.set_text(CONGESTION_AT, NAME, name.unwrap_or_default());
     block
 }
 
@@ -204,7 +205,8 @@ pub(super) fn results(
 const CONGESTION_AT: usize = 27 + 40;
 
 fn retransmitted(stream: &StreamReport) -> Option<u32> {
-    let (first, last) = (stream.tcp.first()?, stream.tcp.last()?);
+    let samples = stream.work.tcp_samples();
+    let (first, last) = (samples.first()?, samples.last()?);
     let segments = last
         .retrans_segments?
         .checked_sub(first.retrans_segments?)?;

@@ -6,7 +6,9 @@ use super::{omni, request};
 use crate::session::{
     Action, Input, Limits, PeerKind as _, RefusalCode, ServerConfig, Session, TIMEOUT, TestEnd,
 };
-use linerate_model::sample::{EndpointReport, Facts, StreamReport};
+use linerate_model::sample::{
+    ByteStreamSender, EndpointReport, Facts, StreamReport, TcpSocketReport,
+};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -129,15 +131,17 @@ fn omni_requests_that_cannot_be_met_are_refused() {
 }
 
 fn report(side: Side, bytes: u64, packets: u64) -> EndpointReport {
-    EndpointReport::of_streams(
-        side,
-        vec![StreamReport {
-            bytes: ByteCount::new(bytes),
-            packets: PacketCount::new(packets),
-            congestion_control: Some("cubic".to_owned()),
-            ..StreamReport::default()
-        }],
-    )
+    let tcp = TcpSocketReport {
+        samples: Vec::new(),
+        congestion_control: Some("cubic".to_owned()),
+    };
+    let sender = ByteStreamSender {
+        tcp,
+        ..ByteStreamSender::default()
+    };
+    let stream = StreamReport::new(0, sender);
+    let stream = stream.with_counts(ByteCount::new(bytes), PacketCount::new(packets));
+    EndpointReport::of_streams(side, vec![stream])
 }
 
 #[test]

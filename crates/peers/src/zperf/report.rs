@@ -2,7 +2,7 @@
 
 use super::output::{Download, Upload};
 use super::units::{Release, rate};
-use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::sample::{EndpointReport, PeerStream, StreamReport};
 use linerate_model::spec::{Side, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
 
@@ -21,12 +21,14 @@ pub fn receiver(spec: &TestSpec, numbers: &Download, release: Release) -> Option
     let again = u64::from(!release.leaves_out_the_first());
     let received = datagrams.received.get().saturating_sub(again);
     let jitter = u64::try_from(datagrams.jitter.as_nanos()).ok();
-    let stream = StreamReport {
-        bytes: ByteCount::new(received.saturating_mul(spec.payload().get())),
-        packets: PacketCount::new(received),
-        duration: numbers.duration,
+    let told = PeerStream {
         rtp_jitter_ns: jitter,
-        ..StreamReport::default()
+        ..PeerStream::default()
+    };
+    let bytes = ByteCount::new(received.saturating_mul(spec.payload().get()));
+    let stream = StreamReport {
+        duration: numbers.duration,
+        ..StreamReport::new(0, told).with_counts(bytes, PacketCount::new(received))
     };
     Some(report(Side::Receiver, stream))
 }
@@ -45,14 +47,13 @@ pub fn sender(
     };
     let is_uniform = numbers.transport == Transport::Tcp || is_uniform(own, size);
     let packets = match numbers.transport {
-        Transport::Tcp => PacketCount::new(0),
+        Transport::Tcp => PacketCount::default(),
         Transport::Udp => numbers.sent,
     };
+    let bytes = ByteCount::new(numbers.sent.get().saturating_mul(size));
     let stream = StreamReport {
-        bytes: ByteCount::new(numbers.sent.get().saturating_mul(size)),
-        packets,
         duration: numbers.duration,
-        ..StreamReport::default()
+        ..StreamReport::new(0, PeerStream::default()).with_counts(bytes, packets)
     };
     is_uniform.then(|| report(Side::Sender, stream))
 }
@@ -84,6 +85,7 @@ mod tests {
     use super::super::output::Datagrams;
     use super::*;
     use linerate_model::BitRate;
+    use linerate_model::sample::DatagramReceiver;
     use linerate_model::spec::Pace;
     use std::time::Duration;
 
@@ -112,7 +114,7 @@ mod tests {
         let stream = &old.streams[0];
         assert_eq!(stream.packets.get(), 3916);
         assert_eq!(stream.bytes.get(), 3_916_000);
-        assert_eq!(stream.rtp_jitter_ns, Some(47_000));
+        assert_eq!(stream.work.rtp_jitter_ns(), Some(47_000));
         let new = receiver(&spec(), &download(), Release::parse("4.5").unwrap()).unwrap();
         assert_eq!(new.streams[0].packets.get(), 3915);
     }
@@ -128,12 +130,11 @@ mod tests {
             has_report: true,
         };
         let own = |packets, bytes| {
-            let stream = StreamReport {
-                packets: PacketCount::new(packets),
-                bytes: ByteCount::new(bytes),
-                ..StreamReport::default()
-            };
-            report(Side::Receiver, stream)
+            let stream = StreamReport::new(0, DatagramReceiver::default());
+            report(
+                Side::Receiver,
+                stream.with_counts(ByteCount::new(bytes), PacketCount::new(packets)),
+            )
         };
         let bytes = |own: &EndpointReport| {
             sender(&spec(), &upload, 1000, own).map(|sent| sent.streams[0].bytes.get())

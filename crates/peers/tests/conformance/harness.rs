@@ -1,6 +1,9 @@
 //! A driver without sockets: it answers every action at once, the way a faultless engine would.
 
-use linerate_model::sample::{EndpointReport, Facts, SequenceCount, Snapshot, StreamReport};
+use linerate_model::sample::{
+    ByteStreamReceiver, ByteStreamSender, DatagramReceiver, DatagramSender, EndpointReport, Facts,
+    SequenceCount, Snapshot, StreamReport, StreamWork,
+};
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::iperf3::COOKIE_LEN;
@@ -390,17 +393,24 @@ impl End {
 fn seven_each(spec: &TestSpec, side: Side) -> Vec<StreamReport> {
     let is_udp = spec.transport() == Transport::Udp;
     let received = 7 - u64::from(side == Side::Receiver);
-    let stream = |index| StreamReport {
-        index,
-        bytes: ByteCount::new(received * spec.payload().get()),
-        packets: PacketCount::new(if is_udp { received } else { 0 }),
-        duration: Duration::from_secs(10),
-        sequence: (is_udp && side == Side::Receiver).then(|| SequenceCount {
-            received: PacketCount::new(received),
-            next_expected: 7,
-            ..SequenceCount::default()
+    let work = || match (side, is_udp) {
+        (Side::Sender, true) => StreamWork::from(DatagramSender::default()),
+        (Side::Sender, false) => ByteStreamSender::default().into(),
+        (Side::Receiver, true) => StreamWork::from(DatagramReceiver {
+            sequence: SequenceCount {
+                received: PacketCount::new(received),
+                next_expected: 7,
+                ..SequenceCount::default()
+            },
+            ..DatagramReceiver::default()
         }),
-        ..StreamReport::default()
+        (Side::Receiver, false) => ByteStreamReceiver::default().into(),
+    };
+    let bytes = ByteCount::new(received * spec.payload().get());
+    let packets = PacketCount::new(if is_udp { received } else { 0 });
+    let stream = |index| StreamReport {
+        duration: Duration::from_secs(10),
+        ..StreamReport::new(index, work()).with_counts(bytes, packets)
     };
     (0..spec.streams).map(stream).collect()
 }

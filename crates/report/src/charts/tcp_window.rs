@@ -83,10 +83,13 @@ fn of_trial(
     let mut lines: Vec<Line> = match (streams.as_slice(), trial.tcp()) {
         (many, _) if many.len() > 1 => many
             .iter()
-            .map(|s| sampled(format!("{name}, stream {}", s.index), &s.tcp))
+            .map(|s| sampled(format!("{name}, stream {}", s.index), s.work.tcp_samples()))
             .collect(),
         (_, Some(tcp)) if !tcp.samples.is_empty() => vec![sampled(name.clone(), &tcp.samples)],
-        (one, _) => one.iter().map(|s| sampled(name.clone(), &s.tcp)).collect(),
+        (one, _) => one
+            .iter()
+            .map(|s| sampled(name.clone(), s.work.tcp_samples()))
+            .collect(),
     };
     lines.retain(|line| !line.points.is_empty());
     if lines.is_empty() {

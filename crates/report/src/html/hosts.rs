@@ -99,15 +99,16 @@ pub(super) fn configuration(run: &Run, level: u8) -> Markup {
                 ul { @for file in &source.files { li { code { (file) } } } }
             }
         }
-        @if !run.config.values.is_empty() {
+        @let settings = run.config.settings();
+        @if !settings.is_empty() {
             details {
-                summary { "Everything that was set (" (run.config.values.len()) ")" }
+                summary { "Everything that was set (" (settings.len()) ")" }
                 div.scroll tabindex="0" role="region" aria-label="Everything that was set" {
                     table.facts {
                         thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } } }
                         tbody {
-                            @for (key, value) in &run.config.values {
-                                tr { th scope="row" { (key) } td { (shown(key, value)) } }
+                            @for (key, value) in &settings {
+                                tr { th scope="row" { (key) } td { (value) } }
                             }
                         }
                     }

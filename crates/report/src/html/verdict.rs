@@ -47,7 +47,7 @@ fn said(verdict: &Verdict) -> Markup {
         p.claim { (verdict.claim) }
         dl.chips {
             div { dt { "Limit" } dd { (verdict.limit.as_str()) } }
-            div { dt { "Side" } dd { (words::side(verdict.side)) } }
+            div { dt { "Where" } dd { (words::side(verdict.side)) } }
             div {
                 dt { "Explains" }
                 dd {

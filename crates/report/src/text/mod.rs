@@ -133,7 +133,7 @@ fn verdict(paper: &mut Paper, run: &Run) {
         return;
     };
     let side = verdict.side.map_or_else(String::new, |side| {
-        format!(" · side: {}", words::side(Some(side)))
+        format!(" · where: {}", words::side(Some(side)))
     });
     let share = verdict.share_ratio.map_or_else(String::new, |share| {
         format!(" · explains {}", percent(share))

@@ -5,7 +5,7 @@ use crate::runs::{
     sweep, tcp, unknown,
 };
 use linerate_model::run::{Run, RunKind, TrialInterval};
-use linerate_model::sample::{EndpointReport, IntervalCount, StreamReport};
+use linerate_model::sample::{ByteStreamReceiver, EndpointReport, IntervalCount, StreamReport};
 use linerate_model::spec::{Direction, Side};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_report::chart::Chart;
@@ -259,7 +259,6 @@ fn long_series_are_thinned_and_say_so() {
 fn parallel_streams_get_a_chart_of_their_own() {
     let mut run = tcp(Direction::Forward);
     let streams = (0..2_u16).map(|index| StreamReport {
-        index,
         bytes: ByteCount::new(1_250_000 * (u64::from(index) + 1)),
         duration: Duration::from_secs(1),
         intervals: vec![IntervalCount {
@@ -269,7 +268,7 @@ fn parallel_streams_get_a_chart_of_their_own() {
             packets: PacketCount::new(0),
             next_expected: None,
         }],
-        ..StreamReport::default()
+        ..StreamReport::new(index, ByteStreamReceiver::default())
     });
     run.trials[0].measured_mut().unwrap().raw = vec![EndpointReport::of_streams(
         Side::Receiver,

@@ -30,6 +30,9 @@ const FIXED: &[&str] = &[
     "quantity",
     "answer",
     "part",
+    "wait",
+    "pace",
+    "ip",
     "work",
     "origin",
 ];

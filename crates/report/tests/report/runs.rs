@@ -1,14 +1,14 @@
 //! Made-up runs, and one made of the figures of a published study.
 
 use linerate_model::run::{
-    Answer, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence, CpuSide, CpuSummary,
-    CurveFacts, DatagramsResult, Delay, DelayOf, Experiment, ExperimentOutcome, ExperimentRecord,
-    ExperimentTest, Finding, GoalResult, Host, LedgerEntry, Limit, Observed, Packets, Place,
-    Prediction, Quantity, RuleOutcome, Run, RunKind, RunStatus, Source, TcpSummary, Tool, Trial,
-    TrialInterval, TrialWork, Verdict,
+    Answer, Asked, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence, CpuSide,
+    CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment, ExperimentOutcome,
+    ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, LedgerEntry, Limit, Observed,
+    Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind, RunStatus, Source, TcpSummary,
+    Tool, Trial, TrialInterval, TrialWork, Verdict,
 };
 use linerate_model::sample::{Facts, TcpSample};
-use linerate_model::spec::{Direction, Side, Transport};
+use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
 use linerate_model::tcp::{
     BottleneckFrom, Rfc6349, TcpQueueing, TcpRetransmissions, TcpShares, TcpStretch, TcpWait,
     TcpWindows,
@@ -355,9 +355,9 @@ pub(crate) fn search(direction: Direction) -> Run {
         "The link carries 93.3 Mbit/s of L4 payload and no more.",
     ));
     run.config.command = Some("linerate saturate 10.0.0.2 --loss-goal 0,0.5%".to_owned());
-    run.config
-        .values
-        .insert("payload_bytes".to_owned(), json!(1448));
+    run.config.asked = Some(Asked::Test {
+        test: TestSpec::udp_datagrams(Pace::Unpaced),
+    });
     run
 }
 

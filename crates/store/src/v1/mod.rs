@@ -3,8 +3,12 @@
 //! Keys that mean the same keep their names, so a document is changed in place, as JSON, before it is decoded.
 //! Does not write version 1. Frozen: `schema/run-1.json` and the runs in `tests/v1/`.
 
+mod config;
+mod stream;
+
 use linerate_model::run;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// The schema id of version 1.
 pub(crate) const SCHEMA: &str = "linerate/run/1";
@@ -15,6 +19,15 @@ pub(crate) fn upgrade_run(run: &mut Value) {
         return;
     };
     run.insert("schema".to_owned(), json!(run::SCHEMA));
+    if let Some(Value::Object(asked)) = run.remove("config") {
+        let jitter = asked.get("values").and_then(|values| values.get(JITTER));
+        let jitter = jitter.and_then(Value::as_array).cloned();
+        for (trial, seconds) in elements(run, "trials").zip(jitter.unwrap_or_default()) {
+            set_jitter(trial, &seconds);
+        }
+        let config = serde_json::to_value(config::upgraded(run.get("kind"), &asked));
+        run.insert("config".to_owned(), config.unwrap_or_else(|_| json!({})));
+    }
     let is_latency = run.get("kind").is_some_and(|kind| kind == "latency");
     let is_import = run.contains_key("source");
     elements(run, "trials").for_each(|trial| {
@@ -32,11 +45,25 @@ pub(crate) fn upgrade_run(run: &mut Value) {
     elements(run, "parts").for_each(upgrade_run);
 }
 
+/// Where version 1 kept the jitter of imported trials, in their order.
+const JITTER: &str = "rtp-jitter-s";
+
+fn set_jitter(trial: &mut Value, seconds: &Value) {
+    let jitter = seconds
+        .as_f64()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let nanos = jitter.and_then(|jitter| u64::try_from(jitter.as_nanos()).ok());
+    if let (Some(trial), Some(nanos)) = (trial.as_object_mut(), nanos) {
+        trial.insert("rtp_jitter_ns".to_owned(), json!(nanos));
+    }
+}
+
 /// Turns a trial that linerate measured, alone or for a latency run, into one of today's version.
 pub(crate) fn upgrade_trial(trial: &mut Value, is_latency: bool) {
     let Some(trial) = trial.as_object_mut() else {
         return;
     };
+    stream::upgrade_raw(trial);
     let work = work(trial, is_latency);
     trial.insert("work".to_owned(), json!(work));
     trial.insert("origin".to_owned(), json!("measured"));

@@ -31,10 +31,10 @@ pub use settings::Test;
 use linerate_client::address::PeerAddress;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
+use linerate_model::run::{StudyCell, StudySettings};
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use settings::Setting;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -180,20 +180,19 @@ impl StudyPlan {
 
     /// Everything that decides what is measured: equal for two plans of which one may go on where the other
     /// was interrupted.
-    pub fn values(&self) -> BTreeMap<String, Value> {
-        let cell = |cell: &Cell| json!({"cell": cell.label, "test": cell.test.values()});
-        let order = self.order().into_iter().map(|(_, cell)| cell);
-        let mut values = BTreeMap::from([
-            ("host".to_owned(), json!(self.far.to_string())),
-            ("repetitions".to_owned(), json!(self.repetitions)),
-            ("seed".to_owned(), json!(self.seed)),
-            ("cells".to_owned(), self.cells.iter().map(cell).collect()),
-            ("order".to_owned(), order.collect()),
-        ]);
-        if self.prove {
-            values.insert("prove".to_owned(), json!(true));
+    pub fn settings(&self) -> StudySettings {
+        let cell = |cell: &Cell| StudyCell {
+            cell: cell.label.clone(),
+            test: cell.test.asked(),
+        };
+        StudySettings {
+            host: self.far.to_string(),
+            repetitions: self.repetitions,
+            seed: self.seed,
+            cells: self.cells.iter().map(cell).collect(),
+            order: self.order().into_iter().map(|(_, cell)| cell).collect(),
+            prove: self.prove,
         }
-        values
     }
 }
 

@@ -1,7 +1,7 @@
 //! The settings that a plan knows; they are called as on the command line.
 
 use crate::run::{LatencyPlan, Mode, OpenLoop, RequestRate, SaturatePlan};
-use linerate_client::describe;
+use linerate_model::run::Asked;
 use linerate_model::spec::{
     Arrival, DEFAULT_ANSWER_TIMEOUT, Direction, Pace, Stop, TestSpec, Transport, validate,
 };
@@ -9,8 +9,7 @@ use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, PacketRate, Ratio};
 use linerate_peers::Tests;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use serde_json::json;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
@@ -39,12 +38,12 @@ struct Draft {
     spec: TestSpec,
     search: SaturatePlan,
     /// For kind latency: what its tests have beside.
-    asked: Option<Asked>,
+    asked: Option<MessageDraft>,
 }
 
 /// How messages are asked.
 #[derive(Default)]
-struct Asked {
+struct MessageDraft {
     transport: Option<Transport>,
     mode: Option<Mode>,
     /// One after the other if absent.
@@ -197,7 +196,7 @@ impl Test {
         };
         let mut draft = Draft {
             search: SaturatePlan::new(spec.clone()),
-            asked: (kind == "latency").then(Asked::default),
+            asked: (kind == "latency").then(MessageDraft::default),
             spec,
         };
         for (setting, value, at) in values {
@@ -227,20 +226,18 @@ impl Test {
         })
     }
 
-    /// Every setting, also those by default.
-    pub(super) fn values(&self) -> BTreeMap<String, Value> {
-        let (kind, mut values) = match self {
-            Self::Single(spec) => ("single", describe::values(spec)),
-            Self::Latency(plan) => ("latency", plan.values(Tests::Many)),
-            Self::Saturate(plan) => ("saturate", plan.values()),
-        };
-        values.insert("test".to_owned(), json!(kind));
-        values
+    /// What a run says was asked for.
+    pub(super) fn asked(&self) -> Asked {
+        match self {
+            Self::Single(spec) => Asked::Test { test: spec.clone() },
+            Self::Latency(plan) => plan.asked(Tests::Many),
+            Self::Saturate(plan) => plan.asked(),
+        }
     }
 }
 
 impl Draft {
-    fn asked(&mut self) -> &mut Asked {
+    fn asked(&mut self) -> &mut MessageDraft {
         self.asked.get_or_insert_default()
     }
 
@@ -265,7 +262,7 @@ impl Draft {
     }
 }
 
-impl Asked {
+impl MessageDraft {
     /// The ping-pong `spec`, asked so.
     fn of(self, spec: &TestSpec) -> Result<LatencyPlan, String> {
         if self.rate.is_none() && (self.arrival.is_some() || self.answer_timeout.is_some()) {

@@ -1,5 +1,6 @@
 use super::*;
 use linerate_model::ByteCount;
+use linerate_model::run::Asked;
 use linerate_model::spec::{Arrival, Direction, Pace, TestSpec, TestWork};
 use std::time::Duration;
 
@@ -46,12 +47,18 @@ fn every_combination_of_levels_is_a_cell_over_the_defaults() {
 #[test]
 fn kinds_are_a_factor_like_any_other() {
     let plan = plan("[factors]\nkind = [\"tcp\", \"latency\", \"saturate\"]");
-    let kinds: Vec<_> = plan
-        .cells
-        .iter()
-        .map(|cell| cell.test.values()["test"].clone())
-        .collect();
-    assert_eq!(kinds, ["single", "latency", "saturate"]);
+    let kinds: Vec<_> = plan.cells.iter().map(|cell| cell.test.asked()).collect();
+    assert!(
+        matches!(
+            kinds[..],
+            [
+                Asked::Test { .. },
+                Asked::Latency { .. },
+                Asked::Search { .. }
+            ]
+        ),
+        "{kinds:?}"
+    );
 }
 
 #[test]
@@ -208,18 +215,18 @@ fn studies_without_a_host_a_level_or_a_run_are_refused() {
 
 #[test]
 fn a_plan_that_measures_something_else_has_other_values() {
-    let tcp = plan("[defaults]\nkind = \"tcp\"\n").values();
+    let tcp = plan("[defaults]\nkind = \"tcp\"\n").settings();
     assert_eq!(
         tcp,
-        plan("[defaults]\nkind = \"tcp\" # the same\n").values()
+        plan("[defaults]\nkind = \"tcp\" # the same\n").settings()
     );
     assert_ne!(
         tcp,
-        plan("[defaults]\nkind = \"tcp\"\nwarm-up = \"1s\"\n").values()
+        plan("[defaults]\nkind = \"tcp\"\nwarm-up = \"1s\"\n").settings()
     );
     assert_ne!(
         tcp,
-        plan("seed = 2\nrepetitions = 2\n[defaults]\nkind = \"tcp\"\n").values()
+        plan("seed = 2\nrepetitions = 2\n[defaults]\nkind = \"tcp\"\n").settings()
     );
 }
 

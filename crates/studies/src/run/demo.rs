@@ -10,14 +10,12 @@ use anyhow::{Context as _, Result};
 use linerate_agent::{Agent, AgentPlan};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress;
-use linerate_model::run::{Run, RunKind};
+use linerate_model::run::{Asked, DemoSettings, Run, RunKind};
 use linerate_model::spec::{
     Direction, Observe, Pace, Pinning, Stop, TestSpec, TransactionBounds, Transport,
 };
 use linerate_model::{BitRate, ByteCount, FrameOverhead, Layer};
 use linerate_testbed::{HostId, Link, LinkConfig, TwoHosts};
-use serde_json::json;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The two hosts' link.
@@ -127,18 +125,15 @@ fn measure_parts(context: &mut Context<'_>, target: &Target, plan: &DemoPlan) ->
 }
 
 fn header(plan: &DemoPlan) -> Header {
-    let values = BTreeMap::from([
-        ("link_rate_bps".to_owned(), json!(plan.link_rate)),
-        ("link_layer".to_owned(), json!(Layer::L1)),
-        (
-            "link_delay_s".to_owned(),
-            json!(plan.link_delay.as_secs_f64()),
-        ),
-    ]);
     Header {
         kind: RunKind::Demo,
         title: "two hosts on one machine".to_owned(),
-        values,
+        target: None,
+        asked: Asked::Demo(DemoSettings {
+            link_rate: plan.link_rate,
+            link_layer: Layer::L1,
+            link_delay: plan.link_delay,
+        }),
         hosts: Vec::new(),
     }
 }

@@ -53,7 +53,7 @@ pub fn prove_stored(context: &mut Context<'_>, store: &Store, name: &str) -> Res
         return Err(refuse("it did not come to its end; measure again".to_owned()).into());
     }
     repeatable(&run).map_err(|error| refuse(error.to_string()))?;
-    let target = Target::of_run(&run).map_err(|error| refuse(error.to_string()))?;
+    let target = Target::from_run(&run.config).map_err(|error| refuse(error.to_string()))?;
     experiments(context, &target, &mut run)?;
     // While experiments went on, other runs may have become the last, or share the beginning of an id.
     let kept = if Path::new(name).exists() {

@@ -10,12 +10,10 @@ use linerate_analysis::search::{
 };
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{DatagramsResult, Run, RunKind, Trial};
+use linerate_model::run::{Asked, DatagramsResult, Run, RunKind, SearchSettings, Trial};
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, Quantile, Ratio};
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What to search for.
@@ -58,20 +56,20 @@ impl SaturatePlan {
         }
     }
 
-    /// Every setting, by key.
-    pub(crate) fn values(&self) -> BTreeMap<String, Value> {
-        let mut values = linerate_client::describe::values(&self.spec);
-        let delay_goal = self.delay_goal.map(|goal| goal.to_string());
-        values.extend([
-            ("loss_goals_ratio".to_owned(), json!(self.loss_goals)),
-            ("delay_goal".to_owned(), json!(delay_goal)),
-            ("min_load_bps".to_owned(), json!(self.min_load)),
-            ("max_load_bps".to_owned(), json!(self.max_load)),
-            ("width_ratio".to_owned(), json!(self.width)),
-            ("budget_s".to_owned(), json!(self.budget.as_secs_f64())),
-            ("profile".to_owned(), json!(self.profile)),
-        ]);
-        values
+    /// What a run says was asked for.
+    pub(crate) fn asked(&self) -> Asked {
+        Asked::Search {
+            test: self.spec.clone(),
+            search: SearchSettings {
+                loss_goals: self.loss_goals.clone(),
+                delay_goal: self.delay_goal.map(|goal| goal.to_string()),
+                min_load: self.min_load,
+                max_load: self.max_load,
+                width: self.width,
+                budget: self.budget,
+                profile: self.profile,
+            },
+        }
     }
 
     fn config(&self) -> SearchConfig {
@@ -255,7 +253,8 @@ fn header(plan: &SaturatePlan, target: &Target, client: &Client) -> Header {
     Header {
         kind: RunKind::Saturate,
         title: format!("UDP saturation {way} {}", target.far),
-        values: linerate_client::describe::with_target(plan.values(), target),
+        target: Some(target.config()),
+        asked: plan.asked(),
         hosts: client.hosts(),
     }
 }

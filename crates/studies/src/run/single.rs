@@ -5,7 +5,7 @@ use crate::recorder::{Header, Recorder};
 use crate::run::exchange::measure_between;
 use anyhow::Result;
 use linerate_client::{Client, Target};
-use linerate_model::run::{Run, RunKind};
+use linerate_model::run::{Asked, Run, RunKind};
 use linerate_model::spec::{Direction, TestSpec, Transport};
 
 /// Runs one test against `target`.
@@ -17,10 +17,8 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
             Transport::Udp => RunKind::Udp,
         },
         title: title(spec, target),
-        values: linerate_client::describe::with_target(
-            linerate_client::describe::values(spec),
-            target,
-        ),
+        target: Some(target.config()),
+        asked: Asked::Test { test: spec.clone() },
         hosts: client.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;

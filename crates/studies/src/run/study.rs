@@ -9,15 +9,10 @@ use anyhow::{Context as _, Result};
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{CellEstimate, Run, RunKind, RunStatus, Trial};
+use linerate_model::run::{Asked, CellEstimate, Run, RunKind, RunStatus, StudyPlace, Trial};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Interval, Ratio};
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where a part says which cell it measured, and in which repetition (from 1).
-const CELL: &str = "cell";
-const REPETITION: &str = "repetition";
 
 /// Runs the study; of `earlier`, an incomplete study of the same plan, the finished parts are taken over.
 pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) -> Result<Run> {
@@ -47,7 +42,7 @@ fn measure_missing(
     for (repetition, index) in order {
         let cell = &plan.cells[index];
         let number = repetition + 1;
-        if !done.contains(&(cell.label.clone(), u64::from(number))) {
+        if !done.contains(&(cell.label.clone(), number)) {
             let name = format!("{} (repetition {number})", cell.label);
             let mut watcher = Scaled {
                 inner: &mut *context.watcher,
@@ -66,12 +61,10 @@ fn measure_missing(
                 break;
             }
             part.title = Some(name);
-            part.config
-                .values
-                .insert(CELL.to_owned(), json!(cell.label));
-            part.config
-                .values
-                .insert(REPETITION.to_owned(), json!(number));
+            part.config.place = Some(StudyPlace {
+                cell: cell.label.clone(),
+                repetition: number,
+            });
             recorder.part(part)?;
         }
         offset += share;
@@ -100,7 +93,8 @@ fn header(plan: &StudyPlan) -> Header {
     Header {
         kind: RunKind::Study,
         title: plan.title.clone(),
-        values: plan.values(),
+        target: None,
+        asked: Asked::Study(plan.settings()),
         hosts: Vec::new(),
     }
 }
@@ -114,7 +108,7 @@ fn finished_parts(plan: &StudyPlan, earlier: Run) -> Result<Vec<Run>, Failure> {
     if earlier.kind != RunKind::Study {
         return refuse("it is no study; give the id of an incomplete one");
     }
-    if earlier.config.values != plan.values() {
+    if earlier.config.asked != Some(Asked::Study(plan.settings())) {
         return refuse("its plan was another one; leave out --resume to begin anew");
     }
     if earlier.status != RunStatus::Incomplete {
@@ -128,10 +122,9 @@ fn finished_parts(plan: &StudyPlan, earlier: Run) -> Result<Vec<Run>, Failure> {
 }
 
 /// Cell and repetition of a part.
-fn key(part: &Run) -> Option<(String, u64)> {
-    let cell = part.config.values.get(CELL)?.as_str()?;
-    let repetition = part.config.values.get(REPETITION)?.as_u64()?;
-    Some((cell.to_owned(), repetition))
+fn key(part: &Run) -> Option<(String, u32)> {
+    let place = part.config.place.as_ref()?;
+    Some((place.cell.clone(), place.repetition))
 }
 
 /// Means over the repetitions, in the order of the plan's cells.

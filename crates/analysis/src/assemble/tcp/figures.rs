@@ -44,7 +44,7 @@ fn advertised(stream: &Stream<'_>) -> Option<u64> {
 }
 
 fn send_buffer(stream: &Stream<'_>) -> Option<u64> {
-    stream.report.send_buffer_bytes.map(ByteCount::get)
+    stream.report.path.send_buffer_bytes.map(ByteCount::get)
 }
 
 /// `None` if no window is known.

@@ -65,12 +65,12 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
     };
     let cwnd = loaded(|sample| sample.cwnd_bytes);
     all().next()?;
-    let buffer = |stream: &Stream<'_>| stream.report.send_buffer_bytes.map(ByteCount::get);
+    let buffer = |stream: &Stream<'_>| stream.report.path.send_buffer_bytes.map(ByteCount::get);
     let readings: Vec<shares::Readings<'_>> =
         counted.iter().map(|s| (s.readings, buffer(s))).collect();
-    let chosen = ends.spec.socket.congestion_control.clone();
-    let congestion_control = first.congestion_control.clone().or(chosen);
-    let control = shares::Control::from_name(congestion_control.as_deref());
+    let chosen = ends.spec.socket.congestion_control.as_deref();
+    let congestion_control = first.work.congestion_control().or(chosen);
+    let control = shares::Control::from_name(congestion_control);
     let (shares, shares_over_time) = shares::shares(&readings, ends.spec.interval, control);
     let srtt_mean_ns = mean(&loaded(|sample| sample.srtt_ns));
     let min_rtt_ns = all().filter_map(|sample| sample.min_rtt_ns).min();
@@ -93,7 +93,7 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
         srtt_mean_ns,
         min_rtt_ns,
         smss_bytes: all().filter_map(|sample| sample.smss_bytes).max(),
-        congestion_control,
+        congestion_control: congestion_control.map(str::to_owned),
         shares,
         shares_over_time,
         windows: figures::windows(&counted),
@@ -102,18 +102,17 @@ pub(super) fn summary(ends: &Ends<'_>) -> Option<TcpSummary> {
         queueing: min_rtt_ns
             .zip(srtt_mean_ns)
             .and_then(|(idle, loaded)| TcpQueueing::from_idle_ns(idle, loaded)),
-        samples: first.tcp.clone(),
+        samples: first.work.tcp_samples().to_vec(),
     })
 }
 
 /// The readings of the counted time; all of them if fewer than two fall into it.
 fn after_warm_up(stream: &StreamReport, warm_up: Duration) -> &[TcpSample] {
-    let from = stream
-        .tcp
-        .partition_point(|sample| u128::from(sample.at_ns) < warm_up.as_nanos());
-    match &stream.tcp[from..] {
+    let samples = stream.work.tcp_samples();
+    let from = samples.partition_point(|sample| u128::from(sample.at_ns) < warm_up.as_nanos());
+    match &samples[from..] {
         counted @ [_, _, ..] => counted,
-        _ => &stream.tcp,
+        _ => samples,
     }
 }
 

@@ -24,7 +24,7 @@ use linerate_model::run::{
     BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
 };
 use linerate_model::signals;
-use linerate_model::spec::{Direction, Side, Transport};
+use linerate_model::spec::{Direction, Side, TestSpec, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount};
 
 /// An offered load this far below the intended one is short of it (RFC 2285 §3.5): five times what
@@ -108,27 +108,21 @@ impl<'a> Evidence<'a> {
         let receivers = reports.filter(|report| report.side == Side::Receiver);
         let streams = receivers.flat_map(|report| &report.streams);
         streams
-            .filter_map(|stream| stream.receive_buffer_bytes)
+            .filter_map(|stream| stream.path.receive_buffer_bytes)
             .min()
-    }
-
-    /// A number from the run's configuration.
-    pub(super) fn configured(&self, key: &str) -> Option<f64> {
-        self.run.config.values.get(key)?.as_f64()
     }
 
     /// Whether the sender gives its system many datagrams at once (UDP GSO).
     pub(super) fn aggregates(&self) -> bool {
-        let datapath = self.run.config.values.get("datapath");
-        let gso = datapath.and_then(|value| value.get("params")?.get("gso"));
-        gso.and_then(|value| value.as_str())
-            .is_some_and(|value| value != "false")
+        let gso = |test: &TestSpec| test.datapath.params.get("gso").cloned();
+        let gso = self.run.config.test().and_then(gso);
+        gso.is_some_and(|value| value != "false")
     }
 
     /// Whether traffic threads poll, so that their CPU time shows no load.
     pub(super) fn spins(&self) -> bool {
-        let wait = self.run.config.values.get("wait");
-        wait.and_then(|value| value.as_str()) == Some("spin")
+        let test = self.run.config.test();
+        test.is_some_and(|test| test.wait == WaitMode::Spin)
     }
 
     /// Trials in which something gave way: loss above the strictest goal, or less offered than intended.

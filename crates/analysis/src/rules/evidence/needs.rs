@@ -2,7 +2,7 @@
 
 use super::{Evidence, cpu_of, load};
 use linerate_model::run::{Run, Trial};
-use linerate_model::sample::Facts;
+use linerate_model::sample::{DatagramReceiver, Facts};
 use linerate_model::signals;
 use linerate_model::spec::Side;
 use serde_json::Value;
@@ -10,8 +10,6 @@ use serde_json::Value;
 /// Something a rule reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// What this host can generate and receive at most.
-    Ceiling,
     /// Shares of time from the TCP chronographs of the sending side.
     Chronographs,
     /// Congestion window of the sending side.
@@ -44,7 +42,6 @@ impl Need {
     /// What it is called for people, with the key of the run document that holds it.
     pub const fn describe(self) -> &'static str {
         match self {
-            Self::Ceiling => "the calibrated ceiling of this host (config.values.ceiling_bps)",
             Self::Chronographs => {
                 "the sender's busy, receiver-window and send-buffer limited time (trials.tcp.busy_ratio)"
             }
@@ -53,7 +50,7 @@ impl Need {
             Self::DelayFloor => "the smallest delays over time (trials.raw.streams.delay_floor_ns)",
             Self::IntendedLoad => "an intended load (trials.intended_bps)",
             Self::Ledger => "where packets were lost (trials.ledger)",
-            Self::LinkSpeed => "the link speed (hosts.facts or config.values.link_speed_bps)",
+            Self::LinkSpeed => "the link speed (hosts.facts or config.link_speed_bps)",
             Self::Loss => "packet accounting (trials.packets)",
             Self::OfferedLoad => "the offered load (trials.offered_bps)",
             Self::ReceivedRate => "the received rate (trials.received_bps)",
@@ -67,7 +64,6 @@ impl Need {
     pub fn is_met(self, evidence: &Evidence<'_>) -> bool {
         let any = |has: fn(&Trial) -> bool| evidence.trials.iter().any(|trial| has(trial));
         match self {
-            Self::Ceiling => evidence.configured("ceiling_bps").is_some(),
             Self::Chronographs => any(|t| {
                 t.tcp().is_some_and(|tcp| {
                     tcp.busy_ratio.is_some()
@@ -80,8 +76,10 @@ impl Need {
             }
             Self::Delay => super::Delays::from_evidence(evidence).is_some(),
             Self::DelayFloor => any(|t| {
-                let mut streams = t.raw().iter().flat_map(|report| &report.streams);
-                streams.any(|stream| !stream.delay_floor_ns.is_empty())
+                let streams = t.raw().iter().flat_map(|report| &report.streams);
+                let mut receivers =
+                    streams.filter_map(|stream| stream.work.get::<DatagramReceiver>());
+                receivers.any(|receiver| !receiver.delay_floor_ns.is_empty())
             }),
             Self::IntendedLoad => any(|t| t.intended_load.is_some()),
             Self::Ledger => super::Placed::from_evidence(evidence).is_some(),
@@ -132,7 +130,7 @@ pub(super) fn link_speed(run: &Run) -> Option<f64> {
     });
     facts
         .chain(gauges)
-        .chain(in_facts(&run.config.values))
+        .chain(run.config.link_speed.map(linerate_model::BitRate::as_f64))
         .filter(|bps| *bps > 0.0)
         .min_by(f64::total_cmp)
 }

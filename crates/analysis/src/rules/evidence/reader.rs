@@ -3,6 +3,7 @@
 use super::{Cpu, Evidence, mean};
 use crate::rules::words;
 use linerate_model::run::{DelayOf, Place, Trial};
+use linerate_model::sample::DatagramReceiver;
 use linerate_model::spec::Side;
 
 /// How the receiving application kept up with its socket in the stressed trials.
@@ -86,9 +87,12 @@ impl Reader {
 /// Whether the reader often left its socket empty, even if each datagram had waited by then.
 fn empties(trial: &Trial) -> bool {
     let streams = trial.raw().iter().flat_map(|report| &report.streams);
-    let known = streams.filter_map(|stream| Some((stream.reads?, stream.emptying_reads?)));
-    let (reads, emptying) = known.fold((0, 0), |sum: (u64, u64), one| {
-        (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+    let sockets = streams.filter_map(|stream| stream.work.receive_socket());
+    let (reads, emptying) = sockets.fold((0_u64, 0_u64), |(reads, emptying), one| {
+        (
+            reads.saturating_add(one.reads),
+            emptying.saturating_add(one.emptying_reads),
+        )
     });
     linerate_model::Ratio::from_parts(emptying, reads).get() >= EMPTYING_SHARE
 }
@@ -98,7 +102,8 @@ fn empties(trial: &Trial) -> bool {
 fn floor(trial: &Trial) -> Option<(f64, f64)> {
     let streams = trial.raw().iter().flat_map(|report| &report.streams);
     let known: Vec<f64> = streams
-        .flat_map(|stream| &stream.delay_floor_ns[stream.delay_floor_ns.len() / 2..])
+        .filter_map(|stream| Some(&stream.work.get::<DatagramReceiver>()?.delay_floor_ns))
+        .flat_map(|floors| &floors[floors.len() / 2..])
         .flatten()
         .map(|nanos| words::nanos(*nanos))
         .collect();

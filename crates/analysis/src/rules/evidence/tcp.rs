@@ -135,7 +135,7 @@ fn foreign(trial: &Trial, side: Side) -> Option<f64> {
     // At both ends: the receiver may get a segment twice, but no more than was sent and is still to be.
     let mut ours = 0.0;
     for stream in streams(trial, Side::Sender) {
-        let last = stream.tcp.last()?;
+        let last = stream.work.tcp_samples().last()?;
         let rest = last.notsent_bytes.unwrap_or(0);
         ours += words::nanos(last.bytes_sent?.saturating_add(rest));
     }
@@ -169,7 +169,7 @@ impl StreamReader {
         let readings = subject
             .iter()
             .flat_map(|trial| streams(trial, Side::Receiver))
-            .flat_map(|stream| &stream.tcp)
+            .flat_map(|stream| stream.work.tcp_samples())
             .filter(|sample| sample.at_ns > 0);
         let unread = mean(readings.filter_map(held));
         let closed = subject.iter().filter_map(|trial| {
@@ -250,7 +250,7 @@ impl Stall {
     }
 
     fn of_stream(stream: &StreamReport) -> Option<Self> {
-        let last = stream.tcp.last()?;
+        let last = stream.work.tcp_samples().last()?;
         let stall = Self {
             smss: last.smss_bytes?,
             again: last.retrans_segments?,

@@ -155,7 +155,7 @@ impl Bench {
 }
 
 fn omitted(report: &StreamReport) -> (u64, u64) {
-    let Omitted { packets, missing } = report.omitted.unwrap();
+    let Omitted { packets, missing } = report.work.omitted().unwrap();
     (packets.get(), missing.get())
 }
 
@@ -185,12 +185,12 @@ fn a_receiver_counts_by_its_own_time_and_says_what_came_before() {
     bench.arrive(at(5), &[1, 2, 4, 5]);
     bench.arrive(at(15), &[6, 7, 8]);
     let report = bench.work.finish(at(16));
-    let sequence = report.sequence.unwrap();
+    let sequence = report.work.sequence().unwrap();
     assert_eq!(report.packets, PacketCount::new(3));
     assert_eq!(report.bytes, ByteCount::new(3 * PAYLOAD as u64));
     assert_eq!((sequence.received.get(), sequence.next_expected), (3, 3));
     assert_eq!(omitted(&report), (5, 1));
-    assert!(report.rtp_jitter_ns.is_some());
+    assert!(report.work.rtp_jitter_ns().is_some());
     let next: Vec<_> = report.intervals.iter().map(|i| i.next_expected).collect();
     assert_eq!(next, [Some(3)]);
 }
@@ -201,14 +201,15 @@ fn a_late_datagram_of_the_warm_up_hides_no_loss_after_it() {
     bench.arrive(at(5), &[1, 2, 4, 5]);
     bench.arrive(at(15), &[6, 8, 3]);
     let report = bench.work.finish(at(16));
-    let sequence = report.sequence.unwrap();
+    let sequence = report.work.sequence().unwrap();
     assert_eq!((sequence.received.get(), sequence.next_expected), (2, 3));
     assert_eq!(report.packets, PacketCount::new(2));
     assert_eq!(omitted(&report), (5, 0));
     let mut bench = Bench::new(Side::Receiver);
     bench.arrive(at(5), &[1, 2]);
     bench.arrive(at(15), &[5]);
-    let sequence = bench.work.finish(at(16)).sequence.unwrap();
+    let report = bench.work.finish(at(16));
+    let sequence = report.work.sequence().unwrap();
     assert_eq!((sequence.received.get(), sequence.next_expected), (1, 3));
 }
 
@@ -217,7 +218,7 @@ fn a_receiver_of_nothing_but_the_warm_up_counted_nothing() {
     let mut bench = Bench::new(Side::Receiver);
     bench.arrive(at(5), &[1, 3]);
     let report = bench.work.finish(at(16));
-    let sequence = report.sequence.unwrap();
+    let sequence = report.work.sequence().unwrap();
     assert_eq!((sequence.received.get(), sequence.next_expected), (0, 0));
     assert_eq!(omitted(&report), (3, 1));
 }

@@ -13,9 +13,12 @@ use crate::sequence::{Arrival, Tracker};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::transit::Transit;
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::{Omitted, SequenceCount, StreamReport};
+use linerate_model::sample::{
+    DatagramReceiver, MessageTimes, Omitted, PathReport, ReceiveSocket, SequenceCount,
+    StreamReport, StreamWork, UnnumberedDatagramReceiver,
+};
 use linerate_model::spec::Side;
-use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
+use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::{DatagramFormat, Numbers, Reading, Stamp};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
@@ -328,6 +331,31 @@ impl Counts {
     }
 }
 
+impl Counts {
+    /// What is known of the datagrams themselves.
+    fn finish(mut self, socket: ReceiveSocket) -> StreamWork {
+        if self.numbers == Numbers::None {
+            return UnnumberedDatagramReceiver { socket }.into();
+        }
+        // What came before the end of a warm-up after which nothing came is no more than that.
+        self.is_counted(self.counted_from);
+        let work = DatagramReceiver {
+            socket,
+            sequence: self.sequence(),
+            sent_there: self.end.and_then(|(sent, _)| sent).map(PacketCount::new),
+            rtp_jitter_ns: self.jitter.finish(),
+            omitted: self.omitted,
+            times: MessageTimes {
+                pdv: self.pdv.finish(),
+                transits: self.transit.and_then(Transit::finish),
+            },
+            ipdv: self.ipdv.finish(),
+            delay_floor_ns: self.floor.finish(),
+        };
+        work.into()
+    }
+}
+
 impl Work for Receiver {
     fn begin(&mut self, start: MonoInstant) {
         self.last = start;
@@ -370,40 +398,24 @@ impl Work for Receiver {
             .zip(self.overflows_before)
             .map(|(after, before)| after.saturating_sub(before));
         let dropped_runs = self.path.dropped_runs();
-        let (buffers, xdp) = (self.path.buffers(), self.path.xdp());
-        let mut counts = self.counts;
-        let in_runs = dropped_runs.and_then(|last| counts.dropped.finish(last));
-        // What came before the end of a warm-up after which nothing came is no more than that.
-        counts.is_counted(counts.counted_from);
-        let mut report = StreamReport {
-            index: u16::from(counts.plan.index),
-            sequence: (counts.numbers != Numbers::None).then(|| counts.sequence()),
-            sent_there: counts.end.and_then(|(sent, _)| sent).map(PacketCount::new),
-            reads: Some(counts.reads),
-            emptying_reads: Some(counts.emptying_reads),
+        let in_runs = dropped_runs.and_then(|last| self.counts.dropped.finish(last));
+        let socket = ReceiveSocket {
+            reads: self.counts.reads,
+            emptying_reads: self.counts.emptying_reads,
             socket_overflows: alone
                 .or_else(|| in_runs.map(|(_, datagrams)| datagrams))
                 .map(PacketCount::new),
             dropped_runs: in_runs.map(|(runs, _)| runs),
-            rtp_jitter_ns: counts.jitter.finish(),
-            omitted: counts.omitted,
-            pdv: counts.pdv.finish(),
-            ipdv: counts.ipdv.finish(),
-            transits: counts.transit.and_then(Transit::finish),
-            delay_floor_ns: counts.floor.finish(),
-            errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
-            xdp,
-            ..StreamReport::default()
         };
-        if let Some(tally) = counts.tally {
-            report.bytes = ByteCount::new(tally.bytes());
-            report.packets = PacketCount::new(tally.packets());
-            report.duration = tally.active();
-            report.intervals = tally.into_intervals(report.duration);
+        let (index, tally) = (self.counts.plan.index, self.counts.tally.take());
+        StreamReport {
+            errors: self.troubles.into_counts(),
+            path: PathReport {
+                xdp: self.path.xdp(),
+                ..self.path.buffers().into()
+            },
+            ..Tally::active_report(tally, index, self.counts.finish(socket))
         }
-        report
     }
 }
 

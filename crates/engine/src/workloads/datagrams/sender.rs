@@ -8,9 +8,9 @@ use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::{Omitted, StreamReport};
+use linerate_model::sample::{DatagramSender, Omitted, PathReport, StreamReport};
 use linerate_model::spec::{Side, WaitMode};
-use linerate_model::{ByteCount, Histogram, MonoInstant, PacketCount};
+use linerate_model::{Histogram, MonoInstant, PacketCount};
 use linerate_peers::{Batch, DatagramFormat, Numbers, Part, SendTime};
 use linerate_sys::clock::MonotonicOffset;
 use linerate_sys::failure::{Failure, FailureClass};
@@ -219,16 +219,19 @@ impl Sender {
     }
 
     /// Slots of the schedule that passed unused up to `end`.
-    fn unsent(&self, end: MonoInstant) -> Option<u64> {
-        let schedule = self
+    fn unsent(&self, end: MonoInstant) -> u64 {
+        let Some(schedule) = self
             .schedule
             .as_ref()
-            .filter(|_| self.phase == Phase::Counted)?;
+            .filter(|_| self.phase == Phase::Counted)
+        else {
+            return 0;
+        };
         let due = match self.limit.end() {
             Some(limit) => schedule.slots_before(limit.min(end)),
             None => 0,
         };
-        Some(schedule.skipped() + due.saturating_sub(schedule.next_slot()))
+        schedule.skipped() + due.saturating_sub(schedule.next_slot())
     }
 
     /// The end of the counted time: the end of the last slot that began within the time limit, or
@@ -294,28 +297,24 @@ impl Work for Sender {
             Farewell::at_once(self.path.as_mut());
         }
         let end = self.counted_end(now);
-        let unsent = self.unsent(end);
         let duration = end.saturating_since(self.tally.start());
-        let (buffers, xdp) = (self.path.buffers(), self.path.xdp());
-        StreamReport {
-            index: u16::from(self.plan.index),
-            bytes: ByteCount::new(self.tally.bytes()),
-            packets: PacketCount::new(self.tally.packets()),
-            duration,
-            intervals: self.tally.into_intervals(duration),
-            refused: Some(PacketCount::new(self.refused)),
-            unsent: unsent.map(PacketCount::new),
-            lateness: self.lateness,
-            errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
-            burst_max: Some(PacketCount::new(self.burst_max)),
+        let work = DatagramSender {
+            refused: PacketCount::new(self.refused),
+            unsent: PacketCount::new(self.unsent(end)),
+            pacing: self.lateness.into(),
+            burst_max: PacketCount::new(self.burst_max),
             omitted: (self.omitted > 0).then(|| Omitted {
                 packets: PacketCount::new(self.omitted),
                 missing: PacketCount::new(0),
             }),
-            xdp,
-            ..StreamReport::default()
+        };
+        StreamReport {
+            errors: self.troubles.into_counts(),
+            path: PathReport {
+                xdp: self.path.xdp(),
+                ..self.path.buffers().into()
+            },
+            ..self.tally.report(self.plan.index, duration, work)
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::datapaths::{Arrivals, Buffers, DatagramPath, Run, Span};
 use crate::orders::Orders;
 use crate::plan::EndpointPlan;
 use crate::workloads::{Path, Step};
-use linerate_model::sample::StreamReport;
+use linerate_model::sample::{DatagramSender, StreamReport};
 use linerate_model::spec::{Pace, Stop};
 use linerate_model::{BitRate, ByteCount, Clock, MonoInstant, PacketCount};
 use linerate_peers::Stamp;
@@ -239,9 +239,10 @@ fn a_refused_datagram_is_counted_and_leaves_no_gap() {
     let script = bench.script.clone();
     script.0.lock().unwrap().sends = [Ok(1), Err(Failure::no_buffers("sendmmsg"))].into();
     let report = bench.run(START);
-    assert_eq!(report.refused, Some(PacketCount::new(1)));
+    let sender = report.work.get::<DatagramSender>().unwrap();
+    assert_eq!(sender.refused, PacketCount::new(1));
     assert_eq!(report.packets, PacketCount::new(99));
-    assert_eq!(report.unsent, Some(PacketCount::new(0)));
+    assert_eq!(sender.unsent, PacketCount::new(0));
     let numbers: Vec<_> = script.kinds_and_numbers().iter().map(|(_, n)| *n).collect();
     assert_eq!(numbers, (0..99).collect::<Vec<_>>());
 }
@@ -251,8 +252,9 @@ fn a_perfect_paced_sender_uses_each_slot_and_the_whole_time() {
     let report = Bench::new(Side::Sender, paced).run(START);
     assert_eq!(report.packets, PacketCount::new(100));
     assert_eq!(report.duration, Duration::from_millis(100));
-    assert_eq!(report.lateness.unwrap().max_nanos(), 0);
-    assert_eq!(report.burst_max, Some(PacketCount::new(1)));
+    let sender = report.work.get::<DatagramSender>().unwrap();
+    assert_eq!(sender.pacing.lateness().unwrap().max_nanos(), 0);
+    assert_eq!(sender.burst_max, PacketCount::new(1));
 }
 
 #[test]
@@ -272,7 +274,8 @@ fn what_a_stalled_sender_did_not_send_is_unsent() {
     let mut bench = Bench::new(Side::Sender, paced);
     bench.turn(START);
     let report = bench.run(at(60));
-    let (sent, unsent) = (report.packets.get(), report.unsent.unwrap().get());
+    let sender = report.work.get::<DatagramSender>().unwrap();
+    let (sent, unsent) = (report.packets.get(), sender.unsent.get());
     assert_eq!((sent, unsent), (41, 59));
 }
 
@@ -320,7 +323,7 @@ fn the_receiver_counts_only_what_is_its_own() {
     bench.arrive(at(5), &arrivals, None);
     bench.arrive(at(9), &[(7, Kind::Counted, 1)], None);
     let report = bench.work.finish(at(20));
-    let sequence = report.sequence.unwrap();
+    let sequence = report.work.sequence().unwrap();
     assert_eq!(sequence.received, PacketCount::new(3));
     assert_eq!(sequence.duplicated, PacketCount::new(1));
     assert_eq!(sequence.reordered, PacketCount::new(1));
@@ -338,7 +341,7 @@ fn drops_of_the_warm_up_are_not_in_the_overflows() {
     bench.arrive(at(12), &[(7, Kind::Counted, 0)], Some(30));
     bench.script.0.lock().unwrap().overflows = 37;
     let report = bench.work.finish(at(20));
-    assert_eq!(report.socket_overflows, Some(PacketCount::new(7)));
+    assert_eq!(report.work.socket_overflows(), Some(PacketCount::new(7)));
 }
 
 #[test]
@@ -362,8 +365,12 @@ fn datagrams_of_dropped_runs_are_those_whose_numbers_are_missing() {
     // And one after the last that came.
     bench.script.0.lock().unwrap().overflows = 35;
     let report = bench.work.finish(at(20));
-    assert_eq!(report.dropped_runs, Some(5));
-    assert_eq!(report.socket_overflows, Some(PacketCount::new(6 + 1 + 2)));
+    let socket = report.work.receive_socket().unwrap();
+    assert_eq!(socket.dropped_runs, Some(5));
+    assert_eq!(
+        report.work.socket_overflows(),
+        Some(PacketCount::new(6 + 1 + 2))
+    );
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::plan::StreamPlan;
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Kit, Path, Step, Work};
-use linerate_model::sample::StreamReport;
-use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
+use linerate_model::sample::{Responder, StreamReport};
+use linerate_model::{Clock, MonoInstant};
 use linerate_peers::{Replies, ReplyFormat};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
@@ -199,21 +199,11 @@ impl Work for Reflector {
     }
 
     fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
-        let buffers = self.carrier.buffers();
-        let mut report = StreamReport {
-            index: u16::from(self.plan.index),
+        StreamReport {
             errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
-            ..StreamReport::default()
-        };
-        if let Some(tally) = self.tally {
-            report.bytes = ByteCount::new(tally.bytes());
-            report.packets = PacketCount::new(tally.packets());
-            report.duration = tally.active();
-            report.intervals = tally.into_intervals(report.duration);
+            path: self.carrier.buffers().into(),
+            ..Tally::active_report(self.tally, self.plan.index, Responder::default())
         }
-        report
     }
 }
 

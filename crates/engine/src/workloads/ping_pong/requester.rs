@@ -11,9 +11,9 @@ use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::transit::Transit;
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::StreamReport;
+use linerate_model::sample::{self, MessageTimes, PathReport, StreamReport, TcpSocketReport};
 use linerate_model::spec::MAX_OVERTIME;
-use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
+use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 use std::time::Duration;
@@ -302,31 +302,31 @@ impl Work for Requester {
             Some(_) => self.tally.active(),
         };
         let at = u64::try_from(active.as_nanos()).unwrap_or(u64::MAX);
-        let (buffers, xdp) = (self.messenger.buffers(), self.messenger.xdp());
-        let (transits, pdv) = self.back.map_or((None, None), |(transit, pdv)| {
-            (transit.finish(), pdv.finish())
+        let times = self.back.map(|(transit, pdv)| MessageTimes {
+            pdv: pdv.finish(),
+            transits: transit.finish(),
         });
+        let work = sample::Requester {
+            rtt: self.rtt,
+            rtt_moments: self.exact.moments(),
+            timeouts: PacketCount::new(self.timeouts),
+            times: times.unwrap_or_default(),
+            stages: self.stages.map(Stages::finish_asking),
+            tcp: TcpSocketReport {
+                samples: self.messenger.info(at).into_iter().collect(),
+                congestion_control: None,
+            },
+        };
         let aside = self.messenger.aside();
         StreamReport {
-            index: u16::from(self.plan.index),
-            bytes: ByteCount::new(self.tally.bytes()),
-            packets: PacketCount::new(self.tally.packets()),
-            duration: active,
-            intervals: self.tally.into_intervals(active),
-            rtt: Some(self.rtt),
-            transits,
-            pdv,
-            stages: self.stages.map(Stages::finish_asking),
-            rtt_moments: self.exact.moments(),
-            timeouts: Some(PacketCount::new(self.timeouts)),
-            tcp: self.messenger.info(at).into_iter().collect(),
             errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
-            xdp,
-            helper_cpu: aside.helper_cpu,
-            path_notes: aside.notes,
-            ..StreamReport::default()
+            path: PathReport {
+                xdp: self.messenger.xdp(),
+                helper_cpu: aside.helper_cpu,
+                notes: aside.notes,
+                ..self.messenger.buffers().into()
+            },
+            ..self.tally.report(self.plan.index, active, work)
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::transit::Transit;
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::StreamReport;
-use linerate_model::{ByteCount, Clock, MonoInstant, PacketCount};
+use linerate_model::sample::{self, MessageTimes, PathReport, StreamReport};
+use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::Stamp;
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
@@ -266,30 +266,25 @@ impl Work for Responder {
     }
 
     fn finish(mut self: Box<Self>, _now: MonoInstant) -> StreamReport {
-        let (buffers, xdp) = (self.messenger.buffers(), self.messenger.xdp());
-        let overflows = self.messenger.overflows();
-        let aside = self.messenger.aside();
-        let mut report = StreamReport {
-            index: u16::from(self.plan.index),
-            errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
-            socket_overflows: overflows.map(PacketCount::new),
-            xdp,
-            helper_cpu: aside.helper_cpu,
-            path_notes: aside.notes,
-            ..StreamReport::default()
+        let times = self.way.map(|(transit, pdv)| MessageTimes {
+            pdv: pdv.finish(),
+            transits: transit.finish(),
+        });
+        let work = sample::Responder {
+            socket_overflows: self.messenger.overflows().map(PacketCount::new),
+            times: times.unwrap_or_default(),
+            stages: self.stages.map(Stages::finish_answering),
         };
-        if let Some(tally) = self.tally {
-            report.bytes = ByteCount::new(tally.bytes());
-            report.packets = PacketCount::new(tally.packets());
-            report.duration = tally.active();
-            report.intervals = tally.into_intervals(report.duration);
+        let aside = self.messenger.aside();
+        StreamReport {
+            errors: self.troubles.into_counts(),
+            path: PathReport {
+                xdp: self.messenger.xdp(),
+                helper_cpu: aside.helper_cpu,
+                notes: aside.notes,
+                ..self.messenger.buffers().into()
+            },
+            ..Tally::active_report(self.tally, self.plan.index, work)
         }
-        if let Some((transit, pdv)) = self.way {
-            (report.transits, report.pdv) = (transit.finish(), pdv.finish());
-        }
-        report.stages = self.stages.map(Stages::finish_answering);
-        report
     }
 }

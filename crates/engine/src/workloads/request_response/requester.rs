@@ -8,9 +8,11 @@ use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use crate::workloads::{Kit, Step, Work};
-use linerate_model::sample::{RequestCount, StreamReport};
+use linerate_model::sample::{
+    OpenLoopRequester, PathReport, RequestCount, StreamReport, TcpSocketReport,
+};
 use linerate_model::spec::{Arrival, WaitMode};
-use linerate_model::{ByteCount, Clock, Histogram, MonoInstant, PacketCount};
+use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_sys::failure::{Failure, FailureClass};
 use std::sync::Arc;
 use std::time::Duration;
@@ -428,28 +430,28 @@ impl Work for Requester {
         let duration = self.duration(now);
         let requests = self.settle(now);
         let at = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let (buffers, xdp) = (self.carrier.buffers(), self.carrier.xdp());
         let active = self.tally.active().max(duration);
+        let work = OpenLoopRequester {
+            rtt: self.service,
+            response: self.response,
+            lateness: self.lateness,
+            refused: PacketCount::new(self.counts.refused),
+            burst_max: PacketCount::new(self.counts.burst_max),
+            requests,
+            tcp: TcpSocketReport {
+                samples: self.carrier.info(at).into_iter().collect(),
+                congestion_control: None,
+            },
+        };
         StreamReport {
-            index: u16::from(self.plan.index),
-            bytes: ByteCount::new(self.tally.bytes()),
             packets: requests.answered,
             duration,
-            intervals: self.tally.into_intervals(active),
-            rtt: Some(self.service),
-            response: Some(self.response),
-            lateness: Some(self.lateness),
-            timeouts: Some(requests.unanswered),
-            unsent: Some(requests.unsent),
-            refused: Some(PacketCount::new(self.counts.refused)),
-            burst_max: Some(PacketCount::new(self.counts.burst_max)),
-            requests: Some(requests),
-            tcp: self.carrier.info(at).into_iter().collect(),
             errors: self.troubles.into_counts(),
-            send_buffer_bytes: buffers.send.map(ByteCount::new),
-            receive_buffer_bytes: buffers.receive.map(ByteCount::new),
-            xdp,
-            ..StreamReport::default()
+            path: PathReport {
+                xdp: self.carrier.xdp(),
+                ..self.carrier.buffers().into()
+            },
+            ..self.tally.report(self.plan.index, active, work)
         }
     }
 }

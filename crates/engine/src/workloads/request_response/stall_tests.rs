@@ -2,7 +2,7 @@
 //! requests that it hurts, the closed loop does not.
 
 use super::world::{PathModel, requester};
-use linerate_model::sample::{RequestCount, StreamReport};
+use linerate_model::sample::{OpenLoopRequester, RequestCount, StreamReport};
 use linerate_model::spec::{
     Arrival, Imitation, OpenLoop, Stall, Stop, TestSpec, TestWork, Transport,
 };
@@ -43,19 +43,21 @@ fn above(histogram: &Histogram, limit: Duration) -> u64 {
     long.map(|(_, count)| count).sum()
 }
 
+fn requester_of(report: &StreamReport) -> &OpenLoopRequester {
+    report.work.get().unwrap()
+}
+
 fn requests(report: &StreamReport) -> RequestCount {
-    let requests = report.requests.unwrap();
+    let requester = requester_of(report);
+    let requests = requester.requests;
     let sum = |a: PacketCount, b: PacketCount| a.get() + b.get();
     assert_eq!(sum(requests.unsent, requests.sent), requests.intended.get());
     assert_eq!(
         sum(requests.answered, requests.unanswered),
         requests.sent.get()
     );
-    assert_eq!(
-        report.response.as_ref().unwrap().len(),
-        requests.answered.get()
-    );
-    assert_eq!(report.rtt.as_ref().unwrap().len(), requests.answered.get());
+    assert_eq!(requester.response.len(), requests.answered.get());
+    assert_eq!(requester.rtt.len(), requests.answered.get());
     requests
 }
 
@@ -75,7 +77,7 @@ fn an_open_loop_shows_a_stall_at_the_share_of_requests_that_it_hurts() {
         assert_eq!(all.unanswered.get(), 0);
         let n = all.intended.as_f64();
         assert!((n - 10_000.0).abs() <= 500.0, "{n}");
-        let share = PacketCount::new(above(report.response.as_ref().unwrap(), MILLI)).as_f64() / n;
+        let share = PacketCount::new(above(&requester_of(&report).response, MILLI)).as_f64() / n;
         let expected: f64 = 0.0491;
         let spread = 4.4 * (expected * (1.0 - expected) / n).sqrt();
         assert!(
@@ -83,7 +85,7 @@ fn an_open_loop_shows_a_stall_at_the_share_of_requests_that_it_hurts() {
             "{arrival:?}, seed {seed}: {share}"
         );
         // What the sender did late was nothing, so the service time shows the same here.
-        let late = above(report.lateness.as_ref().unwrap(), Duration::from_micros(10));
+        let late = above(&requester_of(&report).lateness, Duration::from_micros(10));
         assert_eq!(late, 0);
     }
 }
@@ -101,9 +103,9 @@ fn a_closed_loop_shows_one_message_per_stall() {
         ..PathModel::plain()
     };
     let report = requester(&spec, model);
-    let rtt = report.rtt.unwrap();
+    let rtt = report.work.rtt().unwrap();
     assert!(rtt.len() > 50_000, "{}", rtt.len());
-    assert_eq!(above(&rtt, MILLI), 10);
+    assert_eq!(above(rtt, MILLI), 10);
     let p999 = Duration::from_nanos(rtt.quantile_nanos(0.999));
     assert!(p999 < millis(1), "{p999:?}");
     let longest = Duration::from_nanos(rtt.max_nanos());
@@ -132,7 +134,7 @@ fn answers_after_the_timeout_are_late_and_their_requests_unanswered() {
     let late = all.unanswered.get();
     assert!((890..=910).contains(&late), "{late}");
     assert_eq!(all.late_answers, all.unanswered);
-    assert_eq!(report.timeouts, Some(all.unanswered));
+    assert_eq!(report.work.timeouts(), Some(all.unanswered));
     assert_eq!(report.packets, all.answered);
 }
 
@@ -150,12 +152,12 @@ fn a_system_that_takes_nothing_delays_requests_and_makes_nobody_late() {
     };
     let report = requester(&spec, model);
     assert_eq!(requests(&report).unsent.get(), 0);
-    let waited = above(report.response.as_ref().unwrap(), MILLI);
+    let waited = above(&requester_of(&report).response, MILLI);
     assert!((28..=31).contains(&waited), "{waited}");
-    assert_eq!(above(report.rtt.as_ref().unwrap(), MILLI), 0);
+    assert_eq!(above(&requester_of(&report).rtt, MILLI), 0);
     // It looks again once per millisecond, which is its own.
-    assert_eq!(above(report.lateness.as_ref().unwrap(), millis(2)), 0);
-    assert!(report.burst_max.unwrap().get() >= 16);
+    assert_eq!(above(&requester_of(&report).lateness, millis(2)), 0);
+    assert!(requester_of(&report).burst_max.get() >= 16);
 }
 
 #[test]

@@ -8,7 +8,10 @@ use crate::session::{
     Action, ClientConfig, Input, Limits, PeerNews, Refusal, RefusalCode, ServerConfig, Session,
     StreamEvent, StreamOrder, StreamTarget, TIMEOUT, TestEnd,
 };
-use linerate_model::sample::{EndpointReport, SequenceCount, StreamReport};
+use linerate_model::sample::{
+    DatagramReceiver, DatagramSender, EndpointReport, PeerCounts, PeerStream, SequenceCount,
+    StreamReport,
+};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use std::any::Any;
@@ -60,19 +63,25 @@ fn report(side: Side, streams: Vec<StreamReport>) -> EndpointReport {
     EndpointReport::of_streams(side, streams)
 }
 
+/// What the peer counted in its own way.
+fn told(stream: &StreamReport) -> PeerCounts {
+    stream.work.get::<PeerStream>().unwrap().counts.unwrap()
+}
+
 /// A receiver that got 97 of 100 datagrams of 1000 bytes.
 fn received() -> StreamReport {
-    StreamReport {
-        bytes: ByteCount::new(97_000),
-        packets: PacketCount::new(97),
-        duration: Duration::from_secs(1),
-        sequence: Some(SequenceCount {
+    let receiver = DatagramReceiver {
+        sequence: SequenceCount {
             received: PacketCount::new(97),
             next_expected: 100,
             ..SequenceCount::default()
-        }),
+        },
         sent_there: Some(PacketCount::new(100)),
-        ..StreamReport::default()
+        ..DatagramReceiver::default()
+    };
+    StreamReport {
+        duration: Duration::from_secs(1),
+        ..StreamReport::new(0, receiver).with_counts(ByteCount::new(97_000), PacketCount::new(97))
     }
 }
 
@@ -120,7 +129,10 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     assert_eq!(word(&first[0], 0), Some(1));
     let sent = vec![PacketCount::new(100)];
     client.handle(START, Input::Finished { sent }).unwrap();
-    let own = vec![report(Side::Sender, vec![StreamReport::default()])];
+    let own = vec![report(
+        Side::Sender,
+        vec![StreamReport::new(0, DatagramSender::default())],
+    )];
     client.handle(START, Input::Reports(own)).unwrap();
     let (all, ends) = actions(&mut client);
     assert!(all.is_empty());
@@ -150,12 +162,13 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     assert_eq!(actions(&mut server).0, [Action::Start(Side::Receiver)]);
     // It counts the opening with the traffic.
     let mut with_opening = received();
-    with_opening.sent_there = Some(PacketCount::new(101));
-    with_opening.sequence = Some(SequenceCount {
+    let receiver = with_opening.work.get_mut::<DatagramReceiver>().unwrap();
+    receiver.sent_there = Some(PacketCount::new(101));
+    receiver.sequence = SequenceCount {
         received: PacketCount::new(98),
         next_expected: 101,
         ..SequenceCount::default()
-    });
+    };
     let saw = vec![report(Side::Receiver, vec![with_opening])];
     server.handle(START, Input::Reports(saw)).unwrap();
     let (_, answers) = actions(&mut server);
@@ -197,7 +210,7 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     };
     assert_eq!(reports[0].side, Side::Receiver);
     assert_eq!(reports[0].streams[0].packets, PacketCount::new(97));
-    assert_eq!(reports[0].streams[0].told.unwrap().lost, 3);
+    assert_eq!(told(&reports[0].streams[0]).lost, 3);
 
     // The next one waits until such a server has closed.
     let next = spec(Transport::Udp, Direction::Forward);
@@ -221,7 +234,10 @@ fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
     // A receiver would take the answer for traffic.
     assert!(actions(&mut client).1.is_empty());
     let own = vec![
-        report(Side::Sender, vec![StreamReport::default()]),
+        report(
+            Side::Sender,
+            vec![StreamReport::new(0, DatagramSender::default())],
+        ),
         report(Side::Receiver, vec![received()]),
     ];
     client.handle(START, Input::Reports(own)).unwrap();
@@ -251,7 +267,7 @@ fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
         panic!("{all:?}");
     };
     let far = &reports[0].streams[0];
-    assert_eq!((far.packets.get(), far.told.unwrap().lost), (96, 4));
+    assert_eq!((far.packets.get(), told(far).lost), (96, 4));
 }
 
 #[test]
@@ -309,10 +325,7 @@ fn a_far_sender_is_asked_until_every_stream_of_it_has_begun() {
     // Its end was heard on one stream only.
     let streams = vec![
         received(),
-        StreamReport {
-            index: 1,
-            ..StreamReport::default()
-        },
+        StreamReport::new(1, DatagramReceiver::default()),
     ];
     client
         .handle(now, Input::Reports(vec![report(Side::Receiver, streams)]))

@@ -2,7 +2,7 @@
 
 use super::{ask, carry, frame, interrupt, never, pair, prepare, senders, server, server_with};
 use crate::harness::{End, START, converse, later, server_config, specs};
-use linerate_model::sample::{IntervalCount, StreamReport};
+use linerate_model::sample::{ByteStreamSender, IntervalCount, StreamReport};
 use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec};
 use linerate_model::{BitRate, PacketCount};
 use linerate_peers::native::Native;
@@ -462,7 +462,7 @@ fn a_report_too_long_for_a_message_ends_the_test_with_advice() {
     let mut reports = server.reports();
     reports[0].streams = vec![StreamReport {
         intervals: vec![IntervalCount::default(); 200_000],
-        ..StreamReport::default()
+        ..StreamReport::new(0, ByteStreamSender::default())
     }];
     let (bytes, outcome) = server.give(Input::Reports(reports));
     assert_eq!(outcome, Ok(()));

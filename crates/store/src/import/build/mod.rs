@@ -164,27 +164,13 @@ fn config(group: &[Merged]) -> Config {
                 .map(|command| command.line.clone())
         })
         .collect();
-    let jitter: Vec<_> = group
-        .iter()
-        .flat_map(|test| &test.flows)
-        .map(|flow| {
-            flow.received
-                .as_ref()
-                .and_then(|r| r.jitter)
-                .map(|j| j.value)
-        })
-        .collect();
-    let mut values = BTreeMap::new();
-    if jitter.iter().any(Option::is_some) {
-        values.insert("rtp-jitter-s".to_owned(), json!(jitter));
-    }
     // A curve whose commands are not all known is not repeated by those that are.
     let command = commands.into_iter().collect::<Option<Vec<_>>>();
     Config {
         command: command
             .filter(|list| !list.is_empty())
             .map(|list| list.join("; ")),
-        values,
+        ..Config::default()
     }
 }
 
@@ -254,7 +240,7 @@ fn latency_run(test: LatencyTest) -> Run {
         }),
         config: Config {
             command: test.command,
-            values: BTreeMap::new(),
+            ..Config::default()
         },
         hosts: test.hosts,
         trials: test.trials,

@@ -19,7 +19,15 @@ pub(super) fn trials(test: &Merged) -> Vec<Trial> {
 fn trial(test: &Merged, flow: &Flow) -> Trial {
     let main = &test.main;
     let work: TrialWork = match main.transport {
-        Transport::Udp => DatagramsResult::default().into(),
+        Transport::Udp => {
+            let received = flow.received.as_ref();
+            let jitter = received.and_then(|row| row.jitter.as_ref());
+            DatagramsResult {
+                rtp_jitter_ns: jitter.and_then(|seconds| whole(seconds.value * 1e9)),
+                ..DatagramsResult::default()
+            }
+            .into()
+        }
         Transport::Tcp => ByteStreamResult {
             tcp: tcp(test, flow),
             ..ByteStreamResult::default()

@@ -20,15 +20,13 @@ use crate::recorder::{Header, Recorder};
 use anyhow::Result;
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Run, RunKind};
+use linerate_model::run::{Asked, Run, RunKind};
 use linerate_model::spec::{
     ClosedLoop, Imitation, Observe, Pinning, Stall, Stop, TestSpec, TestWork, TransactionBounds,
     Transport,
 };
 use linerate_model::{ByteCount, Quantile, Ratio};
 use linerate_peers::Tests;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use turns::Bench;
@@ -173,21 +171,19 @@ impl LatencyPlan {
         }
     }
 
-    /// Every setting of its first test, by key, and what it is made of.
-    pub(crate) fn values(&self, tests: Tests) -> BTreeMap<String, Value> {
-        let modes: Vec<_> = self.modes.iter().map(Mode::label).collect();
-        let mut values = match self.specs().first() {
-            Some(first) => linerate_client::describe::values(first),
-            None => BTreeMap::new(),
-        };
-        values.extend([
-            ("modes".to_owned(), json!(modes)),
-            ("rounds".to_owned(), json!(self.rounds_with(tests))),
-            (PERCENTILES.to_owned(), json!(self.percentiles)),
-        ]);
-        let wrap = self.wrap.as_ref().map(|wrap| json!(wrap.text()));
-        values.extend(wrap.map(|text| ("wrap".to_owned(), text)));
-        values
+    /// What a run says was asked for.
+    pub(crate) fn asked(&self, tests: Tests) -> Asked {
+        Asked::Latency {
+            test: self.specs().into_iter().next(),
+            modes: self
+                .modes
+                .iter()
+                .map(|mode| mode.label().to_owned())
+                .collect(),
+            rounds: self.rounds_with(tests),
+            percentiles: self.percentiles.clone(),
+            wrap: self.wrap.as_ref().map(Wrap::text),
+        }
     }
 
     /// Every way to measure a size.
@@ -223,9 +219,6 @@ impl LatencyPlan {
     }
 }
 
-/// Where a run says which quantiles it lists, the first of which is the one of sfnt-pingpong's table.
-const PERCENTILES: &str = "percentiles_ratio";
-
 /// Measures latency against `target`.
 pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -> Result<Run> {
     check(target, plan)?;
@@ -240,7 +233,8 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     let header = Header {
         kind: RunKind::Latency,
         title: format!("{} latency to {}", plan.transport, target.far),
-        values: plan.values(bench.client.tests()),
+        target: Some(target.config()),
+        asked: plan.asked(bench.client.tests()),
         hosts: bench.hosts(),
     };
     let mut recorder = Recorder::begin(context, header)?;

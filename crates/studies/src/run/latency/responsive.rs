@@ -174,7 +174,7 @@ fn judge(
     let (handshake, request, in_band) = (mean(&handshakes), mean(&requests), mean(&marks));
     let failed = foreign.iter().flat_map(|trial| trial.raw());
     let failed = failed.flat_map(|report| &report.streams);
-    let failed = failed.filter_map(|stream| stream.timeouts);
+    let failed = failed.filter_map(|stream| stream.work.timeouts());
     Responsiveness {
         direction: load.direction,
         responsiveness_rpm: handshake.zip(request).zip(in_band).and_then(

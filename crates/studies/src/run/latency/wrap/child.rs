@@ -22,7 +22,7 @@ pub fn serve_turns(input: impl BufRead, output: &mut dyn Write) -> Result<()> {
 
 fn turn(line: &str) -> Result<ChildTurn> {
     let errand: ChildRequest = serde_json::from_str(line).context("an errand that is none")?;
-    let mut target = Target::of_values(&errand.target)?;
+    let mut target = Target::from_config(&errand.target)?;
     target.key = errand.key_file.as_deref().map(read_key).transpose()?;
     let outcome = Client::connect(&target)?.run(&errand.spec, &mut |_| true)?;
     let done = outcome.directions.into_iter().next();
@@ -58,7 +58,6 @@ mod tests {
     use super::*;
     use linerate_client::address::PeerAddress;
     use linerate_model::spec::{Stop, TestSpec, Transport};
-    use std::collections::BTreeMap;
 
     fn answers(lines: &str) -> Vec<Said> {
         let mut output = Vec::new();
@@ -72,7 +71,7 @@ mod tests {
     fn errand(far: &str) -> String {
         let target = Target::new(PeerAddress::parse(far).unwrap());
         let errand = ChildRequest {
-            target: linerate_client::describe::with_target(BTreeMap::new(), &target),
+            target: target.config(),
             key_file: None,
             spec: TestSpec {
                 stop: Stop::Transactions(20),

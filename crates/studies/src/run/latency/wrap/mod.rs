@@ -21,13 +21,13 @@ use anyhow::{Context as _, Result};
 use linerate_client::Target;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::TargetConfig;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::TestSpec;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::kill_group;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -81,8 +81,8 @@ impl Wrap {
 /// What the child is to do.
 #[derive(Debug, Serialize, Deserialize)]
 struct ChildRequest {
-    /// The peer, as in the values of a run.
-    target: BTreeMap<String, Value>,
+    /// The peer.
+    target: TargetConfig,
     key_file: Option<PathBuf>,
     spec: TestSpec,
 }
@@ -202,7 +202,7 @@ impl Wrapped {
         idle: &mut dyn FnMut() -> Result<bool>,
     ) -> Result<ChildTurn> {
         let request = ChildRequest {
-            target: linerate_client::describe::with_target(BTreeMap::new(), target),
+            target: target.config(),
             key_file: self.wrap.key_file.clone(),
             spec: spec.clone(),
         };
