@@ -40,8 +40,8 @@ fn nobody_listens() {
 #[test]
 fn a_peer_of_another_version() {
     let place = Place::new();
-    let ended = place.run(&["udp", &says(b"linerate\0\x02"), "--rate", "1M"]);
-    ended.failed(5, &["version 2", "speaks 1", "use the same version"]);
+    let ended = place.run(&["udp", &says(b"linerate\0\x03"), "--rate", "1M"]);
+    ended.failed(5, &["version 3", "speaks 2", "use the same version"]);
     place.is_sound_with(0);
 }
 
