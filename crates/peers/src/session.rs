@@ -102,7 +102,7 @@ pub enum Demux {
     /// All come to one port, and each stream is a test of its own.
     EachATest {
         /// How many bytes of a TCP stream that begins like this must be there before
-        /// [`Input::StreamOpened`] can tell what it is; no more than 256.
+        /// [`Input::Stream`] can tell what it is; no more than 256.
         opening_len: fn(&[u8]) -> usize,
     },
     /// All come to one port; each TCP stream begins with what the test's control connection began with.
