@@ -173,6 +173,7 @@ fn now() -> std::time::Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     const RESULT: &str = "test a ... ok\n\ntest result: ok. 11 passed; 2 failed; 3 ignored; 0 measured; 0 filtered out\n\n";
 
@@ -205,7 +206,17 @@ mod tests {
         assert_eq!(Counts::from_output(RESULT, 13, true).skipped, 3);
     }
 
-    fn job(script: &str, ignored: bool) -> (Job, tempfile::TempDir) {
+    /// A program that another thread starts while a script is being written would hold the script open, and the
+    /// kernel starts no file that is open for writing ("text file busy").
+    static ONE_SCRIPT_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    fn run(script: &str) -> Counts {
+        let _turn = ONE_SCRIPT_AT_A_TIME.lock();
+        let (job, folder) = job(script);
+        job.run(Tier::Test, folder.path())
+    }
+
+    fn job(script: &str) -> (Job, tempfile::TempDir) {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
@@ -216,7 +227,7 @@ mod tests {
             target: "t".to_owned(),
             program,
             folder: folder.path().to_owned(),
-            ignored,
+            ignored: true,
             alone: false,
         };
         (job, folder)
@@ -224,11 +235,8 @@ mod tests {
 
     #[test]
     fn a_program_that_breaks_off_has_failed() {
-        let (job, folder) = job(
-            "case $* in *--list*) echo 'a: test'; echo 'b: test';; *) exit 101;; esac",
-            true,
-        );
-        let counts = job.run(Tier::Test, folder.path());
+        let counts =
+            run("case $* in *--list*) echo 'a: test'; echo 'b: test';; *) exit 101;; esac");
         assert_eq!(
             counts,
             Counts {
@@ -243,8 +251,7 @@ mod tests {
     fn a_program_that_runs_nothing_of_what_it_lists_has_skipped_it() {
         let script = "case $* in *--list*) echo 'a: test';; \
                       *) echo 'test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out';; esac";
-        let (job, folder) = job(script, true);
-        let counts = job.run(Tier::Test, folder.path());
+        let counts = run(script);
         assert_eq!(
             counts,
             Counts {
