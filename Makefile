@@ -24,10 +24,10 @@ test: ## everything a user relies on: also namespaces, one strength of each faul
 	@ci/need cargo namespaces packages-test
 	@. ci/path && $(CARGO) xtask test test
 
-test-all: ## also what takes long: every fault proved, endurance, calibration, fuzzing
+test-all: ## also what takes long: the release, every fault proved, endurance, calibration, fuzzing
 	@ci/need cargo c++ namespaces packages-test
 	@. ci/path && $(CARGO) xtask test all
-	@$(MAKE) --no-print-directory calibrate fuzz audit
+	@$(MAKE) --no-print-directory demo calibrate fuzz audit
 
 # Arguments in BENCH: make bench BENCH='--rounds 20 --iperf3 PATH'
 bench: ## compare with iperf3 and sockperf on this machine; a whole run writes docs/results/bench.md
