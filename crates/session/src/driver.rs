@@ -525,7 +525,7 @@ impl Driver {
     fn read(&mut self) -> Result<()> {
         let mut buffer = [0; 16 * 1024];
         let endpoints = self.state.test().map(|test| &test.endpoints);
-        let mut beside = endpoints.map_or_else(Vec::new, Endpoints::bells);
+        let mut beside = endpoints.map_or_else(Vec::new, Endpoints::wakeup_fds);
         if let (true, Some(endpoints)) = (self.line.is_absent(), endpoints) {
             beside.extend(endpoints.quiet_sockets());
         }

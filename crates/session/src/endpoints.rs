@@ -303,7 +303,7 @@ impl Endpoints {
         snapshot
     }
 
-    /// Takes what was sampled, to be called many times a second while something is, and silences the bells:
+    /// Takes what was sampled, to be called many times a second while something is, and clears the wake-ups:
     /// what they rang for is looked at after this.
     pub(crate) fn tend(&mut self) {
         self.running().for_each(Running::clear_wakeup);
@@ -356,7 +356,7 @@ impl Endpoints {
     }
 
     /// What can be read when streams have come to their end or used up what they were granted.
-    pub(crate) fn bells(&self) -> Vec<BorrowedFd<'_>> {
+    pub(crate) fn wakeup_fds(&self) -> Vec<BorrowedFd<'_>> {
         self.running().filter_map(Running::wakeup_fd).collect()
     }
 

@@ -75,8 +75,8 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     let starved = (cpu.is_starved() || short)
         && (evidence.regime() != Regime::Unpaced || scheduled)
         || evidence.is_tcp() && cpu.holds_up();
-    let robbed = evidence.regime() == Regime::Sender && cpu.has_cpu_steal();
-    if !cpu.is_hot() && !starved && !robbed {
+    let is_stolen = evidence.regime() == Regime::Sender && cpu.has_cpu_steal();
+    if !cpu.is_hot() && !starved && !is_stolen {
         return if cpu.is_idle() || cpu.thread.is_some() {
             clear(cpu.figures().join(" "))
         } else {

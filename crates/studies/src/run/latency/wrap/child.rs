@@ -11,7 +11,7 @@ use std::io::{BufRead, Write};
 pub fn serve_turns(input: impl BufRead, output: &mut dyn Write) -> Result<()> {
     say(output, &Said::Ready(stack::loaded()))?;
     for line in input.lines() {
-        let said = match turn(&line.context("reading an errand")?) {
+        let said = match turn(&line.context("reading a request")?) {
             Ok(told) => Said::Turn(Box::new(told)),
             Err(error) => failed(&error),
         };
@@ -21,10 +21,10 @@ pub fn serve_turns(input: impl BufRead, output: &mut dyn Write) -> Result<()> {
 }
 
 fn turn(line: &str) -> Result<ChildTurn> {
-    let errand: ChildRequest = serde_json::from_str(line).context("an errand that is none")?;
-    let mut target = Target::from_config(&errand.target)?;
-    target.key = errand.key_file.as_deref().map(read_key).transpose()?;
-    let outcome = Client::connect(&target)?.run(&errand.spec, &mut |_| true)?;
+    let request: ChildRequest = serde_json::from_str(line).context("not a request")?;
+    let mut target = Target::from_config(&request.target)?;
+    target.key = request.key_file.as_deref().map(read_key).transpose()?;
+    let outcome = Client::connect(&target)?.run(&request.spec, &mut |_| true)?;
     let done = outcome.directions.into_iter().next();
     let (sender, receiver) = done.map_or((None, None), |done| (done.sender, done.receiver));
     Ok(ChildTurn {
@@ -68,9 +68,9 @@ mod tests {
             .collect()
     }
 
-    fn errand(far: &str) -> String {
+    fn request(far: &str) -> String {
         let target = Target::new(PeerAddress::parse(far).unwrap());
-        let errand = ChildRequest {
+        let request = ChildRequest {
             target: target.config(),
             key_file: None,
             spec: TestSpec {
@@ -78,7 +78,7 @@ mod tests {
                 ..TestSpec::ping_pong(Transport::Udp)
             },
         };
-        serde_json::to_string(&errand).unwrap() + "\n"
+        serde_json::to_string(&request).unwrap() + "\n"
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
             .local_addr()
             .unwrap()
             .port();
-        let lines = format!("nonsense\n{}", errand(&format!("127.0.0.1:{port}")));
+        let lines = format!("nonsense\n{}", request(&format!("127.0.0.1:{port}")));
         let said = answers(&lines);
         let codes: Vec<_> = said
             .iter()
