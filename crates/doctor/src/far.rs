@@ -72,7 +72,7 @@ impl FarHost {
             None => None,
             Some(digits) => match digits.parse() {
                 Ok(port) if port > 0 => Some(port),
-                _ => return Err(refuse("the port is no number from 1 to 65535")),
+                _ => return Err(refuse("the port is not a number from 1 to 65535")),
             },
         };
         // A name that begins with a dash would be an option of ssh.
@@ -84,7 +84,7 @@ impl FarHost {
                     .all(|c| c.is_ascii_alphanumeric() || "-._:%".contains(c))
         };
         if !plain(host) || user.is_some_and(|user| !plain(user)) {
-            return Err(refuse("that is no name of a host or user"));
+            return Err(refuse("that is not the name of a host or user"));
         }
         Ok(Self {
             user: user.map(str::to_owned),
@@ -187,7 +187,7 @@ impl FarPlan {
         let parsed: Result<Examination, _> = serde_json::from_slice(document);
         let examination = parsed.map_err(|error| {
             self.failed(
-                &format!("sent something that is no {SCHEMA}: {error}"),
+                &format!("sent something that is not {SCHEMA}: {error}"),
                 said,
             )
         })?;

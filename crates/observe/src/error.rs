@@ -24,7 +24,7 @@ pub enum ReadError {
         after: u64,
     },
     /// The interface's name cannot be one.
-    #[error("{name:?} is no name of a network interface")]
+    #[error("{name:?} is not the name of a network interface")]
     InterfaceName {
         /// The name.
         name: String,

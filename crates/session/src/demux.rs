@@ -133,7 +133,7 @@ impl StreamDemux {
             let left = deadline.saturating_since(MonoClock.now());
             if left.is_zero() {
                 let id = self.protocol;
-                bail!("it showed no cookie within {COOKIE_LIMIT:?}: it is no {id} client");
+                bail!("it showed no cookie within {COOKIE_LIMIT:?}: it is not a client of {id}");
             }
             stream.set_read_timeout(Some(left))?;
             match stream.read(&mut bytes[filled..]) {

@@ -35,7 +35,7 @@ pub enum SerialError {
     #[error("opening it")]
     Open(#[source] io::Error),
     /// It is no serial line.
-    #[error("it is no serial line")]
+    #[error("it is not a serial line")]
     NoLine(#[source] io::Error),
     /// It does not do this rate.
     #[error("setting it to {baud} baud")]

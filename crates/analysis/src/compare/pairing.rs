@@ -124,7 +124,7 @@ fn left(cells: &[Cell<'_>], others: &[Cell<'_>], done: &[bool], other: &str) -> 
 
 fn why(cell: &Cell<'_>, others: &[Cell<'_>], other: &str) -> String {
     if cell.is_empty() {
-        return format!("none of its {} trials is valid", cell.invalid);
+        return format!("not one of its {} trials is valid", cell.invalid);
     }
     let unlike = others.iter().filter_map(|one| match relation(cell, one) {
         Relation::Unlike(differences) => Some(differences),

@@ -104,7 +104,7 @@ pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
         RunKind::Tcp | RunKind::Udp | RunKind::Saturate => {}
         RunKind::Latency => {
             return Err(NotRun::Kind(
-                "request/response loads nothing, so there is no limit to prove",
+                "request/response does not load the path, so there is no limit to prove",
             ));
         }
         RunKind::Demo | RunKind::Study => {

@@ -39,7 +39,7 @@ impl FitnessCheck for Steal {
                    `--jitter` shows how long at once"
                 .to_owned(),
             source: Some("proc_stat(5), steal".to_owned()),
-            set: "give this machine cores of its own (pinned and not overcommitted), or measure on a machine that is none's guest"
+            set: "give this machine cores of its own (pinned and not overcommitted), or measure on a machine that is not virtual"
                 .to_owned(),
             settings: Vec::new(),
         }))

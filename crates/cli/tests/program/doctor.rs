@@ -195,7 +195,7 @@ fn wrong_words_are_usage_errors() {
     doctor(&place, &["-o", "x.html"]).failed(2, &["-o"]);
     let far = |url: &str| Ended::spawn(linerate().args(["doctor", "--host", url]));
     far("board").failed(2, &["ssh://"]);
-    far("ssh://-oProxyCommand=true").failed(2, &["no name"]);
+    far("ssh://-oProxyCommand=true").failed(2, &["not the name"]);
 }
 
 #[test]

@@ -53,11 +53,11 @@ impl BoardAddress {
         let host = settings.take("host");
         let host = host.ok_or("host=, the board's address in the network, is missing")?;
         if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
-            return Err(format!("\"{host}\" is no host"));
+            return Err(format!("\"{host}\" is not a host's name or address"));
         }
         let port = settings.number("port", PORT)?;
         let release = settings.take("zephyr").map(|text| {
-            let wrong = || format!("\"{text}\" is no release of Zephyr such as 3.3");
+            let wrong = || format!("\"{text}\" is not a release of Zephyr such as 3.3");
             Release::parse(&text).ok_or_else(wrong)
         });
         let release = release.transpose()?;
@@ -85,14 +85,14 @@ fn telnet(place: &str) -> Result<ShellAddress, String> {
     let place = place.trim_end_matches('/');
     let (host, port) = crate::host_port::split_port(place)
         .filter(|(host, _)| !host.is_empty() && !host.contains(char::is_whitespace))
-        .ok_or_else(|| format!("\"{place}\" is no host with a telnet server"))?;
+        .ok_or_else(|| format!("\"{place}\" is not a host with a telnet server"))?;
     let port = match port {
         None => TELNET_PORT,
         Some(digits) => digits
             .parse()
             .ok()
             .filter(|port| *port > 0)
-            .ok_or_else(|| format!("\"{digits}\" is no port"))?,
+            .ok_or_else(|| format!("\"{digits}\" is not a port"))?,
     };
     Ok(ShellAddress::Telnet {
         host: host.to_owned(),
@@ -129,7 +129,7 @@ impl Settings {
             return Ok(otherwise);
         };
         let number = text.parse().ok().filter(|n| *n != N::default());
-        number.ok_or_else(|| format!("{key}={text} is no number that it may be"))
+        number.ok_or_else(|| format!("{key}={text} is not a number in its range"))
     }
 
     /// Nothing is left over.

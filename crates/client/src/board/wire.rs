@@ -101,7 +101,7 @@ fn no_line(device: &Path, error: &SerialError) -> Failure {
             "end the terminal program that shows the board's console",
         ),
         SerialError::NoLine(source) => (
-            format!("{path} is no serial line: {source}"),
+            format!("{path} is not a serial line: {source}"),
             "name one such as /dev/ttyUSB0",
         ),
         other => (

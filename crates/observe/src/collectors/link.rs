@@ -44,7 +44,7 @@ impl Collector for LinkSpeed {
 fn peer(host: &HostView<'_>) -> Result<u64, ReadError> {
     let link = host.link()?;
     if link.kind.as_deref() != Some("veth") {
-        return Err(unfit(format!("{} is no veth", link.name)));
+        return Err(unfit(format!("{} is not a veth", link.name)));
     }
     number(link.lower_index)
 }

@@ -22,7 +22,7 @@ pub(super) fn list(host: &HostView<'_>, file: &str) -> Known<CoreSet> {
     let text = known(host.read(&path))?;
     let text = text.trim();
     let text = if text == "(null)" { "" } else { text };
-    CoreSet::parse(text).ok_or_else(|| format!("/{path} is no list of cores"))
+    CoreSet::parse(text).ok_or_else(|| format!("/{path} is not a list of cores"))
 }
 
 pub(super) fn clocks(host: &HostView<'_>) -> Known<Vec<ClockPolicy>> {
@@ -99,7 +99,8 @@ pub(super) fn siblings(host: &HostView<'_>) -> Known<Vec<CoreSet>> {
     for core in online(host)?.0 {
         let path = format!("{CPU}/cpu{core}/topology/thread_siblings_list");
         let text = line(host, &path)?;
-        let group = CoreSet::parse(&text).ok_or_else(|| format!("/{path} is no list of cores"))?;
+        let group =
+            CoreSet::parse(&text).ok_or_else(|| format!("/{path} is not a list of cores"))?;
         if group.0.len() > 1 {
             groups.insert(group);
         }
@@ -119,7 +120,8 @@ pub(super) fn nodes(host: &HostView<'_>) -> Known<Vec<Node>> {
         let distances = line(host, &format!("{at}/distance")).unwrap_or_default();
         Ok(Node {
             number,
-            cores: CoreSet::parse(&cores).ok_or_else(|| format!("/{at}/cpulist is no list"))?,
+            cores: CoreSet::parse(&cores)
+                .ok_or_else(|| format!("/{at}/cpulist is not a list of cores"))?,
             distances: words(&distances)
                 .iter()
                 .filter_map(|word| word.parse().ok())

@@ -23,7 +23,7 @@ pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
         let cores = |file: &str| {
             let path = format!("{at}/{file}");
             let text = known(host.read(&path))?;
-            CoreSet::parse(&text).ok_or_else(|| format!("/{path} is no list of cores"))
+            CoreSet::parse(&text).ok_or_else(|| format!("/{path} is not a list of cores"))
         };
         Ok(Interrupt {
             number,
@@ -47,7 +47,7 @@ fn ask<T>(
     live(host, || {
         let name = known(host.interface())?;
         let interface = InterfaceName::new(name)
-            .ok_or_else(|| format!("{name:?} is no name that can be asked about"))?;
+            .ok_or_else(|| format!("{name:?} is not an interface's name"))?;
         let answer = Ethtool::new().and_then(|ethtool| question(&ethtool, &interface));
         answer.map_err(|error| match error.kind() {
             io::ErrorKind::Unsupported => format!("the driver of {name} has no {what}"),
@@ -97,8 +97,8 @@ pub(super) fn offloads(host: &HostView<'_>) -> Known<Offloads> {
 pub(super) fn qdisc(host: &HostView<'_>) -> Known<RootQdisc> {
     let link = known(host.link())?;
     let name = known(host.interface())?;
-    let interface = InterfaceName::new(name)
-        .ok_or_else(|| format!("{name:?} is no name that can be asked about"))?;
+    let interface =
+        InterfaceName::new(name).ok_or_else(|| format!("{name:?} is not an interface's name"))?;
     let root = Netlink::new().and_then(|mut netlink| {
         let index = netlink.index_of(&interface)?;
         netlink.root_qdisc(index)

@@ -275,7 +275,7 @@ fn socket(value: &Value) -> Result<SocketChoice, Wrong> {
     if congestion.is_some_and(|name| !is_name(&name)) {
         return Err(wrong(
             code::CONGESTION,
-            "this is no name of a congestion control",
+            "this is not the name of a congestion control",
         ));
     }
     Ok(SocketChoice {

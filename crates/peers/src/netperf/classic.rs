@@ -125,11 +125,11 @@ pub(super) fn report(
     let test = Test::from_spec(spec);
     let bytes = |at| {
         let count = results.count(at).map(ByteCount::new);
-        count.ok_or("its bytes are no number from 0 to 2^53")
+        count.ok_or("its bytes are not a number from 0 to 2^53")
     };
     let time = |at| {
         let time = results.seconds(at);
-        time.ok_or("its elapsed time is no number of seconds")
+        time.ok_or("its elapsed time is not a number of seconds")
     };
     let payload = spec.payload().get();
     let counted = |bytes, messages| {

@@ -226,7 +226,7 @@ impl Client {
             state: self.steps.state.name(),
             message: "a response",
             offset: self.inbox.offset(),
-            cause: format!("{named} is no data port"),
+            cause: format!("{named} is not a data port"),
         })?;
         self.guard = now.after(classic::guard(&self.spec));
         self.steps

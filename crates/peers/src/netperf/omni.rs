@@ -115,7 +115,7 @@ fn congestion(request: &Block) -> Result<Option<String>, Wrong> {
         .bytes()
         .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
     if !is_name {
-        let cause = "this is no name of a congestion control";
+        let cause = "this is not the name of a congestion control";
         return Err(wrong(errno::INVALID, cause));
     }
     Ok((!name.is_empty()).then_some(name))

@@ -278,7 +278,7 @@ impl Conversing for Server {
                 }
             }
             if let Some(kind) = Block::beginning(self.inbox.pending()) {
-                let cause = format!("type {kind} is none of netperf's");
+                let cause = format!("type {kind} is not one of netperf's");
                 return Err(self.unexpected(cause));
             }
             let Some(request) = self.inbox.take_block(Size::Long) else {

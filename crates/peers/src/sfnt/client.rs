@@ -286,7 +286,7 @@ impl Client {
             state,
             message: "a data port",
             offset: self.inbox.end(),
-            cause: format!("{place} is no port"),
+            cause: format!("{place} is not a port"),
         })?;
         self.opened_for = Some(self.spec.clone());
         self.steps.act(Action::OpenStreams {

@@ -8,7 +8,7 @@ use super::ALL;
 pub enum ImportError {
     /// Not text.
     #[error(
-        "{file} is not a text log: byte {offset} is no printable UTF-8; give the tool's own text output"
+        "{file} is not a text log: byte {offset} is not printable UTF-8; give the tool's own text output"
     )]
     Binary {
         /// The file.
@@ -98,7 +98,7 @@ pub enum ImportError {
     },
     /// No format knows it.
     #[error(
-        "{file} is no log that can be imported (it begins with \"{first}\"); known are: {}",
+        "{file} is not a log that linerate can import (it begins with \"{first}\"); it imports: {}",
         known()
     )]
     Unknown {

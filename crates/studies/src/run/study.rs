@@ -106,7 +106,7 @@ fn finished_parts(plan: &StudyPlan, earlier: Run) -> Result<Vec<Run>, Failure> {
         Err(Failure::new(ExitCode::Plan, message))
     };
     if earlier.kind != RunKind::Study {
-        return refuse("it is no study; give the id of an incomplete one");
+        return refuse("it is not a study; give the id of an incomplete one");
     }
     if earlier.config.asked != Some(Asked::Study(plan.settings())) {
         return refuse("its plan was another one; leave out --resume to begin anew");

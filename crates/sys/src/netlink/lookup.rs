@@ -53,7 +53,7 @@ impl Netlink {
         let mut message = Message::query(libc::RTM_GETLINK);
         message.link_header(index, 0);
         let answer = self.exchange(message)?;
-        link(&answer).ok_or_else(|| other("netlink answered something that is no link"))
+        link(&answer).ok_or_else(|| other("netlink answered something that is not a link"))
     }
 
     /// The MAC address of `neighbour` on the link of interface `index`. If the kernel does not know it, it is made

@@ -136,7 +136,7 @@ impl Netlink {
         let answer = self.exchange(message)?;
         message::link_index(&answer)
             .map(InterfaceIndex)
-            .ok_or_else(|| io::Error::other("netlink answered something that is no link"))
+            .ok_or_else(|| io::Error::other("netlink answered something that is not a link"))
     }
 
     /// Stops the kernel from giving the interface IPv6 addresses by itself, so that it sends no

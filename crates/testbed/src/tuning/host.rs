@@ -57,7 +57,7 @@ impl HostSettings {
                 format!("proc/sys/{}", name.replace('.', "/"))
             }
             Knob::Sysctl { name } => {
-                return Err(format!("{name:?} is no sysctl that linerate changes"));
+                return Err(format!("{name:?} is not a sysctl that linerate changes"));
             }
             Knob::Coalescing { .. } | Knob::QueueingDiscipline { .. } | Knob::Ring { .. } => {
                 return Ok(None);
@@ -97,7 +97,7 @@ impl Settings for HostSettings {
         if value.len() as u64 > MAX_VALUE_BYTES
             || value.contains(char::is_control) && !value.contains('\t')
         {
-            return Err(format!("the value for {knob} is no line of text"));
+            return Err(format!("the value for {knob} is not one line of text"));
         }
         if let Some(path) = self.file(knob)? {
             return write_file(&path, value)
@@ -106,7 +106,7 @@ impl Settings for HostSettings {
         self.live()?;
         let number = || {
             let parsed = value.trim().parse::<u32>();
-            parsed.map_err(|_| io::Error::other(format!("{value:?} is no number")))
+            parsed.map_err(|_| io::Error::other(format!("{value:?} is not a number")))
         };
         let written = match knob {
             Knob::Coalescing { interface, part } => Ethtool::new().and_then(|ethtool| {
@@ -145,7 +145,7 @@ fn write_file(path: &Path, value: &str) -> io::Result<()> {
 
 fn name(interface: &str) -> io::Result<InterfaceName> {
     InterfaceName::new(interface)
-        .ok_or_else(|| io::Error::other(format!("{interface:?} is no name of an interface")))
+        .ok_or_else(|| io::Error::other(format!("{interface:?} is not the name of an interface")))
 }
 
 const fn field(part: CoalescingPart) -> CoalescingField {
@@ -175,7 +175,7 @@ fn read_qdisc(interface: &str) -> io::Result<String> {
 
 fn write_qdisc(interface: &str, value: &str) -> io::Result<()> {
     let wanted = parse_qdisc(value)
-        .ok_or_else(|| io::Error::other(format!("{value:?} is no queueing discipline")))?;
+        .ok_or_else(|| io::Error::other(format!("{value:?} is not a queueing discipline")))?;
     let mut netlink = Netlink::new()?;
     let index = netlink.index_of(&name(interface)?)?;
     match wanted {

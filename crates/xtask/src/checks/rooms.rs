@@ -69,7 +69,7 @@ fn check_package(package: &Value) -> Vec<Violation> {
     let Some(room) = room_of(name) else {
         return vec![violation(
             format!("package {name}"),
-            "has a name that is no room's",
+            "has a name that is not a room's",
             "name it linerate-<room>",
         )];
     };
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_room_without_a_row_and_an_empty_workspace_are_violations() {
         assert!(violations("linerate-attic", &json!([]))[0].contains("not in the room table"));
-        assert!(violations("attic", &json!([]))[0].contains("no room's"));
+        assert!(violations("attic", &json!([]))[0].contains("not a room's"));
         assert_eq!(check(&json!({})).len(), 1);
     }
 

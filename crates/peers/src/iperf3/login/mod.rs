@@ -53,7 +53,7 @@ impl FromStr for Padding {
 pub enum LoginError {
     /// No RSA key in PEM form.
     #[error(
-        "this is no {what} RSA key in PEM form: {cause}; make a pair with: openssl genrsa -out private.pem 2048; openssl rsa -in private.pem -pubout -out public.pem"
+        "this is not a {what} RSA key in PEM form: {cause}; make a pair with: openssl genrsa -out private.pem 2048; openssl rsa -in private.pem -pubout -out public.pem"
     )]
     Key {
         /// `public` or `private`.

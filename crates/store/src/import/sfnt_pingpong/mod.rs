@@ -145,7 +145,7 @@ fn test(
         .and_then(|percent: f64| Ratio::new((percent * 1e10).round() / 1e12));
     if chosen.is_none() {
         notes.push(format!(
-            "the column %ile is called {quantile}, which is no percentage, and is left out"
+            "the column %ile is called {quantile}, which is not a percentage, and is left out"
         ));
     }
     let of = header.delay_of();
