@@ -3,6 +3,7 @@
 
 pub mod access;
 mod data_streams;
+mod pending;
 mod port;
 mod state;
 

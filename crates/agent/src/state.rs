@@ -3,6 +3,7 @@
 use crate::AgentPlan;
 use crate::access::is_allowed;
 use crate::data_streams::{Addresses, describe};
+use crate::pending::{Pending, Place};
 use crate::port::{By, Port, Shared};
 use anyhow::{Context as _, Result};
 use linerate_client::address::PeerAddress;
@@ -32,15 +33,12 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long it waits when no connection can be taken.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Most connections to shared ports that have not shown yet what they are.
-const MAX_PENDING: u32 = 512;
-
 /// Counts and limits of all clients of one agent.
 struct AgentState<'a> {
     plan: &'a AgentPlan,
     stop: &'a AtomicBool,
     clients: AtomicU32,
-    pending_connections: AtomicU32,
+    pending: Pending,
     data_streams: Addresses,
     sessions: AtomicU64,
     /// Clients that have left.
@@ -79,7 +77,7 @@ pub(crate) fn accept_loop(
         plan,
         stop,
         clients: AtomicU32::new(0),
-        pending_connections: AtomicU32::new(0),
+        pending: Pending::default(),
         data_streams: Addresses::default(),
         sessions: AtomicU64::new(0),
         left: AtomicU64::new(0),
@@ -113,14 +111,18 @@ pub(crate) fn accept_loop(
                     }) => {
                         for flow in flows.meet(udp, |from| is_allowed(from, &plan.allow)) {
                             let state = &state;
-                            scope.spawn(move || state.take_flow(flow, port));
+                            state.start(scope, flow.from, move |place| {
+                                state.take_flow(flow, place, port);
+                            });
                         }
                     }
                 }
-                while let Some(stream) = next(port) {
+                while let Some((stream, from)) = next(port) {
                     let (state, number) = (&state, connections);
                     connections += 1;
-                    scope.spawn(move || state.take(stream, number, port));
+                    state.start(scope, from, move |place| {
+                        state.take(stream, place, number, port);
+                    });
                 }
             }
         }
@@ -128,9 +130,9 @@ pub(crate) fn accept_loop(
 }
 
 /// The next connection at a port, if one waits.
-fn next(port: &Port) -> Option<TcpStream> {
+fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
     match port.listener.accept() {
-        Ok((stream, _)) => Some(stream),
+        Ok(accepted) => Some(accepted),
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
         // A client that is gone before it was accepted, or a moment without descriptors.
         Err(_) => {
@@ -140,32 +142,58 @@ fn next(port: &Port) -> Option<TcpStream> {
     }
 }
 
+/// Starts a thread in `scope`. Where the host allows no more threads it says what to do.
+fn start_thread<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    thread: thread::Builder,
+    work: impl FnOnce() + Send + 'scope,
+) -> Result<()> {
+    thread.spawn_scoped(scope, work).context(
+        "start a thread for it; raise the limit of processes (ulimit -u, or the container's pids limit)",
+    )?;
+    Ok(())
+}
+
 impl AgentState<'_> {
+    /// Does `work` for what came from `from` on a thread of its own, if there is a place for it and the host has
+    /// a thread. If not, that client's socket is closed, and the others go on.
+    fn start<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        from: SocketAddr,
+        work: impl FnOnce(Place<'scope>) + Send + 'scope,
+    ) {
+        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let place = self.pending.enter(from.ip()).map_err(anyhow::Error::msg);
+        let started = place
+            .and_then(|place| start_thread(scope, thread::Builder::new(), move || work(place)));
+        if let Err(error) = started {
+            self.say(format!("{from}: refused: {error:#}"));
+        }
+    }
+
     /// Takes one connection to its end, and says how a client left.
-    fn take(&self, stream: TcpStream, number: u64, port: &Port) {
+    fn take(&self, stream: TcpStream, place: Place<'_>, number: u64, port: &Port) {
         let Ok(from) = stream.peer_addr() else { return };
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         let served = match &port.shared {
-            None => self.serve(stream, None, port),
+            None => self.serve(stream, place, None, port),
             Some(Shared {
                 by: By::Itself { opening_len, .. },
                 ..
-            }) => self.take_stream(stream, port, *opening_len),
+            }) => self.take_stream(stream, place, port, *opening_len),
             Some(Shared {
                 by: By::Cookie(demux),
                 ..
             }) => {
-                let (counted, before) = Counted::one_more(&self.pending_connections);
-                if before >= MAX_PENDING {
-                    return;
-                }
                 let shown = demux
                     .read_cookie(&stream)
                     .and_then(|cookie| demux.show(cookie, stream, number));
-                drop(counted);
                 match shown {
                     Ok(Admission::Settled) => return,
-                    Ok(Admission::New(handle, stream)) => self.serve(stream, Some(handle), port),
+                    Ok(Admission::New(handle, stream)) => {
+                        self.serve(stream, place, Some(handle), port)
+                    }
                     Err(error) => Err(error),
                 }
             }
@@ -193,16 +221,12 @@ impl AgentState<'_> {
     fn take_stream(
         &self,
         stream: TcpStream,
+        place: Place<'_>,
         port: &Port,
         opening_len: fn(&[u8]) -> usize,
     ) -> Result<()> {
         stream.set_nonblocking(false)?;
-        let (counted, before) = Counted::one_more(&self.pending_connections);
-        if before >= MAX_PENDING {
-            return Ok(());
-        }
         let bytes = peek(&stream, opening_len)?;
-        drop(counted);
         let line = Line::Absent {
             local: stream.local_addr()?,
             remote: stream.peer_addr()?,
@@ -211,13 +235,13 @@ impl AgentState<'_> {
             tcp: vec![stream],
             udp: Vec::new(),
         };
-        self.host(line, data_streams, &bytes, port)
+        self.host(line, data_streams, (&bytes, place), port)
     }
 
     /// Serves a datagram stream that is a test.
-    fn take_flow(&self, flow: Flow, port: &Port) {
+    fn take_flow(&self, flow: Flow, place: Place<'_>, port: &Port) {
         // Until the end: while its address is known, nothing that comes from there is a new stream.
-        let _place = flow.place;
+        let _known = flow.place;
         let served = flow
             .socket
             .local_addr()
@@ -232,17 +256,24 @@ impl AgentState<'_> {
                     tcp: Vec::new(),
                     udp: vec![(flow.socket, flow.early)],
                 };
-                self.host(line, data_streams, &first, port)
+                self.host(line, data_streams, (&first, place), port)
             });
         self.log_disconnect(flow.from, served);
     }
 
     /// Serves a stream that is a test, and begins with `bytes`.
-    fn host(&self, line: Line, data_streams: DataStreams, bytes: &[u8], port: &Port) -> Result<()> {
+    fn host(
+        &self,
+        line: Line,
+        data_streams: DataStreams,
+        (bytes, place): (&[u8], Place<'_>),
+        port: &Port,
+    ) -> Result<()> {
         let from = line.remote()?;
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         let (_counted, before) = self.data_streams.one_more(from.ip());
         let turn_away = self.admission(from.ip(), before, port);
+        let _waiting = turn_away.is_some().then_some(place);
         let mut driver = self.driver(line, port.kind, turn_away)?;
         driver.host(data_streams, bytes)?;
         thread::scope(|scope| {
@@ -253,7 +284,10 @@ impl AgentState<'_> {
                 if let News::Peer(PeerNews::CallBack { port: there, spec }) = news {
                     let to = SocketAddr::new(from.ip(), *there);
                     let spec = spec.clone();
-                    scope.spawn(move || self.call_back(to, &spec, port.kind));
+                    let work = move || self.call_back(to, &spec, port.kind);
+                    if let Err(error) = start_thread(scope, thread::Builder::new(), work) {
+                        self.say(format!("{to}: not called back: {error:#}"));
+                    }
                 }
             });
             driver.bye();
@@ -282,10 +316,17 @@ impl AgentState<'_> {
     }
 
     /// Serves one client to its end.
-    fn serve(&self, stream: TcpStream, handle: Option<DemuxHandle>, port: &Port) -> Result<()> {
+    fn serve(
+        &self,
+        stream: TcpStream,
+        place: Place<'_>,
+        handle: Option<DemuxHandle>,
+        port: &Port,
+    ) -> Result<()> {
         let from = stream.peer_addr()?.ip();
         let (_counted, before) = Counted::one_more(&self.clients);
         let turn_away = self.admission(from, before, port);
+        let _waiting = turn_away.is_some().then_some(place);
         self.converse(stream, handle, (port.kind, turn_away))
     }
 
@@ -374,4 +415,25 @@ fn answer(driver: &mut Driver, stop: &AtomicBool, tell: &mut dyn FnMut(&News)) -
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_the_host_refuses_is_an_error_and_others_go_on() {
+        // More than any address space has.
+        let refused = thread::Builder::new().stack_size(1 << 60);
+        let (done, outcome) = mpsc::channel();
+        thread::scope(|scope| {
+            let error = start_thread(scope, refused, || {}).expect_err("no such stack");
+            assert!(format!("{error:#}").contains("pids limit"), "{error:#}");
+            start_thread(scope, thread::Builder::new(), move || {
+                done.send(()).unwrap();
+            })
+            .unwrap();
+        });
+        outcome.recv().unwrap();
+    }
 }
