@@ -331,7 +331,7 @@ mod tests {
                 settings
                     .write(&knob, "1")
                     .unwrap_err()
-                    .contains("no sysctl")
+                    .contains("not a sysctl")
             );
         }
         let knob = Knob::QueueingDiscipline {
