@@ -5,7 +5,7 @@ use crate::access::is_allowed;
 use crate::data_streams::{Addresses, describe};
 use crate::pending::{Pending, Place};
 use crate::port::{By, Port, Shared};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::Clock as _;
@@ -142,16 +142,18 @@ fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
-/// Starts a thread in `scope`. Where the host allows no more threads it says what to do.
+/// Starts a thread in `scope`. Where the host allows no more threads the error says what to do.
 fn start_thread<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     thread: thread::Builder,
     work: impl FnOnce() + Send + 'scope,
 ) -> Result<()> {
-    thread.spawn_scoped(scope, work).context(
-        "start a thread for it; raise the limit of processes (ulimit -u, or the container's pids limit)",
-    )?;
-    Ok(())
+    match thread.spawn_scoped(scope, work) {
+        Ok(_) => Ok(()),
+        Err(error) => bail!(
+            "cannot start a thread for it: {error}; raise the limit of processes (ulimit -u, or the container's pids limit)"
+        ),
+    }
 }
 
 impl AgentState<'_> {
