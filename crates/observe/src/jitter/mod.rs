@@ -18,8 +18,8 @@ use linerate_sys::affinity::pin_current_thread;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::thread_preemptions;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread::{Builder, scope};
 use std::time::Duration;
 
@@ -107,25 +107,20 @@ fn spin(clock: &impl Clock, deadline: MonoInstant, stop: &AtomicBool) -> Gaps {
 /// Measures `cores` for `time`, all at once. Ends early when `stop` is set.
 pub fn jitter(view: &Scope, cores: &[u32], time: Duration, stop: &AtomicBool) -> Jitter {
     let cores = &cores[..cores.len().min(MOST_CORES)];
-    let ready = Barrier::new(cores.len() + 1);
-    let deadline = RwLock::new(MonoClock.now());
+    let deadline = OnceLock::new();
     let before = Counters::read(view);
     let mut measured: Vec<CoreJitter> = scope(|threads| {
-        let (ready, deadline) = (&ready, &deadline);
+        let deadline = &deadline;
         let started: Vec<_> = cores
             .iter()
             .map(|core| {
-                let work = move || watch(*core, ready, deadline, stop);
+                let work = move || watch(*core, deadline, stop);
                 let name = format!("jitter-{core}");
                 Builder::new().name(name).spawn_scoped(threads, work)
             })
             .collect();
-        // A thread that could not be started waits at no barrier.
-        for _ in started.iter().filter(|thread| thread.is_err()) {
-            let _ = threads.spawn(|| ready.wait());
-        }
-        *deadline.write().unwrap_or_else(PoisonError::into_inner) = MonoClock.now().after(time);
-        ready.wait();
+        // All begin here: a thread that spins already would hold up the start of the others.
+        deadline.get_or_init(|| MonoClock.now().after(time));
         started
             .into_iter()
             .zip(cores)
@@ -148,21 +143,15 @@ pub fn jitter(view: &Scope, cores: &[u32], time: Duration, stop: &AtomicBool) ->
     }
 }
 
-fn watch(
-    core: u32,
-    ready: &Barrier,
-    deadline: &RwLock<MonoInstant>,
-    stop: &AtomicBool,
-) -> CoreJitter {
+fn watch(core: u32, deadline: &OnceLock<MonoInstant>, stop: &AtomicBool) -> CoreJitter {
     let pinned = pin_current_thread(core);
-    ready.wait();
+    let deadline = *deadline.wait();
     if let Err(error) = pinned {
         return missing(
             core,
             format!("this program may not run on core {core}: {error}"),
         );
     }
-    let deadline = *deadline.read().unwrap_or_else(PoisonError::into_inner);
     let preempted = thread_preemptions();
     let gaps = spin(&MonoClock, deadline, stop);
     let preemptions = thread_preemptions();
