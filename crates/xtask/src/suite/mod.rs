@@ -2,7 +2,7 @@
 //!
 //! A test target says in its package what it needs, under `[package.metadata.tests.NAME]`:
 //! - `tier = "test"` or `"all"`: not part of the tiers below (without it: `check`);
-//! - `alone = true`: nothing runs beside it, since it measures rates or times.
+//! - `alone = true`: nothing runs beside it, since it measures rates or times, or changes a setting of the machine.
 //!
 //! Tests that need privileges are `#[ignore]`d (or cases of a namespace target) and belong to `test` at least. Every
 //! test that a target lists must have run: one that did not is counted as skipped, and the suite then fails.
