@@ -1,50 +1,30 @@
 //! Streams that are tests of their own: how many there are, and what was seen of them.
 
+use crate::per_address::{Counted, PerAddress};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{MAX_STREAMS, Side};
 use linerate_model::{BitRate, ByteCount};
 use linerate_peers::PeerKind;
 use linerate_session::News;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
 
 /// Addresses that have streams here, and how many.
 #[derive(Default)]
-pub(crate) struct Addresses(Mutex<BTreeMap<IpAddr, u16>>);
-
-/// Counts a stream as long as it lives.
-pub(crate) struct Counted<'a>(&'a Addresses, IpAddr);
+pub(crate) struct Addresses(PerAddress);
 
 impl Addresses {
     /// Counts one more stream; how many addresses there were before, or more than may be if this one has too
     /// many streams.
     pub(crate) fn one_more(&self, from: IpAddr) -> (Counted<'_>, u32) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = all.keys().filter(|address| **address != from).count();
-        let streams = all.entry(from).or_default();
-        *streams = streams.saturating_add(1);
+        let (counted, counts) = self.0.one_more(from);
         // A client that ends a test of all its streams begins the next before the last ones are forgotten.
-        let before = if *streams > MAX_STREAMS * 4 {
+        let before = if counts.of_address > u32::from(MAX_STREAMS) * 4 {
             u32::MAX
         } else {
-            u32::try_from(others).unwrap_or(u32::MAX)
+            counts.other_addresses
         };
-        drop(all);
-        (Counted(self, from), before)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        let mut all = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(streams) = all.get_mut(&self.1) {
-            *streams = streams.saturating_sub(1);
-            if *streams == 0 {
-                all.remove(&self.1);
-            }
-        }
+        (counted, before)
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod access;
 mod data_streams;
 mod pending;
+mod per_address;
 mod port;
 mod state;
 

@@ -3,7 +3,8 @@
 use crate::AgentPlan;
 use crate::access::is_allowed;
 use crate::data_streams::{Addresses, describe};
-use crate::pending::{Pending, Place};
+use crate::pending::Pending;
+use crate::per_address::Counted as Place;
 use crate::port::{By, Port, Shared};
 use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
@@ -142,6 +143,11 @@ fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
     }
 }
 
+/// An IPv4 address that came over IPv6 as IPv4.
+fn canonical(from: SocketAddr) -> SocketAddr {
+    SocketAddr::new(from.ip().to_canonical(), from.port())
+}
+
 /// Starts a thread in `scope`. Where the host allows no more threads the error says what to do.
 fn start_thread<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
@@ -165,7 +171,7 @@ impl AgentState<'_> {
         from: SocketAddr,
         work: impl FnOnce(Place<'scope>) + Send + 'scope,
     ) {
-        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let from = canonical(from);
         let place = self.pending.enter(from.ip()).map_err(anyhow::Error::msg);
         let started = place
             .and_then(|place| start_thread(scope, thread::Builder::new(), move || work(place)));
@@ -177,7 +183,7 @@ impl AgentState<'_> {
     /// Takes one connection to its end, and says how a client left.
     fn take(&self, stream: TcpStream, place: Place<'_>, number: u64, port: &Port) {
         let Ok(from) = stream.peer_addr() else { return };
-        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let from = canonical(from);
         let served = match &port.shared {
             None => self.serve(stream, place, None, port),
             Some(Shared {
@@ -272,7 +278,7 @@ impl AgentState<'_> {
         port: &Port,
     ) -> Result<()> {
         let from = line.remote()?;
-        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let from = canonical(from);
         let (_counted, before) = self.data_streams.one_more(from.ip());
         let turn_away = self.admission(from.ip(), before, port);
         let _waiting = turn_away.is_some().then_some(place);
