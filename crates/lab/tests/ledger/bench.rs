@@ -93,18 +93,29 @@ impl Bench {
 
     /// Drops the first `bytes` of what `filter` matches at a netdev hook of host A.
     pub(crate) fn drop_first(&self, hook: &str, bytes: u64, filter: &str) {
-        self.shell(
-            HostId::A,
-            &format!(
-                "nft 'add table netdev t; add chain netdev t c {{ type filter hook {hook} device \"eth0\" priority 0; }};
-                 add rule netdev t c {filter} quota until {bytes} bytes counter drop'"
-            ),
-        );
+        let rule = format!("{filter} quota until {bytes} bytes counter drop");
+        self.add_rule(HostId::A, hook, &rule);
     }
 
     /// What that packet filter has dropped, by its own counter.
     pub(crate) fn dropped_by_filter(&self) -> u64 {
-        let rules = self.shell(HostId::A, "nft list table netdev t");
+        self.counted_by_rule(HostId::A)
+    }
+
+    /// Adds one rule with a counter at a netdev hook of a host.
+    pub(crate) fn add_rule(&self, host: HostId, hook: &str, rule: &str) {
+        self.shell(
+            host,
+            &format!(
+                "nft 'add table netdev t; add chain netdev t c {{ type filter hook {hook} device \"eth0\" priority 0; }};
+                 add rule netdev t c {rule}'"
+            ),
+        );
+    }
+
+    /// Packets that the rule of this host has counted.
+    pub(crate) fn counted_by_rule(&self, host: HostId) -> u64 {
+        let rules = self.shell(host, "nft list table netdev t");
         number_after(&rules, "counter packets ").unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! Drops of the softnet backlog.
 
-use crate::bench::{Bench, COUNTED, datagrams, ledger_of, number_after};
+use crate::bench::{Bench, COUNTED, datagrams, ledger_of};
 use linerate_model::run::Place;
 use linerate_model::spec::{Pace, Pinning, TestSpec};
 use linerate_testbed::HostId;
@@ -38,23 +38,6 @@ fn dropped_by_backlog() -> u64 {
     text.lines().map(column).sum()
 }
 
-/// Counts the test's own datagrams at a netdev hook of a host.
-fn count_at(bench: &Bench, host: HostId, hook: &str) {
-    bench.shell(
-        host,
-        &format!(
-            "nft 'add table netdev n; add chain netdev n c {{ type filter hook {hook} device \"eth0\" priority 0; }};
-             add rule netdev n c {COUNTED} counter'"
-        ),
-    );
-}
-
-/// What that counter has seen.
-fn counted(bench: &Bench, host: HostId) -> u64 {
-    let rules = bench.shell(host, "nft list table netdev n");
-    number_after(&rules, "counter packets ").unwrap()
-}
-
 /// Packets are steered to another core, whose backlog holds one. Oracle: the test's datagrams that
 /// the packet filter sees before the sender's interface, less those it sees behind the receiver's
 /// backlog. Handshakes that the backlog refuses are in neither, as they are outside of the ledger's
@@ -75,9 +58,11 @@ pub(crate) fn in_the_receiving_backlog() {
             ..datagrams(total).with_pace(Pace::Unpaced)
         };
         let (before, short) = (dropped_by_backlog(), Short::new());
-        count_at(&bench, HostId::A, "egress");
-        count_at(&bench, HostId::B, "ingress");
-        let oracle = |bench: &Bench| counted(bench, HostId::A) - counted(bench, HostId::B);
+        let count = format!("{COUNTED} counter");
+        bench.add_rule(HostId::A, "egress", &count);
+        bench.add_rule(HostId::B, "ingress", &count);
+        let oracle =
+            |bench: &Bench| bench.counted_by_rule(HostId::A) - bench.counted_by_rule(HostId::B);
         let place = Place::ReceiverBacklog;
         let trial = bench.check("backlog", &spec, &[(place, &oracle)]);
         drop(short);
