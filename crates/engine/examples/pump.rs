@@ -11,6 +11,7 @@ use linerate_model::sample::{DatagramSender, StreamReport};
 use linerate_model::spec::{Imitation, Pace, Side, Stop, TestSpec, Transport, WaitMode};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
+use linerate_peers::Sent;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -88,7 +89,7 @@ fn exchange(spec: &TestSpec) -> Result<(Vec<StreamReport>, Vec<StreamReport>), E
     let sent = client.start()?.join();
     if spec.transport() == Transport::Udp {
         let counts: Vec<_> = sent.iter().map(|report| report.packets).collect();
-        receiver.finish(&counts, QUIET);
+        receiver.finish(Sent::Packets(counts), QUIET);
     }
     Ok((sent, receiver.join()))
 }

@@ -1,7 +1,7 @@
 //! What the owner of running streams tells their threads, and what these tell back.
 
-use linerate_model::{MonoInstant, PacketCount};
-use linerate_peers::Grant;
+use linerate_model::{ByteCount, MonoInstant, PacketCount};
+use linerate_peers::{Grant, Sent};
 use linerate_sys::wake::Waker;
 use std::collections::VecDeque;
 use std::io;
@@ -29,12 +29,34 @@ const MOST_GRANTS: usize = 1024;
 /// What the sender says it sent, and how long silence means that no more comes.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
-    /// Counted datagrams or transactions of each stream.
-    pub(crate) sent: Vec<PacketCount>,
+    /// Of each stream.
+    pub(crate) sent: Sent,
     /// Silence after which the rest is lost.
     pub(crate) quiet: Duration,
     /// When this was said, on this host's clock.
     pub(crate) said: MonoInstant,
+}
+
+/// What a receiver has of its stream, warm-up included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// It cannot tell when it has all.
+    Unknown,
+    Packets(PacketCount),
+    Bytes(ByteCount),
+}
+
+impl Ending {
+    /// Whether `received` is all of stream `index`.
+    fn is_all(&self, index: usize, received: Received) -> bool {
+        match (&self.sent, received) {
+            (Sent::Packets(sent), Received::Packets(got)) => {
+                sent.get(index).is_some_and(|s| got >= *s)
+            }
+            (Sent::Bytes(sent), Received::Bytes(got)) => sent.get(index).is_some_and(|s| got >= *s),
+            _ => false,
+        }
+    }
 }
 
 impl Orders {
@@ -71,23 +93,19 @@ impl Orders {
         drop(self.ending.set(ending));
     }
 
-    /// Whether a receiver is done that has `received` of stream `index` (`None`: it cannot tell
-    /// when it has all), the last thing at `last`.
+    /// Whether a receiver is done that has `received` of stream `index`, the last thing at `last`.
     pub(crate) fn is_over(
         &self,
         index: usize,
-        received: Option<u64>,
+        received: Received,
         last: MonoInstant,
         now: MonoInstant,
     ) -> bool {
         let Some(ending) = self.ending.get() else {
             return false;
         };
-        let sent = ending.sent.get(index);
-        let all = received
-            .zip(sent)
-            .is_some_and(|(got, sent)| got >= sent.get());
-        all || now.saturating_since(last.max(ending.said)) >= ending.quiet
+        ending.is_all(index, received)
+            || now.saturating_since(last.max(ending.said)) >= ending.quiet
     }
 
     /// Whether the peer has said that it is done.
@@ -152,21 +170,44 @@ impl Orders {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_receiver_is_over_when_all_came_or_silence_lasted() {
-        let at = |millis: u64| MonoInstant::from_nanos(millis * 1_000_000);
+    fn at(millis: u64) -> MonoInstant {
+        MonoInstant::from_nanos(millis * 1_000_000)
+    }
+
+    fn ended(sent: Sent) -> Orders {
         let orders = Orders::default();
-        assert!(!orders.is_over(0, Some(10), at(0), at(99_999)));
+        assert!(!orders.is_over(0, packets(10), at(0), at(99_999)));
         orders.end(Ending {
-            sent: vec![PacketCount::new(10)],
+            sent,
             quiet: Duration::from_millis(100),
             said: at(1000),
         });
-        assert!(orders.is_over(0, Some(10), at(990), at(1000)));
-        assert!(!orders.is_over(0, Some(9), at(990), at(1099)));
-        assert!(orders.is_over(0, Some(9), at(990), at(1100)));
-        assert!(!orders.is_over(0, Some(9), at(1050), at(1149)));
-        assert!(!orders.is_over(0, None, at(1050), at(1060)));
+        orders
+    }
+
+    const fn packets(count: u64) -> Received {
+        Received::Packets(PacketCount::new(count))
+    }
+
+    #[test]
+    fn a_receiver_is_over_when_all_came_or_silence_lasted() {
+        let orders = ended(Sent::Packets(vec![PacketCount::new(10)]));
+        assert!(orders.is_over(0, packets(10), at(990), at(1000)));
+        assert!(!orders.is_over(0, packets(9), at(990), at(1099)));
+        assert!(orders.is_over(0, packets(9), at(990), at(1100)));
+        assert!(!orders.is_over(0, packets(9), at(1050), at(1149)));
+        assert!(!orders.is_over(0, Received::Unknown, at(1050), at(1060)));
+        assert!(!orders.is_over(1, packets(99), at(1050), at(1060)));
+    }
+
+    #[test]
+    fn bytes_are_compared_with_bytes_only() {
+        let bytes = |count| Received::Bytes(ByteCount::new(count));
+        let orders = ended(Sent::Bytes(vec![ByteCount::new(10)]));
+        assert!(orders.is_over(0, bytes(10), at(990), at(1000)));
+        assert!(!orders.is_over(0, bytes(9), at(990), at(1000)));
+        assert!(!orders.is_over(0, packets(10), at(990), at(1000)));
+        assert!(!ended(Sent::Untold).is_over(0, bytes(10), at(990), at(1000)));
     }
 
     #[test]
@@ -174,7 +215,7 @@ mod tests {
         let orders = Orders::default();
         let grant = |messages| Grant {
             messages,
-            size: linerate_model::ByteCount::new(1),
+            size: ByteCount::new(1),
         };
         assert_eq!(orders.take_grant(Duration::ZERO), None);
         assert!((0..1024).all(|messages| orders.grant(grant(messages))));

@@ -8,8 +8,8 @@ use crate::tally::StreamProgress;
 use crate::workloads::{Step, Work};
 use linerate_model::sample::{ErrorCount, StreamReport, StreamWork};
 use linerate_model::spec::WaitMode;
-use linerate_model::{Clock, MonoInstant, PacketCount};
-use linerate_peers::Grant;
+use linerate_model::{Clock, MonoInstant};
+use linerate_peers::{Grant, Sent};
 use linerate_sys::clock::{MonoClock, thread_cpu_time};
 use linerate_sys::wake::Waker;
 use linerate_sys::{affinity, thread};
@@ -131,12 +131,11 @@ impl Running {
         self.orders.stop();
     }
 
-    /// Tells a receiver what the sender says it sent on each stream. Each stream ends when all of
-    /// it has arrived, or when nothing came for `quiet`. A TCP receiver ends at the end of its
-    /// stream, or when nothing came for `quiet`.
-    pub fn finish(&self, sent: &[PacketCount], quiet: Duration) {
+    /// Tells a receiver what the sender says it sent. Each stream ends when all of it has arrived, at the end
+    /// of a byte stream, or when nothing came for `quiet`.
+    pub fn finish(&self, sent: Sent, quiet: Duration) {
         self.orders.end(Ending {
-            sent: sent.to_vec(),
+            sent,
             quiet,
             said: MonoClock.now(),
         });

@@ -27,7 +27,7 @@ pub mod zperf;
 pub use error::{Excerpt, ProtocolError};
 pub use session::{
     Action, ClientConfig, Control, Demux, Ending, Grant, Input, Limits, PeerHello, PeerKind,
-    PeerNews, Progress, Refusal, RefusalCode, ServerConfig, Session, StopCause, StreamEvent,
+    PeerNews, Progress, Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent,
     StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
 };
 pub use stamp::{Stamp, distance_48};

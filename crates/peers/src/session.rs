@@ -12,7 +12,7 @@
 //! | test agreed | `Prepare` / `Prepared` | parameter JSON after state 9 | header in the first data bytes | options |
 //! | open data streams | `OpenStreams` | state 10 | at once | addresses; then the same streams |
 //! | traffic | `Start` | states 1 and 2 | at once | a count and a size per `Grant` |
-//! | sender done | `Finished` / `PeerFinished` | state 4 | last datagram's negative id | every grant is used up |
+//! | sender done | `Finished` / `PeerFinished` | state 4, then result JSON | last datagram's negative id | every grant is used up |
 //! | results | `Reports` / `PeerNews::Report` | result JSON after state 13 | server report datagram | none |
 //! | over | `TestOver` | state 14, 16 | `TestOver` | the count 0 |
 //!
@@ -311,12 +311,11 @@ pub enum Action {
     /// Either end that sends: its senders stop now and what they sent is told by [`Input::Finished`], as
     /// at the end of the test's time. Those that have stopped already need nothing.
     StopSenders,
-    /// The end that receives: the peer's senders have stopped, having sent this much per stream. Take what is
-    /// still under way, then say [`Input::Reports`].
+    /// The end that receives: the peer's senders have stopped. Take what is still under way, then say
+    /// [`Input::Reports`].
     PeerFinished {
-        /// Datagrams or transactions per stream, in stream order, warm-up included; zero for a TCP byte
-        /// stream. Empty if the protocol does not tell in time: then only silence ends the receivers.
-        sent: Vec<PacketCount>,
+        /// What they gave to their system.
+        sent: Sent,
     },
     /// Either end: the test ends early. Stop its threads, drop its data streams, answer
     /// [`Input::Stopped`]; [`TestEnd::Aborted`] follows when the peer has done the same. No reports are exchanged.
@@ -334,6 +333,17 @@ pub enum Action {
     HalfClose,
     /// Either end, last of all: nothing more will come. Stop what still runs, write what was to be sent, close.
     Closed,
+}
+
+/// What the peer's senders gave to their system, warm-up included: one entry per stream, in stream order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sent {
+    /// The protocol does not tell in time: only silence, or the end of the stream, ends the receivers.
+    Untold,
+    /// Datagrams or transactions; zero for a TCP byte stream, whose end tells itself.
+    Packets(Vec<PacketCount>),
+    /// L4 payload of byte streams that stay open after their last byte.
+    Bytes(Vec<ByteCount>),
 }
 
 /// Where the data streams of a test go.

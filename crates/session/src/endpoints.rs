@@ -7,7 +7,7 @@ use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
 use linerate_model::{Clock as _, PacketCount};
 use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, clock_identity};
-use linerate_peers::{Grant, StreamFormat};
+use linerate_peers::{Grant, Sent, StreamFormat};
 use linerate_sys::clock::{MonoClock, resolution};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::BorrowedFd;
@@ -19,6 +19,10 @@ use std::time::Duration;
 /// Longer than the queue of a shaped link drains between two datagrams at 1 Mbit/s (12 ms), and than a
 /// path across a continent takes; short against a trial of a second.
 const QUIET: Duration = Duration::from_millis(150);
+
+/// Bytes of a stream still under way when its sender has stopped: the receiver ends this long after the last one
+/// if its end does not come. Longer than the least time after which TCP repeats what was lost (200 ms).
+const QUIET_TCP: Duration = Duration::from_millis(300);
 
 /// Which sides of the traffic an end plays.
 pub(crate) fn sides(role: Role, direction: Direction) -> &'static [Side] {
@@ -304,7 +308,7 @@ impl Endpoints {
     }
 
     /// Takes what was sampled, to be called many times a second while something is, and clears the wake-ups:
-    /// what they rang for is looked at after this.
+    /// what woke this end is looked at after this.
     pub(crate) fn tend(&mut self) {
         self.running().for_each(Running::clear_wakeup);
         if let Some(Ok(profiler)) = &mut self.profiler {
@@ -401,14 +405,18 @@ impl Endpoints {
     }
 
     /// Tells the receivers how much was sent: they take what is still under way, then end.
-    pub(crate) fn drain(&mut self, sent: &[PacketCount]) {
+    pub(crate) fn drain(&mut self, sent: &Sent) {
+        let quiet = match sent {
+            Sent::Packets(_) => QUIET,
+            Sent::Bytes(_) | Sent::Untold => QUIET_TCP,
+        };
         for part in self
             .parts
             .iter_mut()
             .filter(|part| part.side == Side::Receiver)
         {
             if let Some(Stage::Running(running)) = &part.stage {
-                running.finish(sent, QUIET);
+                running.finish(sent.clone(), quiet);
             }
             part.announced = true;
         }

@@ -8,7 +8,7 @@ use super::datagrams::RECEIVER_IDLE_TIMEOUT;
 use super::{Kit, Step, StreamPath, Work, WorkloadKind};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
-use crate::orders::Orders;
+use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
@@ -16,7 +16,7 @@ use linerate_model::sample::{
     ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSample, TcpSocketReport,
 };
 use linerate_model::spec::{Observe, Side, Stop, TestSpec, TestWork};
-use linerate_model::{BitRate, Clock, Histogram, MonoInstant};
+use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
 use linerate_peers::StreamFormat;
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
@@ -384,6 +384,8 @@ struct Receiver {
     stream: Stream,
     room: PageBuffer,
     ended: bool,
+    /// Bytes that came, warm-up included.
+    taken: u64,
 }
 
 impl Receiver {
@@ -394,6 +396,7 @@ impl Receiver {
         Self {
             room: PageBuffer::new(size, 0),
             ended: false,
+            taken: 0,
             stream,
         }
     }
@@ -417,6 +420,7 @@ impl Work for Receiver {
                     self.stream.progress.hear();
                     self.stream.count_from(now.after(self.stream.plan.warm_up));
                 }
+                self.taken += length as u64;
                 self.stream.moved(now, length);
                 let pause = self.stream.plan.receiver_pause();
                 pause.map_or(Step::Again, |pause| Step::Until(now.after(pause)))
@@ -424,7 +428,12 @@ impl Work for Receiver {
             Err(failure) => self.stream.failed(failure, now),
         };
         let index = usize::from(self.stream.plan.index);
-        if orders.is_over(index, None, self.stream.last, now) {
+        if orders.is_over(
+            index,
+            Received::Bytes(ByteCount::new(self.taken)),
+            self.stream.last,
+            now,
+        ) {
             return Step::Done;
         }
         step

@@ -11,7 +11,7 @@
 use super::{Kit, Path, Step, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
-use crate::orders::Orders;
+use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{ConnectionOpener, Responder, StreamReport, StreamWork};
@@ -290,7 +290,7 @@ impl Work for Answerer {
 
     fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
         let index = usize::from(self.common.plan.index);
-        if orders.is_over(index, None, self.last, now) {
+        if orders.is_over(index, Received::Unknown, self.last, now) {
             return Step::Done;
         }
         let waiting = tcp::wait_readable(&[self.listener.as_fd()], POLL_INTERVAL);

@@ -12,7 +12,7 @@ use super::datagrams::RECEIVER_IDLE_TIMEOUT;
 use super::{Kit, Step, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle, StreamPath};
 use crate::error::EngineError;
-use crate::orders::Orders;
+use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan, no_datagrams};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{
@@ -462,7 +462,7 @@ impl Work for Receiver {
             Err(failure) => return self.common.failed(failure, now),
         }
         let index = usize::from(self.common.plan.index);
-        if orders.is_over(index, None, self.common.last, now) {
+        if orders.is_over(index, Received::Unknown, self.common.last, now) {
             return Step::Done;
         }
         Step::Again

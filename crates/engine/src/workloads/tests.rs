@@ -11,7 +11,7 @@ use linerate_model::spec::{
     WorkloadId,
 };
 use linerate_model::{BitRate, ByteCount, PacketCount, PacketRate};
-use linerate_peers::native;
+use linerate_peers::{Sent, native};
 use std::time::Duration;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -61,7 +61,7 @@ fn exchange(
     let sent = sender.join();
     if spec.transport() == Transport::Udp {
         let counts: Vec<_> = sent.iter().map(|report| report.packets).collect();
-        receiver.finish(&counts, Duration::from_millis(300));
+        receiver.finish(Sent::Packets(counts), Duration::from_millis(300));
     }
     (sent, receiver.join())
 }
@@ -254,7 +254,10 @@ fn short_connections_are_timed_each() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (client, server) = started(&spec, Side::Sender, address);
         let opened = client.join();
-        server.finish(&[PacketCount::new(3)], Duration::from_millis(100));
+        server.finish(
+            Sent::Packets(vec![PacketCount::new(3)]),
+            Duration::from_millis(100),
+        );
         let answered = server.join();
         assert_eq!(total_packets(&opened), 3, "{:?}", opened[0].errors);
         assert_eq!(total_packets(&answered), 3);

@@ -6,7 +6,7 @@ use super::streams::{Counters, Opening, Streams, Width};
 use super::{AFTER, SETTLE};
 use crate::error::{ProtocolError, clean};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, PeerNews, RefusalCode, StopCause, StreamEvent,
+    Action, ClientConfig, Ending, Input, PeerNews, RefusalCode, Sent, StopCause, StreamEvent,
     StreamOrder, StreamTarget, TestEnd,
 };
 use crate::steps::{Phase, Stepping, Steps};
@@ -406,7 +406,7 @@ impl Client {
         match self.steps.state {
             State::Resting => self.open(now),
             State::Settling => self.start(now),
-            State::Running => self.steps.act(Action::PeerFinished { sent: Vec::new() }),
+            State::Running => self.steps.act(Action::PeerFinished { sent: Sent::Untold }),
             State::Connecting => {
                 self.stop(
                     now,

@@ -8,7 +8,7 @@ use super::{DRAIN, MAX_TEXT, byte, code, params};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, RefusalCode, StopCause,
+    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, RefusalCode, Sent, StopCause,
     StreamTarget, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -347,7 +347,7 @@ impl Client {
         }
         self.ends = None;
         if self.receives() {
-            self.steps.act(Action::PeerFinished { sent: Vec::new() });
+            self.steps.act(Action::PeerFinished { sent: Sent::Untold });
         }
         self.steps.enter(
             now,

@@ -14,9 +14,10 @@
 //!          <- StartSenders | <---------- 2 TEST_RUNNING   |  StartSenders ->
 //!                          |                              |
 //!  Finished ->, or the time is over, and a little later
-//!                          | 4 TEST_END ----------------> |  StopSenders ->, PeerFinished ->
-//!          <- PeerFinished | <------ 13 EXCHANGE_RESULTS  |               <- Reports
-//!  Reports ->              | length, results -----------> |
+//!                          | 4 TEST_END ----------------> |  StopSenders ->
+//!          <- PeerFinished | <------ 13 EXCHANGE_RESULTS  |
+//!  Reports ->              | length, results -----------> |  PeerFinished ->
+//!                          |                              |               <- Reports
 //!          <- PeerReport   | <----------- length, results |
 //!                          | <-------- 14 DISPLAY_RESULTS |
 //!          <- HalfClose    | 16 IPERF_DONE -------------> |  TestOver ->

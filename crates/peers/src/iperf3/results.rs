@@ -14,6 +14,7 @@ use super::params::as_count;
 use super::{MAX_RESULTS, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError};
 use crate::inbox::Inbox;
+use crate::session::Sent;
 use linerate_model::sample::{
     DatagramReceiver, EndpointReport, Omitted, PeerStream, SequenceCount, StreamReport, StreamWork,
     TcpSample,
@@ -230,6 +231,22 @@ pub(super) fn add_tail(own: &mut [EndpointReport], theirs: &[EndpointReport]) {
             let sequence = &mut receiver.sequence;
             sequence.next_expected = sequence.next_expected.max(all);
         }
+    }
+}
+
+/// What the client's senders gave to their system: `theirs` are its reports.
+///
+/// Of byte streams with a warm-up iperf3 tells only what it sent after that, by its own clock: not enough to
+/// know when all has come.
+pub(super) fn sent(spec: &TestSpec, theirs: &[EndpointReport]) -> Sent {
+    let Some(senders) = theirs.iter().find(|report| report.side == Side::Sender) else {
+        return Sent::Untold;
+    };
+    let streams = senders.streams.iter();
+    match spec.transport() {
+        Transport::Udp => Sent::Packets(streams.map(|s| PacketCount::new(numbered(s))).collect()),
+        Transport::Tcp if spec.warm_up.is_zero() => Sent::Bytes(streams.map(|s| s.bytes).collect()),
+        Transport::Tcp => Sent::Untold,
     }
 }
 

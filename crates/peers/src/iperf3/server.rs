@@ -37,10 +37,10 @@ pub(super) enum State {
     /// The client opens its streams.
     Connecting,
     Running,
-    /// The client has ended the test; waits for this end's reports.
-    Ending,
-    /// Waits for the client's results.
+    /// The client has ended the test; waits for its results.
     Exchanging,
+    /// Has them; takes what is under way and waits for this end's reports.
+    Draining,
     /// Waits for the client to be done.
     Parting,
     /// The test ends early.
@@ -59,8 +59,8 @@ impl Phase for State {
             Self::Preparing => "preparing",
             Self::Connecting => "connecting",
             Self::Running => "running",
-            Self::Ending => "ending",
             Self::Exchanging => "exchanging",
+            Self::Draining => "draining",
             Self::Parting => "parting",
             Self::Stopping => "stopping",
             Self::Closed => "closed",
@@ -70,7 +70,7 @@ impl Phase for State {
     fn has_test(self) -> bool {
         matches!(
             self,
-            Self::Preparing | Self::Connecting | Self::Running | Self::Ending | Self::Exchanging
+            Self::Preparing | Self::Connecting | Self::Running | Self::Exchanging | Self::Draining
         )
     }
 }
@@ -84,6 +84,8 @@ pub(super) struct Server {
     cookie: Cookie,
     test: Params,
     own: Option<Vec<EndpointReport>>,
+    /// The client's reports, until this end's are there.
+    theirs: Vec<EndpointReport>,
     /// When the session began.
     opened: MonoInstant,
     /// When traffic began, and its counted time up to the client's word.
@@ -107,6 +109,7 @@ impl Server {
                 version: String::new(),
             },
             own: None,
+            theirs: Vec::new(),
             opened: now,
             began: now,
             elapsed: Duration::ZERO,
@@ -143,7 +146,10 @@ impl Server {
     }
 
     const fn is_moving(&self) -> bool {
-        matches!(self.steps.state, State::Running | State::Ending)
+        matches!(
+            self.steps.state,
+            State::Running | State::Exchanging | State::Draining
+        )
     }
 
     fn take_cookie(&mut self, now: MonoInstant) -> bool {
@@ -230,11 +236,8 @@ impl Server {
                 if self.sends() {
                     self.steps.act(Action::StopSenders);
                 }
-                if self.receives() {
-                    self.steps.act(Action::PeerFinished { sent: Vec::new() });
-                }
-                self.steps.enter(now, State::Ending, DRAIN);
-                self.exchange(now);
+                self.say(byte::EXCHANGE_RESULTS);
+                self.steps.enter(now, State::Exchanging, PATIENCE);
             }
             (State::Parting, byte::IPERF_DONE) => {
                 self.steps.act(Action::TestOver(TestEnd::Complete));
@@ -281,14 +284,6 @@ impl Server {
             .enter(now, State::Running, whole.saturating_add(GUARD));
     }
 
-    /// Asks for the client's results, once this end has its own and the client has ended the test.
-    fn exchange(&mut self, now: MonoInstant) {
-        if self.steps.state == State::Ending && self.own.is_some() {
-            self.say(byte::EXCHANGE_RESULTS);
-            self.steps.enter(now, State::Exchanging, PATIENCE);
-        }
-    }
-
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {
         let state = self.steps.state.name();
         // A client that is stopped says so instead; no length of results begins like that.
@@ -301,14 +296,31 @@ impl Server {
         let Some(PeerResults { reports, .. }) = taken else {
             return Ok(false);
         };
-        let mut own = self.own.take().unwrap_or_default();
+        if self.receives() {
+            let sent = results::sent(&self.test.spec, &reports);
+            self.steps.act(Action::PeerFinished { sent });
+        }
+        self.theirs = reports;
+        self.steps.enter(now, State::Draining, DRAIN);
+        self.answer_results(now);
+        Ok(true)
+    }
+
+    /// Sends this end's results, once it has them and the client's.
+    fn answer_results(&mut self, now: MonoInstant) {
+        if self.steps.state != State::Draining {
+            return;
+        }
+        let Some(mut own) = self.own.take() else {
+            return;
+        };
+        let reports = std::mem::take(&mut self.theirs);
         results::add_tail(&mut own, &reports);
         let value = self.results(&own);
         self.steps.act(Action::Send(framed(&value)));
         self.steps.act(Action::Peer(PeerNews::Report(reports)));
         self.say(byte::DISPLAY_RESULTS);
         self.steps.enter(now, State::Parting, self.steps.timeout);
-        Ok(true)
     }
 
     fn results(&self, own: &[EndpointReport]) -> Value {
@@ -429,6 +441,11 @@ impl Conversing for Server {
                 self.abort(now, RefusalCode::Timeout, code::RESULTS, &reason);
                 Ok(())
             }
+            State::Draining => {
+                let reason = format!("the server's streams did not end within {seconds} s");
+                self.abort(now, RefusalCode::Timeout, code::RESULTS, &reason);
+                Ok(())
+            }
             _ => {
                 let reason = format!("the client did not end the test within {seconds} s");
                 self.abort(now, RefusalCode::Timeout, code::GUARD, &reason);
@@ -467,7 +484,7 @@ impl Conversing for Server {
             Input::Finished { .. } if self.sends() && self.is_moving() => Ok(()),
             Input::Reports(reports) if self.own.is_none() && self.is_moving() => {
                 self.own = Some(reports);
-                self.exchange(now);
+                self.answer_results(now);
                 Ok(())
             }
             other => Err(self.steps.out_of_turn(other.name(), "")),

@@ -2,6 +2,7 @@ use super::params;
 use super::results::{self, End};
 use linerate_model::sample::{
     DatagramReceiver, DatagramSender, EndpointReport, Omitted, SequenceCount, StreamReport,
+    StreamWork,
 };
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, PacketCount};
@@ -293,23 +294,10 @@ fn an_error_of_one_word_is_understood_when_the_connection_ends() {
 
 #[test]
 fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
-    use crate::{Action, Ending, Input, PeerKind as _, RefusalCode, ServerConfig};
+    use crate::{Action, Ending, Input, PeerKind as _, RefusalCode};
     use linerate_model::MonoInstant;
     let now = MonoInstant::default();
-    let config = ServerConfig {
-        version: String::new(),
-        timeout: Duration::from_secs(1),
-        session: String::new(),
-        facts: std::collections::BTreeMap::new(),
-        limits: crate::Limits::default(),
-        random: [7; crate::key::SIZE],
-        local: std::net::Ipv4Addr::LOCALHOST.into(),
-        sfnt: crate::sfnt::Release::default(),
-        turn_away: None,
-        logins: None,
-        credential: None,
-    };
-    let mut server = super::Iperf3.server(config, now);
+    let mut server = super::Iperf3.server(server_config(), now);
     server.handle(now, Input::Bytes(&[0; 37])).unwrap();
     let wanted = super::inbox::framed(&json!({"tcp": true, "congestion": "pigeon"}));
     server.handle(now, Input::Bytes(&wanted)).unwrap();
@@ -322,4 +310,57 @@ fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
     let said = std::iter::from_fn(|| server.poll_action())
         .any(|action| action == Action::Send(b"\xfe\0\0\0\x86\0\0\0\0".to_vec()));
     assert!(said);
+}
+
+fn server_config() -> crate::ServerConfig {
+    use crate::ServerConfig;
+    ServerConfig {
+        version: String::new(),
+        timeout: Duration::from_secs(1),
+        session: String::new(),
+        facts: std::collections::BTreeMap::new(),
+        limits: crate::Limits::default(),
+        random: [7; crate::key::SIZE],
+        local: std::net::Ipv4Addr::LOCALHOST.into(),
+        sfnt: crate::sfnt::Release::default(),
+        turn_away: None,
+        logins: None,
+        credential: None,
+    }
+}
+
+/// The server's first word after the test, its receivers' orders, and what it answers once they are done.
+#[test]
+fn a_server_waits_for_the_bytes_that_its_client_says_it_sent() {
+    use crate::{Action, Input, PeerKind as _, Sent};
+    use linerate_model::MonoInstant;
+    let now = MonoInstant::default();
+    for (omit, expected) in [
+        (0, Sent::Bytes(vec![ByteCount::new(501_600)])),
+        (1, Sent::Untold),
+    ] {
+        let mut server = super::Iperf3.server(server_config(), now);
+        let mut said = |input: Input<'_>| {
+            server.handle(now, input).unwrap();
+            std::iter::from_fn(|| server.poll_action()).collect::<Vec<_>>()
+        };
+        said(Input::Bytes(&[0; 37]));
+        let wanted = super::inbox::framed(&json!({"tcp": true, "time": 1, "omit": omit}));
+        said(Input::Bytes(&wanted));
+        said(Input::Prepared(Ok(Vec::new())));
+        said(Input::Connected);
+        assert_eq!(
+            said(Input::Bytes(b"\x04")),
+            [Action::Send(b"\x0d".to_vec())]
+        );
+        let results = json!({"streams": [{"id": 1, "bytes": 501_600, "retransmits": 0}]});
+        let orders = said(Input::Bytes(&super::inbox::framed(&results)));
+        assert_eq!(orders, [Action::PeerFinished { sent: expected }]);
+        let own = StreamReport::new(0, StreamWork::Unreported);
+        let answers = said(Input::Reports(vec![report(Side::Receiver, own)]));
+        assert!(
+            matches!(&answers[..], [Action::Send(_), Action::Peer(_), Action::Send(byte)] if byte == b"\x0e"),
+            "{answers:?}"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use super::link::{Link, text};
 use super::message::{Finished, Kind, Message, Refused, Role, TestNumber};
 use super::phase::State;
 use crate::error::ProtocolError;
-use crate::session::{Action, Limits, RefusalCode, StopCause, TestEnd};
+use crate::session::{Action, Limits, RefusalCode, Sent, StopCause, TestEnd};
 use linerate_model::spec::{Direction, MAX_DURATION, Side, Stop, TestSpec};
 use linerate_model::{MonoInstant, PacketCount};
 use std::time::Duration;
@@ -165,7 +165,9 @@ impl Core {
             return Err("it does not have one figure per stream");
         }
         self.test.finished.there = true;
-        self.link.act(Action::PeerFinished { sent: body.sent });
+        self.link.act(Action::PeerFinished {
+            sent: Sent::Packets(body.sent),
+        });
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use super::{DRAIN, MAX_TEXT, PAD, omni, request};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, Input, PeerHello, PeerNews, Refusal, RefusalCode, ServerConfig, StopCause, StreamPorts,
-    TestEnd,
+    Action, Input, PeerHello, PeerNews, Refusal, RefusalCode, Sent, ServerConfig, StopCause,
+    StreamPorts, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
@@ -312,7 +312,7 @@ impl Conversing for Server {
             State::Greeting | State::Idle => Err(self.steps.silent(limit)),
             State::Stopping => Err(self.steps.hangs(limit)),
             State::Running if self.receives() => {
-                self.steps.act(Action::PeerFinished { sent: Vec::new() });
+                self.steps.act(Action::PeerFinished { sent: Sent::Untold });
                 self.steps.enter(now, State::Ending, DRAIN);
                 Ok(())
             }

@@ -7,7 +7,7 @@ use super::wire::{Layout, put_address, put_int, put_text};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, Grant, Input, PeerHello, PeerNews, Progress, Refusal, RefusalCode, ServerConfig,
+    Action, Grant, Input, PeerHello, PeerNews, Progress, Refusal, RefusalCode, Sent, ServerConfig,
     StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -214,7 +214,7 @@ impl Server {
                 return Ok(());
             };
             if (count, size) == (0, 0) {
-                self.steps.act(Action::PeerFinished { sent: Vec::new() });
+                self.steps.act(Action::PeerFinished { sent: Sent::Untold });
                 self.steps.enter(now, State::Ending, DRAIN);
                 self.inbox.clear();
                 return Ok(());

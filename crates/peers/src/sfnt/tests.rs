@@ -4,8 +4,8 @@ use super::{Release, Sfnt};
 use crate::ProtocolError;
 use crate::session::{
     Action, ClientConfig, Ending, Grant, Input, Limits, PeerHello, PeerKind as _, PeerNews,
-    Refusal, RefusalCode, ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget, TIMEOUT,
-    TestEnd,
+    Refusal, RefusalCode, Sent, ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget,
+    TIMEOUT, TestEnd,
 };
 use crate::sfnt::Streams;
 use linerate_model::sample::Facts;
@@ -178,7 +178,7 @@ fn a_session_of_each_version_makes_tests_of_several_sizes() {
             (&[0; 4][..], &[Action::Closed][..])
         );
         let (_, told) = give(&mut *server, Input::Bytes(&goodbye));
-        assert_eq!(told, [Action::PeerFinished { sent: Vec::new() }]);
+        assert_eq!(told, [Action::PeerFinished { sent: Sent::Untold }]);
         let (_, told) = give(&mut *server, Input::Reports(Vec::new()));
         assert_eq!(told, [Action::TestOver(TestEnd::Complete), Action::Closed]);
     }

@@ -6,7 +6,7 @@ use crate::delay_floor::DelayFloor;
 use crate::error::EngineError;
 use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
-use crate::orders::Orders;
+use crate::orders::{Orders, Received};
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};
@@ -385,7 +385,11 @@ impl Work for Receiver {
         };
         let index = usize::from(self.counts.plan.index);
         let is_numbered = self.counts.numbers != Numbers::None;
-        let received = is_numbered.then(|| self.counts.tracker.received());
+        let received = if is_numbered {
+            Received::Packets(PacketCount::new(self.counts.tracker.received()))
+        } else {
+            Received::Unknown
+        };
         if orders.is_over(index, received, self.last, now) || self.counts.has_ended(now) {
             return Step::Done;
         }

@@ -4,7 +4,7 @@ use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
 use crate::error::EngineError;
-use crate::orders::Orders;
+use crate::orders::{Orders, Received};
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
@@ -249,7 +249,7 @@ impl Work for Responder {
             && self.allowance.is_none()
             && orders.is_over(
                 usize::from(self.plan.index),
-                Some(self.answers()),
+                Received::Packets(PacketCount::new(self.answers())),
                 self.last,
                 now,
             );
