@@ -7,7 +7,7 @@ use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_peers::iperf3::COOKIE_LEN;
 use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, Arrival, ClientConfig, Control, Ending, Input, Limits, PeerNews, RefusalCode,
+    Action, Arrival, ClientConfig, Control, Ending, Input, Limits, PeerEvent, RefusalCode,
     ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder, TIMEOUT,
 };
 use std::net::Ipv4Addr;
@@ -175,7 +175,7 @@ impl Driver {
 
     fn answers(&mut self, action: Action) -> Vec<Input<'static>> {
         match action {
-            Action::Peer(PeerNews::Hello(_)) | Action::TestOver(_)
+            Action::Peer(PeerEvent::Hello(_)) | Action::TestOver(_)
                 if self.is_client && self.begun < 7 =>
             {
                 self.begun += 1;

@@ -5,7 +5,7 @@ use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{MAX_STREAMS, Side};
 use linerate_model::{BitRate, ByteCount};
 use linerate_peers::PeerKind;
-use linerate_session::News;
+use linerate_session::SessionEvent;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
@@ -29,14 +29,14 @@ impl Addresses {
 }
 
 /// What happened to a stream from `from`, for who runs this server: most clients are told nothing.
-pub(crate) fn describe(from: SocketAddr, kind: &dyn PeerKind, news: &News) -> Vec<String> {
+pub(crate) fn describe(from: SocketAddr, kind: &dyn PeerKind, event: &SessionEvent) -> Vec<String> {
     let id = kind.id();
-    match news {
-        News::OwnReports(reports) => reports
+    match event {
+        SessionEvent::OwnReports(reports) => reports
             .iter()
             .map(|report| format!("{from} {id}: {}", words(report)))
             .collect(),
-        News::TestEnded { code, reason } => vec![format!("{from} {id}: {code}: {reason}")],
+        SessionEvent::TestEnded { code, reason } => vec![format!("{from} {id}: {code}: {reason}")],
         _ => Vec::new(),
     }
 }

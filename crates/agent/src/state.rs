@@ -12,10 +12,12 @@ use linerate_client::{Client, Target};
 use linerate_model::Clock as _;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_observe::{Observer, Scope};
-use linerate_peers::{Limits, PeerKind, PeerNews, RefusalCode, ServerConfig, TIMEOUT};
+use linerate_peers::{Limits, PeerEvent, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
 use linerate_session::key::credential;
 use linerate_session::login::{Gate, moment};
-use linerate_session::{Admission, DataStreams, DemuxHandle, Driver, Flow, Line, News, peek};
+use linerate_session::{
+    Admission, DataStreams, DemuxHandle, Driver, Flow, Line, SessionEvent, peek,
+};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
 use linerate_sys::tcp::wait_readable;
@@ -285,11 +287,11 @@ impl AgentState<'_> {
         let mut driver = self.driver(line, port.kind, turn_away)?;
         driver.host(data_streams, bytes)?;
         thread::scope(|scope| {
-            let result = answer(&mut driver, self.stop, &mut |news| {
-                for line in describe(from, port.kind, news) {
+            let result = answer(&mut driver, self.stop, &mut |event| {
+                for line in describe(from, port.kind, event) {
                     self.say(line);
                 }
-                if let News::Peer(PeerNews::CallBack { port: there, spec }) = news {
+                if let SessionEvent::Peer(PeerEvent::CallBack { port: there, spec }) = event {
                     let to = SocketAddr::new(from.ip(), *there);
                     let spec = spec.clone();
                     let work = move || self.call_back(to, &spec, port.kind);
@@ -315,7 +317,7 @@ impl AgentState<'_> {
                     .directions
                     .into_iter()
                     .filter_map(|done| done.sender);
-                for line in describe(to, kind, &News::OwnReports(reports.collect())) {
+                for line in describe(to, kind, &SessionEvent::OwnReports(reports.collect())) {
                     self.say(line);
                 }
             }
@@ -414,11 +416,15 @@ impl AgentState<'_> {
 }
 
 /// Answers until the client leaves or the agent is stopped.
-fn answer(driver: &mut Driver, stop: &AtomicBool, tell: &mut dyn FnMut(&News)) -> Result<()> {
+fn answer(
+    driver: &mut Driver,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(&SessionEvent),
+) -> Result<()> {
     while !stop.load(Ordering::Relaxed) {
         match driver.turn().context("the session ended")? {
-            Some(News::Closed) => break,
-            Some(news) => tell(&news),
+            Some(SessionEvent::Closed) => break,
+            Some(event) => tell(&event),
             None => {}
         }
     }

@@ -12,11 +12,11 @@ use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::zperf;
 use linerate_peers::{
-    ClientConfig, Control, PeerHello, PeerNews, ProtocolError, RefusalCode, Tests,
+    ClientConfig, Control, PeerEvent, PeerHello, ProtocolError, RefusalCode, Tests,
 };
 use linerate_session::key::credential;
 use linerate_session::login::{LoginAttempt, moment};
-use linerate_session::{Driver, Line, News};
+use linerate_session::{Driver, Line, SessionEvent};
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
 use std::net::{IpAddr, TcpStream};
@@ -257,7 +257,7 @@ impl Client {
             return Ok(());
         }
         match self.driver.turn().map_err(|error| self.failed(&error))? {
-            Some(News::Closed) => {
+            Some(SessionEvent::Closed) => {
                 let message = format!(
                     "{} closed the control connection between two tests",
                     self.far
@@ -318,10 +318,10 @@ impl Client {
         let mut received = None;
         loop {
             match self.driver.turn().map_err(|error| self.failed(&error))? {
-                Some(News::OwnReports(reports)) => own = reports,
-                Some(News::Peer(PeerNews::Report(reports))) => theirs = reports,
-                Some(News::Peer(PeerNews::Output(text))) => far_output = Some(text),
-                Some(News::TestOver) => {
+                Some(SessionEvent::OwnReports(reports)) => own = reports,
+                Some(SessionEvent::Peer(PeerEvent::Report(reports))) => theirs = reports,
+                Some(SessionEvent::Peer(PeerEvent::Output(text))) => far_output = Some(text),
+                Some(SessionEvent::TestOver) => {
                     return Ok(TestOutcome {
                         directions: directions(spec.direction, own, theirs),
                         far_output,
@@ -329,7 +329,7 @@ impl Client {
                         notes: Vec::new(),
                     });
                 }
-                Some(News::TestEnded {
+                Some(SessionEvent::TestEnded {
                     code: RefusalCode::Interrupted,
                     ..
                 }) if stopping => {
@@ -340,22 +340,23 @@ impl Client {
                         notes: Vec::new(),
                     });
                 }
-                Some(News::TestEnded { code, reason }) => {
+                Some(SessionEvent::TestEnded { code, reason }) => {
                     return Err(self.refused(code, &reason).into());
                 }
-                Some(News::Closed) => {
+                Some(SessionEvent::Closed) => {
                     let message = format!(
                         "{} closed the control connection in the middle of a test",
                         self.far
                     );
                     return Err(Failure::new(ExitCode::Peer, message).into());
                 }
-                Some(News::Peer(PeerNews::Progress(progress))) => {
+                Some(SessionEvent::Peer(PeerEvent::Progress(progress))) => {
                     received = (spec.direction == Direction::Forward).then_some(progress);
                 }
                 None
                 | Some(
-                    News::Peer(PeerNews::CallBack { .. } | PeerNews::Hello(_)) | News::TestBegan,
+                    SessionEvent::Peer(PeerEvent::CallBack { .. } | PeerEvent::Hello(_))
+                    | SessionEvent::TestBegan,
                 ) => {}
             }
             let progress = self.driver.progress();
@@ -375,14 +376,14 @@ impl Client {
     fn greet(&mut self) -> Result<()> {
         loop {
             match self.driver.turn()? {
-                Some(News::Peer(PeerNews::Hello(hello))) => {
+                Some(SessionEvent::Peer(PeerEvent::Hello(hello))) => {
                     self.hello = *hello;
                     if let Some(board) = &self.board {
                         self.hello.facts = board.facts().clone();
                     }
                     return Ok(());
                 }
-                Some(News::Closed) => {
+                Some(SessionEvent::Closed) => {
                     anyhow::bail!(
                         "it closed the connection instead of saying hello; is it {}?",
                         self.target.far.kind().start_hint()

@@ -26,8 +26,8 @@ pub mod zperf;
 
 pub use error::{Excerpt, ProtocolError};
 pub use session::{
-    Action, ClientConfig, Control, Demux, Ending, Grant, Input, Limits, PeerHello, PeerKind,
-    PeerNews, Progress, Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent,
+    Action, ClientConfig, Control, Demux, Ending, Grant, Input, Limits, PeerEvent, PeerHello,
+    PeerKind, Progress, Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent,
     StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
 };
 pub use stamp::{Stamp, distance_48};

@@ -13,12 +13,12 @@
 //! | open data streams | `OpenStreams` | state 10 | at once | addresses; then the same streams |
 //! | traffic | `Start` | states 1 and 2 | at once | a count and a size per `Grant` |
 //! | sender done | `Finished` / `PeerFinished` | state 4, then result JSON | last datagram's negative id | every grant is used up |
-//! | results | `Reports` / `PeerNews::Report` | result JSON after state 13 | server report datagram | none |
+//! | results | `Reports` / `PeerEvent::Report` | result JSON after state 13 | server report datagram | none |
 //! | over | `TestOver` | state 14, 16 | `TestOver` | the count 0 |
 //!
 //! The drawings in the protocols' folders write an input or action of one kind in a word: `StartSenders` for
-//! `Start(Sender)`, `PeerReport` for `Peer(Report)`, `ReuseStreams` for `OpenStreams` of the same streams, `Heard` for
-//! `Stream(Heard)`, `Abort` and `Bye` for `End` of the test and of the session.
+//! `Start(Sender)`, `PeerReport` for `Peer(Report)`, `ReuseStreams` for `OpenStreams` of the same streams, `FirstData` for
+//! `Stream(FirstData)`, `Abort` and `Bye` for `End` of the test and of the session.
 
 use crate::error::ProtocolError;
 use crate::iperf3::COOKIE_LEN;
@@ -216,7 +216,7 @@ pub enum StreamEvent<'a> {
     GrantSpent,
     /// Either end that receives, of a protocol without control connection: the first bytes or datagram of this
     /// data stream reached this end. Once per stream.
-    Heard {
+    FirstData {
         /// Its index within its direction.
         stream: u16,
     },
@@ -283,8 +283,8 @@ pub enum Action {
     /// Either end: write these bytes to the control connection, all of them, after those before. A driver
     /// that cannot get rid of them keeps a bounded number and takes the connection for broken beyond it.
     Send(Vec<u8>),
-    /// Either end: news of the peer for this end's owner.
-    Peer(PeerNews),
+    /// Either end: an event of the peer for this end's owner.
+    Peer(PeerEvent),
     /// Server, and a client whose protocol wants to know its datagram ports: make ready for this (valid) test
     /// and answer [`Input::Prepared`].
     Prepare {
@@ -372,7 +372,7 @@ pub enum StreamOrder {
 
 /// What the owner of an end should know of the peer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum PeerNews {
+pub enum PeerEvent {
     /// Server of a protocol without control connection: its client wants this test made towards it, at this
     /// port of its address. Make it as a client of the same protocol, at once and beside this session.
     CallBack {

@@ -11,7 +11,7 @@ use linerate_model::spec::{Side, TestSpec, Transport, WaitMode};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
 use linerate_observe::Observer;
 use linerate_peers::{
-    Action, Arrival, Ending, Grant, Input, PeerNews, Progress, Refusal, RefusalCode, Session,
+    Action, Arrival, Ending, Grant, Input, PeerEvent, Progress, Refusal, RefusalCode, Session,
     StreamEvent, StreamFormat, StreamOrder, StreamTarget, TestEnd,
 };
 use linerate_sys::clock::MonoClock;
@@ -95,9 +95,9 @@ enum Awaited {
 
 /// What the owner of a driver should know.
 #[derive(Debug)]
-pub enum News {
+pub enum SessionEvent {
     /// Of the peer.
-    Peer(PeerNews),
+    Peer(PeerEvent),
     /// A test begins (server).
     TestBegan,
     /// This end's own reports of the test.
@@ -199,14 +199,14 @@ impl Driver {
     }
 
     /// One turn: carries out what the session wants, or waits a moment for something to happen.
-    pub fn turn(&mut self) -> Result<Option<News>> {
+    pub fn turn(&mut self) -> Result<Option<SessionEvent>> {
         while let Some(action) = self.session.poll_action() {
-            if let Some(news) = self.carry_out(action)? {
-                return Ok(Some(news));
+            if let Some(event) = self.carry_out(action)? {
+                return Ok(Some(event));
             }
         }
-        if let Some(news) = self.attend_traffic()? {
-            return Ok(Some(news));
+        if let Some(event) = self.attend_traffic()? {
+            return Ok(Some(event));
         }
         self.read()?;
         Ok(None)
@@ -228,10 +228,10 @@ impl Driver {
         self.tell(Input::Prepared(Err(Refusal { code, message })))
     }
 
-    fn carry_out(&mut self, action: Action) -> Result<Option<News>> {
+    fn carry_out(&mut self, action: Action) -> Result<Option<SessionEvent>> {
         match action {
             Action::Send(bytes) => self.line.write(&bytes)?,
-            Action::Peer(news) => return Ok(Some(News::Peer(news))),
+            Action::Peer(event) => return Ok(Some(SessionEvent::Peer(event))),
             Action::Prepare { spec, format } => return self.prepare(*spec, &format),
             Action::OpenStreams { target, format } => self.open_streams(target, &format)?,
             Action::Start(side) => self.start(side)?,
@@ -249,19 +249,19 @@ impl Driver {
             Action::Stop { code, reason, .. } => {
                 self.clear();
                 self.tell(Input::Stopped)?;
-                return Ok(Some(News::TestEnded { code, reason }));
+                return Ok(Some(SessionEvent::TestEnded { code, reason }));
             }
             Action::TestOver(end) => return Ok(self.test_over(end)),
             Action::HalfClose => self.line.half_close(),
             Action::Closed => {
                 self.clear();
-                return Ok(Some(News::Closed));
+                return Ok(Some(SessionEvent::Closed));
             }
         }
         Ok(None)
     }
 
-    fn test_over(&mut self, end: TestEnd) -> Option<News> {
+    fn test_over(&mut self, end: TestEnd) -> Option<SessionEvent> {
         match end {
             // What stopped it has been told.
             TestEnd::Aborted => None,
@@ -274,18 +274,22 @@ impl Driver {
                 if let Some(kept) = kept {
                     self.state = State::Idle { kept };
                 }
-                Some(News::TestOver)
+                Some(SessionEvent::TestOver)
             }
             TestEnd::Refused(Refusal { code, message }) => {
                 self.clear();
                 let reason = message;
-                Some(News::TestEnded { code, reason })
+                Some(SessionEvent::TestEnded { code, reason })
             }
         }
     }
 
     /// Opens the sockets of a test. What cannot be done is told to the client, not fatal.
-    fn prepare(&mut self, spec: TestSpec, format: &Arc<dyn StreamFormat>) -> Result<Option<News>> {
+    fn prepare(
+        &mut self,
+        spec: TestSpec,
+        format: &Arc<dyn StreamFormat>,
+    ) -> Result<Option<SessionEvent>> {
         let arrival = format.arrival();
         if arrival == Arrival::SharedPort {
             return self.receive(spec, format);
@@ -310,7 +314,11 @@ impl Driver {
     }
 
     /// Server of a shared port: takes the streams that show what the client's control connection showed.
-    fn receive(&mut self, spec: TestSpec, format: &Arc<dyn StreamFormat>) -> Result<Option<News>> {
+    fn receive(
+        &mut self,
+        spec: TestSpec,
+        format: &Arc<dyn StreamFormat>,
+    ) -> Result<Option<SessionEvent>> {
         let endpoints = match self.await_arrivals(&spec)? {
             Awaited::Failed(error) => Err(error),
             Awaited::Over => return Ok(None),
@@ -320,7 +328,7 @@ impl Driver {
             Ok(endpoints) => {
                 self.state = State::Open(Test { spec, endpoints });
                 self.tell(Input::Connected)?;
-                Ok(Some(News::TestBegan))
+                Ok(Some(SessionEvent::TestBegan))
             }
             Err(error) => {
                 self.abort(RefusalCode::Unsupported, &error)?;
@@ -363,7 +371,7 @@ impl Driver {
     }
 
     /// Server: the client connects while we wait here; it says so on the control connection afterwards.
-    fn await_streams(&mut self) -> Result<Option<News>> {
+    fn await_streams(&mut self) -> Result<Option<SessionEvent>> {
         let from = self.line.remote()?.ip();
         let limit = self.timeout / 2;
         let State::Open(test) = &mut self.state else {
@@ -372,7 +380,7 @@ impl Driver {
         match test.endpoints.await_peer(from, limit) {
             Ok(()) => {
                 self.tell(Input::Connected)?;
-                Ok(Some(News::TestBegan))
+                Ok(Some(SessionEvent::TestBegan))
             }
             Err(error) => {
                 self.abort(RefusalCode::Timeout, &error)?;
@@ -445,7 +453,7 @@ impl Driver {
     }
 
     /// Looks after this end's traffic: what is said on its streams, finished senders, drained receivers, progress.
-    fn attend_traffic(&mut self) -> Result<Option<News>> {
+    fn attend_traffic(&mut self) -> Result<Option<SessionEvent>> {
         let is_running = matches!(self.state, State::Running { .. });
         if !is_running && !matches!(self.state, State::Reported(_)) {
             return Ok(None);
@@ -472,7 +480,7 @@ impl Driver {
         if let Some(reports) = endpoints.reports(&self.observer) {
             self.state.report();
             self.tell(Input::Reports(reports.clone()))?;
-            return Ok(Some(News::OwnReports(reports)));
+            return Ok(Some(SessionEvent::OwnReports(reports)));
         }
         self.tell_progress()?;
         Ok(None)
@@ -484,7 +492,7 @@ impl Driver {
             return Ok(false);
         };
         if let Some(stream) = test.endpoints.newly_heard() {
-            self.tell(Input::Stream(StreamEvent::Heard { stream }))?;
+            self.tell(Input::Stream(StreamEvent::FirstData { stream }))?;
             return Ok(true);
         }
         if let Some((stream, bytes)) = test.endpoints.datagram() {

@@ -12,7 +12,7 @@ pub mod login;
 mod opening;
 
 pub use demux::{Admission, DemuxHandle, StreamDemux};
-pub use driver::{Driver, News};
+pub use driver::{Driver, SessionEvent};
 pub use endpoints::DataStreams;
 pub use flows::{Flow, Flows, Place};
 pub use line::{Heard, Line};

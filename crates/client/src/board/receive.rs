@@ -13,7 +13,7 @@ use linerate_peers::iperf2::Iperf2;
 use linerate_peers::sfnt::Release;
 use linerate_peers::zperf::{Job, Upload, job, sender};
 use linerate_peers::{Limits, PeerKind as _, Progress, ServerConfig};
-use linerate_session::{Driver, News};
+use linerate_session::{Driver, SessionEvent};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::random::random_bytes;
 use std::net::IpAddr;
@@ -114,13 +114,13 @@ fn both(
     let (mut own, mut told) = (None, None);
     loop {
         match driver.turn()? {
-            Some(News::OwnReports(mut reports)) => own = reports.pop(),
-            Some(News::TestEnded { code, reason }) => {
+            Some(SessionEvent::OwnReports(mut reports)) => own = reports.pop(),
+            Some(SessionEvent::TestEnded { code, reason }) => {
                 let message =
                     format!("what the board sent could not be received ({code}): {reason}");
                 return Err(Failure::new(ExitCode::Peer, message).into());
             }
-            Some(News::Closed) => {
+            Some(SessionEvent::Closed) => {
                 let closed = || {
                     Failure::new(
                         ExitCode::Peer,

@@ -6,7 +6,7 @@ use super::streams::{Counters, Opening, Streams, Width};
 use super::{AFTER, SETTLE};
 use crate::error::{ProtocolError, clean};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, PeerNews, RefusalCode, Sent, StopCause, StreamEvent,
+    Action, ClientConfig, Ending, Input, PeerEvent, RefusalCode, Sent, StopCause, StreamEvent,
     StreamOrder, StreamTarget, TestEnd,
 };
 use crate::steps::{Phase, Stepping, Steps};
@@ -119,7 +119,7 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(config: &ClientConfig) -> Self {
         let mut steps = Steps::resting(State::Idle, config.timeout);
-        steps.act(Action::Peer(PeerNews::Hello(Box::default())));
+        steps.act(Action::Peer(PeerEvent::Hello(Box::default())));
         Self {
             steps,
             has_key: config.credential.is_some(),
@@ -317,7 +317,7 @@ impl Client {
             closing.answer(&mut self.steps.actions);
         }
         let reports = self.far_reports(told);
-        self.steps.act(Action::Peer(PeerNews::Report(reports)));
+        self.steps.act(Action::Peer(PeerEvent::Report(reports)));
         let deaf_until = self.opened_at.last().map(|opened| opened.after(DEAF));
         self.rests_until = now.after(REST).max(deaf_until.unwrap_or_default());
         self.rest(State::Idle);
@@ -534,7 +534,7 @@ impl Stepping for Client {
         match input {
             Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             Input::Connected if self.steps.state == State::Connecting => self.run(now),
-            Input::Stream(StreamEvent::Heard { stream }) => self.heard(stream),
+            Input::Stream(StreamEvent::FirstData { stream }) => self.heard(stream),
             Input::Finished { sent } if self.steps.state == State::Running && self.sends() => {
                 self.finished = now;
                 let first_end = if self.receives() {

@@ -11,7 +11,7 @@
 //!           <- OpenStreams | ══ data, header first ═══════►|  StreamOpened ->
 //!  Connected ->            |── a first datagram, alone ───►|  Prepare ->      <- Prepared, Connected
 //!           <- Start…      |                               |  Start… ->
-//!  Heard ->                |◄══ data, if it is to send ════|
+//!  FirstData ->            |◄══ data, if it is to send ════|
 //!  Finished ->             |── −(n+2), every 10 to 50 ms ─►|
 //!  Reports ->              |                               |                  <- Reports
 //!  Datagram ->             |◄─ report, for each ───────────|  SendDatagram ->

@@ -5,7 +5,7 @@ use super::header::{Amount, Back, Header, Way};
 use super::streams::{Opening, Streams};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::session::{
-    Action, Ending, Input, Limits, PeerHello, PeerNews, Refusal, RefusalCode, ServerConfig,
+    Action, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig,
     StopCause, StreamEvent, TestEnd,
 };
 use crate::steps::{Phase, Stepping, Steps};
@@ -123,7 +123,7 @@ impl Server {
             return Ok(());
         }
         self.steps
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 session: self.config.session.clone(),
                 limits: self.config.limits,
                 ..PeerHello::default()
@@ -147,7 +147,7 @@ impl Server {
                 self.close();
                 return Ok(());
             }
-            self.back = Some((when, Action::Peer(PeerNews::CallBack { port, spec })));
+            self.back = Some((when, Action::Peer(PeerEvent::CallBack { port, spec })));
         }
         let payload = spec.payload().as_usize();
         self.closing = (transport == Transport::Udp).then(|| Closing::new(format, payload));
@@ -353,7 +353,7 @@ impl Stepping for Server {
             Input::Bytes(_)
             | Input::End(Ending::Traffic)
             | Input::Progress(_)
-            | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::Heard { .. }) => {}
+            | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }) => {}
             // The driver may not have seen yet that the test is over.
             Input::End(Ending::Test { .. })
             | Input::Prepared(_)

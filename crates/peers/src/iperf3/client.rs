@@ -8,8 +8,8 @@ use super::{DRAIN, MAX_TEXT, byte, code, params};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, RefusalCode, Sent, StopCause,
-    StreamTarget, TestEnd,
+    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, RefusalCode, Sent,
+    StopCause, StreamTarget, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
@@ -268,7 +268,7 @@ impl Client {
     fn welcome(&mut self) {
         self.steps.rest(State::Idle);
         self.steps
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 limits: Limits {
                     max_streams: super::MAX_STREAMS,
                     ..Limits::default()
@@ -388,10 +388,10 @@ impl Client {
             }
         })?;
         results::leave_out(&mut reports, self.settled);
-        self.steps.act(Action::Peer(PeerNews::Report(reports)));
+        self.steps.act(Action::Peer(PeerEvent::Report(reports)));
         self.steps
             .actions
-            .extend(output.map(|text| Action::Peer(PeerNews::Output(text))));
+            .extend(output.map(|text| Action::Peer(PeerEvent::Output(text))));
         self.step(now, State::Showing);
         Ok(true)
     }

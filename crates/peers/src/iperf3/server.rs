@@ -8,7 +8,7 @@ use super::{DRAIN, MAX_PARAMS, MAX_TEXT, byte, code, log};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, Input, Limits, PeerHello, PeerNews, Progress, Refusal, RefusalCode, ServerConfig,
+    Action, Input, Limits, PeerEvent, PeerHello, Progress, Refusal, RefusalCode, ServerConfig,
     StopCause, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -169,7 +169,7 @@ impl Server {
             return false;
         }
         self.steps
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 session: self.config.session.clone(),
                 limits: self.config.limits,
                 ..PeerHello::default()
@@ -318,7 +318,7 @@ impl Server {
         results::add_tail(&mut own, &reports);
         let value = self.results(&own);
         self.steps.act(Action::Send(framed(&value)));
-        self.steps.act(Action::Peer(PeerNews::Report(reports)));
+        self.steps.act(Action::Peer(PeerEvent::Report(reports)));
         self.say(byte::DISPLAY_RESULTS);
         self.steps.enter(now, State::Parting, self.steps.timeout);
     }

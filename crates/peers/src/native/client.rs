@@ -8,7 +8,7 @@ use super::streams::Streams;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Credential, Nonces, Prover, SIZE};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, Refusal, RefusalCode,
+    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode,
     Session, StreamTarget, TestEnd,
 };
 use linerate_model::MonoInstant;
@@ -139,7 +139,7 @@ impl Client {
             (Message::Progress(body), State::Running) => {
                 self.core
                     .link
-                    .act(Action::Peer(PeerNews::Progress(body.progress)));
+                    .act(Action::Peer(PeerEvent::Progress(body.progress)));
                 Ok(())
             }
             (Message::Finished(body), State::Running) => self.core.finished_there(body),
@@ -192,7 +192,7 @@ impl Client {
         self.core.enter(now, State::Idle, None);
         self.core
             .link
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 version: clean(&body.version, super::MAX_NAME),
                 session: clean(&body.session, super::MAX_NAME),
                 facts: body.facts,
@@ -316,7 +316,7 @@ impl Client {
     ) -> Result<(), &'static str> {
         self.check_report(&reports)?;
         self.core.test.reported.there = true;
-        self.core.link.act(Action::Peer(PeerNews::Report(reports)));
+        self.core.link.act(Action::Peer(PeerEvent::Report(reports)));
         self.end(now);
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::streams::Streams;
 use crate::error::{ProtocolError, clean};
 use crate::key::{Nonces, Prover, SIZE, test_token};
 use crate::session::{
-    Action, Ending, Input, PeerHello, PeerNews, Refusal, RefusalCode, ServerConfig, Session,
+    Action, Ending, Input, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig, Session,
     StreamPorts, TestEnd,
 };
 use linerate_model::MonoInstant;
@@ -208,7 +208,7 @@ impl Server {
         self.core.enter(now, State::Idle, None);
         self.core
             .link
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 version: clean(version, super::MAX_NAME),
                 session: self.config.session.clone(),
                 facts: Facts::new(),

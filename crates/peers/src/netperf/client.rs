@@ -8,7 +8,7 @@ use super::{DRAIN, MAX_TEXT};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, RefusalCode, StopCause,
+    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, RefusalCode, StopCause,
     StreamTarget, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -186,7 +186,7 @@ impl Client {
     fn welcome(&mut self) {
         self.steps.rest(State::Idle);
         self.steps
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 limits: Limits {
                     max_streams: 1,
                     ..Limits::default()
@@ -278,7 +278,7 @@ impl Client {
             return Ok(());
         };
         let report = self.report(&results)?;
-        self.steps.act(Action::Peer(PeerNews::Report(report)));
+        self.steps.act(Action::Peer(PeerEvent::Report(report)));
         self.steps.act(Action::TestOver(TestEnd::Complete));
         self.close();
         Ok(())

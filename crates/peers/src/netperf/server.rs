@@ -9,7 +9,7 @@ use super::{DRAIN, MAX_TEXT, PAD, omni, request};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, Input, PeerHello, PeerNews, Refusal, RefusalCode, Sent, ServerConfig, StopCause,
+    Action, Input, PeerEvent, PeerHello, Refusal, RefusalCode, Sent, ServerConfig, StopCause,
     StreamPorts, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -127,7 +127,7 @@ impl Server {
         }
         if self.steps.state == State::Greeting {
             self.steps
-                .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+                .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                     session: self.config.session.clone(),
                     limits: self.config.limits,
                     ..PeerHello::default()

@@ -8,7 +8,7 @@ use super::{MAX_TEXT, Release};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, ClientConfig, Ending, Grant, Input, Limits, PeerHello, PeerNews, Refusal, RefusalCode,
+    Action, ClientConfig, Ending, Grant, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode,
     StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -132,7 +132,7 @@ impl Client {
                 Ok(())
             }
             (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::Peer(PeerNews::Report(Vec::new())));
+                self.steps.act(Action::Peer(PeerEvent::Report(Vec::new())));
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.steps.rest(State::Idle);
                 Ok(())
@@ -185,7 +185,7 @@ impl Client {
         ]);
         self.steps.rest(State::Idle);
         self.steps
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 facts,
                 limits: Limits {
                     max_streams: 1,

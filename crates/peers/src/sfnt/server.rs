@@ -7,7 +7,7 @@ use super::wire::{Layout, put_address, put_int, put_text};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
-    Action, Grant, Input, PeerHello, PeerNews, Progress, Refusal, RefusalCode, Sent, ServerConfig,
+    Action, Grant, Input, PeerEvent, PeerHello, Progress, Refusal, RefusalCode, Sent, ServerConfig,
     StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TestEnd,
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
@@ -119,7 +119,7 @@ impl Server {
             return Err(cannot(why));
         }
         self.steps
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 session: self.config.session.clone(),
                 limits,
                 ..PeerHello::default()

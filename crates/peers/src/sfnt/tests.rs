@@ -3,7 +3,7 @@
 use super::{Release, Sfnt};
 use crate::ProtocolError;
 use crate::session::{
-    Action, ClientConfig, Ending, Grant, Input, Limits, PeerHello, PeerKind as _, PeerNews,
+    Action, ClientConfig, Ending, Grant, Input, Limits, PeerEvent, PeerHello, PeerKind as _,
     Refusal, RefusalCode, Sent, ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget,
     TIMEOUT, TestEnd,
 };
@@ -102,14 +102,14 @@ fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
         },
         ..PeerHello::default()
     };
-    assert_eq!(told, [Action::Peer(PeerNews::Hello(Box::new(hello)))]);
+    assert_eq!(told, [Action::Peer(PeerEvent::Hello(Box::new(hello)))]);
     let (options, told) = give(&mut *client, begin(&spec(Transport::Udp, 0)));
     assert!(matches!(told[..], [Action::Prepare { .. }]), "{told:?}");
     let bound = |side, port| Input::Prepared(Ok(vec![(side, vec![port])]));
     let (address, _) = give(&mut *client, bound(Side::Sender, 4001));
     let (_, told) = give(&mut *server, Input::Bytes(&options));
     assert!(
-        matches!(&told[..], [Action::Peer(PeerNews::Hello(_)), Action::Prepare { spec, .. }] if spec.transport() == Transport::Udp),
+        matches!(&told[..], [Action::Peer(PeerEvent::Hello(_)), Action::Prepare { spec, .. }] if spec.transport() == Transport::Udp),
         "{told:?}"
     );
     let (place, _) = give(&mut *server, bound(Side::Receiver, 4002));
@@ -149,7 +149,7 @@ fn a_session_of_each_version_makes_tests_of_several_sizes() {
             assert_eq!(
                 told,
                 [
-                    Action::Peer(PeerNews::Report(Vec::new())),
+                    Action::Peer(PeerEvent::Report(Vec::new())),
                     Action::TestOver(TestEnd::Complete)
                 ]
             );

@@ -5,7 +5,7 @@ use super::streams::Streams;
 use super::wire::{HEADER_LEN, MAX_MESSAGE};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::session::{
-    Action, ClientConfig, Ending, Input, Limits, PeerHello, PeerNews, RefusalCode, StopCause,
+    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, RefusalCode, StopCause,
     StreamEvent, StreamTarget, TestEnd,
 };
 use crate::steps::{Phase, Stepping, Steps};
@@ -71,7 +71,7 @@ impl Client {
             ..PeerHello::default()
         };
         let mut steps = Steps::resting(State::Idle, config.timeout);
-        steps.act(Action::Peer(PeerNews::Hello(Box::new(hello))));
+        steps.act(Action::Peer(PeerEvent::Hello(Box::new(hello))));
         Self {
             steps,
             has_key: config.credential.is_some(),
@@ -174,7 +174,7 @@ impl Stepping for Client {
                 }
             }
             (State::Ending, Input::Reports(_)) => {
-                self.steps.act(Action::Peer(PeerNews::Report(Vec::new())));
+                self.steps.act(Action::Peer(PeerEvent::Report(Vec::new())));
                 self.steps.act(Action::TestOver(TestEnd::Complete));
                 self.steps.rest(State::Idle);
             }
@@ -204,7 +204,7 @@ impl Stepping for Client {
                 Input::Bytes(_)
                 | Input::End(Ending::Test { .. } | Ending::Traffic)
                 | Input::Progress(_)
-                | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::Heard { .. }),
+                | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }),
             )
             // The driver may not have seen yet that the test is over.
             | (State::Stopping, Input::Connected | Input::Finished { .. } | Input::Reports(_)) => {}

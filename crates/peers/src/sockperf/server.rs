@@ -5,7 +5,7 @@ use super::streams::Streams;
 use super::wire::{HEADER_LEN, Header, MAX_MESSAGE};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::session::{
-    Action, Ending, Input, PeerHello, PeerNews, Refusal, RefusalCode, ServerConfig, StopCause,
+    Action, Ending, Input, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig, StopCause,
     StreamEvent, TestEnd,
 };
 use crate::steps::{Phase, Stepping, Steps};
@@ -92,7 +92,7 @@ impl Server {
             });
         }
         self.steps
-            .act(Action::Peer(PeerNews::Hello(Box::new(PeerHello {
+            .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 session: self.config.session.clone(),
                 limits,
                 ..PeerHello::default()
@@ -166,7 +166,7 @@ impl Stepping for Server {
                 Input::Bytes(_)
                 | Input::End(Ending::Test { .. } | Ending::Traffic)
                 | Input::Progress(_)
-                | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::Heard { .. }),
+                | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }),
             )
             | (State::Preparing, Input::Prepared(Ok(_)))
             // The driver may not have seen yet that the test is over.

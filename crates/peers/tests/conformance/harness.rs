@@ -10,7 +10,7 @@ use linerate_peers::iperf3::COOKIE_LEN;
 use linerate_peers::key::SIZE;
 use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, Arrival, ClientConfig, Control, Ending, Input, Limits, PeerKind, PeerNews,
+    Action, Arrival, ClientConfig, Control, Ending, Input, Limits, PeerEvent, PeerKind,
     ProtocolError, ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder, TIMEOUT, Tests,
 };
 use std::net::Ipv4Addr;
@@ -297,7 +297,7 @@ impl End {
 
     fn answers(&mut self, action: &Action) -> Vec<Input<'static>> {
         match action {
-            Action::Peer(PeerNews::Hello(_)) | Action::TestOver(_) => self.next_test(),
+            Action::Peer(PeerEvent::Hello(_)) | Action::TestOver(_) => self.next_test(),
             Action::Prepare { spec, format } => {
                 let is_told =
                     format.arrival() == Arrival::ToldPorts && spec.transport() == Transport::Udp;

@@ -8,7 +8,7 @@ use harness::{End, conversing, later, session, sessions, specs, specs_of};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{Direction, Side};
 use linerate_peers::{
-    Action, Ending, Input, PeerNews, ProtocolError, Refusal, StreamEvent, TestEnd, Tests,
+    Action, Ending, Input, PeerEvent, ProtocolError, Refusal, StreamEvent, TestEnd, Tests,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ fn the_client_gets_what_the_server_saw() {
             let (client, server, outcome) = session(kind, &[spec], usize::MAX);
             assert_eq!(outcome, Ok(()));
             let told = client.actions.iter().find_map(|action| match action {
-                Action::Peer(PeerNews::Report(reports)) => Some(essence(reports)),
+                Action::Peer(PeerEvent::Report(reports)) => Some(essence(reports)),
                 _ => None,
             });
             assert_eq!(told, Some(essence(&server.reports())), "{}", kind.id());

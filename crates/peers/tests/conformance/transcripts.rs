@@ -17,7 +17,7 @@
 
 use crate::harness::{End, Role, START, client_config, conversing, server_config};
 use linerate_model::spec::Side;
-use linerate_peers::{Action, Input, PeerKind, PeerNews, StreamOrder, StreamTarget, TestEnd};
+use linerate_peers::{Action, Input, PeerEvent, PeerKind, StreamOrder, StreamTarget, TestEnd};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -73,11 +73,11 @@ fn name(action: &Action) -> String {
             target: StreamTarget::SameStreams,
             ..
         } => "ReuseStreams",
-        Action::Peer(PeerNews::CallBack { .. }) => "CallBack",
-        Action::Peer(PeerNews::Hello(_)) => "PeerHello",
-        Action::Peer(PeerNews::Output(_)) => "PeerOutput",
-        Action::Peer(PeerNews::Progress(_)) => "PeerProgress",
-        Action::Peer(PeerNews::Report(_)) => "PeerReport",
+        Action::Peer(PeerEvent::CallBack { .. }) => "CallBack",
+        Action::Peer(PeerEvent::Hello(_)) => "PeerHello",
+        Action::Peer(PeerEvent::Output(_)) => "PeerOutput",
+        Action::Peer(PeerEvent::Progress(_)) => "PeerProgress",
+        Action::Peer(PeerEvent::Report(_)) => "PeerReport",
         Action::Start(Side::Receiver) => "StartReceivers",
         Action::Start(Side::Sender) => "StartSenders",
         Action::Stream(StreamOrder::Datagram { .. }) => "SendDatagram",

@@ -5,7 +5,7 @@ use super::{datagram, words};
 use crate::iperf2::report::Report;
 use crate::iperf2::streams::{Streams, Width};
 use crate::session::{
-    Action, ClientConfig, Input, Limits, PeerNews, Refusal, RefusalCode, ServerConfig, Session,
+    Action, ClientConfig, Input, Limits, PeerEvent, Refusal, RefusalCode, ServerConfig, Session,
     StreamEvent, StreamOrder, StreamTarget, TIMEOUT, TestEnd,
 };
 use linerate_model::sample::{
@@ -202,7 +202,7 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
         .unwrap();
     let (all, _) = actions(&mut client);
     let [
-        Action::Peer(PeerNews::Report(reports)),
+        Action::Peer(PeerEvent::Report(reports)),
         Action::TestOver(TestEnd::Complete),
     ] = &all[..]
     else {
@@ -263,7 +263,7 @@ fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
         is_modern: true,
     };
     let (all, _) = hear(&theirs.write(Width::Wide, true, 1000).unwrap());
-    let Some(Action::Peer(PeerNews::Report(reports))) = all.first() else {
+    let Some(Action::Peer(PeerEvent::Report(reports))) = all.first() else {
         panic!("{all:?}");
     };
     let far = &reports[0].streams[0];
@@ -314,13 +314,13 @@ fn a_far_sender_is_asked_until_every_stream_of_it_has_begun() {
     let counts: Vec<_> = asks.iter().map(|(_, datagrams)| datagrams.len()).collect();
     assert_eq!(counts, [1, 2, 2]);
     client
-        .handle(now, Input::Stream(StreamEvent::Heard { stream: 1 }))
+        .handle(now, Input::Stream(StreamEvent::FirstData { stream: 1 }))
         .unwrap();
     now = client.deadline().unwrap();
     client.handle(now, Input::Timeout).unwrap();
     assert_eq!(actions(&mut client).1.len(), 1);
     client
-        .handle(now, Input::Stream(StreamEvent::Heard { stream: 0 }))
+        .handle(now, Input::Stream(StreamEvent::FirstData { stream: 0 }))
         .unwrap();
     // Its end was heard on one stream only.
     let streams = vec![
@@ -333,7 +333,7 @@ fn a_far_sender_is_asked_until_every_stream_of_it_has_begun() {
     let (all, datagrams) = actions(&mut client);
     assert!(datagrams.is_empty());
     let [
-        Action::Peer(PeerNews::Report(reports)),
+        Action::Peer(PeerEvent::Report(reports)),
         Action::TestOver(TestEnd::Complete),
     ] = &all[..]
     else {
@@ -375,7 +375,7 @@ fn of_a_tcp_stream_the_peer_tells_nothing() {
         let (all, _) = actions(&mut client);
         let silent: Vec<_> = sides.iter().map(|side| report(*side, Vec::new())).collect();
         assert!(
-            all.contains(&Action::Peer(PeerNews::Report(silent))),
+            all.contains(&Action::Peer(PeerEvent::Report(silent))),
             "{all:?}"
         );
         assert_eq!(all.last(), Some(&Action::TestOver(TestEnd::Complete)));

@@ -6,7 +6,7 @@ use linerate_peers::key::{Credential, Key};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Message, Welcome};
 use linerate_peers::{
-    Action, ClientConfig, Input, Limits, PeerKind, PeerNews, ProtocolError, ServerConfig, TestEnd,
+    Action, ClientConfig, Input, Limits, PeerEvent, PeerKind, ProtocolError, ServerConfig, TestEnd,
 };
 
 fn credential(key: &str, nonce: u8) -> Credential {
@@ -86,7 +86,7 @@ fn a_proof_that_was_overheard_opens_nothing() {
         !server
             .actions
             .iter()
-            .any(|a| matches!(a, Action::Peer(PeerNews::Hello(_))))
+            .any(|a| matches!(a, Action::Peer(PeerEvent::Hello(_))))
     );
 }
 

@@ -8,7 +8,7 @@ use linerate_model::{BitRate, PacketCount};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Finished, Message, Report, TestNumber};
 use linerate_peers::{
-    Action, Ending, Input, Limits, PeerNews, ProtocolError, Refusal, RefusalCode, ServerConfig,
+    Action, Ending, Input, Limits, PeerEvent, ProtocolError, Refusal, RefusalCode, ServerConfig,
     StopCause, TIMEOUT, TestEnd,
 };
 use std::time::Duration;
@@ -184,7 +184,7 @@ fn traffic_that_its_user_ends_is_reported_whoever_sends() {
         let reported = client
             .actions
             .iter()
-            .any(|a| matches!(a, Action::Peer(PeerNews::Report(_))));
+            .any(|a| matches!(a, Action::Peer(PeerEvent::Report(_))));
         assert!(reported, "{spec:?}");
     }
 }
@@ -286,7 +286,7 @@ fn what_was_under_way_when_a_test_was_aborted_is_not_taken_for_the_next() {
     let taken = |a: &Action| {
         matches!(
             a,
-            Action::Peer(PeerNews::Report(_)) | Action::PeerFinished { .. }
+            Action::Peer(PeerEvent::Report(_)) | Action::PeerFinished { .. }
         )
     };
     assert!(!client.actions.iter().any(taken), "{:?}", client.actions);

@@ -6,7 +6,9 @@ use linerate_model::ByteCount;
 use linerate_model::spec::{Stop, TestSpec};
 use linerate_peers::native::message::{Farewell, Message, Prepare, Refused};
 use linerate_peers::native::{Native, VERSION};
-use linerate_peers::{Action, Input, PeerKind, PeerNews, ProtocolError, RefusalCode, ServerConfig};
+use linerate_peers::{
+    Action, Input, PeerEvent, PeerKind, ProtocolError, RefusalCode, ServerConfig,
+};
 
 #[test]
 fn a_peer_of_another_protocol_is_named() {
@@ -174,7 +176,7 @@ fn facts_too_long_for_a_message_are_left_out_and_said_to_be() {
     let mut server = End::new(Role::Server, Native.server(config, START), &[]);
     let mut client = End::client(&Native, &[]);
     assert_eq!(converse(&mut client, &mut server, usize::MAX), Ok(()));
-    let Some(Action::Peer(PeerNews::Hello(hello))) = client.actions.first() else {
+    let Some(Action::Peer(PeerEvent::Hello(hello))) = client.actions.first() else {
         panic!("{:?}", client.actions);
     };
     assert!(hello.facts.contains_key("facts-missing"), "{hello:?}");
