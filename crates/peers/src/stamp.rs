@@ -14,6 +14,14 @@ impl Stamp {
         Self::from_bits(instant.as_nanos())
     }
 
+    /// The stamp of a header's seconds and microseconds. The microseconds have a sign: zperf rounds its uptime up to
+    /// milliseconds before it takes the seconds from it, so that the last ones before a full second are written as
+    /// the next second less some.
+    pub(crate) const fn from_timeval(seconds: u32, micros: u32) -> Self {
+        let within = micros.cast_signed() as i64 * 1000;
+        Self::from_bits((seconds as u64 * 1_000_000_000).wrapping_add_signed(within))
+    }
+
     /// The stamp with the lower 48 of these bits.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits & MASK_48)
@@ -56,6 +64,17 @@ mod tests {
         assert_eq!(distance_48(3, MASK_48), 4);
         assert_eq!(distance_48(MASK_48, 3), -4);
         assert_eq!(distance_48(9, 4), 5);
+    }
+
+    #[test]
+    fn a_time_before_a_full_second_may_be_written_as_the_next_one_less_some() {
+        let before = |micros: i32| Stamp::from_timeval(7, micros.cast_unsigned());
+        let exact = |nanos| Stamp::from_instant(MonoInstant::from_nanos(nanos));
+        assert_eq!(before(-400), exact(6_999_600_000));
+        assert_eq!(before(999_999), exact(7_999_999_000));
+        // Also around the start of the clock.
+        let earlier = Stamp::from_timeval(0, (-600_i32).cast_unsigned());
+        assert_eq!(Stamp::from_timeval(0, 400).since(earlier), 1_000_000);
     }
 
     #[test]

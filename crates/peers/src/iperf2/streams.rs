@@ -16,7 +16,6 @@ use crate::stream_format::{
     AfterTraffic, Arrival, DatagramFormat, DatagramHeader, Numbers, Part, Reading, SendTime,
     StreamFormat,
 };
-use linerate_model::MonoInstant;
 use linerate_model::spec::Side;
 use std::fmt;
 use std::time::Duration;
@@ -228,8 +227,7 @@ impl DatagramHeader for Streams {
                 sent: Some(next.saturating_sub(first)),
             },
             Ok(number) => {
-                let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1000;
-                let sent = Stamp::from_instant(MonoInstant::from_nanos(nanos));
+                let sent = Stamp::from_timeval(seconds, micros);
                 match number.checked_sub(first).filter(|number| *number < 1 << 47) {
                     Some(sequence) => Reading::Numbered { sequence, sent },
                     // The peer's report, where both ends send.
@@ -243,6 +241,7 @@ impl DatagramHeader for Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::MonoInstant;
 
     fn numbering(width: Width, counters: Counters, first: u8) -> Streams {
         Streams {

@@ -13,7 +13,6 @@ use crate::stream_format::{
     AfterTraffic, Arrival, DatagramFormat, DatagramHeader, Handshake, HandshakeStep, Numbers, Part,
     Reading, SendTime, StreamFormat,
 };
-use linerate_model::MonoInstant;
 use std::fmt;
 use std::time::Duration;
 
@@ -208,10 +207,9 @@ impl<const WIDE: bool> DatagramHeader for Header<WIDE> {
             let number = u64::from(number.wrapping_sub(1));
             expected.checked_add_signed(distance::<32>(number, expected))
         };
-        let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1000;
         sequence.map_or(Reading::Foreign, |sequence| Reading::Numbered {
             sequence,
-            sent: Stamp::from_instant(MonoInstant::from_nanos(nanos)),
+            sent: Stamp::from_timeval(seconds, micros),
         })
     }
 }
@@ -219,6 +217,7 @@ impl<const WIDE: bool> DatagramHeader for Header<WIDE> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::MonoInstant;
 
     fn at(monotonic: MonoInstant) -> SendTime {
         let wall_ns = 0;
