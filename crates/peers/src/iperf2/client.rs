@@ -550,8 +550,10 @@ impl Stepping for Client {
             Input::Reports(reports) if self.steps.state == State::Running => {
                 self.reported(now, reports);
             }
+            // An answer may come before this end's own reports.
             Input::Stream(StreamEvent::Datagram { stream, bytes })
-                if self.steps.state == State::Closing =>
+                if self.steps.state == State::Closing
+                    || (self.steps.state == State::Running && !self.receives()) =>
             {
                 if let Some(closing) = &mut self.closing {
                     closing.hear(stream, bytes, &mut self.steps.actions);

@@ -224,6 +224,36 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     ));
 }
 
+/// The first answer counts: one that is repeated may be of a session that the peer has begun anew.
+#[test]
+fn an_answer_that_is_quicker_than_the_own_report_counts() {
+    let (mut client, _) = begun(&spec(Transport::Udp, Direction::Forward));
+    drop(actions(&mut client));
+    let sent = vec![PacketCount::new(100)];
+    client.handle(START, Input::Finished { sent }).unwrap();
+    assert_eq!(actions(&mut client).1.len(), 1);
+    let theirs = Report {
+        bytes: 100_000,
+        duration: Duration::from_secs(1),
+        lost: 0,
+        out_of_order: 0,
+        datagrams: 102,
+        jitter: Duration::ZERO,
+        is_modern: true,
+    };
+    let bytes = &theirs.write(Width::Wide, true, 1000).unwrap();
+    let heard = Input::Stream(StreamEvent::Datagram { stream: 0, bytes });
+    client.handle(START, heard).unwrap();
+    assert_eq!(actions(&mut client), (vec![], vec![]));
+    client.handle(START, Input::Reports(Vec::new())).unwrap();
+    let (all, ends) = actions(&mut client);
+    assert_eq!(ends, Vec::<Vec<u8>>::new());
+    let Some(Action::Peer(PeerEvent::Report(reports))) = all.first() else {
+        panic!("{all:?}");
+    };
+    assert_eq!(told(&reports[0].streams[0]).datagrams, 102);
+}
+
 /// iperf2 from 2.1 on reads what comes after its report into the report's own memory, and sends that again.
 #[test]
 fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
