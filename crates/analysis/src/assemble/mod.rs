@@ -50,7 +50,7 @@ pub fn trial(
     let ends = Ends::new(spec, sender.as_ref(), receiver.as_ref());
     let mut trial = Trial::new(index, spec.transport(), direction, work::result(&ends));
     trial.streams = Some(spec.streams);
-    trial.payload_bytes = Some(spec.payload());
+    trial.payload_bytes = Some(packets::clipped(&ends).unwrap_or_else(|| spec.payload()));
     trial.intended_load = spec.pace().intended_load();
     ends.rates(&mut trial);
     requests::offered(&ends, &mut trial);

@@ -4,7 +4,7 @@ use super::{Ends, streams, total};
 use linerate_model::run::Packets;
 use linerate_model::sample::{EndpointReport, SequenceCount, StreamReport};
 use linerate_model::spec::Transport;
-use linerate_model::{LossRatio, PacketCount};
+use linerate_model::{ByteCount, LossRatio, PacketCount};
 use std::collections::BTreeMap;
 
 /// Counts packets of a datagram test or of request/response over UDP; a TCP byte stream has none.
@@ -74,6 +74,26 @@ fn settled(sent: u64, received: u64) -> Packets {
     }
 }
 
+/// What each datagram carried, if that was less than was asked for: a board's build may bound it. Told by the bytes
+/// of those that came, or else of those that were sent; not if they were of several sizes.
+pub(super) fn clipped(ends: &Ends<'_>) -> Option<ByteCount> {
+    if !ends.is_datagrams() {
+        return None;
+    }
+    let of_each = |report: &EndpointReport| {
+        let (bytes, packets) = (
+            total(report, |stream| stream.bytes.get()),
+            total(report, |stream| stream.packets.get()),
+        );
+        let size = bytes.checked_div(packets)?;
+        Some((size, size.checked_mul(packets) == Some(bytes)))
+    };
+    let ends_in_order = [ends.receiver, ends.sender];
+    let (size, is_uniform) = ends_in_order.into_iter().flatten().find_map(of_each)?;
+    let is_less = size > 0 && size < ends.spec.payload().get();
+    (is_uniform && is_less).then_some(ByteCount::new(size))
+}
+
 /// Distinct datagrams that one receiving stream took.
 pub(super) fn received(stream: &StreamReport) -> u64 {
     let sequence = stream.work.sequence();
@@ -100,4 +120,41 @@ fn counted(ends: &Ends<'_>, part: impl Fn(&SequenceCount) -> PacketCount) -> Opt
         .map(|sequence| part(sequence).get())
         .reduce(u64::saturating_add)
         .map(PacketCount::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::report;
+    use super::super::trial;
+    use super::*;
+    use linerate_model::BitRate;
+    use linerate_model::run::Trial;
+    use linerate_model::spec::{Direction, Pace, Side, TestSpec};
+
+    fn udp(sender: Option<EndpointReport>, receiver: EndpointReport) -> Trial {
+        let spec = TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(11_584_000)));
+        trial(3, &spec, Direction::Reverse, sender, Some(receiver))
+    }
+
+    #[test]
+    fn a_sender_that_clips_its_datagrams_is_believed_by_their_size() {
+        let of_size = |size| {
+            let sender = report(Side::Sender, 1000, size);
+            udp(Some(sender), report(Side::Receiver, 990, size))
+        };
+        let (whole, clipped) = (of_size(1448), of_size(1024));
+        assert_eq!(whole.payload_bytes, Some(ByteCount::new(1448)));
+        assert!(!whole.reasons.iter().any(|reason| reason.contains("1448 B")));
+        assert_eq!(clipped.payload_bytes, Some(ByteCount::new(1024)));
+        let said = clipped.reasons.join("; ");
+        assert!(said.contains("1024 B of payload, not the 1448 B"), "{said}");
+    }
+
+    #[test]
+    fn the_mean_of_several_sizes_is_the_size_of_none() {
+        let mut mixed = report(Side::Receiver, 2, 1448);
+        mixed.streams[0].bytes = ByteCount::new(2001);
+        let mixed = udp(None, mixed);
+        assert_eq!(mixed.payload_bytes, Some(ByteCount::new(1448)));
+    }
 }

@@ -1,6 +1,6 @@
 //! Whether a trial's numbers can be trusted, and what to be careful about.
 
-use super::packets::{by_stream, received};
+use super::packets::{self, by_stream, received};
 use super::{Ends, requests, streams, total};
 use linerate_model::PacketCount;
 use linerate_model::run::Trial;
@@ -45,6 +45,7 @@ pub(super) fn judge(ends: &Ends<'_>, trial: &Trial) -> Judgement {
     refused(ends, &mut judgement);
     send_errors(ends, &mut judgement);
     strays(ends, &mut judgement);
+    shorter_datagrams(ends, &mut judgement);
     judgement.careful.extend(requests::cautions(trial));
     judgement
 }
@@ -282,6 +283,16 @@ fn strays(ends: &Ends<'_>, judgement: &mut Judgement) {
     if too_old > 0 {
         judgement.careful.push(format!(
             "{too_old} datagrams came too late to be told from duplicates; they count as lost"
+        ));
+    }
+}
+
+fn shorter_datagrams(ends: &Ends<'_>, judgement: &mut Judgement) {
+    if let Some(size) = packets::clipped(ends) {
+        judgement.careful.push(format!(
+            "each datagram carried {} B of payload, not the {} B asked for: the sender's build takes no larger packets",
+            size.get(),
+            ends.spec.payload().get()
         ));
     }
 }
