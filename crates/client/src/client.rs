@@ -297,7 +297,8 @@ impl Client {
         if let Some(error) = broken {
             return Err(error);
         }
-        let served = board.served(spec)?;
+        let answer = outcome.directions.first();
+        let served = board.served(spec, answer.and_then(|done| done.receiver.as_ref()))?;
         if let (Some(done), Some(receiver)) = (outcome.directions.first_mut(), served.receiver) {
             done.receiver = Some(receiver);
         }

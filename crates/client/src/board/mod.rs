@@ -89,8 +89,13 @@ impl Board {
         Ok(())
     }
 
-    /// Traffic to the board has ended: takes its numbers, if it prints any, and ends its server.
-    pub(crate) fn served(&mut self, spec: &TestSpec) -> Result<Served> {
+    /// Traffic to the board has ended: takes its numbers, if it prints any, and ends its server. `answer` is what
+    /// came over the network at the end of the traffic.
+    pub(crate) fn served(
+        &mut self,
+        spec: &TestSpec,
+        answer: Option<&EndpointReport>,
+    ) -> Result<Served> {
         self.shell.traffic_ended(MonoClock.now());
         let numbers = loop {
             if let Event::Served(numbers) = self.event()? {
@@ -101,7 +106,7 @@ impl Board {
             return Ok(Served::default());
         };
         Ok(Served {
-            receiver: receiver(spec, &numbers, release),
+            receiver: receiver(spec, &numbers, release, answer),
             note: words(&numbers, release).filter(|_| spec.transport() == Transport::Tcp),
         })
     }

@@ -46,6 +46,8 @@ pub(crate) const B: Era = Era {
 pub(crate) struct Truth {
     pub(crate) packets: AtomicU64,
     pub(crate) bytes: AtomicU64,
+    /// From the first datagram of the last session to its end.
+    pub(crate) micros: AtomicU64,
 }
 
 /// A shell on one end of a line.
@@ -343,17 +345,20 @@ fn receive_udp(era: Era, socket: &UdpSocket, stop: &AtomicBool, console: &Consol
     socket.set_read_timeout(Some(POLL_INTERVAL)).unwrap();
     let mut buffer = [0; 1500];
     let mut session: Option<u32> = None;
-    let mut bytes = 0;
+    let (mut bytes, mut opened) = (0, MonoClock.now());
+    // An end that is said again is answered again.
+    let mut last_report = report(era, &buffer, 0, 0, 0);
     while !stop.load(Ordering::Relaxed) {
         let Ok((length, from)) = socket.recv_from(&mut buffer) else {
             continue;
         };
         let id = i32::from_be_bytes(buffer[..4].try_into().unwrap());
         match (session, id < 0) {
-            (None, true) => drop(socket.send_to(&report(era, &buffer, 0, 0), from)),
+            (None, true) => drop(socket.send_to(&last_report, from)),
             (None, false) => {
                 count(truth, length);
                 session = Some(0);
+                opened = MonoClock.now();
                 console.interrupt(&["New session started.\n"]);
             }
             (Some(received), false) => {
@@ -362,16 +367,21 @@ fn receive_udp(era: Era, socket: &UdpSocket, stop: &AtomicBool, console: &Consol
                 bytes += length as u64;
             }
             (Some(received), true) => {
-                socket
-                    .send_to(&report(era, &buffer, received, bytes), from)
-                    .unwrap();
+                let micros = micros(MonoClock.now().saturating_since(opened));
+                truth.micros.store(micros.into(), Ordering::Relaxed);
+                last_report = report(era, &buffer, received, bytes, micros);
+                socket.send_to(&last_report, from).unwrap();
                 session = None;
                 let packets = format!(" received packets:\t{received}\n");
                 let rate = rate(bytes * 8, era);
                 console.interrupt(&[
                     "End of session!\n",
                     " duration:\t\t",
-                    "1.00 s",
+                    &format!(
+                        "{}.{:02} s",
+                        micros / 1_000_000,
+                        micros % 1_000_000 / 10_000
+                    ),
                     "\n",
                     &packets,
                     " nb packets lost:\t0\n",
@@ -389,17 +399,33 @@ fn receive_udp(era: Era, socket: &UdpSocket, stop: &AtomicBool, console: &Consol
     }
 }
 
+fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap()
+}
+
 fn count(truth: &Truth, length: usize) {
     truth.packets.fetch_add(1, Ordering::Relaxed);
     truth.bytes.fetch_add(length as u64, Ordering::Relaxed);
 }
 
 /// The server's report, in the place of its era: what it received is its total.
-fn report(era: Era, last: &[u8], received: u32, bytes: u64) -> Vec<u8> {
+fn report(era: Era, last: &[u8], received: u32, bytes: u64, micros: u32) -> Vec<u8> {
     let mut report = last[..era.header].to_vec();
     // Few enough for one word; a board takes the rest by this number too.
     let (high, low) = (0, u32::try_from(bytes % u64::from(u32::MAX)).unwrap());
-    for word in [0x8000_0000, high, low, 1, 0, 0, 0, received, 0, 98] {
+    let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
+    for word in [
+        0x8000_0000,
+        high,
+        low,
+        seconds,
+        micros,
+        0,
+        0,
+        received,
+        0,
+        98,
+    ] {
         report.extend(u32::to_be_bytes(word));
     }
     report

@@ -19,6 +19,9 @@ use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// From the datagram that opens a session to its traffic; zperf's time of the session begins with it.
+const OPENING: Duration = Duration::from_millis(100);
+
 /// Bytes of the settings that an iperf2 client's TCP stream begins with; zperf counts them as data.
 const SETTINGS: u64 = 24;
 
@@ -70,6 +73,15 @@ fn udp_agrees(board: &Board, direction: Direction) {
     assert_eq!((packets(&sender), packets(&receiver)), (came, came));
     let came = board.truth.bytes.load(Ordering::Relaxed) - again * 1000;
     assert_eq!((bytes(&sender), bytes(&receiver)), (came, came));
+    if direction == Direction::Forward {
+        let session = Duration::from_micros(board.truth.micros.load(Ordering::Relaxed));
+        let received_over = receiver.streams[0].duration;
+        assert!(!received_over.is_zero());
+        assert!(
+            received_over + OPENING <= session,
+            "{received_over:?} of a session of {session:?}"
+        );
+    }
 }
 
 /// The board says no bytes of a TCP stream that it received.

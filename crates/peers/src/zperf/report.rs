@@ -5,6 +5,7 @@ use super::units::{Release, rate};
 use linerate_model::sample::{EndpointReport, PeerStream, StreamReport};
 use linerate_model::spec::{Side, TestSpec, Transport};
 use linerate_model::{ByteCount, PacketCount};
+use std::time::Duration;
 
 fn report(side: Side, stream: StreamReport) -> EndpointReport {
     EndpointReport::of_streams(side, vec![stream])
@@ -16,7 +17,16 @@ fn report(side: Side, stream: StreamReport) -> EndpointReport {
 /// Our client sends its first datagram twice, since the one that opens a session is not counted up to Zephyr
 /// 4.4; later ones count it, so one is taken away. zperf's number of lost datagrams is not used: it is never
 /// taken back for one that came late.
-pub fn receiver(spec: &TestSpec, numbers: &Download, release: Release) -> Option<EndpointReport> {
+///
+/// The time is that of `answer`, which came over the network at the stream's end: the session that knows how
+/// long the stream was open before its traffic has taken that out, and the shell prints hundredths of a second
+/// only. Without an answer it is not known.
+pub fn receiver(
+    spec: &TestSpec,
+    numbers: &Download,
+    release: Release,
+    answer: Option<&EndpointReport>,
+) -> Option<EndpointReport> {
     let datagrams = numbers.datagrams.as_ref()?;
     let again = u64::from(!release.leaves_out_the_first());
     let received = datagrams.received.get().saturating_sub(again);
@@ -26,8 +36,9 @@ pub fn receiver(spec: &TestSpec, numbers: &Download, release: Release) -> Option
         ..PeerStream::default()
     };
     let bytes = ByteCount::new(received.saturating_mul(spec.payload().get()));
+    let answered = answer.and_then(|answer| answer.streams.first());
     let stream = StreamReport {
-        duration: numbers.duration,
+        duration: answered.map_or(Duration::ZERO, |stream| stream.duration),
         ..StreamReport::new(0, told).with_counts(bytes, PacketCount::new(received))
     };
     Some(report(Side::Receiver, stream))
@@ -87,7 +98,6 @@ mod tests {
     use linerate_model::BitRate;
     use linerate_model::sample::DatagramReceiver;
     use linerate_model::spec::Pace;
-    use std::time::Duration;
 
     fn spec() -> TestSpec {
         TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(10_000_000)))
@@ -110,13 +120,29 @@ mod tests {
 
     #[test]
     fn the_datagram_that_opens_a_session_counts_once() {
-        let old = receiver(&spec(), &download(), Release::parse("3.3").unwrap()).unwrap();
+        let old = receiver(&spec(), &download(), Release::parse("3.3").unwrap(), None).unwrap();
         let stream = &old.streams[0];
         assert_eq!(stream.packets.get(), 3916);
         assert_eq!(stream.bytes.get(), 3_916_000);
         assert_eq!(stream.work.rtp_jitter_ns(), Some(47_000));
-        let new = receiver(&spec(), &download(), Release::parse("4.5").unwrap()).unwrap();
+        let new = receiver(&spec(), &download(), Release::parse("4.5").unwrap(), None).unwrap();
         assert_eq!(new.streams[0].packets.get(), 3915);
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_traffic_and_not_what_the_shell_prints() {
+        let release = Release::parse("3.3").unwrap();
+        let time = |answer: Option<&EndpointReport>| {
+            let report = receiver(&spec(), &download(), release, answer).unwrap();
+            report.streams[0].duration
+        };
+        assert_eq!(time(None), Duration::ZERO);
+        let answered = StreamReport {
+            duration: Duration::from_micros(2_899_412),
+            ..StreamReport::new(0, PeerStream::default())
+        };
+        let answer = report(Side::Receiver, answered);
+        assert_eq!(time(Some(&answer)), Duration::from_micros(2_899_412));
     }
 
     #[test]
@@ -152,7 +178,7 @@ mod tests {
             ..download()
         };
         let old = Release::parse("3.3").unwrap();
-        assert_eq!(receiver(&spec(), &tcp, old), None);
+        assert_eq!(receiver(&spec(), &tcp, old, None), None);
         let said = words(&tcp, old).unwrap();
         assert!(said.contains("10.43 Mbit/s for 3.00 s"), "{said}");
     }
