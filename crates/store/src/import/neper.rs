@@ -1,9 +1,10 @@
-//! neper's `key=value` output: `tcp_rr`, `udp_rr`, `tcp_stream`, `udp_stream`.
+//! neper's `key=value` output: `tcp_rr`, `tcp_crr`, `udp_rr`, `tcp_stream`, `udp_stream`.
 //!
 //! # References
-//! - A test begins with `VERSION=`; a request/response test has `num_transactions`, a TCP test
-//!   `congestion_control`
+//! - A test begins with `VERSION=`; a request/response test has `request_size`, a TCP test
+//!   `congestion_control`; of these only `tcp_crr` has neither `noburst` nor `delay`
 //! - `local_throughput` and `remote_throughput` are what either end received: bit/s, or transactions
+//! - `tcp_crr` times from one answer to the next (`rr_ts_0` to `rr_ts_2`): the connection's opening too
 
 use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
@@ -12,7 +13,7 @@ use super::{
     Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Skipped, Totals,
     TrafficTest, View, at_least_one, whole,
 };
-use linerate_model::run::Trial;
+use linerate_model::run::{ConnectionsResult, Trial, TrialWork};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, PacketRate};
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ impl LogFormat for Neper {
     }
 
     fn summary(&self) -> &'static str {
-        "output of neper's tcp_rr, udp_rr, tcp_stream and udp_stream"
+        "output of neper's tcp_rr, tcp_crr, udp_rr, tcp_stream and udp_stream"
     }
 
     fn recognise(&self, text: &str) -> usize {
@@ -134,21 +135,17 @@ impl<'a> Section<'a> {
                 reason: "it is the server's view of a test whose client's view is there".to_owned(),
             }));
         }
-        if self.keys.contains_key("num_transactions") {
-            // Only a test with a connection for each transaction has neither of these settings.
-            let waits = ["noburst", "delay"]
-                .iter()
-                .any(|key| self.keys.contains_key(key));
-            if !waits {
-                let reason = "tests with a connection for each transaction are not imported";
-                return Ok(ParsedTest::Skipped(Skipped {
-                    origin,
-                    reason: reason.to_owned(),
-                }));
-            }
-            return self.latency(origin);
+        if !self.keys.contains_key("request_size") {
+            return self.stream(origin);
         }
-        self.stream(origin)
+        if ["noburst", "delay"]
+            .iter()
+            .any(|key| self.keys.contains_key(key))
+        {
+            self.exchanges(origin)
+        } else {
+            self.connections(origin)
+        }
     }
 
     fn seconds(&self) -> Option<Rounded> {
@@ -161,7 +158,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn latency(&self, origin: Origin) -> Result<ParsedTest, &'static str> {
+    /// Requests and answers on connections that stay open.
+    fn exchanges(&self, origin: Origin) -> Result<ParsedTest, &'static str> {
         let rate = self
             .figure("throughput")
             .ok_or("its key throughput is not there")?;
@@ -175,9 +173,42 @@ impl<'a> Section<'a> {
             count: self.count("num_transactions"),
             ..DelayFigures::default()
         };
+        let work = figures.closed_loop(Some(PacketRate::from_pps(rate.value)));
+        let mut test = self.latency(origin, rate, work.into());
+        figures.note_rounding(&mut test.trials[0]);
+        Ok(ParsedTest::Latency(Box::new(test)))
+    }
+
+    /// A connection for each request and answer.
+    fn connections(&self, origin: Origin) -> Result<ParsedTest, &'static str> {
+        // The server of this test counts nothing itself; the client tells it the rate.
+        let rate = self
+            .figure("throughput")
+            .or_else(|| self.figure("remote_throughput"))
+            .ok_or("its keys throughput and remote_throughput are not there")?;
+        let work = ConnectionsResult {
+            received_packet_rate: Some(PacketRate::from_pps(rate.value)),
+            ..ConnectionsResult::default()
+        };
+        let mut test = self.latency(origin, rate, work.into());
+        if let (Some(min), Some(mean), Some(max)) = (
+            self.text("latency_min"),
+            self.text("latency_mean"),
+            self.text("latency_max"),
+        ) {
+            test.notes.push(format!(
+                "neper times each transaction from the opening of its connection to its answer: \
+                 {min} s at least, {mean} s in the mean, {max} s at most; handshake and round trip \
+                 by themselves are not told"
+            ));
+        }
+        Ok(ParsedTest::Latency(Box::new(test)))
+    }
+
+    /// What both kinds of transactions tell. `rate` is in transactions per second.
+    fn latency(&self, origin: Origin, rate: Rounded, work: TrialWork) -> LatencyTest {
         let transport = self.transport();
         let payload = self.count("request_size");
-        let work = figures.closed_loop(Some(PacketRate::from_pps(rate.value)));
         let mut trial = Trial::from_log(0, transport, Direction::Forward, work);
         trial.label = payload.map(|bytes| format!("{bytes} B"));
         trial.payload_bytes = payload.map(ByteCount::new);
@@ -186,13 +217,12 @@ impl<'a> Section<'a> {
         trial.duration = self
             .seconds()
             .and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds.value).ok());
-        figures.note_rounding(&mut trial);
         let mut test = LatencyTest::new(origin, ID, ID, transport);
         test.tool.version = self.text("VERSION").map(str::to_owned);
         test.hosts = delay::hosts(None, self.text("host"));
         test.fingerprint = fingerprint(self.lines.iter().copied());
         test.trials = vec![trial];
-        Ok(ParsedTest::Latency(Box::new(test)))
+        test
     }
 
     fn streams(&self) -> Option<u16> {

@@ -2,7 +2,7 @@
 
 use super::{bps, bytes, delays, packets, read, text, whole};
 use linerate_model::ByteCount;
-use linerate_model::run::{DelayOf, RunKind};
+use linerate_model::run::{DelayOf, Run, RunKind, TrialWork};
 use linerate_model::spec::{Direction, Transport};
 use linerate_store::import::{Hints, UnitStep, import, import_with};
 
@@ -162,7 +162,7 @@ fn netperf_s_tables_and_keys_are_read() {
 #[test]
 fn neper_s_keys_are_read_from_the_client() {
     let imported = text("neper");
-    assert_eq!(imported.runs.len(), 4);
+    assert_eq!(imported.runs.len(), 5);
     assert_eq!(
         bps(imported.runs[0].trials[0].received_rate),
         10_384_633_859
@@ -170,6 +170,36 @@ fn neper_s_keys_are_read_from_the_client() {
     let rr = &imported.runs[2].trials[0];
     assert_eq!(delays(rr), [Some(16_825), None, None, Some(10_663_181)]);
     assert!((rr.received_packet_rate().unwrap().pps() - 43_221.02).abs() < 1e-6);
+}
+
+/// Transactions per second of a run that has one trial of short connections and no bit rate.
+#[track_caller]
+fn connections_per_second(run: &Run) -> f64 {
+    let trial = &run.trials[0];
+    assert!(
+        matches!(trial.work, TrialWork::Connections(_)),
+        "{:?}",
+        trial.work
+    );
+    assert_eq!((trial.offered_load, trial.received_rate), (None, None));
+    assert_eq!(trial.payload_bytes, Some(ByteCount::new(1)));
+    trial.received_packet_rate().unwrap().pps()
+}
+
+#[test]
+fn neper_s_connections_are_transactions_and_no_bits() {
+    let both = text("neper").runs;
+    let crr = both.last().unwrap();
+    assert!((connections_per_second(crr) - 10_926.59).abs() < 1e-6);
+    assert_eq!(crr.trials[0].delay(), None, "it holds the handshake");
+    assert!(crr.notes[0].contains("0.000183037 s in the mean"));
+    // The server's section alone, whose only figure is what the client told it.
+    let (name, whole) = read("transcripts/neper.txt");
+    let whole = String::from_utf8(whole).unwrap();
+    let (_, server) = whole.rsplit_once("--- server:\n").unwrap();
+    let alone = import(&[(name, server.into())]).unwrap();
+    assert_eq!(alone.warnings, Vec::<String>::new());
+    assert!((connections_per_second(&alone.runs[0]) - 10_926.0).abs() < 1e-6);
 }
 
 #[test]
