@@ -35,8 +35,13 @@ fn files(dir: &str) -> Vec<(String, Vec<u8>)> {
 
 #[track_caller]
 fn imported(dir: &str) -> Vec<Run> {
-    let Imported { runs, warnings } = import(&files(dir)).unwrap();
+    let Imported {
+        runs,
+        warnings,
+        refused,
+    } = import(&files(dir)).unwrap();
     assert_eq!(warnings, Vec::<String>::new());
+    assert_eq!(refused, []);
     for run in &runs {
         assert_eq!(run.status, RunStatus::Complete, "{:?}", run.title);
     }

@@ -8,7 +8,7 @@ use linerate_model::run::Run;
 use linerate_report::export;
 use linerate_report::renderers::{Document, Renderer};
 use linerate_report::{Report, renderers};
-pub use linerate_store::import::{HgrmHint, Hints, UnitStep};
+pub use linerate_store::import::{HgrmHint, Hints, ImportError, UnitStep};
 pub use linerate_store::{Entry, Listed};
 use linerate_store::{Store, StoreError, import};
 use linerate_sys::clock::wall_now;
@@ -29,24 +29,34 @@ pub struct Known {
     pub hints: Hints,
 }
 
-/// Reads logs of other tools and stores the runs they make.
+/// What became of logs that were imported.
+#[derive(Debug)]
+pub struct ImportedLogs {
+    /// The runs that they made.
+    pub runs: Vec<Run>,
+    /// Files, and tests in them, that could not be read and are left out.
+    pub refused: Vec<ImportError>,
+}
+
+/// Reads logs of other tools and stores the runs they make. An error if they make none.
 pub fn import_logs(
     context: &mut Context<'_>,
     files: &[PathBuf],
     known: &Known,
-) -> Result<Vec<Run>> {
-    let (runs, warnings) = read_logs(files, known)?;
-    for warning in &warnings {
-        context.watcher.event(crate::watch::Event::Note(warning));
-    }
+) -> Result<ImportedLogs> {
+    let logs = read_logs(context, files, known)?;
     if let Some(store) = &context.store {
-        store.add_all(&runs)?;
+        store.add_all(&logs.runs)?;
     }
-    Ok(runs)
+    Ok(logs)
 }
 
-/// The runs that logs of other tools make, and what their figures contradict; nothing is stored.
-pub(crate) fn read_logs(files: &[PathBuf], known: &Known) -> Result<(Vec<Run>, Vec<String>)> {
+/// The runs that logs of other tools make; what their figures contradict is noted, nothing is stored.
+pub(crate) fn read_logs(
+    context: &mut Context<'_>,
+    files: &[PathBuf],
+    known: &Known,
+) -> Result<ImportedLogs> {
     let contents = files
         .iter()
         .map(|path| read_log(path))
@@ -63,7 +73,13 @@ pub(crate) fn read_logs(files: &[PathBuf], known: &Known) -> Result<(Vec<Run>, V
         }
         conclude(run);
     }
-    Ok((runs, imported.warnings))
+    for warning in &imported.warnings {
+        context.watcher.event(crate::watch::Event::Note(warning));
+    }
+    Ok(ImportedLogs {
+        runs,
+        refused: imported.refused,
+    })
 }
 
 /// Whether a file is a run document, of any version, whole or damaged.

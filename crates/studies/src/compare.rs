@@ -83,9 +83,11 @@ fn find(context: &mut Context<'_>, name: &str, known: &archive::Known) -> Result
 }
 
 fn imported(context: &mut Context<'_>, path: &Path, known: &archive::Known) -> Result<Run> {
-    let (mut runs, warnings) = archive::read_logs(&[path.to_owned()], known)?;
-    for warning in &warnings {
-        context.watcher.event(Event::Note(warning));
+    let archive::ImportedLogs { mut runs, refused } =
+        archive::read_logs(context, &[path.to_owned()], known)?;
+    for error in &refused {
+        let note = format!("left out: {error}");
+        context.watcher.event(Event::Note(&note));
     }
     match (runs.pop(), runs.len()) {
         (Some(run), 0) => Ok(run),

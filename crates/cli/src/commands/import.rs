@@ -5,6 +5,7 @@ use crate::args::stored::HintArgs;
 use crate::args::values::rate;
 use crate::context::in_context;
 use crate::outcome::show_runs;
+use crate::terminal;
 use anyhow::Result;
 use clap::Args;
 use linerate_model::BitRate;
@@ -33,10 +34,17 @@ impl ImportArgs {
             link_speed: self.link_speed,
             hints: self.hints.hints(),
         };
-        let runs = in_context(output, |context| {
+        let logs = in_context(output, |context| {
             archive::import_logs(context, &self.files, &known)
         })?;
-        show_runs(output, &runs)?;
-        Ok(ExitCode::Done)
+        show_runs(output, &logs.runs)?;
+        for error in &logs.refused {
+            terminal::error(&format!("left out: {error}"));
+        }
+        Ok(if logs.refused.is_empty() {
+            ExitCode::Done
+        } else {
+            ExitCode::Plan
+        })
     }
 }

@@ -1,8 +1,8 @@
-//! Why a log could not be imported.
+//! Why a log, or one test of it, could not be imported.
 
 use super::ALL;
 
-/// Why a log could not be imported: which file, where, why, and what to do. Nothing was imported.
+/// Why a file, or one test of it, could not be imported: which, where, why, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -18,7 +18,7 @@ pub enum ImportError {
     },
     /// A test has no end.
     #[error(
-        "{file}: the test that begins at line {line} is cut off: {missing}; nothing was imported: give the whole log, or remove that test from it"
+        "{file}: the test that begins at line {line} is cut off: {missing}; give the whole log, or remove that test from it"
     )]
     Cut {
         /// The file.
@@ -36,7 +36,7 @@ pub enum ImportError {
     },
     /// A test without figures.
     #[error(
-        "{file}: the test that begins at line {line} failed ({reason}) and has no figures; nothing was imported: remove that test from the log"
+        "{file}: the test that begins at line {line} failed ({reason}) and has no figures; remove that test from the log"
     )]
     Failed {
         /// The file.
@@ -48,7 +48,7 @@ pub enum ImportError {
     },
     /// A line is not what its format says.
     #[error(
-        "{file}: line {line} is damaged ({reason}): \"{text}\"; nothing was imported: repair or remove the line's test"
+        "{file}: line {line} is damaged ({reason}): \"{text}\"; repair or remove the line's test"
     )]
     Line {
         /// The file.
@@ -71,9 +71,7 @@ pub enum ImportError {
         format: &'static str,
     },
     /// Something that only the user knows.
-    #[error(
-        "{file}: line {line}: the file does not tell {what}; nothing was imported: give {hint}"
-    )]
+    #[error("{file}: line {line}: the file does not tell {what}; give {hint}")]
     Untold {
         /// The file.
         file: String,
@@ -86,7 +84,7 @@ pub enum ImportError {
     },
     /// A kind of test that is not imported.
     #[error(
-        "{file}: line {line} belongs to {what}, which cannot be imported; nothing was imported: remove that test from the log"
+        "{file}: line {line} belongs to {what}, which cannot be imported; remove that test from the log"
     )]
     Unsupported {
         /// The file.

@@ -1,6 +1,6 @@
 //! What a log says about one test, before the views of both ends are put together.
 
-use super::{Command, Rounded};
+use super::{Command, ImportError, Rounded};
 use linerate_model::WallTime;
 use linerate_model::run::{Host, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
@@ -10,6 +10,8 @@ use linerate_model::spec::{Direction, Transport};
 pub enum ParsedTest {
     /// Request/response delay; already in the form of a run.
     Latency(Box<LatencyTest>),
+    /// A test that cannot be read, among others that can.
+    Refused(ImportError),
     /// A test whose kind is not imported, among others that are.
     Skipped(Skipped),
     /// Traffic in one direction or both, as one end saw it.

@@ -11,6 +11,7 @@ use super::{
     at_least_one, exact,
 };
 use crate::import::line::fingerprint;
+use crate::import::reader::LineReader;
 use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, Histogram};
@@ -63,12 +64,7 @@ impl LogFormat for Hgrm {
             open: None,
             tests: Vec::new(),
         };
-        for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, line.trim())?;
-        }
-        if let Some(open) = &reader.open {
-            return Err(reader.cut(open.line, "its lines #[Mean …] and #[Max …] are not there"));
-        }
+        reader.read(text);
         at_least_one(reader.tests, name, ID)
     }
 }
@@ -97,8 +93,9 @@ struct Open<'a> {
     lines: Vec<&'a str>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LineReader<'a> for Reader<'a> {
     fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        let line = line.trim();
         if is_heading(line) {
             return self.begin(number);
         }
@@ -122,11 +119,27 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn close(&mut self) -> Result<(), ImportError> {
+        let missing = "its lines #[Mean …] and #[Max …] are not there";
+        self.open
+            .take()
+            .map_or(Ok(()), |open| Err(self.cut(open.line, missing)))
+    }
+
+    fn forget(&mut self) {
+        self.open = None;
+        self.told.clear();
+    }
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
+    }
+}
+
+impl Reader<'_> {
     fn begin(&mut self, number: usize) -> Result<(), ImportError> {
-        if let Some(open) = &self.open {
-            return Err(self.cut(open.line, "its lines #[Mean …] and #[Max …] are not there"));
-        }
-        if self.tests.len() == MAX_DISTRIBUTIONS {
+        self.settle();
+        if self.tests.len() >= MAX_DISTRIBUTIONS {
             return Err(ImportError::line(
                 self.file,
                 number,
@@ -304,10 +317,18 @@ mod tests {
         Hgrm.parse_with("x.hgrm", text, &hints)
     }
 
+    fn refused(tests: Result<Vec<ParsedTest>, ImportError>) -> String {
+        let tests = tests.unwrap();
+        let [ParsedTest::Refused(error)] = tests.as_slice() else {
+            panic!("{tests:?}");
+        };
+        error.to_string()
+    }
+
     #[test]
     fn a_foreign_file_needs_to_be_told_its_transport_and_unit() {
-        let error = Hgrm.parse("x.hgrm", FOREIGN).unwrap_err();
-        assert!(error.to_string().contains("--hgrm"), "{error}");
+        let error = refused(Hgrm.parse("x.hgrm", FOREIGN));
+        assert!(error.contains("--hgrm"), "{error}");
         let tests = hinted(FOREIGN).unwrap();
         let [ParsedTest::Latency(test)] = tests.as_slice() else {
             panic!("{tests:?}");
@@ -333,7 +354,7 @@ mod tests {
         ] {
             let spoilt = FOREIGN.replacen(from, to, 1);
             assert_ne!(spoilt, FOREIGN);
-            let error = hinted(&spoilt).unwrap_err().to_string();
+            let error = refused(hinted(&spoilt));
             assert!(error.contains(why), "{why}: {error}");
         }
     }

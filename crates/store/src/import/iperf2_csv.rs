@@ -64,14 +64,18 @@ impl LogFormat for Iperf2Csv {
             tests: Vec::new(),
         };
         for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, line.trim())?;
+            if let Err(error) = reader.line(index + 1, line.trim()) {
+                reader.refuse(index + 1, error);
+            }
         }
-        let tests = at_least_one(reader.tests, name, ID)?
-            .into_iter()
-            .map(|draft| draft.finish(name));
-        tests
-            .map(|test| test.map(|test| ParsedTest::Traffic(Box::new(test))))
-            .collect()
+        let drafts = at_least_one(reader.tests, name, ID)?;
+        let tests = drafts.into_iter().map(|draft| draft.finish(name));
+        Ok(tests
+            .map(|test| match test {
+                Ok(test) => ParsedTest::Traffic(Box::new(test)),
+                Err(error) => ParsedTest::Refused(error),
+            })
+            .collect())
     }
 }
 
@@ -79,13 +83,16 @@ fn is_heading(line: &str) -> bool {
     line.starts_with("time,src")
 }
 
-/// Whether a line begins with a time such as `20261121060000`, with or without parts of a second and a
-/// zone, and has enough columns.
+/// Whether a line begins with a time and has enough columns.
 fn is_line(line: &str) -> bool {
-    let mut words = line.split(',');
-    let time = words.next().unwrap_or_default();
-    let digits = time.bytes().take_while(u8::is_ascii_digit).count();
-    digits == 14 && words.count() + 1 >= SHORT
+    has_time(line) && line.split(',').count() >= SHORT
+}
+
+/// Whether a line begins with a time such as `20261121060000`, with or without parts of a second and a
+/// zone.
+fn has_time(line: &str) -> bool {
+    let time = line.split_once(',').map_or("", |(time, _)| time);
+    time.bytes().take_while(u8::is_ascii_digit).count() == 14
 }
 
 /// A line by the names of its columns.
@@ -196,6 +203,8 @@ struct Draft<'a> {
     streams: Vec<Stream>,
     is_udp: bool,
     lines: Vec<&'a str>,
+    /// Why a line that came after its first one could not be read.
+    refused: Option<ImportError>,
 }
 
 /// The lines of one stream.
@@ -220,10 +229,23 @@ impl<'a> Reader<'a> {
             if taken.is_none() {
                 return Err(self.damaged(number, text));
             }
-        } else if number == self.last && text.starts_with(|c: char| c.is_ascii_digit()) {
+        } else if has_time(text)
+            || number == self.last && text.starts_with(|c: char| c.is_ascii_digit())
+        {
             return Err(self.damaged(number, text));
         }
         Ok(())
+    }
+
+    /// A line that cannot be read is taken for one of the test before it.
+    fn refuse(&mut self, number: usize, error: ImportError) {
+        let command = self.command.clone();
+        if self.tests.is_empty() {
+            self.tests.push(Draft::new(number, "", command));
+        }
+        if let Some(test) = self.tests.last_mut() {
+            test.refused.get_or_insert(error);
+        }
     }
 
     fn damaged(&self, number: usize, text: &str) -> ImportError {
@@ -284,14 +306,7 @@ impl<'a> Reader<'a> {
         });
         if !fits {
             let command = self.command.take();
-            self.tests.push(Draft {
-                line: number,
-                time,
-                is_udp: command.as_ref().is_some_and(|c| c.has('u', "udp")),
-                command,
-                streams: Vec::new(),
-                lines: Vec::new(),
-            });
+            self.tests.push(Draft::new(number, time, command));
         }
         let at = self.tests.len() - 1;
         self.tests[at].time = time;
@@ -315,7 +330,19 @@ fn is_same(a: &Connection, b: &Connection) -> bool {
     a == b || a.local == b.remote && a.remote == b.local
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
+    fn new(line: usize, time: &'a str, command: Option<Command>) -> Self {
+        Self {
+            line,
+            time,
+            is_udp: command.as_ref().is_some_and(|c| c.has('u', "udp")),
+            command,
+            streams: Vec::new(),
+            lines: Vec::new(),
+            refused: None,
+        }
+    }
+
     fn has(&self, connection: &Connection) -> bool {
         let mut streams = self.streams.iter();
         streams.any(|stream| is_same(&stream.connection, connection))
@@ -374,7 +401,10 @@ impl Draft<'_> {
         }
     }
 
-    fn finish(self, file: &str) -> Result<TrafficTest, ImportError> {
+    fn finish(mut self, file: &str) -> Result<TrafficTest, ImportError> {
+        if let Some(error) = self.refused.take() {
+            return Err(error);
+        }
         let origin = Origin {
             file: file.to_owned(),
             line: self.line,

@@ -4,8 +4,8 @@
 //! bytes ─► text ─► LogFormat::parse ─► ParsedTest ─► merge views ─► group ─► Run
 //! ```
 //!
-//! Does not judge what a test means. Invariants: a log is imported whole or not at all; a rounded
-//! figure carries the interval in which its true value lies; what a log cannot tell stays `None`,
+//! Does not judge what a test means. Invariants: a test is imported whole or not at all, and one that
+//! cannot be read is named; a rounded figure carries the interval in which its true value lies; what a log cannot tell stays `None`,
 //! never zero; figures that contradict each other give a warning.
 
 mod build;
@@ -26,6 +26,7 @@ mod lwiperf;
 mod merge;
 mod neper;
 mod netperf;
+mod reader;
 mod rounded;
 mod sfnt_pingpong;
 mod sockperf;
@@ -59,7 +60,7 @@ pub trait LogFormat: Sync {
 
     /// Every test in `text`. `name` is the file's name, for messages.
     ///
-    /// A test that is not whole is an error, unless the log itself says that it was ended early.
+    /// A test that is not whole is refused, unless the log itself says that it was ended early.
     fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError>;
 
     /// The same with what the user knows; a format that tells it all needs nothing.
@@ -113,40 +114,56 @@ pub struct Imported {
     pub runs: Vec<Run>,
     /// Figures that contradict each other, each with file and line.
     pub warnings: Vec<String>,
+    /// Files and tests that could not be read, beside those that could.
+    pub refused: Vec<ImportError>,
 }
 
 /// Imports log files, given by name and content, together: the client's and the server's log of
 /// one test become one trial, UDP tests between the same two hosts become one run.
 ///
-/// All or nothing: the first file that cannot be imported is the error.
+/// What cannot be read is named in [`Imported::refused`]; an error if that leaves nothing.
 pub fn import(files: &[(String, Vec<u8>)]) -> Result<Imported, ImportError> {
     import_with(files, &Hints::default())
 }
 
 /// The same with what the user knows and the logs do not tell.
 pub fn import_with(files: &[(String, Vec<u8>)], hints: &Hints) -> Result<Imported, ImportError> {
-    let mut warnings = Vec::new();
-    let mut tests = Vec::new();
+    let mut imported = Imported::default();
+    let mut sorted = Sorted::default();
     for (name, bytes) in files {
-        let text = as_text(name, bytes)?;
-        let format = recognise(name, &text)?;
-        let found = format.parse_with(name, &text, hints)?;
-        warnings.extend(others(name, &text, format));
-        refuse_if_all_failed(&found)?;
-        tests.extend(found);
+        match read(name, bytes, hints, &mut imported.warnings) {
+            Ok(found) => sorted.add(found, &mut imported),
+            Err(error) => imported.refused.push(error),
+        }
     }
-    let (traffic, latency) = split(tests, &mut warnings);
+    let Sorted { traffic, latency } = sorted;
     for test in &traffic {
-        check::test(test, &mut warnings);
+        check::test(test, &mut imported.warnings);
     }
     for test in &latency {
-        check::latency(test, &mut warnings);
+        check::latency(test, &mut imported.warnings);
     }
-    let merged = merge::views(traffic, &mut warnings);
-    Ok(Imported {
-        runs: build::runs(merged, latency),
-        warnings,
-    })
+    let merged = merge::views(traffic, &mut imported.warnings);
+    imported.runs = build::runs(merged, latency);
+    if imported.runs.is_empty() && !imported.refused.is_empty() {
+        return Err(imported.refused.swap_remove(0));
+    }
+    Ok(imported)
+}
+
+/// The tests of one file.
+fn read(
+    name: &str,
+    bytes: &[u8],
+    hints: &Hints,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<ParsedTest>, ImportError> {
+    let text = as_text(name, bytes)?;
+    let format = recognise(name, &text)?;
+    let found = format.parse_with(name, &text, hints)?;
+    warnings.extend(others(name, &text, format));
+    refuse_if_all_failed(&found)?;
+    Ok(found)
 }
 
 /// What a reader found, if it found anything.
@@ -160,7 +177,7 @@ fn at_least_one<T>(found: Vec<T>, file: &str, format: &'static str) -> Result<Ve
     Ok(found)
 }
 
-/// One test that failed among others is left out; a file of nothing else is an error.
+/// Tests that failed are left out among others; a file of nothing else is an error.
 fn refuse_if_all_failed(tests: &[ParsedTest]) -> Result<(), ImportError> {
     let mut failed = None;
     for test in tests {
@@ -169,7 +186,9 @@ fn refuse_if_all_failed(tests: &[ParsedTest]) -> Result<(), ImportError> {
                 (&test.origin, test.interrupted.clone())
             }
             ParsedTest::Skipped(test) => (&test.origin, Some(test.reason.clone())),
-            _ => return Ok(()),
+            ParsedTest::Latency(_) | ParsedTest::Refused(_) | ParsedTest::Traffic(_) => {
+                return Ok(());
+            }
         };
         failed.get_or_insert((origin, reason));
     }
@@ -276,23 +295,29 @@ fn exact(count: u64) -> f64 {
     linerate_model::PacketCount::new(count).as_f64()
 }
 
-fn split(
-    tests: Vec<ParsedTest>,
-    warnings: &mut Vec<String>,
-) -> (Vec<TrafficTest>, Vec<LatencyTest>) {
-    let mut traffic = Vec::new();
-    let mut latency = Vec::new();
-    for test in tests {
-        match test {
-            ParsedTest::Latency(test) => latency.push(*test),
-            ParsedTest::Skipped(Skipped { origin, reason }) => warnings.push(format!(
-                "{}: test at line {} was left out: {}",
-                origin.file,
-                origin.line,
-                shortened(&reason)
-            )),
-            ParsedTest::Traffic(test) => traffic.push(*test),
+/// The tests of all files by their kind.
+#[derive(Default)]
+struct Sorted {
+    traffic: Vec<TrafficTest>,
+    latency: Vec<LatencyTest>,
+}
+
+impl Sorted {
+    fn add(&mut self, tests: Vec<ParsedTest>, imported: &mut Imported) {
+        for test in tests {
+            match test {
+                ParsedTest::Latency(test) => self.latency.push(*test),
+                ParsedTest::Refused(error) => imported.refused.push(error),
+                ParsedTest::Skipped(Skipped { origin, reason }) => {
+                    imported.warnings.push(format!(
+                        "{}: test at line {} was left out: {}",
+                        origin.file,
+                        origin.line,
+                        shortened(&reason)
+                    ));
+                }
+                ParsedTest::Traffic(test) => self.traffic.push(*test),
+            }
         }
     }
-    (traffic, latency)
 }

@@ -64,16 +64,18 @@ impl LogFormat for Neper {
         let has_client = sections
             .iter()
             .any(|section| section.view() == View::Client);
+        let refused = |line, missing: &str| {
+            ParsedTest::Refused(ImportError::Cut {
+                file: name.to_owned(),
+                line,
+                missing: missing.to_owned(),
+            })
+        };
         let tests = sections.iter().map(|section| {
-            section
-                .test(name, has_client)
-                .map_err(|missing| ImportError::Cut {
-                    file: name.to_owned(),
-                    line: section.line,
-                    missing: missing.to_owned(),
-                })
+            let test = section.test(name, has_client);
+            test.unwrap_or_else(|missing| refused(section.line, missing))
         });
-        tests.collect()
+        Ok(tests.collect())
     }
 }
 

@@ -8,6 +8,7 @@
 
 use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
+use super::reader::LineReader;
 use super::rounded::note_rounding;
 use super::{
     Command, Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Skipped,
@@ -57,10 +58,7 @@ impl LogFormat for Netperf {
             open: None,
             tests: Vec::new(),
         };
-        for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, line.trim_end())?;
-        }
-        reader.close()?;
+        reader.read(text);
         at_least_one(reader.tests, name, ID)
     }
 }
@@ -107,16 +105,17 @@ struct Draft<'a> {
     lines: Vec<&'a str>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LineReader<'a> for Reader<'a> {
     fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        let line = line.trim_end();
         if let Some(version) = line.strip_prefix("Netperf version ") {
-            self.close()?;
+            self.settle();
             self.version = Some(version.trim().to_owned());
         } else if let Some(command) = Command::find(line.trim_start_matches("### "), &["netperf"]) {
-            self.close()?;
+            self.settle();
             self.command = Some(command);
         } else if let Some((kind, ends)) = line.split_once(BANNER) {
-            self.close()?;
+            self.settle();
             let origin = Origin {
                 file: self.file.to_owned(),
                 line: number,
@@ -146,6 +145,14 @@ impl<'a> Reader<'a> {
         })?;
         self.tests.push(test);
         Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.open = None;
+    }
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
     }
 }
 

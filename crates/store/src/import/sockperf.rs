@@ -8,6 +8,7 @@
 
 use super::delay::{self, DelayFigures};
 use super::line::fingerprint;
+use super::reader::LineReader;
 use super::rounded::note_rounding;
 use super::{
     Command, Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Totals,
@@ -44,12 +45,10 @@ impl LogFormat for Sockperf {
             command: None,
             version: None,
             open: None,
+            is_lost: false,
             tests: Vec::new(),
         };
-        for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, line)?;
-        }
-        reader.close()?;
+        reader.read(text);
         at_least_one(reader.tests, name, ID)
     }
 }
@@ -60,6 +59,8 @@ struct Reader<'a> {
     command: Option<Command>,
     version: Option<String>,
     open: Option<Draft<'a>>,
+    /// The lines are those of a test that was refused.
+    is_lost: bool,
     tests: Vec<ParsedTest>,
 }
 
@@ -88,21 +89,25 @@ struct Draft<'a> {
     lines: Vec<&'a str>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LineReader<'a> for Reader<'a> {
     fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
         if let Some(command) = find(line) {
-            self.close()?;
+            self.settle();
+            self.is_lost = false;
             self.command = Some(command);
             return Ok(());
         }
         let tagged = line.split_once(TAG).map(|(_, rest)| rest.trim());
         if let Some(version) = tagged.and_then(|rest| rest.strip_prefix("== version #")) {
-            self.close()?;
+            self.settle();
+            self.is_lost = false;
             self.version = version.split([' ', '=']).next().map(str::to_owned);
         }
         let is_client = line.starts_with("sockperf[CLIENT]");
-        if is_client || self.open.is_none() && tagged.is_some_and(begins) {
-            self.close()?;
+        let is_headless = self.open.is_none() && !self.is_lost && tagged.is_some_and(begins);
+        if is_client || is_headless {
+            self.settle();
+            self.is_lost = false;
             self.open = Some(Draft::new(number, self.command.take()));
         }
         let Some(draft) = &mut self.open else {
@@ -124,6 +129,14 @@ impl<'a> Reader<'a> {
             self.tests.push(test);
         }
         Ok(())
+    }
+
+    fn forget(&mut self) {
+        (self.open, self.is_lost) = (None, true);
+    }
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
     }
 }
 

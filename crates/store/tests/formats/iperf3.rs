@@ -262,3 +262,52 @@ fn iperf3_text_is_read_with_titles_times_roles_and_letters() {
             .any(|reason| reason.contains("omitted"))
     );
 }
+
+/// What `--json-stream --json-stream-full-output` prints after the lines of a test: the whole document.
+fn full_output(stream: &str) -> String {
+    let of = |name: &str| {
+        let begin = format!("{{\"event\":\"{name}\",\"data\":");
+        let data = |line: &str| Some(line.strip_prefix(&begin)?.strip_suffix('}')?.to_owned());
+        stream
+            .lines()
+            .filter_map(data)
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    format!(
+        "{{\n\t\"start\":\t{},\n\t\"intervals\":\t[{}],\n\t\"end\":\t{}\n}}\n",
+        of("start"),
+        of("interval"),
+        of("end")
+    )
+}
+
+#[test]
+fn a_stream_with_its_full_output_is_one_test() {
+    for end in ["client", "server"] {
+        let name = format!("formats/iperf3-3.22-stream.{end}.json");
+        let (_, stream) = read(&name);
+        let stream = String::from_utf8(stream).unwrap();
+        let whole = full_output(&stream);
+        let file = |name: &str, text: String| (name.to_owned(), text.into_bytes());
+        let alone = import(&[file("a", stream.clone())]).unwrap();
+        let both = import(&[file("a", format!("{stream}{whole}"))]).unwrap();
+        assert_eq!(both.warnings, Vec::<String>::new());
+        assert_eq!(both.runs.len(), 1, "{end}");
+        assert_eq!(both.runs[0].trials, alone.runs[0].trials);
+        assert_eq!(both.runs[0].id, alone.runs[0].id, "one test, one id");
+        // In a file of its own it is the same test, said twice.
+        let apart = import(&[file("a", stream.clone()), file("b", whole.clone())]).unwrap();
+        assert_eq!(apart.runs.len(), 1);
+        assert!(
+            apart.warnings[0].contains("given twice"),
+            "{:?}",
+            apart.warnings
+        );
+        // Cut in its second half, the first half still has it all.
+        let cut = format!("{stream}{}", &whole[..whole.len() / 2]);
+        let cut = import(&[file("a", cut)]).unwrap();
+        assert_eq!(cut.runs[0].trials, alone.runs[0].trials);
+        assert!(cut.refused[0].to_string().contains("cut off"));
+    }
+}

@@ -29,8 +29,13 @@ fn read(name: &str) -> (String, Vec<u8>) {
 #[track_caller]
 fn whole(names: &[&str]) -> Vec<Run> {
     let files: Vec<_> = names.iter().map(|name| read(name)).collect();
-    let Imported { runs, warnings } = import(&files).unwrap();
+    let Imported {
+        runs,
+        warnings,
+        refused,
+    } = import(&files).unwrap();
     assert_eq!(warnings, Vec::<String>::new());
+    assert_eq!(refused, []);
     runs
 }
 

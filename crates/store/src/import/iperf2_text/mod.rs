@@ -11,6 +11,7 @@
 mod draft;
 
 use super::line::{Kind, kind};
+use super::reader::LineReader;
 use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View, at_least_one};
 use draft::Draft;
 use linerate_model::spec::Transport;
@@ -55,14 +56,13 @@ impl LogFormat for Iperf2Text {
             payload_bytes: None,
             early: Vec::new(),
             open: None,
+            is_lost: false,
             tests: Vec::new(),
         };
-        for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, line.trim_end())?;
-        }
-        reader.close()?;
+        reader.read(text);
         if let Some((number, _)) = reader.early.first() {
-            return Err(reader.headless(*number));
+            let error = reader.headless(*number);
+            reader.refuse(error);
         }
         at_least_one(reader.tests, name, ID)
     }
@@ -82,16 +82,21 @@ struct Reader<'a> {
     /// Streams that were announced before their client's header, as happens with `-P`.
     early: Vec<(usize, &'a str)>,
     open: Option<Draft<'a>>,
+    /// The lines are those of a test that was refused.
+    is_lost: bool,
     tests: Vec<ParsedTest>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LineReader<'a> for Reader<'a> {
     fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        let line = line.trim_end();
         if let Some((_, version)) = line.split_once("iperf version ") {
-            self.close()?;
+            self.settle();
+            self.is_lost = false;
             self.version = version.split(' ').next().map(str::to_owned);
         } else if let Some(command) = Command::find(line, &["iperf", "iperf2"]) {
-            self.close()?;
+            self.settle();
+            self.is_lost = false;
             self.listens = None;
             self.command = Some(command).filter(|command| !command.has('s', "server"));
         } else if line.contains("Client connecting to ") {
@@ -111,7 +116,7 @@ impl<'a> Reader<'a> {
             // A client with `-d` or `-r` may say so after it has called.
             self.open.iter_mut().for_each(|draft| draft.listens = true);
         } else if line.contains("Server listening on ") {
-            self.close()?;
+            self.settle();
             self.payload_bytes = None;
             self.listens = Some((transport(line), false));
         } else if let Some(bytes) = datagram_size(line) {
@@ -121,6 +126,25 @@ impl<'a> Reader<'a> {
             .map_err(|error| self.cut(number, error))
     }
 
+    fn close(&mut self) -> Result<(), ImportError> {
+        if let Some(draft) = self.open.take()
+            && let Some(test) = draft.finish()?
+        {
+            self.tests.push(test);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        (self.open, self.is_lost) = (None, true);
+    }
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
+    }
+}
+
+impl<'a> Reader<'a> {
     fn tagged(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
         let Kind::Tagged { rest, .. } = kind(line) else {
             return self.inside(number, line);
@@ -131,7 +155,7 @@ impl<'a> Reader<'a> {
             && draft.has_figures()
         {
             let back = draft.way_back(number);
-            self.close()?;
+            self.settle();
             self.open = Some(back);
         } else if rest.starts_with("local ")
             && let Some((transport, came)) = &mut self.listens
@@ -156,6 +180,7 @@ impl<'a> Reader<'a> {
                 self.early.push((number, line));
                 Ok(())
             }
+            None if self.is_lost => Ok(()),
             None if matches!(kind(line), Kind::Data(_)) => Err(self.headless(number)),
             None => Ok(()),
         }
@@ -184,7 +209,8 @@ impl<'a> Reader<'a> {
         view: View,
         transport: Transport,
     ) -> Result<(), ImportError> {
-        self.close()?;
+        self.settle();
+        self.is_lost = false;
         let origin = Origin {
             file: self.file.to_owned(),
             line: number,
@@ -201,15 +227,6 @@ impl<'a> Reader<'a> {
             draft.line(number, line)?;
         }
         self.open = Some(draft);
-        Ok(())
-    }
-
-    fn close(&mut self) -> Result<(), ImportError> {
-        if let Some(draft) = self.open.take()
-            && let Some(test) = draft.finish()?
-        {
-            self.tests.push(test);
-        }
         Ok(())
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Document<'a> {
     pub(super) server: Option<Box<Self>>,
     /// The server's own text.
     pub(super) server_text: Option<String>,
+    /// Why it, or a part of it, cannot be read.
+    pub(super) refused: Option<ImportError>,
 }
 
 impl<'a> Document<'a> {
@@ -33,6 +35,7 @@ impl<'a> Document<'a> {
         Self {
             line: object.line,
             command: None,
+            refused: None,
             error: object.string("error"),
             title: object.string("title"),
             server_text: object.string("server_output_text"),
@@ -44,6 +47,15 @@ impl<'a> Document<'a> {
                 _ => Vec::new(),
             },
         }
+    }
+
+    /// Whether both are of one end of one test.
+    fn is_same(&self, other: &Self) -> bool {
+        let cookie = |document: &Self| document.start.string("cookie");
+        let is_server = |document: &Self| document.start.get("accepted_connection").is_some();
+        cookie(self).is_some()
+            && cookie(self) == cookie(other)
+            && is_server(self) == is_server(other)
     }
 
     /// Takes a line of `--json-stream`.
@@ -76,43 +88,84 @@ fn server<'a>(object: &mut Object<'a>) -> Option<Box<Document<'a>>> {
     part(object, "server_output_json").map(|object| Box::new(Document::whole(object)))
 }
 
-/// Reads every document of a file.
-pub(super) fn read<'a>(file: &str, text: &'a str) -> Result<Vec<Document<'a>>, ImportError> {
+/// Reads every document of a file; one that is not whole says so.
+pub(super) fn read<'a>(file: &str, text: &'a str) -> Vec<Document<'a>> {
     let mut parser = Parser::new(text);
-    let mut documents: Vec<Document<'a>> = Vec::new();
-    let mut command = None;
-    let mut streams = false;
+    let mut documents = Documents::default();
     loop {
         while let Some(line) = parser.other_line() {
-            command = Command::find(line, &["iperf3"]).or(command);
+            documents.command = Command::find(line, &["iperf3"]).or(documents.command);
         }
         let line = parser.line();
-        let Some(read) = parser.document() else {
-            return Ok(documents);
-        };
-        let mut object = read.map_err(|fault| error(file, text, line, fault))?;
+        match parser.document() {
+            None => return documents.read,
+            Some(Ok(object)) => documents.add(line, object),
+            Some(Err(fault)) => {
+                documents.refuse(line, error(file, text, line, fault));
+                parser.skip();
+            }
+        }
+    }
+}
+
+/// The documents of a file while it is read.
+#[derive(Default)]
+struct Documents<'a> {
+    read: Vec<Document<'a>>,
+    command: Option<Command>,
+    /// The last one comes as one object per line.
+    streams: bool,
+}
+
+impl<'a> Documents<'a> {
+    fn add(&mut self, line: usize, mut object: Object<'a>) {
         let Some(event) = object.string("event") else {
-            documents.push(Document {
-                command: command.take(),
-                ..Document::whole(object)
-            });
-            streams = false;
-            continue;
+            let whole = Document::whole(object);
+            // `--json-stream-full-output` prints it all once more.
+            if self.streams && self.read.last().is_some_and(|last| last.is_same(&whole)) {
+                let streamed = self.read.pop();
+                self.command = streamed.and_then(|streamed| streamed.command);
+            }
+            self.begin(whole);
+            self.streams = false;
+            return;
         };
-        if event == "start" || !streams {
-            documents.push(Document {
+        if event == "start" || !self.streams {
+            self.begin(Document {
                 line,
-                command: command.take(),
                 start: match event.as_str() {
                     "start" => part(&mut object, "data").unwrap_or_default(),
                     _ => Object::default(),
                 },
                 ..Document::default()
             });
-            streams = true;
+            self.streams = true;
         }
-        if let Some(document) = documents.last_mut() {
+        if let Some(document) = self.read.last_mut() {
             document.event(&event, object);
+        }
+    }
+
+    fn begin(&mut self, document: Document<'a>) {
+        self.read.push(Document {
+            command: self.command.take(),
+            ..document
+        });
+    }
+
+    /// Marks what begins at `line`, which may be a line of the last document, as not readable.
+    fn refuse(&mut self, line: usize, error: ImportError) {
+        // What follows the end of a stream is the whole document once more, or another test.
+        let is_over = self.read.last().is_some_and(|last| last.end.is_some());
+        if !self.streams || is_over {
+            self.streams = false;
+            self.begin(Document {
+                line,
+                ..Document::default()
+            });
+        }
+        if let Some(document) = self.read.last_mut() {
+            document.refused.get_or_insert(error);
         }
     }
 }

@@ -13,26 +13,34 @@ use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, WallTime};
 
 /// The client's test of a document, and the server's if it has that too.
-pub(super) fn of(file: &str, document: &Document<'_>) -> Result<Vec<ParsedTest>, ImportError> {
-    let mut tests = vec![traffic(file, document)?];
+pub(super) fn of(file: &str, document: Document<'_>) -> Vec<ParsedTest> {
+    if let Some(error) = document.refused {
+        return vec![ParsedTest::Refused(error)];
+    }
+    let read = |test| match test {
+        Ok(test) => ParsedTest::Traffic(Box::new(test)),
+        Err(error) => ParsedTest::Refused(error),
+    };
+    let mut tests = vec![read(traffic(file, &document))];
     if let Some(server) = &document.server {
-        let mut server = traffic(file, server)?;
-        server.view = View::Server;
-        tests.push(server);
+        tests.push(read(traffic(file, server).map(|test| TrafficTest {
+            view: View::Server,
+            ..test
+        })));
     }
-    let mut tests: Vec<_> = tests
-        .into_iter()
-        .map(|test| ParsedTest::Traffic(Box::new(test)))
-        .collect();
     if let Some(text) = &document.server_text {
-        tests.extend(Iperf3Text::parse_inner(file, document.line, text)?);
+        match Iperf3Text::parse_inner(file, document.line, text) {
+            Ok(found) => tests.extend(found),
+            Err(error) => tests.push(ParsedTest::Refused(error)),
+        }
     }
-    Ok(tests)
+    tests
 }
 
 fn traffic(file: &str, document: &Document<'_>) -> Result<TrafficTest, ImportError> {
     let mut reader = Reader::new(file, document);
     if document.intervals.is_empty() && document.error.is_some() {
+        reader.test.fingerprint = reader.fingerprint();
         return Ok(reader.test);
     }
     for direction in [Direction::Forward, Direction::Reverse] {
@@ -43,6 +51,7 @@ fn traffic(file: &str, document: &Document<'_>) -> Result<TrafficTest, ImportErr
         return Err(reader.cut("it has no figures"));
     }
     reader.finish();
+    reader.test.fingerprint = reader.fingerprint();
     Ok(reader.test)
 }
 
@@ -95,18 +104,24 @@ impl<'a, 'd> Reader<'a, 'd> {
             test,
         };
         reader.test.intended = reader.intended();
-        reader.test.fingerprint = reader.fingerprint();
         reader
     }
 
-    /// A cookie names a test, an end and a time its view.
+    /// A cookie names a test, its totals the end that counted; not the lines of the file.
     fn fingerprint(&self) -> u64 {
         let start = &self.document.start;
         let words = [
             start.string("cookie").unwrap_or_default(),
             format!("{:?} {:?}", self.test.view, self.test.connections),
             format!("{:?}", self.test.started),
-            format!("{:?}", self.document.end),
+            format!(
+                "{:?}",
+                self.test
+                    .flows
+                    .iter()
+                    .map(|flow| (flow.sent, flow.received))
+                    .collect::<Vec<_>>()
+            ),
             self.test.interrupted.clone().unwrap_or_default(),
         ];
         fingerprint(words.iter().map(String::as_str))

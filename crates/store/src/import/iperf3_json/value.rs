@@ -213,6 +213,18 @@ impl<'a> Parser<'a> {
         Some(self.object(0))
     }
 
+    /// Goes on at the next line that begins with a brace, or at the end.
+    pub(super) fn skip(&mut self) {
+        let text = &self.text[..];
+        // What stopped the reader may be that brace, in the place of a key.
+        let is_begin = |at: &usize| text.as_bytes()[..*at].ends_with(b"\n");
+        let braces = text[self.at..].match_indices('{');
+        let mut begins = braces.map(|(offset, _)| self.at + offset);
+        let end = begins.find(is_begin).unwrap_or(text.len());
+        self.line += text[self.at..end].matches('\n').count();
+        self.at = end;
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }

@@ -8,6 +8,7 @@
 mod draft;
 
 use super::line::{Kind, kind};
+use super::reader::LineReader;
 use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View, at_least_one};
 use draft::Draft;
 use linerate_model::WallTime;
@@ -43,10 +44,7 @@ impl LogFormat for Iperf3Text {
 
     fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
         let mut reader = Reader::new(name, text);
-        for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, line.trim_end())?;
-        }
-        reader.close()?;
+        reader.read(text);
         at_least_one(reader.tests, name, ID)
     }
 }
@@ -66,7 +64,7 @@ impl Iperf3Text {
         reader.outer = Some(Draft::new(origin, View::Client, None, None));
         reader.open = reader.outer.as_ref().map(|outer| outer.inner(line));
         for text in text.lines() {
-            reader.line(line, text.trim_end())?;
+            reader.line(line, text)?;
         }
         reader.end()?;
         Ok(reader.tests)
@@ -85,6 +83,8 @@ struct Reader<'a> {
     open: Option<Draft<'a>>,
     /// The client's test whose server's log is being read.
     outer: Option<Draft<'a>>,
+    /// The lines are those of a test that was refused.
+    is_lost: bool,
     tests: Vec<ParsedTest>,
 }
 
@@ -98,52 +98,14 @@ impl<'a> Reader<'a> {
             started: None,
             open: None,
             outer: None,
+            is_lost: false,
             tests: Vec::new(),
         }
     }
 
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
-        if let Some(command) = Command::find(line, &["iperf3"]) {
-            self.close()?;
-            self.command = Some((number, command));
-            return Ok(());
-        }
-        if let Some(version) = line.strip_prefix("iperf 3.") {
-            let end = version.find(char::is_whitespace).unwrap_or(version.len());
-            self.version = Some(format!("3.{}", &version[..end]));
-        } else if line.contains("Connecting to host ") {
-            self.begin(number, View::Client)?;
-        } else if line.contains("Accepted connection from ") && self.outer.is_none() {
-            self.begin(number, View::Server)?;
-        } else if line.contains("Server output:")
-            && let Some(draft) = self.open.as_ref().filter(|draft| draft.is_client())
-        {
-            self.outer = Some(draft.inner(number));
-            std::mem::swap(&mut self.open, &mut self.outer);
-            return Ok(());
-        } else if line.contains("iperf Done.") && self.outer.is_some() {
-            self.back()?;
-        } else if line.contains("Server listening on ") {
-            // A server's log inside a client's begins with it.
-            return if self.outer.is_some() {
-                Ok(())
-            } else {
-                self.close()
-            };
-        } else if self.open.is_none() && line.contains("iperf3: error - ") {
-            self.begin(number, View::Client)?;
-        }
-        let Some(draft) = &mut self.open else {
-            self.started = Draft::time(line).or_else(|| self.started.take());
-            return self.orphan(number, line);
-        };
-        draft
-            .line(number, line)
-            .map_err(|error| self.cut(number, error))
-    }
-
-    fn begin(&mut self, number: usize, view: View) -> Result<(), ImportError> {
-        self.close()?;
+    fn begin(&mut self, number: usize, view: View) {
+        self.settle();
+        self.is_lost = false;
         let command = match view {
             // A server runs many tests for one command.
             View::Server => self.command.clone(),
@@ -160,7 +122,6 @@ impl<'a> Reader<'a> {
         let started = self.started.take();
         let draft = Draft::new(origin, view, command, self.version.clone());
         self.open = Some(draft.begun(started));
-        Ok(())
     }
 
     /// Ends the server's log inside the client's.
@@ -170,11 +131,6 @@ impl<'a> Reader<'a> {
             self.open = Some(outer);
         }
         Ok(())
-    }
-
-    fn close(&mut self) -> Result<(), ImportError> {
-        self.back()?;
-        self.end()
     }
 
     fn end(&mut self) -> Result<(), ImportError> {
@@ -188,6 +144,9 @@ impl<'a> Reader<'a> {
     /// Figures outside of any test mean that its first lines are gone.
     fn orphan(&self, number: usize, line: &str) -> Result<(), ImportError> {
         let is_figure = matches!(kind(line), Kind::Data(_) | Kind::Damaged(_));
+        if self.is_lost {
+            return Ok(());
+        }
         if is_figure || line.contains(" connected to ") {
             return Err(ImportError::Cut {
                 file: self.file.to_owned(),
@@ -211,5 +170,61 @@ impl<'a> Reader<'a> {
             }
             (error, _) => error,
         }
+    }
+}
+
+impl<'a> LineReader<'a> for Reader<'a> {
+    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        let line = line.trim_end();
+        if let Some(command) = Command::find(line, &["iperf3"]) {
+            self.settle();
+            self.is_lost = false;
+            self.command = Some((number, command));
+            return Ok(());
+        }
+        if let Some(version) = line.strip_prefix("iperf 3.") {
+            let end = version.find(char::is_whitespace).unwrap_or(version.len());
+            self.version = Some(format!("3.{}", &version[..end]));
+        } else if line.contains("Connecting to host ") {
+            self.begin(number, View::Client);
+        } else if line.contains("Accepted connection from ") && self.outer.is_none() {
+            self.begin(number, View::Server);
+        } else if line.contains("Server output:")
+            && let Some(draft) = self.open.as_ref().filter(|draft| draft.is_client())
+        {
+            self.outer = Some(draft.inner(number));
+            std::mem::swap(&mut self.open, &mut self.outer);
+            return Ok(());
+        } else if line.contains("iperf Done.") && self.outer.is_some() {
+            self.back()?;
+        } else if line.contains("Server listening on ") {
+            // A server's log inside a client's begins with it.
+            if self.outer.is_none() {
+                self.settle();
+            }
+            return Ok(());
+        } else if self.open.is_none() && !self.is_lost && line.contains("iperf3: error - ") {
+            self.begin(number, View::Client);
+        }
+        let Some(draft) = &mut self.open else {
+            self.started = Draft::time(line).or_else(|| self.started.take());
+            return self.orphan(number, line);
+        };
+        draft
+            .line(number, line)
+            .map_err(|error| self.cut(number, error))
+    }
+
+    fn close(&mut self) -> Result<(), ImportError> {
+        self.back()?;
+        self.end()
+    }
+
+    fn forget(&mut self) {
+        (self.open, self.outer, self.is_lost) = (None, None, true);
+    }
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
     }
 }

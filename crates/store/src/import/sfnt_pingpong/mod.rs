@@ -6,6 +6,7 @@
 
 mod header;
 
+use super::reader::LineReader;
 use super::{ImportError, LatencyTest, LogFormat, Origin, ParsedTest, at_least_one};
 use crate::import::line::fingerprint;
 use header::Header;
@@ -44,12 +45,10 @@ impl LogFormat for SfntPingpong {
             table: None,
             tests: Vec::new(),
         };
-        for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, line)?;
-        }
-        reader.close()?;
+        reader.read(text);
         if !reader.header.is_empty() {
-            return Err(reader.cut(reader.header.line, "its table is not there"));
+            let error = reader.cut(reader.header.line, "its table is not there");
+            reader.refuse(error);
         }
         at_least_one(reader.tests, name, ID)
     }
@@ -70,10 +69,10 @@ struct Reader<'a> {
 /// One line of the table, in the order of [`COLUMNS`].
 type Sizes = [u64; 8];
 
-impl<'a> Reader<'a> {
+impl<'a> LineReader<'a> for Reader<'a> {
     fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
         if is_heading(line) {
-            self.close()?;
+            self.settle();
             self.table = Some(Vec::new());
             return Ok(());
         }
@@ -89,7 +88,7 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             if line.starts_with('#') {
-                self.close()?;
+                self.settle();
             }
         }
         if self.table.is_none() {
@@ -119,6 +118,16 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn forget(&mut self) {
+        (self.table, self.header) = (None, Header::default());
+    }
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
+    }
+}
+
+impl Reader<'_> {
     fn cut(&self, line: usize, missing: &str) -> ImportError {
         ImportError::Cut {
             file: self.file.to_owned(),

@@ -70,14 +70,14 @@ impl LogFormat for Zperf {
             units: Units::default(),
             open: None,
             done: Vec::new(),
-            skipped: Vec::new(),
+            left_out: Vec::new(),
         };
         let prompts = prompts(text);
         for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, &without_prompts(line, &prompts))?;
+            reader.line(index + 1, &without_prompts(line, &prompts));
         }
-        reader.close(true)?;
-        if reader.done.is_empty() && reader.skipped.is_empty() {
+        reader.close(true);
+        if reader.done.is_empty() && reader.left_out.is_empty() {
             return Err(ImportError::NoTest {
                 file: name.to_owned(),
                 format: ID,
@@ -90,8 +90,7 @@ impl LogFormat for Zperf {
         let units = reader.units.or(hints.zperf_units);
         let tests = reader.done.into_iter().map(|draft| draft.finish(units));
         let tests = tests.map(|test| ParsedTest::Traffic(Box::new(test)));
-        let skipped = reader.skipped.into_iter().map(ParsedTest::Skipped);
-        Ok(tests.chain(skipped).collect())
+        Ok(tests.chain(reader.left_out).collect())
     }
 }
 
@@ -102,50 +101,51 @@ struct Reader<'a> {
     units: Units,
     open: Option<Draft>,
     done: Vec<Draft>,
-    skipped: Vec<Skipped>,
+    left_out: Vec<ParsedTest>,
 }
 
 impl Reader<'_> {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+    fn line(&mut self, number: usize, line: &str) {
         if let Some((_, version)) = line.split_once("Booting Zephyr OS ") {
             self.units.booted(version);
         }
         if let Some((_, call)) = line.split_once("zperf ")
             && ["udp ", "tcp "].iter().any(|word| call.starts_with(word))
         {
-            self.close(false)?;
+            self.close(false);
             self.command = Some(Command {
                 host: None,
                 line: format!("zperf {}", call.trim()),
             });
-            return Ok(());
+            return;
         }
         let line = line.trim();
         if let Some(begun) = Draft::begins(self.file, number, line, &mut self.command) {
             // An upload's settings come before the line that it is complete.
-            self.close(false)?;
+            self.close(false);
             self.open = Some(begun);
         }
-        match &mut self.open {
-            Some(draft) => draft.line(number, line),
-            None => Ok(()),
+        if let Some(draft) = &mut self.open
+            && let Err(error) = draft.line(number, line)
+        {
+            self.open = None;
+            self.left_out.push(ParsedTest::Refused(error));
         }
     }
 
     /// Ends a test. One without its figures is a cut at the end of the session, and else no test.
-    fn close(&mut self, is_last: bool) -> Result<(), ImportError> {
+    fn close(&mut self, is_last: bool) {
         let Some(draft) = self.open.take() else {
-            return Ok(());
+            return;
         };
         match draft.check() {
             Ok(()) => self.done.push(draft),
-            Err(error) if is_last => return Err(error),
-            Err(_) => self.skipped.push(Skipped {
+            Err(error) if is_last => self.left_out.push(ParsedTest::Refused(error)),
+            Err(_) => self.left_out.push(ParsedTest::Skipped(Skipped {
                 origin: draft.origin().clone(),
                 reason: "the session goes on without its figures".to_owned(),
-            }),
+            })),
         }
-        Ok(())
     }
 }
 
