@@ -381,7 +381,7 @@ fn trials(text: &str) -> Vec<Trial> {
 /// A line in the middle of a test's figures, with something in it that no tool prints.
 fn damaged(test: &str) -> String {
     let is_figure = |line: &&str| line.contains(|c: char| c.is_ascii_digit()) && line.len() > 30;
-    let figure = test.lines().filter(is_figure).next_back().unwrap();
+    let figure = test.lines().rfind(is_figure).unwrap();
     let half = figure.len() / 2;
     // A key of another name would be no damage to JSON, half a line is none to text.
     let wrong = if test.starts_with('{') { "\n" } else { "?? \"" };

@@ -18,6 +18,15 @@ pub enum ParsedTest {
     Traffic(Box<TrafficTest>),
 }
 
+impl From<Result<TrafficTest, ImportError>> for ParsedTest {
+    fn from(read: Result<TrafficTest, ImportError>) -> Self {
+        match read {
+            Ok(test) => Self::Traffic(Box::new(test)),
+            Err(error) => Self::Refused(error),
+        }
+    }
+}
+
 /// A test that is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {

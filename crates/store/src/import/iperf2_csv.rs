@@ -69,13 +69,8 @@ impl LogFormat for Iperf2Csv {
             }
         }
         let drafts = at_least_one(reader.tests, name, ID)?;
-        let tests = drafts.into_iter().map(|draft| draft.finish(name));
-        Ok(tests
-            .map(|test| match test {
-                Ok(test) => ParsedTest::Traffic(Box::new(test)),
-                Err(error) => ParsedTest::Refused(error),
-            })
-            .collect())
+        let tests = drafts.into_iter().map(|draft| draft.finish(name).into());
+        Ok(tests.collect())
     }
 }
 
@@ -447,11 +442,8 @@ impl<'a> Draft<'a> {
         let late_ones = self.streams.iter().map(|stream| stream.late).max();
         test.notes
             .extend(late_ones.filter(|count| *count > 0).map(late));
-        if self
-            .streams
-            .iter()
-            .all(|stream| stream.counted_by.is_none())
-        {
+        let is_nameless = |stream: &Stream| stream.counted_by.is_none();
+        if self.streams.iter().all(is_nameless) {
             test.notes.push(format!(
                 "this CSV does not name the end that counted: by its ports it is taken for the {}",
                 match counter {

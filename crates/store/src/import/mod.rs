@@ -131,7 +131,7 @@ pub fn import_with(files: &[(String, Vec<u8>)], hints: &Hints) -> Result<Importe
     let mut imported = Imported::default();
     let mut sorted = Sorted::default();
     for (name, bytes) in files {
-        match read(name, bytes, hints, &mut imported.warnings) {
+        match read(name, bytes, *hints, &mut imported.warnings) {
             Ok(found) => sorted.add(found, &mut imported),
             Err(error) => imported.refused.push(error),
         }
@@ -155,12 +155,12 @@ pub fn import_with(files: &[(String, Vec<u8>)], hints: &Hints) -> Result<Importe
 fn read(
     name: &str,
     bytes: &[u8],
-    hints: &Hints,
+    hints: Hints,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<ParsedTest>, ImportError> {
     let text = as_text(name, bytes)?;
     let format = recognise(name, &text)?;
-    let found = format.parse_with(name, &text, hints)?;
+    let found = format.parse_with(name, &text, &hints)?;
     warnings.extend(others(name, &text, format));
     refuse_if_all_failed(&found)?;
     Ok(found)

@@ -72,8 +72,8 @@ impl LogFormat for Neper {
             })
         };
         let tests = sections.iter().map(|section| {
-            let test = section.test(name, has_client);
-            test.unwrap_or_else(|missing| refused(section.line, missing))
+            let read = section.test(name, has_client);
+            read.unwrap_or_else(|missing| refused(section.line, missing))
         });
         Ok(tests.collect())
     }

@@ -17,16 +17,13 @@ pub(super) fn of(file: &str, document: Document<'_>) -> Vec<ParsedTest> {
     if let Some(error) = document.refused {
         return vec![ParsedTest::Refused(error)];
     }
-    let read = |test| match test {
-        Ok(test) => ParsedTest::Traffic(Box::new(test)),
-        Err(error) => ParsedTest::Refused(error),
-    };
-    let mut tests = vec![read(traffic(file, &document))];
+    let mut tests: Vec<ParsedTest> = vec![traffic(file, &document).into()];
     if let Some(server) = &document.server {
-        tests.push(read(traffic(file, server).map(|test| TrafficTest {
+        let server = traffic(file, server).map(|test| TrafficTest {
             view: View::Server,
             ..test
-        })));
+        });
+        tests.push(server.into());
     }
     if let Some(text) = &document.server_text {
         match Iperf3Text::parse_inner(file, document.line, text) {

@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
 
     /// Goes on at the next line that begins with a brace, or at the end.
     pub(super) fn skip(&mut self) {
-        let text = &self.text[..];
+        let text = self.text;
         // What stopped the reader may be that brace, in the place of a key.
         let is_begin = |at: &usize| text.as_bytes()[..*at].ends_with(b"\n");
         let braces = text[self.at..].match_indices('{');
