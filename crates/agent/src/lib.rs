@@ -8,6 +8,7 @@ mod per_address;
 mod port;
 mod state;
 
+pub use linerate_peers::{Setting, SettingValues};
 pub use port::Speaking;
 
 use access::Network;
@@ -16,7 +17,6 @@ use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
 use linerate_peers::key::Key;
-use linerate_peers::sfnt::Release;
 use linerate_session::login::Logins;
 use linerate_sys::wake::Waker;
 use linerate_testbed::Host;
@@ -51,8 +51,8 @@ pub struct AgentPlan {
     pub allow_imitation: bool,
     /// Interface whose counters belong to the tests; `None` finds the one that carries each client.
     pub interface: Option<String>,
-    /// What sfnt-pingpong clients are told that this is.
-    pub sfnt: Release,
+    /// Settings that only one protocol has, by their names in [`settings`].
+    pub settings: SettingValues,
     /// End after the first client.
     pub once: bool,
 }
@@ -81,7 +81,7 @@ impl AgentPlan {
     pub fn private() -> Self {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-            speak: vec![Speaking::native()],
+            speak: vec![Speaking::own()],
             allow: Vec::new(),
             key: None,
             logins: None,
@@ -90,24 +90,15 @@ impl AgentPlan {
             max_rate: None,
             allow_imitation: true,
             interface: None,
-            sfnt: Release::default(),
+            settings: SettingValues::new(),
             once: false,
         }
     }
 }
 
-/// What sfnt-pingpong clients are told that this is; a checksum that is not given must be a known one.
-pub fn sfnt_release(version: &str, checksum: Option<&str>) -> Result<Release, Failure> {
-    let given = checksum.map(|checksum| Release {
-        version: version.to_owned(),
-        checksum: checksum.to_owned(),
-    });
-    given.or_else(|| Release::known(version)).ok_or_else(|| {
-        let message = format!(
-            "--sfnt-version {version}: its checksum is not known here; give --sfnt-checksum as the client prints it after \"# src:\""
-        );
-        Failure::new(ExitCode::Usage, message)
-    })
+/// Every setting that only one protocol has, in the order of the protocols.
+pub fn settings() -> impl Iterator<Item = &'static Setting> {
+    linerate_peers::ALL.iter().flat_map(|kind| kind.settings())
 }
 
 /// Serves until `stop` is set. `tell` gets one line per event.

@@ -3,7 +3,7 @@
 use crate::AgentPlan;
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_peers::{Demux, PeerKind};
+use linerate_peers::{Demux, PeerKind, Protocol};
 use linerate_session::{Flows, StreamDemux};
 use linerate_sys::shared::bind_shared;
 use linerate_sys::sockopt::set_max_segment;
@@ -21,7 +21,7 @@ pub struct Speaking {
 
 impl Speaking {
     /// linerate's own protocol, on the port of the plan's address.
-    pub fn native() -> Self {
+    pub fn own() -> Self {
         Self {
             kind: linerate_peers::own(),
             port: None,
@@ -30,7 +30,7 @@ impl Speaking {
 
     /// The port on which this protocol is spoken under `plan`.
     fn address(&self, plan: &AgentPlan) -> SocketAddr {
-        let usual = if self.is_native() {
+        let usual = if self.is_own() {
             plan.listen.port()
         } else {
             self.kind.default_port()
@@ -38,7 +38,25 @@ impl Speaking {
         SocketAddr::new(plan.listen.ip(), self.port.unwrap_or(usual))
     }
 
-    fn is_native(&self) -> bool {
+    /// The id of the protocol.
+    pub fn id(&self) -> &'static str {
+        self.kind.id()
+    }
+
+    /// The ids of all protocols, for help and messages.
+    pub fn known() -> String {
+        let ids: Vec<_> = linerate_peers::ALL.iter().map(|kind| kind.id()).collect();
+        ids.join(", ")
+    }
+
+    /// How a protocol is given another port, for help and messages.
+    pub fn example() -> String {
+        let foreign = linerate_peers::ALL.iter().find(|kind| kind.is_foreign());
+        let kind = foreign.copied().unwrap_or_else(linerate_peers::own);
+        format!("such as {}:{}", kind.id(), kind.default_port() + 1)
+    }
+
+    fn is_own(&self) -> bool {
         !self.kind.is_foreign()
     }
 }
@@ -52,17 +70,17 @@ impl std::fmt::Debug for Speaking {
 impl std::str::FromStr for Speaking {
     type Err = Failure;
 
-    /// `native`, `iperf3`, `iperf2` or `iperf3:5202`.
+    /// The id of a protocol, or that with a port: `iperf3:5202`.
     fn from_str(text: &str) -> Result<Self, Failure> {
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(port)),
             None => (text, None),
         };
-        let known: Vec<_> = linerate_peers::ALL.iter().map(|kind| kind.id()).collect();
         let wrong = || {
             let message = format!(
-                "--speak {text}: this version answers {}, each with a port if need be, such as iperf3:5202",
-                known.join(", ")
+                "--speak {text}: this version answers {}, each with a port if need be, {}",
+                Self::known(),
+                Self::example()
             );
             Failure::new(ExitCode::Usage, message)
         };
@@ -74,7 +92,7 @@ impl std::str::FromStr for Speaking {
 
 /// An open port.
 pub(crate) struct Port {
-    pub(crate) kind: &'static dyn PeerKind,
+    pub(crate) kind: Protocol,
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
     /// Where data streams come to the port of the control connection.
@@ -102,8 +120,10 @@ pub(crate) enum By {
 impl Port {
     /// Opens the port of `speaking`.
     pub(crate) fn open(speaking: &Speaking, plan: &AgentPlan) -> Result<Self> {
+        let kind = Protocol::with(speaking.kind, &plan.settings)
+            .map_err(|why| Failure::new(ExitCode::Usage, why))?;
         let wanted = speaking.address(plan);
-        let option = if speaking.is_native() {
+        let option = if speaking.is_own() {
             "--listen"
         } else {
             "--speak"
@@ -125,7 +145,7 @@ impl Port {
         };
         let listener = TcpListener::bind(wanted).map_err(refused)?;
         listener.set_nonblocking(true)?;
-        if speaking.is_native() {
+        if speaking.is_own() {
             set_max_segment(&listener, SMALL_SEGMENT)?;
         }
         let address = listener.local_addr()?;
@@ -147,7 +167,7 @@ impl Port {
         };
         let shared = by.map(share).transpose()?;
         Ok(Self {
-            kind: speaking.kind,
+            kind,
             listener,
             address,
             shared,

@@ -284,17 +284,17 @@ impl AgentState<'_> {
         let (_counted, before) = self.data_streams.one_more(from.ip());
         let turn_away = self.admission(from.ip(), before, port);
         let _waiting = turn_away.is_some().then_some(place);
-        let mut driver = self.driver(line, port.kind, turn_away)?;
+        let mut driver = self.driver(line, &*port.kind, turn_away)?;
         driver.host(data_streams, bytes)?;
         thread::scope(|scope| {
             let result = answer(&mut driver, self.stop, &mut |event| {
-                for line in describe(from, port.kind, event) {
+                for line in describe(from, &*port.kind, event) {
                     self.say(line);
                 }
                 if let SessionEvent::Peer(PeerEvent::CallBack { port: there, spec }) = event {
                     let to = SocketAddr::new(from.ip(), *there);
                     let spec = spec.clone();
-                    let work = move || self.call_back(to, &spec, port.kind);
+                    let work = move || self.call_back(to, &spec, &*port.kind);
                     if let Err(error) = start_thread(scope, thread::Builder::new(), work) {
                         self.say(format!("{to}: not called back: {error:#}"));
                     }
@@ -337,7 +337,7 @@ impl AgentState<'_> {
         let (_counted, before) = Counted::one_more(&self.clients);
         let turn_away = self.admission(from, before, port);
         let _waiting = turn_away.is_some().then_some(place);
-        self.converse(stream, handle, (port.kind, turn_away))
+        self.converse(stream, handle, (&*port.kind, turn_away))
     }
 
     /// Why this client is turned away, if it is.
@@ -405,7 +405,6 @@ impl AgentState<'_> {
             },
             random: random_bytes()?,
             local,
-            sfnt: self.plan.sfnt.clone(),
             turn_away,
             credential: credential(self.plan.key.as_ref())?,
             logins: self.gate(),

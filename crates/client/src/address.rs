@@ -6,7 +6,7 @@ use crate::board::BoardAddress;
 use crate::host_port::split_port;
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::spec::Transport;
+use linerate_model::spec::{Pace, TestSpec, Transport};
 use linerate_peers::PeerKind;
 use linerate_peers::iperf2::Iperf2;
 use std::fmt;
@@ -31,10 +31,10 @@ impl PeerAddress {
         {
             return board.map(Self::of_board);
         }
-        let native = linerate_peers::own();
+        let own = linerate_peers::own();
         let (kind, rest) = match text.split_once("://") {
-            None => (native, text),
-            Some(("linerate", rest)) => (native, rest),
+            None => (own, text),
+            Some(("linerate", rest)) => (own, rest),
             Some((scheme, rest)) => {
                 let kind =
                     linerate_peers::find(scheme).ok_or_else(|| unknown_scheme(text, scheme))?;
@@ -153,6 +153,46 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
     Some(std::net::SocketAddrV6::new(address.parse().ok()?, port, 0, scope).into())
 }
 
+/// How a peer is written, for help.
+pub fn help() -> String {
+    let foreign = linerate_peers::ALL.iter().filter(|kind| kind.is_foreign());
+    let programs: Vec<_> = foreign.map(|kind| program_help(*kind)).collect();
+    format!(
+        "The peer: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. Where another program runs: {}. A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network",
+        programs.join(", ")
+    )
+}
+
+/// The protocols whose servers may ask for a user, as they are written, for messages.
+pub fn with_users() -> String {
+    let all = linerate_peers::ALL.iter();
+    let written = all
+        .filter(|kind| kind.has_users())
+        .map(|kind| format!("{}://", kind.id()));
+    written.collect::<Vec<_>>().join(" or ")
+}
+
+/// How a peer is written that runs another program.
+fn example() -> String {
+    let foreign = linerate_peers::ALL.iter().find(|kind| kind.is_foreign());
+    let id = foreign.map_or("linerate", |kind| kind.id());
+    format!("{id}://board")
+}
+
+/// The program that a protocol is of, and what it does not measure.
+fn program_help(kind: &dyn PeerKind) -> String {
+    let one_way = [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)];
+    let limit = if one_way.iter().all(|spec| kind.check(spec).is_err()) {
+        ", `latency` only"
+    } else {
+        ""
+    };
+    let hint = kind.start_hint();
+    // The command alone.
+    let command = hint.split_inclusive('`').take(2).collect::<String>();
+    format!("`{}://board` ({command}{limit})", kind.id())
+}
+
 fn unknown_scheme(text: &str, scheme: &str) -> Failure {
     let known: Vec<_> = linerate_peers::ALL
         .iter()
@@ -167,7 +207,8 @@ fn unknown_scheme(text: &str, scheme: &str) -> Failure {
 
 fn not_a_host(text: &str) -> Failure {
     let message = format!(
-        "\"{text}\" is not a peer such as 10.0.0.2, board.local:5301, [fe80::1%eth0]:5301 or iperf3://board"
+        "\"{text}\" is not a peer such as 10.0.0.2, board.local:5301, [fe80::1%eth0]:5301 or {}",
+        example()
     );
     Failure::new(ExitCode::Usage, message)
 }

@@ -13,10 +13,13 @@ mod inbox;
 pub mod iperf2;
 pub mod iperf3;
 pub mod key;
+pub mod login;
 pub mod native;
 pub mod netperf;
+mod protocol;
 mod refusal;
 mod session;
+mod settings;
 pub mod sfnt;
 pub mod sockperf;
 mod stamp;
@@ -25,11 +28,13 @@ mod stream_format;
 pub mod zperf;
 
 pub use error::{Excerpt, ProtocolError};
+pub use protocol::Protocol;
 pub use session::{
     Action, ClientConfig, Control, Demux, Ending, Grant, Input, Limits, PeerEvent, PeerHello,
-    PeerKind, Progress, Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause, StreamEvent,
-    StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
+    PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause,
+    StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
 };
+pub use settings::{Setting, SettingValues};
 pub use stamp::{Stamp, distance_48};
 pub use stream_format::{
     AfterTraffic, Arrival, BadLength, Batch, DatagramFormat, DatagramHeader, DatagramMark,
@@ -43,13 +48,18 @@ pub static ALL: &[&dyn PeerKind] = &[
     &iperf2::Iperf2,
     &iperf3::Iperf3,
     &netperf::Netperf,
-    &sfnt::Sfnt,
+    &sfnt::Sfnt::DEFAULT,
     &sockperf::Sockperf,
 ];
 
 /// linerate's own protocol, which every agent speaks unless told otherwise.
 pub fn own() -> &'static dyn PeerKind {
     &native::Native
+}
+
+/// The data streams of a test of it, as far as they are the same in every test.
+pub fn own_streams() -> impl StreamFormat {
+    native::Streams { token: 0 }
 }
 
 /// The protocol with this id.

@@ -21,11 +21,10 @@
 //! `Stream(FirstData)`, `Abort` and `Bye` for `End` of the test and of the session.
 
 use crate::error::ProtocolError;
-use crate::iperf3::COOKIE_LEN;
-use crate::iperf3::login::{Gate, LoginAttempt};
 use crate::key::Credential;
+use crate::login::{Gate, LoginAttempt};
 pub use crate::refusal::RefusalCode;
-use crate::sfnt::Release;
+use crate::settings::{Setting, SettingValues};
 use crate::stream_format::StreamFormat;
 use linerate_model::sample::{EndpointReport, Facts};
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport};
@@ -41,8 +40,11 @@ use std::time::Duration;
 /// a saturated link delays the control connection's segments, but TCP repeats a lost one within a few seconds.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Random bytes that each session is given.
+pub const RANDOM_BYTES: usize = 32;
+
 /// One control protocol: a client and a server state machine under a name.
-pub trait PeerKind: Sync {
+pub trait PeerKind: Send + Sync {
     /// The kebab-case name in addresses (`iperf3://host`), in `--speak`, in the store and in reports.
     fn id(&self) -> &'static str;
     /// One sentence for help and the reference table.
@@ -83,6 +85,14 @@ pub trait PeerKind: Sync {
     /// Whether its servers may ask for a user and a password.
     fn has_users(&self) -> bool {
         false
+    }
+    /// Settings of its servers that no other protocol has.
+    fn settings(&self) -> &'static [Setting] {
+        &[]
+    }
+    /// The same protocol with these of its settings made, each by its name; why a value cannot be, and what to do.
+    fn with_settings(&self, _values: &SettingValues) -> Result<Arc<dyn PeerKind>, String> {
+        Err(format!("{} has no settings of its own", self.id()))
     }
     /// Whether it carries this test; if not, why, and what to do.
     fn check(&self, _spec: &TestSpec) -> Result<(), String> {
@@ -511,11 +521,26 @@ pub struct ClientConfig {
     /// This end's address on the control connection, for protocols that tell it.
     pub local: IpAddr,
     /// Random bytes of this session, for protocols whose clients name themselves.
-    pub random: [u8; COOKIE_LEN - 1],
+    pub random: [u8; RANDOM_BYTES],
     /// The user to show, for protocols that have users; `None` shows none.
     pub login: Option<LoginAttempt>,
     /// Whether to ask for what the peer prints, for protocols whose servers send it.
     pub far_output: bool,
+}
+
+impl ClientConfig {
+    /// A client at `local` that shows neither key nor user, waits for [`TIMEOUT`] and says no version.
+    pub const fn new(local: IpAddr, random: [u8; RANDOM_BYTES]) -> Self {
+        Self {
+            version: String::new(),
+            timeout: TIMEOUT,
+            credential: None,
+            local,
+            random,
+            login: None,
+            far_output: false,
+        }
+    }
 }
 
 /// What a server session is made of.
@@ -532,15 +557,31 @@ pub struct ServerConfig {
     /// What any test may take.
     pub limits: Limits,
     /// Random bytes of this session, known to nobody else, for protocols whose streams show a token.
-    pub random: [u8; crate::key::SIZE],
+    pub random: [u8; RANDOM_BYTES],
     /// This end's address on the control connection, for protocols that tell it.
     pub local: IpAddr,
-    /// What an sfnt-pingpong client is told that this is.
-    pub sfnt: Release,
     /// Turns the client away as soon as it has said hello: too many clients, wrong address.
     pub turn_away: Option<(RefusalCode, String)>,
     /// The key that a client must hold; `None` asks for none.
     pub credential: Option<Credential>,
     /// The users that are let in, for protocols that have users; `None` asks for none.
     pub logins: Option<Gate>,
+}
+
+impl ServerConfig {
+    /// A server at `local` that lets in everybody, waits for [`TIMEOUT`], and says neither version, session nor facts.
+    pub fn new(local: IpAddr, random: [u8; RANDOM_BYTES]) -> Self {
+        Self {
+            version: String::new(),
+            timeout: TIMEOUT,
+            session: String::new(),
+            facts: Facts::new(),
+            limits: Limits::default(),
+            random,
+            local,
+            turn_away: None,
+            credential: None,
+            logins: None,
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Users and passwords for protocols that have them (iperf3): files read, and what a session needs of the world.
+//! Users and passwords for protocols that have them: files read, and what a session needs of the world.
 
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_sys::clock::wall_now;
@@ -7,8 +7,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
-pub use linerate_peers::iperf3::login::{Gate, LoginAttempt, Moment};
-pub use linerate_peers::iperf3::login::{Login, LoginError, Logins, Padding};
+pub use linerate_peers::login::{Gate, LoginAttempt, Moment};
+pub use linerate_peers::login::{Login, LoginError, Logins, Padding};
 
 /// Most of a key or a list that is read: a list of ten thousand users.
 const MAX_FILE: u64 = 1 << 20;

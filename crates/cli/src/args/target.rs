@@ -2,7 +2,7 @@
 
 use clap::Args;
 use linerate_client::Target;
-use linerate_client::address::{IpChoice, PeerAddress};
+use linerate_client::address::{IpChoice, PeerAddress, help, with_users};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
 use linerate_session::key::read_key;
@@ -14,8 +14,7 @@ use std::time::Duration;
 /// Who is measured, and how to reach it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TargetArgs {
-    /// The peer: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. `iperf3://board` and `iperf2://board` are measured with the iperf that runs there, `netperf://board` with its netserver, `sfnt://host` and `sockperf://host` with its sfnt-pingpong or sockperf (`latency` only). A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network.
-    #[arg(value_name = "HOST")]
+    #[arg(value_name = "HOST", help = help())]
     pub(crate) host: String,
     /// Use IPv4 only.
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
@@ -28,7 +27,7 @@ pub(crate) struct TargetArgs {
     pub(crate) key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) login: LoginArgs,
-    /// Keep what the peer prints of each test, if it is an iperf3, and show it.
+    /// Keep what the peer prints of each test, if its protocol can send that, and show it.
     #[arg(long, alias = "get-server-output")]
     pub(crate) far_output: bool,
     /// Give up on a silent peer after this long.
@@ -55,16 +54,16 @@ impl TargetArgs {
         target.far_output = self.far_output;
         target.login = self.login.login()?;
         if target.login.is_some() && !target.far.kind().has_users() {
-            let message = format!("--login: {} has no users; iperf3:// has", target.far);
+            let message = format!("--login: {} has no users; {} has", target.far, with_users());
             return Err(Failure::new(ExitCode::Usage, message));
         }
         Ok(target)
     }
 }
 
-/// Who asks, where an iperf3 wants to know.
+/// Who asks, where a peer wants to know.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Login at an iperf3 that asks for one")]
+#[command(next_help_heading = "Login at a peer that asks for one")]
 pub(crate) struct LoginArgs {
     /// User to show; the password comes from `LINERATE_PASSWORD` or --password-file.
     #[arg(long, value_name = "USER", requires = "login_key")]

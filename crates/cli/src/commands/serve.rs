@@ -6,8 +6,8 @@ use crate::context::interrupt_flag;
 use crate::outcome::no_report;
 use crate::terminal;
 use anyhow::Result;
-use clap::Args;
-use linerate_agent::{AgentPlan, serve, sfnt_release};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use linerate_agent::{AgentPlan, SettingValues, Speaking, serve, settings};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
@@ -23,8 +23,7 @@ pub(crate) struct ServeArgs {
     /// Address to listen on, and the port of the native protocol.
     #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
     listen: String,
-    /// Protocols to answer: native, iperf3, iperf2, netperf, sfnt and sockperf, each with another port if need be (`native,iperf3:5202`).
-    #[arg(long, default_value = "native", value_delimiter = ',')]
+    #[arg(long, help = speak_help(), default_value = Speaking::own().id(), value_delimiter = ',')]
     speak: Vec<String>,
     /// Also accept clients from these networks (default: loopback, private and link-local only).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
@@ -59,12 +58,8 @@ pub(crate) struct ServeArgs {
     /// Exit after the first client has left.
     #[arg(long)]
     once: bool,
-    /// Version that sfnt-pingpong clients are told: they leave unless it is their own.
-    #[arg(long, value_name = "VERSION", default_value = "1.5.0")]
-    sfnt_version: String,
-    /// MD5 of the sources that sfnt-pingpong clients are told [default: that of the version, if it is known].
-    #[arg(long, value_name = "MD5")]
-    sfnt_checksum: Option<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
 }
 
 impl ServeArgs {
@@ -90,7 +85,7 @@ impl ServeArgs {
             allow_imitation: self.allow_imitation,
             interface: self.interface.clone(),
             once: self.once,
-            sfnt: sfnt_release(&self.sfnt_version, self.sfnt_checksum.as_deref())?,
+            settings: self.settings.0.clone(),
             ..AgentPlan::listening_on(&self.listen)?
         };
         let interrupt = interrupt_flag()?;
@@ -105,5 +100,49 @@ impl ServeArgs {
         };
         let logins = read_logins(list, key, self.login_padding)?;
         Ok(Some(Arc::new(logins)))
+    }
+}
+
+/// Help of `--speak`.
+fn speak_help() -> String {
+    format!(
+        "Protocols to answer: {}, each with another port if need be, {}",
+        Speaking::known(),
+        Speaking::example()
+    )
+}
+
+/// The settings that only one protocol has, an option each: what the protocols list.
+#[derive(Debug, Clone, Default)]
+struct SettingArgs(SettingValues);
+
+impl Args for SettingArgs {
+    fn augment_args(command: Command) -> Command {
+        command.args(settings().map(|setting| {
+            Arg::new(setting.name)
+                .long(setting.name)
+                .value_name(setting.value)
+                .help(setting.help)
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let value = |name| matches.get_one::<String>(name).cloned();
+        let given = settings().filter_map(|setting| {
+            let value = value(setting.name)?;
+            Some((setting.name.to_owned(), value))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }

@@ -6,11 +6,10 @@ use crate::pulse::{Pulse, planned_time};
 use anyhow::Result;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::sample::EndpointReport;
 use linerate_model::spec::TestSpec;
 use linerate_observe::Observer;
 use linerate_peers::iperf2::Iperf2;
-use linerate_peers::sfnt::Release;
 use linerate_peers::zperf::{Job, Upload, job, sender};
 use linerate_peers::{Limits, PeerKind as _, Progress, ServerConfig};
 use linerate_session::{Driver, SessionEvent};
@@ -57,14 +56,8 @@ pub(crate) fn receive(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         timeout: here.timeout,
         session: "board".to_owned(),
-        facts: Facts::new(),
         limits,
-        random: random_bytes()?,
-        local: here.local,
-        sfnt: Release::default(),
-        turn_away: None,
-        credential: None,
-        logins: None,
+        ..ServerConfig::new(here.local, random_bytes()?)
     };
     let session = Iperf2.server(config, MonoClock.now());
     let mut driver = Driver::server(stream.line, session, here.observer, here.timeout);

@@ -7,7 +7,7 @@ mod attacks;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use attacks::{Attack, PATIENCE, peer, strike};
-use linerate_agent::{AgentPlan, serve, sfnt_release};
+use linerate_agent::{AgentPlan, serve};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::spec::{Pace, Stop, TestSpec, Transport};
@@ -133,7 +133,7 @@ fn server_meets_all(kind: &'static dyn PeerKind) -> Result<()> {
         speak: vec![format!("{}:0", kind.id()).parse()?],
         max_clients: 64,
         max_duration: Duration::from_secs(2),
-        sfnt: sfnt_release("1.6.0-rc2", None)?,
+        settings: [("sfnt-version".to_owned(), "1.6.0-rc2".to_owned())].into(),
         ..AgentPlan::private()
     };
     let stop = AtomicBool::new(false);

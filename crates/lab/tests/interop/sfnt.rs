@@ -3,7 +3,7 @@
 
 use crate::ends::OwnServer;
 use anyhow::{Context as _, Result, ensure};
-use linerate_agent::{AgentPlan, sfnt_release};
+use linerate_agent::AgentPlan;
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::sample::StreamReport;
@@ -16,7 +16,7 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn server(ip: IpAddr) -> Result<OwnServer> {
     let plan = AgentPlan {
-        sfnt: sfnt_release("1.6.0-rc2", None)?,
+        settings: [("sfnt-version".to_owned(), "1.6.0-rc2".to_owned())].into(),
         ..AgentPlan::private()
     };
     OwnServer::with(ip, "sfnt", plan)

@@ -1,12 +1,12 @@
 //! The end that asks for a test. The drawing in [`super`] shows both ends.
 
 use super::inbox::{framed, name};
-use super::login::LoginAttempt;
 use super::results::{self, End, PeerResults};
 use super::streams::{Cookie, Counters, Streams};
 use super::{DRAIN, MAX_TEXT, byte, code, params};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
+use crate::login::LoginAttempt;
 use crate::session::{
     Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, RefusalCode, Sent,
     StopCause, StreamTarget, TestEnd,

@@ -32,7 +32,6 @@ mod client;
 mod code;
 mod inbox;
 mod log;
-pub mod login;
 mod params;
 mod results;
 mod server;

@@ -8,6 +8,7 @@
 //! Big-endian. Nothing says whose datagram it is: one of another length is of another sender, and one
 //! of four bytes belongs to the handshake. The clock is the sender's own, of any origin.
 
+use crate::session::RANDOM_BYTES;
 use crate::stamp::{Stamp, distance};
 use crate::stream_format::{
     AfterTraffic, Arrival, DatagramFormat, DatagramHeader, Handshake, HandshakeStep, Numbers, Part,
@@ -29,11 +30,13 @@ impl Cookie {
         Self(bytes)
     }
 
-    /// 36 letters out of 32, one for each random byte, and a zero.
-    pub fn from_random(random: &[u8; COOKIE_LEN - 1]) -> Self {
+    /// 36 letters out of 32, each from the next random byte, the last four from the first again, and a zero: 160 bits
+    /// tell one session from another.
+    pub fn from_random(random: &[u8; RANDOM_BYTES]) -> Self {
         const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let mut bytes = [0; COOKIE_LEN];
-        for (letter, byte) in bytes.iter_mut().zip(random) {
+        let letters = &mut bytes[..COOKIE_LEN - 1];
+        for (letter, byte) in letters.iter_mut().zip(random.iter().cycle()) {
             *letter = LETTERS[usize::from(byte % 32)];
         }
         Self(bytes)

@@ -7,6 +7,7 @@ use linerate_model::sample::{
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use serde_json::{Value, json};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 #[test]
@@ -261,18 +262,12 @@ fn a_stock_client_hears_of_the_tail_that_its_own_server_would_not_see() {
 
 #[test]
 fn an_error_of_one_word_is_understood_when_the_connection_ends() {
-    use crate::{Action, ClientConfig, Input, PeerKind as _, Refusal, RefusalCode, TestEnd};
+    use crate::{
+        Action, ClientConfig, Input, PeerKind as _, RANDOM_BYTES, Refusal, RefusalCode, TestEnd,
+    };
     use linerate_model::MonoInstant;
     let now = MonoInstant::default();
-    let config = ClientConfig {
-        version: String::new(),
-        timeout: Duration::from_secs(1),
-        credential: None,
-        local: std::net::Ipv4Addr::LOCALHOST.into(),
-        random: [1; 36],
-        login: None,
-        far_output: false,
-    };
+    let config = ClientConfig::new(Ipv4Addr::LOCALHOST.into(), [1; RANDOM_BYTES]);
     let mut client = super::Iperf3.client(config, now);
     client.handle(now, Input::Bytes(b"\x09")).unwrap();
     client
@@ -313,20 +308,7 @@ fn a_congestion_control_that_this_host_lacks_is_told_by_iperf3s_own_code() {
 }
 
 fn server_config() -> crate::ServerConfig {
-    use crate::ServerConfig;
-    ServerConfig {
-        version: String::new(),
-        timeout: Duration::from_secs(1),
-        session: String::new(),
-        facts: std::collections::BTreeMap::new(),
-        limits: crate::Limits::default(),
-        random: [7; crate::key::SIZE],
-        local: std::net::Ipv4Addr::LOCALHOST.into(),
-        sfnt: crate::sfnt::Release::default(),
-        turn_away: None,
-        logins: None,
-        credential: None,
-    }
+    crate::ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; crate::RANDOM_BYTES])
 }
 
 /// The server's first word after the test, its receivers' orders, and what it answers once they are done.

@@ -4,11 +4,9 @@ use super::classic;
 use super::test::Test;
 use super::{omni, request};
 use crate::session::{
-    Action, Input, Limits, PeerKind as _, RefusalCode, ServerConfig, Session, TIMEOUT, TestEnd,
+    Action, Input, Limits, PeerKind as _, RANDOM_BYTES, RefusalCode, ServerConfig, Session, TestEnd,
 };
-use linerate_model::sample::{
-    ByteStreamSender, EndpointReport, Facts, StreamReport, TcpSocketReport,
-};
+use linerate_model::sample::{ByteStreamSender, EndpointReport, StreamReport, TcpSocketReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -162,17 +160,9 @@ fn omni_results_have_both_halves_of_every_count() {
 
 fn server(limits: Limits, turn_away: Option<RefusalCode>) -> Box<dyn Session> {
     let config = ServerConfig {
-        version: String::new(),
-        timeout: TIMEOUT,
-        session: String::new(),
-        facts: Facts::new(),
         limits,
-        random: [7; crate::key::SIZE],
-        local: HERE,
-        sfnt: crate::sfnt::Release::default(),
         turn_away: turn_away.map(|code| (code, String::new())),
-        credential: None,
-        logins: None,
+        ..ServerConfig::new(HERE, [7; RANDOM_BYTES])
     };
     Netperf.server(config, MonoInstant::default())
 }

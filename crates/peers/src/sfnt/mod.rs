@@ -41,12 +41,28 @@ pub use streams::Streams;
 pub use release::Release;
 
 use crate::session::{ClientConfig, PeerKind, ServerConfig, Session, Tests};
+use crate::settings::{Setting, SettingValues};
 use linerate_model::spec::{TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant};
+use std::sync::Arc;
 
-/// The registry entry.
-#[derive(Debug, Clone, Copy)]
-pub struct Sfnt;
+/// The registry entry: the protocol, and what its servers say that they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sfnt {
+    /// `None`: the release that is most in use.
+    release: Option<Release>,
+}
+
+impl Sfnt {
+    /// As nobody has set it.
+    pub const DEFAULT: Self = Self { release: None };
+}
+
+/// The setting of the version that servers say.
+const VERSION: &str = "sfnt-version";
+
+/// The setting of the checksum that servers say.
+const CHECKSUM: &str = "sfnt-checksum";
 
 impl PeerKind for Sfnt {
     fn id(&self) -> &'static str {
@@ -93,6 +109,29 @@ impl PeerKind for Sfnt {
         ]
     }
 
+    fn settings(&self) -> &'static [Setting] {
+        &[
+            Setting {
+                name: VERSION,
+                value: "VERSION",
+                help: "Version that sfnt-pingpong clients are told: they leave unless it is their own [default: 1.5.0]",
+            },
+            Setting {
+                name: CHECKSUM,
+                value: "MD5",
+                help: "MD5 of the sources that sfnt-pingpong clients are told [default: that of the version, if it is known]",
+            },
+        ]
+    }
+
+    fn with_settings(&self, values: &SettingValues) -> Result<Arc<dyn PeerKind>, String> {
+        let value = |name| values.get(name).map(String::as_str);
+        let release = Release::from_settings(value(VERSION), value(CHECKSUM))?;
+        Ok(Arc::new(Self {
+            release: Some(release),
+        }))
+    }
+
     fn check(&self, spec: &TestSpec) -> Result<(), String> {
         options::refusal(spec, wire::Layout::V1_6).map_or(Ok(()), Err)
     }
@@ -102,7 +141,8 @@ impl PeerKind for Sfnt {
     }
 
     fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session> {
-        Box::new(server::Server::new(config, now))
+        let release = self.release.clone().unwrap_or_default();
+        Box::new(server::Server::new(config, release, now))
     }
 }
 

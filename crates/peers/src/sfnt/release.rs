@@ -1,5 +1,8 @@
 //! What sfnt-pingpong says of itself: its version, and the checksum of its sources.
 
+/// The release that is most in use.
+const USUAL: &str = "1.5.0";
+
 /// What a program says it is: an original client leaves unless both are its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
@@ -19,11 +22,28 @@ impl Release {
     ];
 
     /// This version with its checksum, if that is known.
-    pub fn known(version: &str) -> Option<Self> {
+    pub(super) fn known(version: &str) -> Option<Self> {
         let (version, checksum) = Self::KNOWN.iter().find(|(known, _)| *known == version)?;
         Some(Self {
             version: (*version).to_owned(),
             checksum: (*checksum).to_owned(),
+        })
+    }
+
+    /// What a server is set to say; of a version alone, the checksum must be a known one.
+    pub(super) fn from_settings(
+        version: Option<&str>,
+        checksum: Option<&str>,
+    ) -> Result<Self, String> {
+        let version = version.unwrap_or(USUAL);
+        let given = checksum.map(|checksum| Self {
+            version: version.to_owned(),
+            checksum: checksum.to_owned(),
+        });
+        given.or_else(|| Self::known(version)).ok_or_else(|| {
+            format!(
+                "--sfnt-version {version}: its checksum is not known here; give --sfnt-checksum as the client prints it after \"# src:\""
+            )
         })
     }
 
@@ -36,8 +56,7 @@ impl Release {
 }
 
 impl Default for Release {
-    /// The release that is most in use.
     fn default() -> Self {
-        Self::known("1.5.0").expect("invariant: it is in the list")
+        Self::known(USUAL).expect("invariant: it is in the list")
     }
 }

@@ -1,9 +1,9 @@
 //! The end that is asked. The drawing in [`super`] shows both ends.
 
-use super::MAX_TEXT;
 use super::options::Options;
 use super::streams::Streams;
 use super::wire::{Layout, put_address, put_int, put_text};
+use super::{MAX_TEXT, Release};
 use crate::error::{ProtocolError, clean};
 use crate::inbox::Inbox;
 use crate::session::{
@@ -73,6 +73,8 @@ pub(super) struct Server {
     steps: Steps<State>,
     inbox: Inbox,
     config: ServerConfig,
+    /// What the client is told that this is.
+    release: Release,
     layout: Layout,
     transport: Transport,
     /// Messages that had been answered when they last grew, and when that was seen.
@@ -80,14 +82,15 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(config: ServerConfig, now: MonoInstant) -> Self {
+    pub(super) fn new(config: ServerConfig, release: Release, now: MonoInstant) -> Self {
         let mut server = Self {
             inbox: Inbox::default(),
             steps: Steps::waiting(State::Asking, config.timeout, now),
-            layout: Layout::from_release(&config.sfnt),
+            layout: Layout::from_release(&release),
             transport: Transport::Tcp,
             moved: (0, now),
             config,
+            release,
         };
         if server.config.turn_away.is_some() {
             // The protocol has no word for why.
@@ -95,8 +98,8 @@ impl Server {
             return server;
         }
         let mut bytes = Vec::new();
-        put_text(&mut bytes, Some(&server.config.sfnt.version));
-        put_text(&mut bytes, Some(&server.config.sfnt.checksum));
+        put_text(&mut bytes, Some(&server.release.version));
+        put_text(&mut bytes, Some(&server.release.checksum));
         server.steps.act(Action::Send(bytes));
         server
     }
@@ -280,7 +283,7 @@ impl Conversing for Server {
                 code: RefusalCode::Unsupported,
                 message: format!(
                     "it left when it was told version {} and checksum {}: it wants its own, which it prints; give them with --sfnt-version and --sfnt-checksum",
-                    self.config.sfnt.version, self.config.sfnt.checksum
+                    self.release.version, self.release.checksum
                 ),
             }),
             state => Err(self.inbox.eof(state.name())),

@@ -4,8 +4,8 @@ use super::{Release, Sfnt};
 use crate::ProtocolError;
 use crate::session::{
     Action, ClientConfig, Ending, Grant, Input, Limits, PeerEvent, PeerHello, PeerKind as _,
-    Refusal, RefusalCode, Sent, ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget,
-    TIMEOUT, TestEnd,
+    RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session, StreamEvent, StreamOrder,
+    StreamTarget, TestEnd,
 };
 use crate::sfnt::Streams;
 use linerate_model::sample::Facts;
@@ -18,16 +18,7 @@ use std::time::Duration;
 const NOW: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
 
 fn client_at(local: IpAddr) -> Box<dyn Session> {
-    let config = ClientConfig {
-        version: String::new(),
-        timeout: TIMEOUT,
-        credential: None,
-        local,
-        random: [1; 36],
-        login: None,
-        far_output: false,
-    };
-    Sfnt.client(config, NOW)
+    Sfnt::DEFAULT.client(ClientConfig::new(local, [1; RANDOM_BYTES]), NOW)
 }
 
 fn client() -> Box<dyn Session> {
@@ -36,19 +27,16 @@ fn client() -> Box<dyn Session> {
 
 fn server(release: Release) -> Box<dyn Session> {
     let config = ServerConfig {
-        version: String::new(),
-        timeout: TIMEOUT,
         session: "1".to_owned(),
-        facts: Facts::new(),
-        limits: Limits::default(),
-        random: [7; crate::key::SIZE],
-        local: Ipv4Addr::LOCALHOST.into(),
-        sfnt: release,
-        turn_away: None,
-        credential: None,
-        logins: None,
+        ..ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     };
-    Sfnt.server(config, NOW)
+    let values = [
+        ("sfnt-version", release.version),
+        ("sfnt-checksum", release.checksum),
+    ];
+    let values = values.map(|(name, value)| (name.to_owned(), value));
+    let set = Sfnt::DEFAULT.with_settings(&values.into()).unwrap();
+    set.server(config, NOW)
 }
 
 fn release(version: &str) -> Release {
@@ -306,7 +294,7 @@ fn a_client_that_never_ends_its_options_is_not_kept() {
 #[test]
 fn the_usual_sizes_are_those_of_the_tool() {
     let sizes = |transport| -> Vec<u64> {
-        let all = Sfnt.usual_sizes(transport);
+        let all = Sfnt::DEFAULT.usual_sizes(transport);
         all.into_iter().map(ByteCount::get).collect()
     };
     let udp = sizes(Transport::Udp);

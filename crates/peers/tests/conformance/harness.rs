@@ -6,12 +6,9 @@ use linerate_model::sample::{
 };
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
-use linerate_peers::iperf3::COOKIE_LEN;
-use linerate_peers::key::SIZE;
-use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, Arrival, ClientConfig, Control, Ending, Input, Limits, PeerEvent, PeerKind,
-    ProtocolError, ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder, TIMEOUT, Tests,
+    Action, Arrival, ClientConfig, Control, Ending, Input, PeerEvent, PeerKind, ProtocolError,
+    RANDOM_BYTES, ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder, Tests,
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -34,28 +31,16 @@ pub(crate) enum Role {
 pub(crate) fn client_config() -> ClientConfig {
     ClientConfig {
         version: "0.1.0".into(),
-        timeout: TIMEOUT,
-        credential: None,
-        local: Ipv4Addr::LOCALHOST.into(),
-        random: [7; COOKIE_LEN - 1],
-        login: None,
-        far_output: false,
+        ..ClientConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     }
 }
 
 pub(crate) fn server_config() -> ServerConfig {
     ServerConfig {
         version: "0.1.0".into(),
-        timeout: TIMEOUT,
         session: "s-1".into(),
         facts: Facts::from([("cpu-count".to_owned(), 4.into())]),
-        limits: Limits::default(),
-        random: [7; SIZE],
-        local: Ipv4Addr::LOCALHOST.into(),
-        sfnt: Release::default(),
-        turn_away: None,
-        logins: None,
-        credential: None,
+        ..ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     }
 }
 

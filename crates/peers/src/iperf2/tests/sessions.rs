@@ -5,8 +5,8 @@ use super::{datagram, words};
 use crate::iperf2::report::Report;
 use crate::iperf2::streams::{Streams, Width};
 use crate::session::{
-    Action, ClientConfig, Input, Limits, PeerEvent, Refusal, RefusalCode, ServerConfig, Session,
-    StreamEvent, StreamOrder, StreamTarget, TIMEOUT, TestEnd,
+    Action, ClientConfig, Input, Limits, PeerEvent, RANDOM_BYTES, Refusal, RefusalCode,
+    ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget, TIMEOUT, TestEnd,
 };
 use linerate_model::sample::{
     DatagramReceiver, DatagramSender, EndpointReport, PeerCounts, PeerStream, SequenceCount,
@@ -15,35 +15,23 @@ use linerate_model::sample::{
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
 use std::any::Any;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 const START: MonoInstant = MonoInstant::from_nanos(5_000_000_000);
 
 fn client_config() -> ClientConfig {
     ClientConfig {
-        local: std::net::Ipv4Addr::LOCALHOST.into(),
         version: "0.1.0".into(),
-        timeout: TIMEOUT,
-        credential: None,
-        random: [7; crate::iperf3::COOKIE_LEN - 1],
-        login: None,
-        far_output: false,
+        ..ClientConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     }
 }
 
 fn server_config() -> ServerConfig {
     ServerConfig {
-        random: [7; crate::key::SIZE],
-        local: std::net::Ipv4Addr::LOCALHOST.into(),
-        sfnt: crate::sfnt::Release::default(),
         version: "0.1.0".into(),
-        timeout: TIMEOUT,
         session: "s-1".into(),
-        facts: std::collections::BTreeMap::new(),
-        limits: Limits::default(),
-        turn_away: None,
-        credential: None,
-        logins: None,
+        ..ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     }
 }
 

@@ -26,7 +26,7 @@ use linerate_model::spec::{
     Transport,
 };
 use linerate_model::{ByteCount, Quantile, Ratio};
-use linerate_peers::Tests;
+use linerate_peers::{PeerKind, Tests};
 use std::fmt;
 use std::time::Duration;
 use turns::Bench;
@@ -99,27 +99,30 @@ pub(crate) fn usual_percentiles() -> Vec<Quantile> {
 /// Most sizes of one list.
 const MAX_SIZES: usize = 1000;
 
-/// The list of sizes that sfnt-pingpong measures unless it is told otherwise.
-const SFNT: &str = "sfnt";
-
-/// Message sizes: `sfnt`, `64`, all from `1-8`, in steps `64-256+64`, or by a factor `1-1Kx2`.
+/// Message sizes: the id of a protocol whose own client measures a list of them, `64`, all from `1-8`, in steps `64-256+64`, or by a factor `1-1Kx2`.
 pub fn sizes(texts: &[String], transport: Transport) -> Result<Vec<ByteCount>, Failure> {
     let mut all = Vec::new();
     for text in texts {
-        if text == SFNT {
-            let list = linerate_peers::find(SFNT).map(|sfnt| sfnt.usual_sizes(transport));
-            all.extend(list.unwrap_or_default());
+        if let Some(kind) = kinds_with_a_list().find(|kind| kind.id() == text) {
+            all.extend(kind.usual_sizes(transport));
             continue;
         }
         let list = range(text).ok_or_else(|| {
             let message = format!(
-                "--sizes {text}: give a size such as 64 or 1K, sizes such as 1-8, 64-256+64 or 1-1Kx2 (at most {MAX_SIZES}), or sfnt"
+                "--sizes {text}: give a size such as 64 or 1K, sizes such as 1-8, 64-256+64 or 1-1Kx2 (at most {MAX_SIZES}), or {}",
+                kinds_with_a_list().map(PeerKind::id).collect::<Vec<_>>().join(" or ")
             );
             Failure::new(ExitCode::Usage, message)
         })?;
         all.extend(list.into_iter().map(ByteCount::new));
     }
     Ok(all)
+}
+
+/// The protocols whose own clients measure more than one size.
+fn kinds_with_a_list() -> impl Iterator<Item = &'static dyn PeerKind> {
+    let all = linerate_peers::ALL.iter().copied();
+    all.filter(|kind| kind.usual_sizes(Transport::Tcp).len() > 1)
 }
 
 /// The sizes of one element; `None` if it is none, or they never end.

@@ -12,7 +12,7 @@ use linerate_model::run::{CurveFacts, Trial};
 use linerate_model::spec::{self, Arrival, Stall, Stop, TestSpec, TestWork, Transport};
 use linerate_model::units::parse_duration;
 use linerate_model::{ByteCount, PacketRate};
-use linerate_peers::native::Streams;
+use linerate_peers::own_streams;
 use std::time::Duration;
 
 /// Requests at a rate.
@@ -85,7 +85,7 @@ impl OpenLoop {
         }
         let kind = target.far.kind();
         if !kind.is_foreign() {
-            let format = Streams { token: 0 };
+            let format = own_streams();
             let specs = plan.specs().into_iter().filter(|_| plan.open.is_some());
             let refused = specs.map(|spec| linerate_engine::check(&spec, &format));
             return refused.collect::<Result<_, _>>().map_err(|error| {

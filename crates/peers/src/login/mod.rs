@@ -1,4 +1,5 @@
-//! Users and passwords of iperf3 (since 3.2): what a client shows of its user, and what a server lets in.
+//! Users and passwords, for protocols that have users: what a client shows of its user, and what a server lets in. The
+//! token is iperf3's (since 3.2).
 //!
 //! The client encrypts name, password and time with the server's public RSA key; the server decrypts that and looks the user
 //! up. It proves who asks when the test is asked for; it hides nothing else, and who can read the network can
@@ -181,7 +182,7 @@ pub struct LoginAttempt {
 
 impl LoginAttempt {
     /// What the server is shown at `now`, in a session that `began` then.
-    pub(super) fn token(&self, began: MonoInstant, now: MonoInstant) -> Result<String, LoginError> {
+    pub(crate) fn token(&self, began: MonoInstant, now: MonoInstant) -> Result<String, LoginError> {
         let unix = self.moment.unix_at(began, now);
         self.login.token(unix)
     }
@@ -257,7 +258,7 @@ pub struct Gate {
 
 impl Gate {
     /// Who shows `token`, if that user is let in at `now`, in a session that `began` then.
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &self,
         token: Option<&str>,
         began: MonoInstant,

@@ -1,0 +1,82 @@
+//! A protocol as it is listed, or with settings of its own.
+
+use crate::session::PeerKind;
+use crate::settings::SettingValues;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A protocol as [`ALL`](crate::ALL) lists it, or with settings of its own.
+#[derive(Clone)]
+pub enum Protocol {
+    /// As it is listed.
+    Listed(&'static dyn PeerKind),
+    /// With settings made.
+    Set(Arc<dyn PeerKind>),
+}
+
+impl Protocol {
+    /// `kind` with those of `values` that are settings of its servers; why a value cannot be, and what to do.
+    pub fn with(kind: &'static dyn PeerKind, values: &SettingValues) -> Result<Self, String> {
+        let own = |name: &String| kind.settings().iter().any(|known| known.name == *name);
+        let own: SettingValues = values
+            .iter()
+            .filter(|(name, _)| own(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        if own.is_empty() {
+            return Ok(Self::Listed(kind));
+        }
+        kind.with_settings(&own).map(Self::Set)
+    }
+}
+
+impl Deref for Protocol {
+    type Target = dyn PeerKind;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Listed(kind) => *kind,
+            Self::Set(kind) => kind.as_ref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Setting;
+    use std::collections::BTreeSet;
+
+    fn all() -> impl Iterator<Item = &'static Setting> {
+        crate::ALL.iter().flat_map(|kind| kind.settings())
+    }
+
+    #[test]
+    fn names_are_unique_kebab_case_and_explained() {
+        let names: BTreeSet<_> = all().map(|setting| setting.name).collect();
+        assert_eq!(names.len(), all().count());
+        for setting in all() {
+            let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(setting.name.chars().all(fits), "{setting:?}");
+            assert!(!setting.help.is_empty() && !setting.help.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn a_protocol_takes_its_own_settings_only() {
+        let values: SettingValues = all()
+            .map(|setting| (setting.name.to_owned(), String::new()))
+            .collect();
+        for kind in crate::ALL {
+            let set = Protocol::with(*kind, &values);
+            match set {
+                Ok(Protocol::Listed(_)) => assert!(kind.settings().is_empty(), "{}", kind.id()),
+                Ok(Protocol::Set(_)) | Err(_) => {
+                    assert!(!kind.settings().is_empty(), "{}", kind.id());
+                }
+            }
+            let plain = Protocol::with(*kind, &SettingValues::new());
+            assert_eq!(plain.ok().map(|plain| plain.id()), Some(kind.id()));
+        }
+    }
+}
