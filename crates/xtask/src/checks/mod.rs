@@ -6,6 +6,7 @@ mod length;
 mod links;
 mod lints;
 mod paths;
+mod protocols;
 mod pure;
 mod registries;
 mod rooms;
@@ -25,6 +26,7 @@ pub(crate) static ALL: &[Check] = &[
     length::CHECK,
     links::CHECK,
     paths::CHECK,
+    protocols::CHECK,
 ];
 
 /// One check of the workspace.
