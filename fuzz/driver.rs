@@ -2,13 +2,11 @@
 
 use linerate_model::MonoInstant;
 use linerate_model::PacketCount;
-use linerate_model::sample::{DatagramReceiver, EndpointReport, Facts, SequenceCount, StreamReport};
+use linerate_model::sample::{DatagramReceiver, EndpointReport, SequenceCount, StreamReport};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
-use linerate_peers::iperf3::COOKIE_LEN;
-use linerate_peers::sfnt::Release;
 use linerate_peers::{
-    Action, Arrival, ClientConfig, Control, Ending, Input, Limits, PeerEvent, RefusalCode,
-    ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder, TIMEOUT,
+    Action, Arrival, ClientConfig, Control, Ending, Input, PeerKind, PeerEvent, RANDOM_BYTES, RefusalCode,
+    ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder,
 };
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -16,30 +14,16 @@ use std::time::Duration;
 
 const START: MonoInstant = MonoInstant::from_nanos(0);
 
-/// The client of the protocol `id` against a hostile server that says `data`, and its server against such a client.
-pub fn both_ends(id: &str, data: &[u8]) {
-    let kind = linerate_peers::find(id).expect("a protocol");
+/// The client of this protocol against a hostile server that says `data`, and its server against such a client.
+pub fn both_ends(kind: &dyn PeerKind, data: &[u8]) {
     let client = ClientConfig {
         version: "0.1.0".into(),
-        timeout: TIMEOUT,
-        credential: None,
-        local: Ipv4Addr::LOCALHOST.into(),
-        random: [7; COOKIE_LEN - 1],
-        login: None,
-        far_output: false,
+        ..ClientConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     };
     let server = ServerConfig {
         version: "0.1.0".into(),
-        timeout: TIMEOUT,
         session: "s-1".into(),
-        facts: Facts::new(),
-        limits: Limits::default(),
-        random: [7; linerate_peers::key::SIZE],
-        local: Ipv4Addr::LOCALHOST.into(),
-        sfnt: Release::default(),
-        turn_away: None,
-        logins: None,
-        credential: None,
+        ..ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     };
     feed(true, kind.control(), kind.client(client, START), data);
     feed(false, kind.control(), kind.server(server, START), data);
@@ -118,7 +102,7 @@ impl Driver {
                     self.give(Input::Stream(StreamEvent::Opened { transport, bytes }));
                     self.give(self.reports());
                 }
-                (true, 1) => self.give(Input::Stream(StreamEvent::Heard {
+                (true, 1) => self.give(Input::Stream(StreamEvent::FirstData {
                     stream: bytes[0].into(),
                 })),
                 _ => self.give(Input::Stream(StreamEvent::Datagram { stream: 0, bytes })),

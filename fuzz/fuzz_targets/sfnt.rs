@@ -1,9 +1,0 @@
-//! Both ends of sfnt-pingpong against a hostile other end.
-#![no_main]
-
-#[path = "../driver.rs"]
-mod driver;
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| driver::both_ends("sfnt", data));
