@@ -6,8 +6,9 @@ use crate::target::Target;
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::Host;
-use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::facts::Facts;
+use linerate_model::run::{Host, HostRole};
+use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::zperf;
@@ -205,21 +206,16 @@ impl Client {
 
     /// Both hosts, with their facts.
     pub fn hosts(&self) -> Vec<Host> {
-        let name_in = |facts: &Facts| {
-            facts
-                .get("hostname")
-                .and_then(|name| name.as_str())
-                .map(str::to_owned)
-        };
+        let hostname = self.hello.facts.hostname.clone();
         vec![
             Host {
-                role: "client".to_owned(),
-                name: name_in(&self.facts),
+                role: HostRole::Client,
+                name: self.facts.hostname.clone(),
                 facts: self.facts.clone(),
             },
             Host {
-                role: "server".to_owned(),
-                name: name_in(&self.hello.facts).or_else(|| Some(self.far.clone())),
+                role: HostRole::Server,
+                name: hostname.or_else(|| Some(self.far.clone())),
                 facts: self.hello.facts.clone(),
             },
         ]

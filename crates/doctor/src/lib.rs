@@ -119,9 +119,7 @@ pub fn doctor(plan: &DoctorPlan, interrupt: &AtomicBool) -> Result<Examination> 
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         },
         made: wall_now(),
-        host: facts
-            .get("hostname")
-            .and_then(|name| Some(name.as_str()?.to_owned())),
+        host: facts.hostname.clone(),
         interface: scope.interface,
         core: plan.core,
         facts,

@@ -3,7 +3,7 @@
 //! Keys carry their unit: a metric's id names the unit of its values. What a source cannot tell is absent.
 
 use crate::estimate::Estimate;
-use crate::run::{RunKind, Tool};
+use crate::run::{HostRole, RunKind, Tool};
 use crate::spec::{Direction, Transport};
 use crate::time::WallTime;
 use crate::units::{BitRate, ByteCount, Ratio};
@@ -93,9 +93,9 @@ pub enum SameMachines {
 /// Something that is not the same in both runs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Difference {
-    /// Whose: `client` or `server`; absent for a setting of the run.
+    /// Whose; absent for a setting of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
+    pub role: Option<HostRole>,
     /// What differs: `cpu`, `kernel`, `nic`, or the key of a setting.
     pub what: String,
     /// In A; absent if it does not tell.

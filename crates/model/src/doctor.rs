@@ -1,9 +1,9 @@
 //! What `linerate doctor` found and did: the document `linerate/doctor/1`.
 
+use crate::facts::Facts;
 use crate::histogram::Histogram;
 use crate::knob::{Knob, Setting};
 use crate::run::Tool;
-use crate::sample::Facts;
 use crate::time::{WallTime, as_seconds};
 use crate::units::Ratio;
 use schemars::JsonSchema;

@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod estimate;
 pub mod exit;
 pub mod experiment;
+pub mod facts;
 pub mod histogram;
 pub mod knob;
 pub mod one_way;

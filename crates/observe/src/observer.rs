@@ -4,7 +4,8 @@ use crate::collectors::{self, Collector};
 use crate::history::History;
 use crate::host_view::{HostView, Scope};
 use linerate_model::MonoInstant;
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 use linerate_model::signals::{self, SignalKind};
 use std::sync::{Mutex, PoisonError};
 
@@ -52,7 +53,7 @@ impl Observer {
     /// All facts of that host. What cannot be read is not there.
     pub fn facts(&self) -> Facts {
         let host = HostView::new(&self.scope);
-        let mut facts = Facts::new();
+        let mut facts = Facts::default();
         for collector in collectors::ALL {
             collector.facts(&host, &mut facts);
         }

@@ -214,8 +214,8 @@ fn drops_of_a_queueing_discipline_are_counted_to_the_packet() {
                 assert_eq!(here(signals::QDISC_DROPPED), 137);
                 assert_eq!(here(signals::UDP_SNDBUF_ERRORS), 137);
                 assert_eq!(here(signals::NIC_TX_PACKETS), 0);
-                let facts = observer().facts();
-                assert_eq!(facts["queueing_discipline"], "pfifo");
+                let discipline = observer().facts().queueing_discipline;
+                assert_eq!(discipline.as_deref(), Some("pfifo"));
             })
             .unwrap();
         },

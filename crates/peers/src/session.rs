@@ -26,7 +26,8 @@ use crate::login::{Gate, LoginAttempt};
 pub use crate::refusal::RefusalCode;
 use crate::settings::{Setting, SettingValues};
 use crate::stream_format::StreamFormat;
-use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::facts::Facts;
+use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::time::as_seconds;
 use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
@@ -575,7 +576,7 @@ impl ServerConfig {
             version: String::new(),
             timeout: TIMEOUT,
             session: String::new(),
-            facts: Facts::new(),
+            facts: Facts::default(),
             limits: Limits::default(),
             random,
             local,

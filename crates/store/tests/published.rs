@@ -322,11 +322,11 @@ fn ping_pong_is_half_of_a_round_trip_in_nanoseconds() {
         assert_eq!(delay.of, DelayOf::HalfRoundTrip);
         assert_eq!(delay.p50_ns, Some(median_32));
         assert_eq!((delay.p90_ns, delay.p999_ns), (None, None));
-        let facts = &run.hosts[0].facts;
+        let facts = run.hosts[0].facts.entries();
         assert_eq!(facts["cpu"], "Intel(R) Core(TM) i5-8500 CPU @ 3.00GHz");
         assert_eq!(facts["lspci"].as_array().unwrap().len(), 3);
         assert_eq!(facts["onload-version"], "201811");
-        assert_eq!(run.hosts[1].facts["ld-preload"], "libonload.so");
+        assert_eq!(run.hosts[1].facts.rest()["ld-preload"], "libonload.so");
     }
     let tcp = at(&runs[0], "1 B").delay().unwrap();
     assert_eq!(

@@ -1,18 +1,48 @@
 //! Whether two runs were measured on the same machines, as far as their facts tell.
 
 use linerate_model::comparison::{Difference, Machines, SameMachines};
-use linerate_model::run::{Host, Run};
-use serde_json::Value;
+use linerate_model::facts::{Facts, LogText};
+use linerate_model::run::{Host, HostRole, Run};
 
-/// What is asked of a host: what it is called, and the keys of facts that tell it, the best first.
-/// Our own runs and the logs of other tools have keys of their own.
-const ASKED: &[(&str, &[&str])] = &[
-    ("host", &["hostname"]),
-    ("cpu", &["cpu_model", "cpu"]),
-    ("memory", &["memory_bytes", "ram"]),
-    ("kernel", &["kernel_release", "kernel", "uname"]),
-    ("nic", &["driver", "nic", "lspci", "interface_kind"]),
+/// What a host is asked, under the name of the difference.
+type Question = (&'static str, fn(&Facts) -> Option<String>);
+
+/// Every question. Our own runs and the logs of other tools tell it in facts of their own; the best comes first.
+const ASKED: &[Question] = &[
+    ("host", |facts| facts.hostname.clone()),
+    ("cpu", |facts| {
+        facts
+            .cpu_model
+            .clone()
+            .or_else(|| logged(facts.cpu.as_ref()))
+    }),
+    ("memory", |facts| {
+        let bytes = facts.memory_bytes.map(|memory| memory.get().to_string());
+        bytes.or_else(|| logged(facts.ram.as_ref()))
+    }),
+    ("kernel", |facts| {
+        let release = facts.kernel_release.clone();
+        let logged =
+            || logged(facts.kernel.as_ref()).or_else(|| facts.uname.as_ref().map(release_in));
+        release.or_else(logged)
+    }),
+    ("nic", |facts| {
+        let logged = || logged(facts.nic.as_ref()).or_else(|| logged(facts.lspci.as_ref()));
+        let driver = facts.driver.clone().or_else(logged);
+        driver.or_else(|| facts.interface_kind.clone())
+    }),
 ];
+
+fn logged(text: Option<&LogText>) -> Option<String> {
+    text.map(LogText::to_string)
+}
+
+/// `Linux host 3.10.0 #1 SMP …`: the release is the third word.
+fn release_in(uname: &LogText) -> String {
+    let text = uname.to_string();
+    let release = text.split_whitespace().nth(2).map(str::to_owned);
+    release.unwrap_or(text)
+}
 
 /// What makes a machine another one. A machine with another kernel is still the same.
 const IDENTITY: [&str; 3] = ["host", "cpu", "nic"];
@@ -21,7 +51,7 @@ const IDENTITY: [&str; 3] = ["host", "cpu", "nic"];
 pub(super) fn compared(a: &Run, b: &Run) -> Machines {
     let mut differences = Vec::new();
     let mut answers = Vec::new();
-    for role in ["client", "server"] {
+    for role in [HostRole::Client, HostRole::Server] {
         let (first, second) = (host(a, role), host(b, role));
         if first.is_none() && second.is_none() {
             continue;
@@ -42,27 +72,27 @@ pub(super) fn compared(a: &Run, b: &Run) -> Machines {
 }
 
 /// The host of a role; of a study's parts the first that tells.
-fn host<'a>(run: &'a Run, role: &str) -> Option<&'a Host> {
+fn host(run: &Run, role: HostRole) -> Option<&Host> {
     let own = run.hosts.iter().find(|host| host.role == role);
     own.or_else(|| run.parts.iter().find_map(|part| host(part, role)))
 }
 
 fn one(
-    role: &str,
+    role: HostRole,
     first: Option<&Host>,
     second: Option<&Host>,
     differences: &mut Vec<Difference>,
 ) -> SameMachines {
     let (mut told_apart, mut agreed) = (false, 0);
-    for (what, keys) in ASKED {
-        let (a, b) = (fact(first, keys), fact(second, keys));
+    for (what, ask) in ASKED {
+        let [a, b] = [first, second].map(|host| ask(&host?.facts));
         if a == b {
             agreed += usize::from(a.is_some() && IDENTITY.contains(what));
             continue;
         }
         told_apart |= a.is_some() && b.is_some() && IDENTITY.contains(what);
         differences.push(Difference {
-            role: Some(role.to_owned()),
+            role: Some(role),
             what: (*what).to_owned(),
             a,
             b,
@@ -72,26 +102,5 @@ fn one(
         (true, _) => SameMachines::Different,
         (false, 2..) => SameMachines::Same,
         (false, _) => SameMachines::Unknown,
-    }
-}
-
-fn fact(host: Option<&Host>, keys: &[&str]) -> Option<String> {
-    let facts = &host?.facts;
-    let found = keys.iter().find_map(|key| Some((*key, facts.get(*key)?)));
-    let (key, value) = found.filter(|(_, value)| !value.is_null())?;
-    let text = shown(value);
-    // `Linux host 3.10.0 #1 SMP …`: the release is the third word.
-    let release = (key == "uname")
-        .then(|| text.split_whitespace().nth(2))
-        .flatten();
-    Some(release.map_or_else(|| text.clone(), str::to_owned))
-}
-
-/// A fact or setting as text.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join("; "),
-        other => other.to_string(),
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 use linerate_model::comparison::{Basis, Comparison, MetricComparison};
 use linerate_model::run::{
-    ClosedLoopResult, DatagramsResult, Delay, DelayOf, Host, Imported, Packets, RunKind, Source,
-    StudyPlace, Tool, Trial, TrialOrigin,
+    ClosedLoopResult, DatagramsResult, Delay, DelayOf, Host, HostRole, Imported, Packets, RunKind,
+    Source, StudyPlace, Tool, Trial, TrialOrigin,
 };
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, ByteCount, Histogram, Interval};
@@ -310,11 +310,10 @@ fn rounding_of_a_log_is_part_of_the_uncertainty() {
 fn machines_are_told_apart_by_host_processor_and_interface_not_by_kernel() {
     let on = |facts: serde_json::Value| {
         let mut run = rates(64, &[1_000_000]);
-        for role in ["client", "server"] {
+        for role in [HostRole::Client, HostRole::Server] {
             run.hosts.push(Host {
-                role: role.to_owned(),
-                name: None,
                 facts: serde_json::from_value(facts.clone()).unwrap(),
+                ..Host::new(role)
             });
         }
         run

@@ -11,7 +11,8 @@ pub(crate) use receive::{Here, Seen, receive};
 use anyhow::Result;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::facts::Facts;
+use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{TestSpec, Transport};
 use linerate_peers::zperf::{
     Config, Event, Job, Release, Shell, ShellError, Upload, Wire as Kind, receiver, words,
@@ -59,7 +60,7 @@ impl Board {
             shell: Shell::new(config, MonoClock.now()),
             name: address.shell.to_string(),
             release: None,
-            facts: Facts::new(),
+            facts: Facts::default(),
         };
         let who = loop {
             if let Event::Ready(who) = board.event()? {
@@ -71,9 +72,8 @@ impl Board {
             .release
             .ok_or_else(|| board.failure(ExitCode::Usage, why))?;
         board.release = Some(release);
-        let os = format!("Zephyr {release}");
-        board.facts.insert("os".to_owned(), os.into());
-        board.facts.insert("zperf".to_owned(), who.zperf.into());
+        board.facts.os = Some(format!("Zephyr {release}"));
+        board.facts.zperf = Some(who.zperf);
         Ok(board)
     }
 

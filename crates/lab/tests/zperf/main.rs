@@ -176,7 +176,7 @@ fn one_conversation_carries_test_after_test() {
         assert!(bytes(sender) > 0);
         assert_eq!(bytes(sender), bytes(receiver), "{transport} {direction:?}");
     }
-    assert_eq!(client.hosts()[1].facts["os"], "Zephyr 3.3");
+    assert_eq!(client.hosts()[1].facts.os.as_deref(), Some("Zephyr 3.3"));
 }
 
 #[track_caller]

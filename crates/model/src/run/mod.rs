@@ -38,8 +38,8 @@ pub use work::{
 };
 
 use crate::estimate::Estimate;
+use crate::facts::Facts;
 use crate::responsiveness::Responsiveness;
-use crate::sample::Facts;
 use crate::spec::Direction;
 use crate::time::WallTime;
 use schemars::JsonSchema;
@@ -194,15 +194,46 @@ pub enum RunStatus {
     Invalid,
 }
 
+/// The end of the control connection that a host is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostRole {
+    /// It asks for tests.
+    Client,
+    /// It is asked.
+    Server,
+}
+
+impl HostRole {
+    /// The kebab-case name, as in the document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
 /// A host that took part.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Host {
-    /// `client` or `server` of the control connection: names the machine, not the traffic's direction.
-    pub role: String,
+    /// Names the machine, not the traffic's direction.
+    pub role: HostRole,
     /// Name or address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// CPU, kernel, memory, interface, sysctls…
     #[serde(default)]
     pub facts: Facts,
+}
+
+impl Host {
+    /// A host of which nothing is known but its part.
+    pub fn new(role: HostRole) -> Self {
+        Self {
+            role,
+            name: None,
+            facts: Facts::default(),
+        }
+    }
 }

@@ -10,7 +10,7 @@ mod work;
 pub use counts::{ErrorCount, IntervalCount, Omitted, PeerCounts, RequestCount, SequenceCount};
 pub use moments::Moments;
 pub use path::{MAX_PATH_NOTES, PathReport, XdpReport};
-pub use snapshot::{Facts, Snapshot};
+pub use snapshot::Snapshot;
 pub use tcp::{CongestionState, TcpSample, TcpSocketReport};
 pub use work::{
     ByteStreamReceiver, ByteStreamSender, ConnectionOpener, DatagramReceiver, DatagramSender,

@@ -24,6 +24,3 @@ impl Snapshot {
             .checked_sub(*earlier.values.get(signal)?)
     }
 }
-
-/// Facts of one host: kebab-case key to JSON value, unit suffixes as in the run document.
-pub type Facts = BTreeMap<String, serde_json::Value>;

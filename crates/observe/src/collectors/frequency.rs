@@ -1,10 +1,11 @@
 //! Clock frequency of the cores, and what governs it.
 
-use super::{Collector, note, record};
+use super::{Collector, record};
 use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::text::{field, tidy};
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 use linerate_model::signals::CPU_FREQUENCY_HZ;
 
 const POLICIES: &str = "sys/devices/system/cpu/cpufreq";
@@ -34,11 +35,10 @@ impl Collector for Frequency {
             tidy(&host.read(&format!("{POLICIES}/{policy}/{file}")).ok()?)
         };
         let hertz = |file: &str| hertz_from_khz(&of_first(file)?);
-        note(into, "cpu_governor", of_first("scaling_governor"));
-        note(into, "cpu_frequency_driver", of_first("scaling_driver"));
-        note(into, "cpu_frequency_max_hz", hertz("cpuinfo_max_freq"));
-        let now = fastest(host).ok().or_else(|| nominal(host));
-        note(into, "cpu_frequency_hz", now);
+        into.cpu_governor = of_first("scaling_governor");
+        into.cpu_frequency_driver = of_first("scaling_driver");
+        into.cpu_frequency_max_hz = hertz("cpuinfo_max_freq");
+        into.cpu_frequency_hz = fastest(host).ok().or_else(|| nominal(host));
     }
 }
 
@@ -110,9 +110,9 @@ mod tests {
         ]);
         let host = HostView::new(&scope);
         assert_eq!(fastest(&host), Ok(2_200_000_000));
-        let mut facts = Facts::new();
+        let mut facts = Facts::default();
         Frequency.facts(&host, &mut facts);
-        assert_eq!(facts["cpu_governor"], "powersave");
+        assert_eq!(facts.cpu_governor.as_deref(), Some("powersave"));
     }
 
     #[test]

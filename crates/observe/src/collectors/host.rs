@@ -1,9 +1,11 @@
 //! What kind of machine this is: facts only, no signals.
 
-use super::{Collector, note};
+use super::Collector;
 use crate::host_view::HostView;
 use crate::text::{field, tidy};
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::ByteCount;
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 use linerate_sys::tsc;
 
 /// Words of the kernel's command line that change what a measurement means.
@@ -49,25 +51,23 @@ impl Collector for Host {
 
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
         let line = |path: &str| host.read(path).ok().and_then(|text| tidy(&text));
-        note(into, "hostname", line("proc/sys/kernel/hostname"));
-        note(into, "kernel_release", line("proc/sys/kernel/osrelease"));
-        note(into, "kernel_build", line("proc/sys/kernel/version"));
-        note(into, "boot_id", line("proc/sys/kernel/random/boot_id"));
-        note(into, "architecture", architecture(host));
-        note(into, "os_name", os_name(host));
-        note(into, "memory_bytes", memory_bytes(host));
+        into.hostname = line("proc/sys/kernel/hostname");
+        into.kernel_release = line("proc/sys/kernel/osrelease");
+        into.kernel_build = line("proc/sys/kernel/version");
+        into.boot_id = line("proc/sys/kernel/random/boot_id");
+        into.architecture = architecture(host);
+        into.os_name = os_name(host);
+        into.memory_bytes = memory(host);
         let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
-        note(into, "clock_source", line(clock));
-        note(into, "cpu_microcode", cpuinfo(host, "microcode"));
-        if let (true, Some(rate)) = (host.is_live(), tsc::rate_hz()) {
-            note(into, "tsc_hz", Some(rate));
-            note(into, "tsc_hz_source", Some(tsc::SOURCE));
-        }
-        note(into, "board", board(host));
-        note(into, "virtualisation", virtualisation(host));
-        note(into, "smt", line("sys/devices/system/cpu/smt/control"));
+        into.clock_source = line(clock);
+        into.cpu_microcode = cpuinfo(host, "microcode");
+        into.tsc_hz = host.is_live().then(tsc::rate_hz).flatten();
+        into.tsc_hz_source = into.tsc_hz.map(|_| tsc::SOURCE.to_owned());
+        into.board = board(host);
+        into.virtualisation = virtualisation(host);
+        into.smt = line("sys/devices/system/cpu/smt/control");
         for (key, value) in boot_options(&host.read("proc/cmdline").unwrap_or_default()) {
-            note(into, &format!("boot_{key}"), Some(value));
+            into.insert(format!("boot_{key}"), value);
         }
     }
 }
@@ -97,10 +97,11 @@ fn cpuinfo(host: &HostView<'_>, key: &str) -> Option<String> {
 }
 
 /// `MemTotal`, which the kernel gives in KiB.
-fn memory_bytes(host: &HostView<'_>) -> Option<u64> {
+fn memory(host: &HostView<'_>) -> Option<ByteCount> {
     let text = host.read("proc/meminfo").ok()?;
     let kib = field(&text, "MemTotal", ':')?.strip_suffix(" kB")?;
-    kib.trim().parse::<u64>().ok()?.checked_mul(1024)
+    let bytes = kib.trim().parse::<u64>().ok()?.checked_mul(1024);
+    bytes.map(ByteCount::new)
 }
 
 /// The board's or product's name, from the device tree or the firmware.
@@ -162,7 +163,7 @@ mod tests {
             interface: None,
             root: root.path().to_owned(),
         };
-        let mut facts = Facts::new();
+        let mut facts = Facts::default();
         Host.facts(&HostView::new(&scope), &mut facts);
         facts
     }
@@ -185,11 +186,12 @@ mod tests {
             ),
             ("proc/cpuinfo", "hart : 1\n"),
         ]);
-        assert_eq!(facts["board"], "SiFive HiFive Unleashed A00");
-        assert_eq!(facts["memory_bytes"], 8_144_148_u64 * 1024);
-        assert_eq!(facts["kernel_release"], "5.3.7");
-        assert_eq!(facts["os_name"], "Fedora Linux 31");
-        assert_eq!(facts["virtualisation"], "none seen");
+        assert_eq!(facts.board.as_deref(), Some("SiFive HiFive Unleashed A00"));
+        let memory = ByteCount::new(8_144_148 * 1024);
+        assert_eq!(facts.memory_bytes, Some(memory));
+        assert_eq!(facts.kernel_release.as_deref(), Some("5.3.7"));
+        assert_eq!(facts.os_name.as_deref(), Some("Fedora Linux 31"));
+        assert_eq!(facts.virtualisation.as_deref(), Some("none seen"));
     }
 
     #[test]
@@ -198,14 +200,17 @@ mod tests {
             ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
             ("sys/class/dmi/id/product_name", "Standard PC (Q35)\n"),
         ];
-        assert_eq!(facts_of(&qemu)["virtualisation"], "qemu");
         let flag = [("proc/cpuinfo", "flags\t: fpu hypervisor sse2\n")];
-        assert_eq!(facts_of(&flag)["virtualisation"], "hypervisor");
-        assert_eq!(
-            facts_of(&[("sys/hypervisor/type", "xen\n")])["virtualisation"],
-            "xen"
-        );
-        assert!(!facts_of(&[]).contains_key("virtualisation"));
+        let xen = [("sys/hypervisor/type", "xen\n")];
+        let cases: [(&[_], _); 4] = [
+            (&qemu, Some("qemu")),
+            (&flag, Some("hypervisor")),
+            (&xen, Some("xen")),
+            (&[], None),
+        ];
+        for (files, name) in cases {
+            assert_eq!(facts_of(files).virtualisation.as_deref(), name);
+        }
     }
 
     #[test]
@@ -214,10 +219,10 @@ mod tests {
             "proc/cmdline",
             "root=/dev/sda1 isolcpus=2-3 mitigations=off nosmt quiet\n",
         )]);
-        assert_eq!(facts["boot_isolcpus"], "2-3");
-        assert_eq!(facts["boot_mitigations"], "off");
-        assert_eq!(facts["boot_nosmt"], "on");
-        assert!(!facts.contains_key("boot_root"));
+        assert_eq!(facts.rest()["boot_isolcpus"], "2-3");
+        assert_eq!(facts.rest()["boot_mitigations"], "off");
+        assert_eq!(facts.rest()["boot_nosmt"], "on");
+        assert!(!facts.rest().contains_key("boot_root"));
     }
 
     #[test]
@@ -227,8 +232,6 @@ mod tests {
             ("etc/os-release", "PRETTY_NAME=\"\"\n"),
             ("proc/cmdline", "isolcpus= =\n"),
         ]);
-        for key in ["memory_bytes", "os_name", "boot_isolcpus"] {
-            assert!(!facts.contains_key(key), "{key}");
-        }
+        assert_eq!(facts, Facts::default());
     }
 }

@@ -3,11 +3,13 @@
 //! A virtual device (veth, tun, bridge, loopback) reports a made-up speed, so only devices with
 //! hardware, or what a hypervisor shows as such, are believed.
 
-use super::{Collector, note, record};
+use super::{Collector, record};
 use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::sysfs;
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::BitRate;
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 use linerate_model::signals::{LINK_SPEED_BPS, NIC_INDEX, NIC_PEER_INDEX};
 
 pub(super) struct LinkSpeed;
@@ -35,8 +37,8 @@ impl Collector for LinkSpeed {
     }
 
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
-        note(into, "link_speed_bps", speed(host).ok());
-        note(into, "link_duplex", sysfs::interface_value(host, "duplex"));
+        into.link_speed_bps = speed(host).ok().map(BitRate::from_bps);
+        into.link_duplex = sysfs::interface_value(host, "duplex");
     }
 }
 

@@ -21,7 +21,8 @@ pub(crate) use interrupts::interrupts_of_interface;
 use crate::error::ReadError;
 use crate::history::Backwards;
 use crate::host_view::HostView;
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 
 /// Every collector. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&dyn Collector] = &[
@@ -82,13 +83,6 @@ pub(crate) fn record(into: &mut Snapshot, signal: &str, value: Result<u64, ReadE
 pub(crate) fn record_missing(into: &mut Snapshot, signals: &[&str], error: &ReadError) {
     for signal in signals {
         record(into, signal, Err(error.clone()));
-    }
-}
-
-/// Adds a fact if it is known.
-pub(crate) fn note<V: Into<serde_json::Value>>(into: &mut Facts, key: &str, value: Option<V>) {
-    if let Some(value) = value {
-        into.insert(key.to_owned(), value.into());
     }
 }
 

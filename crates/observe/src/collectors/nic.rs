@@ -3,12 +3,14 @@
 //! Read from `net/dev` of the calling thread's network namespace, where the kernel prints 64-bit
 //! counters. Its `drop` column for receive already holds `rx_dropped` + `rx_missed_errors`.
 
-use super::{Collector, note, record, record_missing};
+use super::{Collector, record, record_missing};
 use crate::error::ReadError;
 use crate::host_view::HostView;
 use crate::sysfs;
 use crate::text::{tidy, whole_lines};
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::ByteCount;
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
     NIC_RX_BYTES, NIC_RX_DROPPED, NIC_RX_ERRORS, NIC_RX_PACKETS, NIC_TX_BYTES, NIC_TX_DROPPED,
     NIC_TX_PACKETS,
@@ -55,29 +57,21 @@ impl Collector for Nic {
     }
 
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
-        note(into, "interface", host.interface().ok());
-        if let Ok(link) = host.link() {
-            note(into, "mtu_bytes", link.mtu_bytes);
-            note(into, "interface_kind", link.kind.clone());
-            note(into, "queueing_discipline", link.qdisc.clone());
-            note(into, "tx_queue_length_packets", link.tx_queue_packets);
-            note(into, "rx_queues", link.rx_queues);
-            note(into, "tx_queues", link.tx_queues);
+        let number = |file| sysfs::interface_value(host, file)?.parse().ok();
+        into.interface = host.interface().ok().map(str::to_owned);
+        let mtu = if let Ok(link) = host.link() {
+            into.interface_kind.clone_from(&link.kind);
+            into.queueing_discipline.clone_from(&link.qdisc);
+            into.tx_queue_length_packets = link.tx_queue_packets;
+            into.rx_queues = link.rx_queues;
+            into.tx_queues = link.tx_queues;
+            link.mtu_bytes
         } else {
-            let mtu = sysfs::interface_value(host, "mtu");
-            note(
-                into,
-                "mtu_bytes",
-                mtu.and_then(|mtu| mtu.parse::<u32>().ok()),
-            );
-        }
+            number("mtu")
+        };
+        into.mtu_bytes = mtu.map(|bytes| ByteCount::new(bytes.into()));
         driver_facts(host, into);
-        let node = sysfs::interface_value(host, "device/numa_node");
-        note(
-            into,
-            "nic_numa_node",
-            node.and_then(|node| node.parse::<u32>().ok()),
-        );
+        into.nic_numa_node = number("device/numa_node");
     }
 }
 
@@ -100,16 +94,12 @@ fn driver_facts(host: &HostView<'_>, into: &mut Facts) {
     };
     let driver = told.as_ref();
     let name = known(driver.map(|driver| &driver.name));
-    note(into, "driver", name.or_else(|| sysfs::driver(host)));
+    into.driver = name.or_else(|| sysfs::driver(host));
     let version = known(driver.map(|driver| &driver.version));
     let from_sysfs = || sysfs::interface_value(host, "device/driver/module/version");
-    note(into, "driver_version", version.or_else(from_sysfs));
-    note(
-        into,
-        "firmware_version",
-        known(driver.map(|driver| &driver.firmware)),
-    );
-    note(into, "nic_bus", known(driver.map(|driver| &driver.bus)));
+    into.driver_version = version.or_else(from_sysfs);
+    into.firmware_version = known(driver.map(|driver| &driver.firmware));
+    into.nic_bus = known(driver.map(|driver| &driver.bus));
 }
 
 fn counters(host: &HostView<'_>) -> Result<[u64; 7], ReadError> {

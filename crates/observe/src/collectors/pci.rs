@@ -1,9 +1,10 @@
 //! The network devices on the PCI bus, as facts: those of class 02 only, no serial numbers.
 
-use super::{Collector, note};
+use super::Collector;
 use crate::host_view::HostView;
 use crate::text::tidy;
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 
 const DEVICES: &str = "sys/bus/pci/devices";
 /// Most devices that are told.
@@ -30,11 +31,7 @@ impl Collector for Pci {
         let names = host.names(DEVICES);
         let devices = names.iter().filter_map(|name| device(host, name));
         let devices: Vec<String> = devices.take(MAX_DEVICES).collect();
-        note(
-            into,
-            "pci_network_devices",
-            (!devices.is_empty()).then_some(devices),
-        );
+        into.pci_network_devices = (!devices.is_empty()).then_some(devices);
     }
 }
 
@@ -91,13 +88,11 @@ mod tests {
             interface: None,
             root: root.path().to_owned(),
         };
-        let mut facts = Facts::new();
+        let mut facts = Facts::default();
         Pci.facts(&HostView::new(&scope), &mut facts);
-        let told = facts["pci_network_devices"].as_array().unwrap();
-        assert_eq!(told.len(), 1);
         assert_eq!(
-            told[0],
-            "0000:03:00.0 8086:1572 rev 0x02 i40e, 8.0 GT/s PCIe x8"
+            facts.pci_network_devices.unwrap(),
+            ["0000:03:00.0 8086:1572 rev 0x02 i40e, 8.0 GT/s PCIe x8"]
         );
     }
 }

@@ -3,10 +3,11 @@
 //! Many are per network namespace; `/proc/sys/net` shows the calling thread's. Each keeps the
 //! kernel's own name, and its unit with it: `net.core.rmem_max` is in bytes.
 
-use super::{Collector, note};
+use super::Collector;
 use crate::host_view::HostView;
 use crate::text::tidy;
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 use serde_json::Value;
 
 /// The settings, by their `sysctl` name.
@@ -58,11 +59,10 @@ impl Collector for Sysctl {
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
         for name in SETTINGS {
             let path = format!("proc/sys/{}", name.replace('.', "/"));
-            note(
-                into,
-                name,
-                host.read(&path).ok().and_then(|text| value(&text)),
-            );
+            let told = host.read(&path).ok().and_then(|text| value(&text));
+            if let Some(value) = told {
+                into.insert(*name, value);
+            }
         }
     }
 }

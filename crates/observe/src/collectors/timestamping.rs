@@ -1,8 +1,9 @@
 //! What the interface can stamp, and the clocks that stamps and times are of: facts only.
 
-use super::{Collector, note};
+use super::Collector;
 use crate::host_view::HostView;
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::netlink::InterfaceName;
 
@@ -25,8 +26,7 @@ impl Collector for Timestamping {
 
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
         let space = std::fs::read_link(host.path("proc/self/ns/time"));
-        let space = space.ok().map(|link| link.display().to_string());
-        note(into, "time_namespace", space);
+        into.time_namespace = space.ok().map(|link| link.display().to_string());
         let name = host.interface().ok().and_then(InterfaceName::new);
         let Some(name) = name.filter(|_| host.is_live()) else {
             return;
@@ -38,10 +38,9 @@ impl Collector for Timestamping {
         let software = words(ability.software_transmit(), ability.software_receive());
         let hardware = words(ability.hardware_transmit(), ability.hardware_receive());
         let clock = ability.ptp_clock.map(|number| format!("/dev/ptp{number}"));
-        note(into, "timestamps_software", Some(software));
-        note(into, "timestamps_hardware", Some(hardware));
-        let clock = clock.unwrap_or_else(|| "none".to_owned());
-        note(into, "timestamps_ptp_clock", Some(clock));
+        into.timestamps_software = Some(software.to_owned());
+        into.timestamps_hardware = Some(hardware.to_owned());
+        into.timestamps_ptp_clock = Some(clock.unwrap_or_else(|| "none".to_owned()));
     }
 }
 
@@ -62,10 +61,11 @@ mod tests {
     #[test]
     fn the_loopback_says_that_it_has_no_clock_of_its_own() {
         let scope = Scope::live(Some("lo".to_owned()));
-        let mut facts = Facts::new();
+        let mut facts = Facts::default();
         Timestamping.facts(&HostView::new(&scope), &mut facts);
-        assert_eq!(facts["timestamps_software"], "transmit, receive");
-        assert_eq!(facts["timestamps_hardware"], "none");
-        assert_eq!(facts["timestamps_ptp_clock"], "none");
+        let software = facts.timestamps_software.as_deref();
+        assert_eq!(software, Some("transmit, receive"));
+        assert_eq!(facts.timestamps_hardware.as_deref(), Some("none"));
+        assert_eq!(facts.timestamps_ptp_clock.as_deref(), Some("none"));
     }
 }

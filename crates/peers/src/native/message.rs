@@ -3,7 +3,8 @@
 use crate::key::SIZE;
 use crate::session::{Limits, Progress, RefusalCode, StreamPorts};
 use linerate_model::PacketCount;
-use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::facts::Facts;
+use linerate_model::sample::EndpointReport;
 use linerate_model::spec::TestSpec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

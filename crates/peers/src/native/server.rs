@@ -15,7 +15,8 @@ use crate::session::{
     StreamPorts, TestEnd,
 };
 use linerate_model::MonoInstant;
-use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::facts::Facts;
+use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, validate};
 use std::sync::Arc;
 
@@ -211,7 +212,7 @@ impl Server {
             .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
                 version: clean(version, super::MAX_NAME),
                 session: self.config.session.clone(),
-                facts: Facts::new(),
+                facts: Facts::default(),
                 limits: self.config.limits,
             }))));
     }
@@ -227,7 +228,7 @@ impl Server {
         let whole = Message::Welcome(Box::new(welcome.clone()));
         if let Err(TooLong { length, .. }) = self.core.link.send(now, &whole) {
             let note = format!("facts of {length} bytes are too long to send");
-            welcome.facts = Facts::from([("facts-missing".to_owned(), note.into())]);
+            welcome.facts = [("facts-missing", note)].into_iter().collect();
             let short = Message::Welcome(Box::new(welcome));
             self.core.link.send_short(now, &short);
         }

@@ -148,11 +148,7 @@ impl Server {
 
     /// Cores of this host, as far as it is known.
     fn cores(&self) -> u32 {
-        let count = self.config.facts.get("cpu-count");
-        let count = count.and_then(serde_json::Value::as_u64);
-        count
-            .and_then(|count| u32::try_from(count).ok())
-            .unwrap_or(1)
+        self.config.facts.cores_online.unwrap_or(1)
     }
 
     fn prepare(&mut self, now: MonoInstant, request: &Block) {

@@ -160,6 +160,7 @@ fn omni_results_have_both_halves_of_every_count() {
 
 fn server(limits: Limits, turn_away: Option<RefusalCode>) -> Box<dyn Session> {
     let config = ServerConfig {
+        facts: [("cores_online", 3)].into_iter().collect(),
         limits,
         turn_away: turn_away.map(|code| (code, String::new())),
         ..ServerConfig::new(HERE, [7; RANDOM_BYTES])
@@ -224,6 +225,7 @@ fn small_requests_of_netperf_are_answered() {
         &Block::new(kind::CPU_CALIBRATE, 0, &[]),
     );
     assert_eq!((said[0].kind, said[0].status), (kind::CPU_CALIBRATE, 0));
+    assert_eq!(said[0].word(1), 3, "cores of this host");
 }
 
 #[test]

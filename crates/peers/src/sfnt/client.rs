@@ -13,7 +13,6 @@ use crate::session::{
 };
 use crate::steps::{Conversing, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
-use linerate_model::sample::Facts;
 use linerate_model::spec::{MAX_DURATION, Side, Stop, TestSpec, Transport, validate};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -179,14 +178,14 @@ impl Client {
             checksum: checksum.unwrap_or_default(),
         };
         self.layout = Layout::from_release(&release);
-        let facts = Facts::from([
-            ("sfnt-version".to_owned(), release.version.into()),
-            ("sfnt-checksum".to_owned(), release.checksum.into()),
-        ]);
+        let facts = [
+            ("sfnt-version", release.version),
+            ("sfnt-checksum", release.checksum),
+        ];
         self.steps.rest(State::Idle);
         self.steps
             .act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
-                facts,
+                facts: facts.into_iter().collect(),
                 limits: Limits {
                     max_streams: 1,
                     ..Limits::default()

@@ -8,7 +8,6 @@ use crate::session::{
     StreamTarget, TestEnd,
 };
 use crate::sfnt::Streams;
-use linerate_model::sample::Facts;
 use linerate_model::spec::{Side, Stop, TestSpec, Transport, WaitMode};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -80,10 +79,12 @@ fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
     let (bytes, _) = wishes(&mut *server);
     let (_, told) = give(&mut *client, Input::Bytes(&bytes));
     let hello = PeerHello {
-        facts: Facts::from([
-            ("sfnt-version".to_owned(), version.into()),
-            ("sfnt-checksum".to_owned(), release(version).checksum.into()),
-        ]),
+        facts: [
+            ("sfnt-version", version.to_owned()),
+            ("sfnt-checksum", release(version).checksum),
+        ]
+        .into_iter()
+        .collect(),
         limits: Limits {
             max_streams: 1,
             ..Limits::default()

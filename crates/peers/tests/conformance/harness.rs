@@ -1,7 +1,7 @@
 //! A driver without sockets: it answers every action at once, the way a faultless engine would.
 
 use linerate_model::sample::{
-    ByteStreamReceiver, ByteStreamSender, DatagramReceiver, DatagramSender, EndpointReport, Facts,
+    ByteStreamReceiver, ByteStreamSender, DatagramReceiver, DatagramSender, EndpointReport,
     SequenceCount, Snapshot, StreamReport, StreamWork,
 };
 use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport};
@@ -39,7 +39,7 @@ pub(crate) fn server_config() -> ServerConfig {
     ServerConfig {
         version: "0.1.0".into(),
         session: "s-1".into(),
-        facts: Facts::from([("cpu-count".to_owned(), 4.into())]),
+        facts: [("cores_online", 4)].into_iter().collect(),
         ..ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     }
 }

@@ -11,6 +11,7 @@ use crate::table::{Cell, Table};
 use linerate_model::comparison::{
     ComparedSide, Comparison, Difference, MetricComparison, Pair, SameMachines,
 };
+use linerate_model::run::HostRole;
 use linerate_model::{Estimate, WallTime};
 use maud::{Markup, html};
 
@@ -77,7 +78,7 @@ fn differences(title: &str, differences: &[Difference]) -> Markup {
     for difference in differences {
         let told = |value: &Option<String>| value.as_deref().map_or_else(Cell::unknown, Cell::text);
         table.push(vec![
-            Cell::text(difference.role.as_deref().unwrap_or("–")),
+            Cell::text(difference.role.map_or("–", HostRole::as_str)),
             Cell::text(&difference.what),
             told(&difference.a),
             told(&difference.b),

@@ -63,8 +63,7 @@ fn difference(difference: &Difference) -> String {
     let told = |value: &Option<String>| clean(value.as_deref().unwrap_or("not told"));
     let role = difference
         .role
-        .as_deref()
-        .map_or_else(String::new, |role| format!("{role} "));
+        .map_or_else(String::new, |role| format!("{} ", role.as_str()));
     let (a, b) = (told(&difference.a), told(&difference.b));
     format!("{role}{}: A {a}, B {b}", difference.what)
 }

@@ -6,11 +6,12 @@ use linerate_model::run::{Host, Run};
 use linerate_model::{BitRate, ByteCount};
 use maud::{Markup, html};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A table of facts, one column for each host.
 pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
-    let keys: BTreeSet<&String> = hosts.iter().flat_map(|host| host.facts.keys()).collect();
+    let told: Vec<_> = hosts.iter().map(|host| host.facts.entries()).collect();
+    let keys: BTreeSet<&String> = told.iter().flat_map(BTreeMap::keys).collect();
     html! {
         (heading(level, None, "Hosts"))
         @if hosts.is_empty() {
@@ -31,8 +32,8 @@ pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
                         @for key in keys {
                             tr {
                                 th scope="row" { (key.replace(['-', '_'], " ")) }
-                                @for host in hosts {
-                                    td { (host.facts.get(key).map_or_else(|| UNKNOWN.to_owned(), |v| shown(key, v))) }
+                                @for facts in &told {
+                                    td { (facts.get(key).map_or_else(|| UNKNOWN.to_owned(), |v| shown(key, v))) }
                                 }
                             }
                         }
@@ -45,8 +46,8 @@ pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
 
 fn name(host: &Host) -> String {
     match &host.name {
-        Some(name) => format!("{}: {name}", host.role),
-        None => host.role.clone(),
+        Some(name) => format!("{}: {name}", host.role.as_str()),
+        None => host.role.as_str().to_owned(),
     }
 }
 

@@ -47,7 +47,7 @@ fn same_machine(run: &Run) -> bool {
     let boots: Vec<_> = run
         .hosts
         .iter()
-        .map(|host| host.facts.get("boot_id"))
+        .map(|host| host.facts.boot_id.as_ref())
         .collect();
     matches!(boots[..], [Some(a), Some(b)] if a == b)
 }

@@ -212,6 +212,7 @@ fn because(paper: &mut Paper, worst: &CoreJitter) {
 mod tests {
     use super::*;
     use linerate_model::doctor::SCHEMA;
+    use linerate_model::facts::Facts;
     use linerate_model::knob::{Consent, Knob, Setting};
     use linerate_model::run::Tool;
     use linerate_model::{Histogram, Ratio, WallTime};
@@ -245,7 +246,7 @@ mod tests {
             },
             made: WallTime::from_unix(0).unwrap(),
             host: Some("bench".to_owned()),
-            facts: BTreeMap::new(),
+            facts: Facts::default(),
             interface: None,
             core: None,
             checks: vec![

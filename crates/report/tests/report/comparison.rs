@@ -6,7 +6,7 @@ use linerate_model::comparison::{
     Basis, BetterWhen, CompareVerdict, Compared, ComparedCell, ComparedSide, Comparison,
     Difference, Machines, MetricComparison, Pair, SCHEMA, SameMachines, Unpaired,
 };
-use linerate_model::run::{RunKind, Tool};
+use linerate_model::run::{HostRole, RunKind, Tool};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, Estimate, Interval, Ratio};
 use linerate_report::{Style, comparison_csv, comparison_html, comparison_text};
@@ -119,7 +119,7 @@ pub(crate) fn comparison(text: &str) -> Comparison {
         machines: Machines {
             same: SameMachines::Different,
             differences: vec![Difference {
-                role: Some("client".to_owned()),
+                role: Some(HostRole::Client),
                 what: "cpu".to_owned(),
                 a: Some("a processor of eight cores".to_owned()),
                 b: Some(text.to_owned()),

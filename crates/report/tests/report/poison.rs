@@ -33,6 +33,7 @@ const FIXED: &[&str] = &[
     "wait",
     "pace",
     "ip",
+    "role",
     "work",
     "origin",
 ];

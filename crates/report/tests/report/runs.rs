@@ -3,11 +3,11 @@
 use linerate_model::run::{
     Answer, Asked, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence, CpuSide,
     CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment, ExperimentOutcome,
-    ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, LedgerEntry, Limit, Observed,
-    Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind, RunStatus, Source, TcpSummary,
-    Tool, Trial, TrialInterval, TrialWork, Verdict,
+    ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, HostRole, LedgerEntry, Limit,
+    Observed, Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind, RunStatus, Source,
+    TcpSummary, Tool, Trial, TrialInterval, TrialWork, Verdict,
 };
-use linerate_model::sample::{Facts, TcpSample};
+use linerate_model::sample::TcpSample;
 use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
 use linerate_model::tcp::{
     BottleneckFrom, Rfc6349, TcpQueueing, TcpRetransmissions, TcpShares, TcpStretch, TcpWait,
@@ -575,8 +575,8 @@ pub(crate) fn sweep() -> Run {
     run
 }
 
-fn host(role: &str) -> Host {
-    let facts: Facts = [
+fn host(role: HostRole) -> Host {
+    let facts = [
         ("kernel", json!("6.12.0")),
         ("cpu_model", json!("a processor of eight cores")),
         ("cores", json!(8)),
@@ -585,11 +585,10 @@ fn host(role: &str) -> Host {
         ("sysctl", json!({"net.core.rmem_max": 212_992})),
     ]
     .into_iter()
-    .map(|(key, value)| (key.to_owned(), value))
     .collect();
     Host {
-        role: role.to_owned(),
-        name: Some(format!("netns://{role}")),
+        role,
+        name: Some(format!("netns://{}", role.as_str())),
         facts,
     }
 }
@@ -600,7 +599,7 @@ pub(crate) fn demo() -> Run {
     run.title = Some("Demonstration on this machine".to_owned());
     run.started = Some(made());
     run.tool.version = Some("0.1.0".to_owned());
-    run.hosts = vec![host("client"), host("server")];
+    run.hosts = vec![host(HostRole::Client), host(HostRole::Server)];
     run.config.command = Some("linerate demo -o report.html".to_owned());
     run.notes = vec!["The link element shapes to 100 Mbit/s at L1.".to_owned()];
     run.parts = vec![

@@ -3,8 +3,9 @@
 use super::rounded::note_rounding;
 use super::{LatencyTest, Origin, Rounded, whole};
 use linerate_model::PacketRate;
-use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Host, Tool, Trial, UnitCounts};
-use linerate_model::sample::Facts;
+use linerate_model::run::{
+    ClosedLoopResult, Delay, DelayOf, Host, HostRole, Tool, Trial, UnitCounts,
+};
 use linerate_model::spec::Transport;
 
 /// Printed figures of a delay, each in seconds.
@@ -109,10 +110,12 @@ impl LatencyTest {
 
 /// The two ends by their addresses.
 pub(super) fn hosts(client: Option<&str>, server: Option<&str>) -> Vec<Host> {
-    let host = |role: &str, address: Option<&str>| Host {
-        role: role.to_owned(),
+    let host = |role, address: Option<&str>| Host {
         name: address.map(str::to_owned),
-        facts: Facts::new(),
+        ..Host::new(role)
     };
-    vec![host("client", client), host("server", server)]
+    vec![
+        host(HostRole::Client, client),
+        host(HostRole::Server, server),
+    ]
 }

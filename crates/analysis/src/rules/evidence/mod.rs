@@ -21,7 +21,7 @@ pub(super) use tcp::{
 pub use needs::Need;
 
 use linerate_model::run::{
-    BoundedBy, CpuSide, Finding, GoalResult, Run, RunKind, TcpSummary, Trial,
+    BoundedBy, CpuSide, Finding, GoalResult, HostRole, Run, RunKind, TcpSummary, Trial,
 };
 use linerate_model::signals;
 use linerate_model::spec::{Direction, Side, TestSpec, Transport, WaitMode};
@@ -252,12 +252,16 @@ impl<'a> Evidence<'a> {
     pub(super) fn mtu(&self, side: Side) -> Option<u64> {
         let direction = self.trials.first()?.direction;
         let role = match (side, direction) {
-            (Side::Sender, Direction::Forward) | (Side::Receiver, Direction::Reverse) => "client",
-            (Side::Sender, Direction::Reverse) | (Side::Receiver, Direction::Forward) => "server",
+            (Side::Sender, Direction::Forward) | (Side::Receiver, Direction::Reverse) => {
+                HostRole::Client
+            }
+            (Side::Sender, Direction::Reverse) | (Side::Receiver, Direction::Forward) => {
+                HostRole::Server
+            }
             (_, Direction::Duplex) => return None,
         };
         let host = self.run.hosts.iter().find(|host| host.role == role)?;
-        host.facts.get("mtu_bytes")?.as_u64()
+        host.facts.mtu_bytes.map(ByteCount::get)
     }
 
     /// Speed of the slower of the two test interfaces in bit/s at L1, from facts, gauges or configuration.

@@ -1,11 +1,11 @@
 //! What a rule may need, whether a run has it, and what to call it when it is missing.
 
 use super::{Evidence, cpu_of, load};
+use linerate_model::BitRate;
 use linerate_model::run::{Run, Trial};
-use linerate_model::sample::{DatagramReceiver, Facts};
+use linerate_model::sample::DatagramReceiver;
 use linerate_model::signals;
 use linerate_model::spec::Side;
-use serde_json::Value;
 
 /// Something a rule reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,9 @@ impl Need {
             Self::DelayFloor => "the smallest delays over time (trials.raw.streams.delay_floor_ns)",
             Self::IntendedLoad => "an intended load (trials.intended_bps)",
             Self::Ledger => "where packets were lost (trials.ledger)",
-            Self::LinkSpeed => "the link speed (hosts.facts or config.link_speed_bps)",
+            Self::LinkSpeed => {
+                "the link speed (hosts.facts.link_speed_bps or config.link_speed_bps)"
+            }
             Self::Loss => "packet accounting (trials.packets)",
             Self::OfferedLoad => "the offered load (trials.offered_bps)",
             Self::ReceivedRate => "the received rate (trials.received_bps)",
@@ -123,32 +125,18 @@ fn several_loads(evidence: &Evidence<'_>) -> bool {
 
 /// Speed of the slowest interface that anything names, bit/s.
 pub(super) fn link_speed(run: &Run) -> Option<f64> {
-    let facts = run.hosts.iter().filter_map(|host| in_facts(&host.facts));
+    let facts = run
+        .hosts
+        .iter()
+        .filter_map(|host| host.facts.link_speed_bps);
     let gauges = run.trials.iter().flat_map(Trial::raw).filter_map(|report| {
         let bps = *report.after.values.get(signals::LINK_SPEED_BPS)?;
-        Some(linerate_model::BitRate::from_bps(bps).as_f64())
+        Some(BitRate::from_bps(bps))
     });
     facts
         .chain(gauges)
-        .chain(run.config.link_speed.map(linerate_model::BitRate::as_f64))
+        .chain(run.config.link_speed)
+        .map(BitRate::as_f64)
         .filter(|bps| *bps > 0.0)
         .min_by(f64::total_cmp)
-}
-
-/// A number under a key that ends in "link speed" in bit/s, however its words are joined.
-fn in_facts(facts: &Facts) -> Option<f64> {
-    facts.iter().find_map(|(key, value)| {
-        let key = key.replace(['-', '.'], "_");
-        if key.ends_with("link_speed_bps") {
-            return value.as_f64();
-        }
-        let Value::Object(inner) = value else {
-            return None;
-        };
-        let inner = inner.iter().find(|(name, _)| {
-            let name = name.replace(['-', '.'], "_");
-            name == "link_speed_bps" || name == "speed_bps"
-        })?;
-        inner.1.as_f64()
-    })
 }

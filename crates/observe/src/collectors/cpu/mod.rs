@@ -7,12 +7,13 @@
 //! # References
 //! - `proc_stat(5)`
 
-use super::{Collector, note, record, record_missing};
+use super::{Collector, record, record_missing};
 use crate::error::ReadError;
 use crate::history::Backwards;
 use crate::host_view::HostView;
 use crate::text::{field, tidy, whole_lines};
-use linerate_model::sample::{Facts, Snapshot};
+use linerate_model::facts::Facts;
+use linerate_model::sample::Snapshot;
 use linerate_model::signals::{
     self, CPU_CONTEXT_SWITCHES, CPU_IDLE_NS, CPU_INTERRUPTS, CPU_IRQ_NS, CPU_SOFTIRQ_NS,
     CPU_STEAL_NS, CPU_SYSTEM_NS, CPU_USER_NS,
@@ -89,16 +90,11 @@ impl Collector for Cpu {
     }
 
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
-        note(into, "cores_online", cores(host));
-        note(into, "cpu_model", model(host));
-        for file in ["isolated", "nohz_full"] {
-            let cores = host.read(&format!("sys/devices/system/cpu/{file}"));
-            note(
-                into,
-                &format!("cores_{file}"),
-                cores.ok().and_then(|text| cpu_list(&text)),
-            );
-        }
+        let cores_in = |path| cpu_list(&host.read(path).ok()?);
+        into.cores_online = cores(host);
+        into.cpu_model = model(host);
+        into.cores_isolated = cores_in("sys/devices/system/cpu/isolated");
+        into.cores_nohz_full = cores_in("sys/devices/system/cpu/nohz_full");
     }
 }
 
@@ -183,13 +179,13 @@ fn first_number(rest: &str, label: &str) -> Result<u64, ReadError> {
 }
 
 /// Cores online now.
-fn cores(host: &HostView<'_>) -> Option<u64> {
+fn cores(host: &HostView<'_>) -> Option<u32> {
     let text = host.text(PATH).ok()?;
     let count = whole_lines(&text)
         .filter_map(|line| line.strip_prefix("cpu")?.split(' ').next())
         .filter(|core| core.parse::<u32>().is_ok())
         .count();
-    u64::try_from(count).ok().filter(|count| *count > 0)
+    u32::try_from(count).ok().filter(|count| *count > 0)
 }
 
 /// The processor's name: x86 has it in `cpuinfo`, others name the core there or in the device tree.

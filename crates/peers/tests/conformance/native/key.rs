@@ -1,7 +1,7 @@
 //! Who holds the key is served, and nobody else.
 
 use crate::harness::{End, Role, START, client_config, converse, server_config, specs};
-use linerate_model::sample::Facts;
+use linerate_model::facts::Facts;
 use linerate_peers::key::{Credential, Key};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Message, Welcome};
@@ -109,7 +109,7 @@ fn a_server_that_only_pretends_to_hold_the_key_is_left() {
         version: "0.1.0".into(),
         session: "s-1".into(),
         limits: Limits::default(),
-        facts: Facts::new(),
+        facts: Facts::default(),
         proof: Some([0; 32]),
     }));
     let error = client

@@ -7,10 +7,8 @@ mod trial;
 use super::merge::Merged;
 use super::{LatencyTest, TrafficTest, View};
 use linerate_model::WallTime;
-use linerate_model::run::{Config, Host, Run, RunKind, RunStatus, Source, Trial};
-use linerate_model::sample::Facts;
+use linerate_model::run::{Config, Host, HostRole, Run, RunKind, RunStatus, Source, Trial};
 use linerate_model::spec::{Direction, Transport};
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Host names by address, as the prompts in the logs tell them.
@@ -176,19 +174,17 @@ fn config(group: &[Merged]) -> Config {
 
 fn hosts(group: &[Merged], names: &Names) -> Vec<Host> {
     let (client, server) = ends(&group[0].main);
-    let host = |role: &str, address: Option<&str>| {
-        let mut facts = Facts::new();
-        if let Some(address) = address {
-            facts.insert("address".to_owned(), json!(address));
-        }
+    let host = |role, address: Option<&str>| {
         let known = address.and_then(|address| names.get(address));
-        Host {
-            role: role.to_owned(),
-            name: known.cloned().or_else(|| address.map(str::to_owned)),
-            facts,
-        }
+        let mut host = Host::new(role);
+        host.name = known.cloned().or_else(|| address.map(str::to_owned));
+        host.facts.address = address.map(str::to_owned);
+        host
     };
-    vec![host("client", client), host("server", server)]
+    vec![
+        host(HostRole::Client, client),
+        host(HostRole::Server, server),
+    ]
 }
 
 fn title(group: &[Merged], trials: &[Trial], hosts: &[Host]) -> String {
@@ -217,7 +213,7 @@ fn title(group: &[Merged], trials: &[Trial], hosts: &[Host]) -> String {
 }
 
 fn latency_run(test: LatencyTest) -> Run {
-    let name = |role: &str| {
+    let name = |role| {
         let host = test.hosts.iter().find(|host| host.role == role);
         host.and_then(|host| host.name.clone())
             .unwrap_or_else(|| "?".to_owned())
@@ -225,8 +221,8 @@ fn latency_run(test: LatencyTest) -> Run {
     let transport = test.transport;
     let title = format!(
         "{transport} ping-pong {} ↔ {}, {}",
-        name("client"),
-        name("server"),
+        name(HostRole::Client),
+        name(HostRole::Server),
         trial::stem(&test.origin.file)
     );
     let id = id(test.started.as_ref(), RunKind::Latency, test.fingerprint);

@@ -1,10 +1,11 @@
 //! The comment lines before a table: the command, the hosts, the settings.
 
 use linerate_model::WallTime;
-use linerate_model::run::{DelayOf, Host};
-use linerate_model::sample::Facts;
+use linerate_model::facts::Facts;
+use linerate_model::run::{DelayOf, Host, HostRole};
 use linerate_model::spec::Transport;
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The lines before a table.
 #[derive(Debug, Default)]
@@ -126,8 +127,7 @@ impl<'a> Header<'a> {
 
     /// The client, whose facts the header states, and the server as far as it is named.
     pub(super) fn hosts(&self) -> Vec<Host> {
-        let mut client = Facts::new();
-        let mut server = Facts::new();
+        let (mut client, mut server) = (Settings::new(), Settings::new());
         for (key, value) in &self.pairs {
             if let Some(key) = key.strip_prefix("server ") {
                 add(&mut server, key, value);
@@ -144,18 +144,21 @@ impl<'a> Header<'a> {
         });
         vec![
             Host {
-                role: "client".to_owned(),
+                role: HostRole::Client,
                 name: uname.split(' ').nth(1).map(str::to_owned),
-                facts: client,
+                facts: facts(client),
             },
             Host {
-                role: "server".to_owned(),
+                role: HostRole::Server,
                 name: address.map(str::to_owned),
-                facts: server,
+                facts: facts(server),
             },
         ]
     }
 }
+
+/// What a header says of a host, by key; a key may come again.
+type Settings = BTreeMap<String, Vec<String>>;
 
 /// Splits at the first `:` or `=`, whichever comes first.
 fn split(comment: &str) -> Option<(&str, &str)> {
@@ -164,20 +167,22 @@ fn split(comment: &str) -> Option<(&str, &str)> {
     (!key.is_empty()).then(|| (key, &comment[at + 1..]))
 }
 
-/// Adds a fact; a key that comes again makes a list.
-fn add(facts: &mut Facts, key: &str, value: &str) {
+fn add(settings: &mut Settings, key: &str, value: &str) {
     let key = key.replace([' ', '_'], "-").to_ascii_lowercase();
     // `cpu: model name : Intel…` repeats the key of /proc/cpuinfo.
     let value = match value.split_once(':') {
         Some((inner, rest)) if inner.trim() == "model name" => rest.trim(),
         _ => value,
     };
-    let new = json!(value);
-    match facts.get_mut(&key) {
-        None => {
-            facts.insert(key, new);
-        }
-        Some(Value::Array(list)) => list.push(new),
-        Some(old) => *old = json!([old.take(), new]),
-    }
+    settings.entry(key).or_default().push(value.to_owned());
+}
+
+/// A key that came once is a text, one that came again a list.
+fn facts(settings: Settings) -> Facts {
+    let value = |mut texts: Vec<String>| match texts.pop() {
+        Some(text) if texts.is_empty() => Value::from(text),
+        last => texts.into_iter().chain(last).collect(),
+    };
+    let known = settings.into_iter();
+    known.map(|(key, texts)| (key, value(texts))).collect()
 }

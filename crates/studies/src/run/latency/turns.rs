@@ -38,8 +38,7 @@ impl Bench<'_> {
     pub(super) fn hosts(&self) -> Vec<Host> {
         let mut hosts = self.client.hosts();
         if let (Some(wrapped), Some(own)) = (&self.wrapped, hosts.first_mut()) {
-            own.facts
-                .insert("wrapped_process".to_owned(), wrapped.facts());
+            own.facts.wrapped_process = Some(wrapped.process().clone());
         }
         hosts
     }

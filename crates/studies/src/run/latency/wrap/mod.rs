@@ -21,13 +21,13 @@ use anyhow::{Context as _, Result};
 use linerate_client::Target;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::facts::WrappedProcess;
 use linerate_model::run::TargetConfig;
-use linerate_model::sample::{EndpointReport, Facts};
+use linerate_model::sample::EndpointReport;
 use linerate_model::spec::TestSpec;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::kill_group;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -91,7 +91,7 @@ struct ChildRequest {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Said {
-    Ready(Facts),
+    Ready(WrappedProcess),
     Turn(Box<ChildTurn>),
     Failed { code: u8, message: String },
 }
@@ -114,7 +114,7 @@ pub(super) struct Wrapped {
     complaint: Arc<Mutex<Vec<u8>>>,
     /// Ends when standard error was read to its end.
     said_all: Receiver<()>,
-    facts: Facts,
+    process: WrappedProcess,
 }
 
 /// Most bytes of a child's complaint that are kept.
@@ -166,31 +166,30 @@ impl Wrapped {
             lines: lines_of(output),
             complaint,
             said_all,
-            facts: Facts::new(),
+            process: WrappedProcess::default(),
         };
         let limit = wrap.start_limit;
         match wrapped.hear(limit, &mut || Ok(true))? {
-            Said::Ready(facts) => wrapped.facts = facts,
+            Said::Ready(process) => wrapped.process = process,
             _ => {
                 return Err(wrapped
                     .failure("what it started did not say that it is ready")
                     .into());
             }
         }
-        wrapped.facts.extend(stack::version(&wrap.words));
+        wrapped.process.version = Some(stack::version(&wrap.words));
+        wrapped.process.wrapper = wrap.text();
         Ok(wrapped)
     }
 
     /// What is loaded in the child, and the wrapper's version.
-    pub(super) fn facts(&self) -> Value {
-        let mut facts = self.facts.clone();
-        facts.insert("wrapper".to_owned(), json!(self.wrap.text()));
-        json!(facts)
+    pub(super) const fn process(&self) -> &WrappedProcess {
+        &self.process
     }
 
     /// What to be careful about with this child's numbers.
     pub(super) fn warning(&self) -> Option<String> {
-        stack::warning(&self.facts).map(|why| format!("--wrap {}: {why}", self.wrap.text()))
+        stack::warning(&self.process).map(|why| format!("--wrap {}: {why}", self.wrap.text()))
     }
 
     /// Lets the child make one test. `idle` is called many times a second and says whether to go on; if not,
@@ -401,7 +400,9 @@ mod tests {
     fn a_child_is_ready_after_a_banner_and_gone_when_it_is_dropped() {
         let script = r#"echo 'Using TestStack 1'; echo '{"ready":{"ld_preload":"libx.so"}}'; cat > /dev/null"#;
         let wrapped = Wrapped::start(&wrapper(script)).unwrap();
-        assert_eq!(wrapped.facts()["ld_preload"], "libx.so");
+        let process = wrapped.process();
+        assert_eq!(process.ld_preload.as_deref(), Some("libx.so"));
+        assert!(process.version.is_some());
         assert!(wrapped.warning().unwrap().contains("libx.so"));
     }
 

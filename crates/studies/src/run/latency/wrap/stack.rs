@@ -1,10 +1,9 @@
 //! What a wrapper did to the process it started: preloaded libraries, their settings, their version.
 
 use linerate_model::Clock as _;
-use linerate_model::sample::Facts;
+use linerate_model::facts::{StackVersion, WrappedProcess};
 use linerate_sys::clock::MonoClock;
 use linerate_sys::process::wait_for_end;
-use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,36 +16,32 @@ const PREFIXES: [&str; 3] = ["EF_", "VMA_", "XLIO_"];
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 
 /// What this process was started with.
-pub(super) fn loaded() -> Facts {
+pub(super) fn loaded() -> WrappedProcess {
     let environment = fs::read("/proc/self/environ").unwrap_or_default();
     let maps = fs::read_to_string("/proc/self/maps").ok();
     of(&environment, maps.as_deref())
 }
 
 /// From the environment that the process began with and, if it can be read, the files it has mapped.
-fn of(environment: &[u8], maps: Option<&str>) -> Facts {
-    let mut facts = Facts::new();
-    let mut settings = serde_json::Map::new();
+fn of(environment: &[u8], maps: Option<&str>) -> WrappedProcess {
+    let mut process = WrappedProcess::default();
     for entry in environment.split(|byte| *byte == 0) {
         let text = String::from_utf8_lossy(entry);
         let Some((name, value)) = text.split_once('=') else {
             continue;
         };
         if name == "LD_PRELOAD" && !value.is_empty() {
-            facts.insert("ld_preload".to_owned(), json!(value));
-            if let Some(maps) = maps {
-                let all = value.split([':', ' ']).filter(|name| !name.is_empty());
-                let loaded = all.clone().all(|library| is_mapped(library, maps));
-                facts.insert("ld_preload_loaded".to_owned(), json!(loaded));
-            }
+            process.ld_preload = Some(value.to_owned());
+            process.ld_preload_loaded = maps.map(|maps| {
+                let mut all = value.split([':', ' ']).filter(|name| !name.is_empty());
+                all.all(|library| is_mapped(library, maps))
+            });
         } else if PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
-            settings.insert(name.to_owned(), json!(value));
+            let (name, value) = (name.to_owned(), value.to_owned());
+            process.stack_settings.insert(name, value);
         }
     }
-    if !settings.is_empty() {
-        facts.insert("stack_settings".to_owned(), Value::Object(settings));
-    }
-    facts
+    process
 }
 
 /// Whether a file of this library is mapped; its version may follow its name.
@@ -64,11 +59,11 @@ fn is_mapped(library: &str, maps: &str) -> bool {
 }
 
 /// What to be careful about.
-pub(super) fn warning(facts: &Facts) -> Option<String> {
-    let Some(preload) = facts.get("ld_preload").and_then(Value::as_str) else {
+pub(super) fn warning(process: &WrappedProcess) -> Option<String> {
+    let Some(preload) = &process.ld_preload else {
         return Some("it sets no LD_PRELOAD: if it does not load a stack in another way, these numbers are the kernel's".to_owned());
     };
-    (facts.get("ld_preload_loaded") != Some(&Value::Bool(true))).then(|| {
+    (process.ld_preload_loaded != Some(true)).then(|| {
         format!(
             "{preload} was not loaded into the process it started, as with a static binary: these numbers are the kernel's"
         )
@@ -76,20 +71,19 @@ pub(super) fn warning(facts: &Facts) -> Option<String> {
 }
 
 /// The version of the stack, where the wrapper is one that tells it.
-pub(super) fn version(words: &[String]) -> Facts {
-    let told = |text: String| Facts::from([("stack_version".to_owned(), json!(text))]);
-    let absent = |why: &str| Facts::from([("stack_version_missing".to_owned(), json!(why))]);
+pub(super) fn version(words: &[String]) -> StackVersion {
+    let missing = |why: &str| StackVersion::Missing(why.to_owned());
     let program = words.first().map(String::as_str).unwrap_or_default();
     let is_onload = Path::new(program)
         .file_name()
         .is_some_and(|name| name == "onload");
     if !is_onload {
-        return absent("only `onload` is asked for its version");
+        return missing("only `onload` is asked for its version");
     }
-    match first_line(program) {
-        Some(line) => told(line),
-        None => absent("`onload --version` said nothing"),
-    }
+    first_line(program).map_or_else(
+        || missing("`onload --version` said nothing"),
+        StackVersion::Known,
+    )
 }
 
 fn first_line(program: &str) -> Option<String> {
@@ -120,20 +114,21 @@ mod tests {
     #[test]
     fn a_loaded_stack_and_its_settings_are_told() {
         let environment = b"PATH=/bin\0LD_PRELOAD=libonload.so\0EF_POLL_USEC=100000\0";
-        let facts = of(environment, Some(MAPS));
-        assert_eq!(facts["ld_preload"], "libonload.so");
-        assert_eq!(facts["ld_preload_loaded"], true);
-        assert_eq!(facts["stack_settings"], json!({"EF_POLL_USEC": "100000"}));
-        assert_eq!(warning(&facts), None);
+        let process = of(environment, Some(MAPS));
+        assert_eq!(process.ld_preload.as_deref(), Some("libonload.so"));
+        assert_eq!(process.ld_preload_loaded, Some(true));
+        assert_eq!(process.stack_settings["EF_POLL_USEC"], "100000");
+        assert_eq!(process.stack_settings.len(), 1);
+        assert_eq!(warning(&process), None);
     }
 
     #[test]
     fn a_library_that_is_not_there_is_not_believed() {
-        let facts = of(b"LD_PRELOAD=libonload.so:/opt/libother.so\0", Some(MAPS));
-        assert_eq!(facts["ld_preload_loaded"], false);
-        assert!(warning(&facts).unwrap().contains("static binary"));
-        let facts = of(b"LD_PRELOAD=libonload.so\0", None);
-        assert_eq!(facts.get("ld_preload_loaded"), None);
+        let process = of(b"LD_PRELOAD=libonload.so:/opt/libother.so\0", Some(MAPS));
+        assert_eq!(process.ld_preload_loaded, Some(false));
+        assert!(warning(&process).unwrap().contains("static binary"));
+        let process = of(b"LD_PRELOAD=libonload.so\0", None);
+        assert_eq!(process.ld_preload_loaded, None);
         assert!(
             warning(&of(b"", Some(MAPS)))
                 .unwrap()
@@ -143,14 +138,11 @@ mod tests {
 
     #[test]
     fn only_onload_is_asked_for_its_version() {
-        let facts = version(&["sh".to_owned()]);
-        assert!(
-            facts["stack_version_missing"]
-                .as_str()
-                .unwrap()
-                .contains("onload")
-        );
-        let facts = version(&["/nowhere/onload".to_owned()]);
-        assert!(facts.contains_key("stack_version_missing"));
+        let told = |program: &str| match version(&[program.to_owned()]) {
+            StackVersion::Missing(why) => why,
+            StackVersion::Known(line) => panic!("{line}"),
+        };
+        assert!(told("sh").contains("only `onload`"));
+        assert!(told("/nowhere/onload").contains("said nothing"));
     }
 }
