@@ -1,6 +1,7 @@
 //! One session with a peer, in which tests run one after the other.
 
 use crate::board::{Board, Here, Seen, receive};
+use crate::mute::mute;
 use crate::pulse::Pulse;
 use crate::target::Target;
 use anyhow::{Context as _, Result};
@@ -95,7 +96,7 @@ impl Client {
         let deadline = MonoClock.now().after(patience);
         loop {
             let error = match Self::open(target) {
-                Ok(mut client) => match client.greet() {
+                Ok(mut client) => match client.greet(target.first_answer) {
                     Ok(()) => return Ok(client),
                     Err(error) if !may_pass(&error) => return Err(client.failed(&error).into()),
                     Err(error) => client.failed(&error).into(),
@@ -120,6 +121,7 @@ impl Client {
         let config = ClientConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
+            first_answer: target.first_answer,
             credential: credential(target.key.as_ref())?,
             local: ends.0,
             random: random_bytes()?,
@@ -173,7 +175,12 @@ impl Client {
             Tests::Alike => self.target.timeout,
             Tests::Many | Tests::One => RECONNECT,
         };
-        let mut client = Self::with_patience(&self.target, patience, is_ending)?;
+        let known = Target {
+            // It has answered before: it may be busy with the end of that.
+            first_answer: self.target.first_answer.max(self.target.timeout),
+            ..self.target.clone()
+        };
+        let mut client = Self::with_patience(&known, patience, is_ending)?;
         std::mem::swap(&mut self.driver, &mut client.driver);
         Ok(())
     }
@@ -369,10 +376,16 @@ impl Client {
         }
     }
 
-    /// Waits for the peer's hello.
-    fn greet(&mut self) -> Result<()> {
+    /// Waits for the peer's hello; not for long if it says nothing at all.
+    fn greet(&mut self, first_answer: Duration) -> Result<()> {
+        let deadline = MonoClock.now().after(first_answer);
         loop {
-            match self.driver.turn()? {
+            let turned = self.driver.turn();
+            let is_overdue = turned.as_ref().err().is_some_and(is_silence);
+            if !self.driver.was_heard() && (is_overdue || MonoClock.now() >= deadline) {
+                anyhow::bail!(mute(&self.target.far, first_answer));
+            }
+            match turned? {
                 Some(SessionEvent::Peer(PeerEvent::Hello(hello))) => {
                     self.hello = *hello;
                     if let Some(board) = &self.board {
@@ -415,6 +428,11 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.driver.bye();
     }
+}
+
+/// Whether nothing was heard for as long as the protocol allows.
+fn is_silence(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ProtocolError::Silent { .. }))
 }
 
 /// Whether a peer hung up as one does that closes its port for a moment.

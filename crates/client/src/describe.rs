@@ -20,8 +20,8 @@ impl Target {
     pub fn from_config(config: &TargetConfig) -> Result<Self, Failure> {
         let mut target = Self::new(PeerAddress::parse(&config.peer)?);
         target.ip = config.ip;
-        if !config.timeout.is_zero() {
-            target.timeout = config.timeout;
+        if !config.timeout.is_zero() && config.timeout != target.timeout {
+            target.set_timeout(config.timeout);
         }
         target.interface.clone_from(&config.interface);
         Ok(target)
@@ -47,7 +47,7 @@ mod tests {
     fn a_target_comes_back_from_a_run() {
         let mut target = Target::new(PeerAddress::parse("[fe80::1%eth0]:7").unwrap());
         target.ip = IpChoice::V6;
-        target.timeout = Duration::from_millis(2500);
+        target.set_timeout(Duration::from_millis(2500));
         target.interface = Some("eth0".to_owned());
         let config = Config {
             target: Some(target.config()),
@@ -55,13 +55,12 @@ mod tests {
         };
         let back = Target::from_run(&config).unwrap();
         assert_eq!(
-            (back.far.to_string(), back.ip, back.timeout, back.interface),
-            (
-                target.far.to_string(),
-                target.ip,
-                target.timeout,
-                target.interface
-            )
+            (back.far.to_string(), back.ip, back.interface),
+            (target.far.to_string(), target.ip, target.interface)
+        );
+        assert_eq!(
+            (back.timeout, back.first_answer),
+            (target.timeout, target.first_answer)
         );
     }
 

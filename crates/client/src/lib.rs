@@ -6,6 +6,7 @@ mod board;
 mod client;
 mod describe;
 mod host_port;
+mod mute;
 mod pulse;
 mod target;
 

@@ -15,6 +15,8 @@ pub struct Target {
     pub ip: IpChoice,
     /// Silence after which the peer counts as gone.
     pub timeout: Duration,
+    /// The same for a peer that has never said anything.
+    pub first_answer: Duration,
     /// Interface whose counters belong to the test; `None` finds the one that carries it.
     pub interface: Option<String>,
     /// The key that the peer asks for.
@@ -32,10 +34,16 @@ impl Target {
             far,
             ip: IpChoice::Any,
             timeout: linerate_peers::TIMEOUT,
+            first_answer: linerate_peers::FIRST_ANSWER,
             interface: None,
             key: None,
             login: None,
             far_output: false,
         }
+    }
+
+    /// Gives up after this silence, whether the peer has said anything before or not.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        (self.timeout, self.first_answer) = (timeout, timeout);
     }
 }

@@ -30,9 +30,9 @@ pub mod zperf;
 pub use error::{Excerpt, ProtocolError};
 pub use protocol::Protocol;
 pub use session::{
-    Action, ClientConfig, Control, Demux, Ending, Grant, Input, Limits, PeerEvent, PeerHello,
-    PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session, StopCause,
-    StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
+    Action, ClientConfig, Control, Demux, Ending, FIRST_ANSWER, Grant, Input, Limits, PeerEvent,
+    PeerHello, PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session,
+    StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
 };
 pub use settings::{Setting, SettingValues};
 pub use stamp::{Stamp, distance_48};

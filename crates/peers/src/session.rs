@@ -41,6 +41,11 @@ use std::time::Duration;
 /// a saturated link delays the control connection's segments, but TCP repeats a lost one within a few seconds.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a peer may take to say anything at all, unless a config says otherwise. A server answers within a round
+/// trip; that a segment is lost costs a second (RFC 6298 §2). Whoever says nothing in twice that time speaks no
+/// protocol of ours.
+pub const FIRST_ANSWER: Duration = Duration::from_secs(2);
+
 /// Random bytes that each session is given.
 pub const RANDOM_BYTES: usize = 32;
 
@@ -519,6 +524,8 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// The key to show, and to see that the server has it; `None` shows none.
     pub credential: Option<Credential>,
+    /// Silence after which a peer that has never said anything counts as none, where only its traffic tells of it.
+    pub first_answer: Duration,
     /// This end's address on the control connection, for protocols that tell it.
     pub local: IpAddr,
     /// Random bytes of this session, for protocols whose clients name themselves.
@@ -530,11 +537,12 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// A client at `local` that shows neither key nor user, waits for [`TIMEOUT`] and says no version.
+    /// A client at `local` that shows neither key nor user, waits as long as usual and says no version.
     pub const fn new(local: IpAddr, random: [u8; RANDOM_BYTES]) -> Self {
         Self {
             version: String::new(),
             timeout: TIMEOUT,
+            first_answer: FIRST_ANSWER,
             credential: None,
             local,
             random,

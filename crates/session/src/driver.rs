@@ -43,6 +43,8 @@ pub struct Driver {
     observer: Observer,
     arrivals: Arrivals,
     state: State,
+    /// Whether the peer has said anything over the control connection.
+    was_heard: bool,
 }
 
 /// How far the test of a session is.
@@ -143,6 +145,7 @@ impl Driver {
             observer,
             arrivals: Arrivals::None,
             state: State::IDLE,
+            was_heard: false,
         }
     }
 
@@ -184,6 +187,11 @@ impl Driver {
         }
         // One that waits for the end of the connection shall not wait for this driver's.
         self.line.half_close();
+    }
+
+    /// Whether the peer has said anything over the control connection.
+    pub const fn was_heard(&self) -> bool {
+        self.was_heard
     }
 
     /// What this end has counted so far in the test under way.
@@ -547,7 +555,10 @@ impl Driver {
         let patience = self.patience();
         let wait = wait.map_or(patience, |wait| wait.min(patience));
         match self.line.read(&mut buffer, wait, &beside)? {
-            Heard::Bytes(length) => self.tell(Input::Bytes(&buffer[..length])),
+            Heard::Bytes(length) => {
+                self.was_heard = true;
+                self.tell(Input::Bytes(&buffer[..length]))
+            }
             Heard::End => self.tell(Input::Eof),
             Heard::Nothing => {
                 let deadline = self.session.deadline();

@@ -30,9 +30,9 @@ pub(crate) struct TargetArgs {
     /// Keep what the peer prints of each test, if its protocol can send that, and show it.
     #[arg(long, alias = "get-server-output")]
     pub(crate) far_output: bool,
-    /// Give up on a silent peer after this long.
-    #[arg(long, default_value = "10s", value_parser = parse_duration)]
-    pub(crate) timeout: Duration,
+    /// Give up on a silent peer after this long [default: 10s; 2s if it has never said anything].
+    #[arg(long, value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
     /// Interface whose counters belong to the test [default: the one that carries it].
     #[arg(long)]
     pub(crate) interface: Option<String>,
@@ -48,7 +48,9 @@ impl TargetArgs {
         };
         let mut target = Target::new(PeerAddress::parse(&self.host)?);
         target.ip = ip;
-        target.timeout = self.timeout;
+        if let Some(timeout) = self.timeout {
+            target.set_timeout(timeout);
+        }
         target.interface.clone_from(&self.interface);
         target.key = self.key.as_deref().map(read_key).transpose()?;
         target.far_output = self.far_output;

@@ -85,7 +85,7 @@ fn an_iperf3_that_is_none_or_lies() {
     }
     let silent = format!("iperf3://{}", says(b""));
     let ended = place.run(&["udp", &silent, "--rate", "1M", "--timeout", "300ms"]);
-    ended.failed(5, &["nothing was heard", "is gone"]);
+    ended.failed(5, &["said nothing for 0.3 s", "iperf3 -s", "--timeout"]);
     let ended = place.run(&["latency", "iperf3://127.0.0.1:1"]);
     ended.failed(5, &["iperf3 -s"]);
     let ended = place.run(&["tcp", "iperf9://127.0.0.1"]);
@@ -96,7 +96,10 @@ fn an_iperf3_that_is_none_or_lies() {
 fn a_peer_that_says_nothing() {
     let place = Place::new();
     let ended = place.run(&["tcp", &says(b""), "--timeout", "300ms"]);
-    ended.failed(5, &["nothing was heard", "is gone"]);
+    ended.failed(
+        5,
+        &["said nothing for 0.3 s", "linerate serve", "--timeout"],
+    );
     place.is_sound_with(0);
 }
 

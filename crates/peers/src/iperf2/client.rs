@@ -109,6 +109,8 @@ pub(super) struct Client {
     /// When to say it on the next one, or again, and when it is no use any more.
     ask: Option<MonoInstant>,
     patience: Option<MonoInstant>,
+    /// How long a far sender may take until something of it comes.
+    first_answer: Duration,
     own: Option<Vec<EndpointReport>>,
     /// A peer has answered once.
     was_answered: bool,
@@ -133,6 +135,7 @@ impl Client {
             lingered: Duration::ZERO,
             ask: None,
             patience: None,
+            first_answer: config.first_answer,
             own: None,
             was_answered: false,
             rests_until: MonoInstant::default(),
@@ -200,7 +203,7 @@ impl Client {
         self.silent = vec![self.receives(); usize::from(self.spec.streams)];
         if self.receives() {
             self.steps.act(Action::Start(Side::Receiver));
-            self.patience = Some(now.after(self.steps.timeout));
+            self.patience = Some(now.after(self.first_answer));
         }
         self.opened = 0;
         self.opened_at.clear();
@@ -269,10 +272,12 @@ impl Client {
         }
     }
 
-    fn heard(&mut self, stream: u16) {
+    fn heard(&mut self, now: MonoInstant, stream: u16) {
         if let Some(silent) = self.silent.get_mut(usize::from(stream)) {
             *silent = false;
         }
+        // Somebody who sends is there: the other streams may take their time.
+        self.patience = Some(now.after(self.steps.timeout));
         if !self.silent.contains(&true) {
             self.patience = None;
             if self.steps.state == State::Running {
@@ -394,7 +399,12 @@ impl Client {
             }
         }
         if passed(self.patience) {
-            return self.stop(now, RefusalCode::Timeout, &self.no_sender());
+            let waited = if self.silent.contains(&false) {
+                self.steps.timeout
+            } else {
+                self.first_answer
+            };
+            return self.stop(now, RefusalCode::Timeout, &self.no_sender(waited));
         }
         if passed(self.ask) {
             self.open_next(now);
@@ -418,7 +428,7 @@ impl Client {
         }
     }
 
-    fn no_sender(&self) -> String {
+    fn no_sender(&self, waited: Duration) -> String {
         let (option, server) = match (self.spec.direction, self.spec.transport()) {
             (Direction::Reverse, Transport::Tcp) => ("--reverse", "iperf -s"),
             (Direction::Reverse, Transport::Udp) => ("--reverse", "iperf -s -u"),
@@ -427,7 +437,7 @@ impl Client {
         };
         format!(
             "nothing came from it within {} s: only iperf2 from 2.1 on knows {option}; see that its `{server}` runs there, or measure towards it",
-            self.steps.timeout.as_secs_f64()
+            waited.as_secs_f64()
         )
     }
 }
@@ -534,7 +544,7 @@ impl Stepping for Client {
         match input {
             Input::Begin(spec) if self.steps.state == State::Idle => self.begin(now, *spec),
             Input::Connected if self.steps.state == State::Connecting => self.run(now),
-            Input::Stream(StreamEvent::FirstData { stream }) => self.heard(stream),
+            Input::Stream(StreamEvent::FirstData { stream }) => self.heard(now, stream),
             Input::Finished { sent } if self.steps.state == State::Running && self.sends() => {
                 self.finished = now;
                 let first_end = if self.receives() {

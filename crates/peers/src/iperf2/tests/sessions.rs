@@ -1,12 +1,12 @@
 //! What each end says and asks for.
 
-use super::super::{client, server, word};
+use super::super::{SETTLE, client, server, word};
 use super::{datagram, words};
 use crate::iperf2::report::Report;
 use crate::iperf2::streams::{Streams, Width};
 use crate::session::{
-    Action, ClientConfig, Input, Limits, PeerEvent, RANDOM_BYTES, Refusal, RefusalCode,
-    ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget, TIMEOUT, TestEnd,
+    Action, ClientConfig, FIRST_ANSWER, Input, Limits, PeerEvent, RANDOM_BYTES, Refusal,
+    RefusalCode, ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget, TIMEOUT, TestEnd,
 };
 use linerate_model::sample::{
     DatagramReceiver, DatagramSender, EndpointReport, PeerCounts, PeerStream, SequenceCount,
@@ -363,17 +363,42 @@ fn a_far_sender_is_asked_until_every_stream_of_it_has_begun() {
     assert_eq!(reports[0].streams[0].bytes, ByteCount::new(100_000));
 }
 
+/// Streams of a peer that sends begin one after the other.
+#[test]
+fn once_one_stream_has_come_the_others_may_take_their_time() {
+    let two = TestSpec {
+        streams: 2,
+        ..spec(Transport::Tcp, Direction::Reverse)
+    };
+    let (mut client, _) = begun(&two);
+    actions(&mut client);
+    let heard = Input::Stream(StreamEvent::FirstData { stream: 0 });
+    client.handle(START, heard).unwrap();
+    client
+        .handle(START.after(FIRST_ANSWER), Input::Timeout)
+        .unwrap();
+    assert_eq!(actions(&mut client), (vec![], vec![]));
+    client.handle(START.after(TIMEOUT), Input::Timeout).unwrap();
+    let (all, _) = actions(&mut client);
+    let Some(Action::Stop { reason, .. }) = all.first() else {
+        panic!("{all:?}");
+    };
+    assert!(reason.contains("within 10 s"), "{reason}");
+}
+
 #[test]
 fn a_peer_that_cannot_send_is_named() {
     for transport in [Transport::Tcp, Transport::Udp] {
         for direction in [Direction::Reverse, Direction::Duplex] {
             let (mut client, _) = begun(&spec(transport, direction));
             actions(&mut client);
-            client.handle(START.after(TIMEOUT), Input::Timeout).unwrap();
+            let due = START.after(FIRST_ANSWER + SETTLE);
+            client.handle(due, Input::Timeout).unwrap();
             let (all, _) = actions(&mut client);
             let Some(Action::Stop { reason, .. }) = all.first() else {
                 panic!("{all:?}");
             };
+            assert!(reason.contains("within 2 s"), "{reason}");
             assert!(reason.contains("from 2.1 on"), "{reason}");
             client.handle(START.after(TIMEOUT), Input::Stopped).unwrap();
             assert_eq!(actions(&mut client).0, [Action::TestOver(TestEnd::Aborted)]);

@@ -1,0 +1,79 @@
+//! What is said of a peer that accepts connections and says nothing.
+
+use crate::address::PeerAddress;
+use std::time::Duration;
+
+/// Why a peer that accepts connections may say nothing, and what to do.
+pub(crate) fn mute(far: &PeerAddress, silence: Duration) -> String {
+    let kind = far.kind();
+    let usual = linerate_peers::ALL.iter().find(|other| {
+        let is_default = other.default_port() == far.port();
+        is_default && far.port() != kind.default_port()
+    });
+    let other = usual.map(|other| {
+        let (port, id) = (far.port(), other.id());
+        format!("port {port} is usually that of {id}, which is asked as {id}://HOST; ")
+    });
+    format!(
+        "it accepted the connection and said nothing for {} s: it is busy with another client, hangs, or is no {}; {}see that {} runs there, or wait longer with --timeout",
+        silence.as_secs_f64(),
+        kind.name(),
+        other.unwrap_or_default(),
+        kind.start_hint()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Client, Target};
+    use linerate_model::exit::{ExitCode, Failure};
+    use linerate_peers::Control;
+    use std::net::TcpListener;
+
+    /// What is said of a listener that accepts and says nothing, asked by a protocol's scheme.
+    fn said_of_a_mute(scheme: &str) -> Failure {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let far = PeerAddress::parse(&format!("{scheme}{address}")).unwrap();
+        let target = Target {
+            first_answer: Duration::from_millis(10),
+            // A test that waited for this would not pass.
+            timeout: Duration::from_hours(1),
+            ..Target::new(far)
+        };
+        let error = Client::connect(&target).err().expect("nobody speaks there");
+        error.downcast().unwrap()
+    }
+
+    #[test]
+    fn a_listener_that_says_nothing_is_given_up_soon_in_every_protocol() {
+        for kind in linerate_peers::ALL {
+            if kind.control() == Control::Absent {
+                continue;
+            }
+            let said = said_of_a_mute(&format!("{}://", kind.id()));
+            assert_eq!(said.code, ExitCode::Peer, "{said}");
+            let hint = kind.start_hint();
+            assert!(said.message.contains("said nothing for 0.01 s"), "{said}");
+            assert!(said.message.contains(hint), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_protocol_that_usually_has_the_port_is_named() {
+        let far = PeerAddress::parse("127.0.0.1:5201").unwrap();
+        let said = mute(&far, Duration::from_secs(2));
+        assert!(said.contains("iperf3://HOST"), "{said}");
+        let far = PeerAddress::parse("iperf3://127.0.0.1").unwrap();
+        assert!(!mute(&far, Duration::from_secs(2)).contains("usually"));
+    }
+
+    #[test]
+    fn a_timeout_of_the_users_choice_is_also_that_of_the_first_answer() {
+        let mut target = Target::new(PeerAddress::parse("a").unwrap());
+        assert_eq!(target.first_answer, Duration::from_secs(2));
+        target.set_timeout(Duration::from_secs(30));
+        assert_eq!(target.first_answer, Duration::from_secs(30));
+    }
+}
