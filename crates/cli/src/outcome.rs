@@ -7,6 +7,8 @@ use anyhow::{Context as _, Result};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
+use linerate_report::figures::clean;
+use linerate_report::missed_goals;
 use linerate_studies::context::Context;
 use linerate_studies::{archive, run};
 
@@ -20,7 +22,13 @@ pub(crate) fn measured(
     if run.status == RunStatus::Incomplete {
         terminal::error(&format!("{} was interrupted; {}", run.id, kept(output)));
     }
-    Ok(verdict_code(&run))
+    let code = verdict_code(&run);
+    if code == ExitCode::GoalMissed {
+        for sentence in missed_goals(&run) {
+            terminal::error(&clean(&sentence));
+        }
+    }
+    Ok(code)
 }
 
 /// The run after its proof, if one is asked for.

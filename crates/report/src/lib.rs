@@ -22,12 +22,14 @@ mod flame;
 mod headline;
 mod html;
 mod loops;
+mod missed;
 pub mod renderers;
 mod table;
 mod text;
 mod words;
 
 pub use comparison::{comparison_csv, comparison_html, comparison_text};
+pub use missed::missed_goals;
 pub use renderers::Renderer;
 pub use table::{Cell, Table};
 pub use text::{ListedRun, Style, examination_text, explanation_text, listing_text, summary_text};

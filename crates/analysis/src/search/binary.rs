@@ -1,9 +1,11 @@
 //! Plain bisection in the manner of RFC 2544 §26.1, for comparison: one goal after the other,
 //! one long trial per load, no prediction, no queue rule beyond the shared one.
 
-use super::config::{SearchConfig, SearchError};
+use super::config::{SearchConfig, SearchError, SearchGoal};
+use super::goal_state::GiveUp;
 use super::history::History;
 use super::outcome::{Step, TrialOutcome};
+use super::shortfall::{self, Cause};
 use super::{Search, SearchKind, curve};
 use linerate_model::run::{CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};
@@ -88,6 +90,28 @@ impl Bisection {
     }
 }
 
+impl Bisection {
+    /// Why a goal is not reached, if it is not.
+    fn shortfall(
+        &self,
+        goal: &SearchGoal,
+        done: Option<(u32, Duration)>,
+        result: &GoalResult,
+    ) -> Cause {
+        if !self.history.can_judge(goal) {
+            Cause::GivenUp(GiveUp::NoDelay)
+        } else if !self.ended {
+            Cause::Unfinished
+        } else if self.invalid >= INVALID_LIMIT {
+            Cause::GivenUp(GiveUp::NoTrial)
+        } else if done.is_some() {
+            Cause::of_settled(result)
+        } else {
+            Cause::Budget(self.config.time_budget)
+        }
+    }
+}
+
 impl Search for Bisection {
     fn next_step(&mut self) -> Step {
         if self.pending.is_none() {
@@ -124,6 +148,8 @@ impl Search for Bisection {
                 if let Some((trials, time)) = *done {
                     (result.trials, result.time) = (trials, time);
                 }
+                let cause = self.shortfall(goal, *done, &result);
+                shortfall::explain(&mut result, goal.width, cause);
                 result
             })
             .collect()

@@ -293,6 +293,7 @@ impl History {
             upper_bound: bounds.upper,
             conditional_throughput: None,
             reached: false,
+            shortfall: None,
             bounded_by: bounds.upper.and_then(|load| self.reason(goal, load)),
             width: None,
             trials: self.trials,

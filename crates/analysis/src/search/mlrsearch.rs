@@ -15,6 +15,7 @@ use super::floor::{self, Floor};
 use super::goal_state::{GiveUp, GoalState};
 use super::history::{Bounds, History};
 use super::outcome::{Step, TrialOutcome};
+use super::shortfall::{self, Cause};
 use super::{Search, SearchKind, burst, curve, ramp};
 use linerate_model::run::{BoundedBy, CurveFacts, GoalResult};
 use linerate_model::{BitRate, Ratio};
@@ -212,9 +213,22 @@ impl Controller {
                 if let Some((trials, time)) = state.done {
                     (result.trials, result.time) = (trials, time);
                 }
+                let cause = self.shortfall(state, &result);
+                shortfall::explain(&mut result, goal.width, cause);
                 result
             })
             .collect()
+    }
+
+    /// Why the goal of this state is not reached, if it is not.
+    fn shortfall(&self, state: &GoalState, result: &GoalResult) -> Cause {
+        match (state.given_up, self.wall, state.done) {
+            (Some(why), ..) => Cause::GivenUp(why),
+            _ if !self.ended => Cause::Unfinished,
+            (_, Some(wall), _) => Cause::Wall(wall),
+            (.., Some(_)) => Cause::of_settled(result),
+            (.., None) => Cause::Budget(self.config.time_budget),
+        }
     }
 
     /// Notable points of the load curve as it stands.

@@ -43,6 +43,7 @@ mod history;
 mod mlrsearch;
 mod outcome;
 mod ramp;
+mod shortfall;
 pub mod simulated;
 
 pub use binary::Binary;

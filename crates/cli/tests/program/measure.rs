@@ -31,6 +31,22 @@ fn carried(trial: &Value) {
     assert!(trial["received_bps"].as_f64() > Some(0.0));
 }
 
+/// One trial is all that the budget allows.
+#[test]
+fn a_search_that_misses_its_goals_says_which_and_why() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let args = ["saturate", server.address(), "--budget", "250ms", "-q"];
+    let ended = place.run(&args);
+    ended.failed(
+        7,
+        &[
+            "not reached: loss ≤ 0 %, loss ≤ 0.1 %",
+            "0.25 s is used up; allow more with --budget",
+        ],
+    );
+}
+
 /// Every packet is accounted for, and every lost one has a place.
 #[track_caller]
 fn accounted(trial: &Value) {

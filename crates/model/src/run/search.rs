@@ -46,6 +46,9 @@ pub struct GoalResult {
     pub conditional_throughput: Option<BitRate>,
     /// Whether the bounds are as close as asked.
     pub reached: bool,
+    /// How far the search came and why no further, as a sentence; absent where the goal is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall: Option<String>,
     /// What the upper bound is made of.
     pub bounded_by: Option<BoundedBy>,
     /// `(upper − lower) / upper`.

@@ -145,7 +145,11 @@ fn goals(run: &Run, level: u8) -> Markup {
             rate(goal.conditional_throughput),
             Cell::text(goal.bounded_by.map_or(UNKNOWN, words::bounded_by)),
             Cell::number(goal.width.map(Ratio::get), Unit::PERCENT),
-            Cell::text(if goal.reached { "yes" } else { "no" }),
+            Cell::text(match (goal.reached, &goal.shortfall) {
+                (true, _) => "yes".to_owned(),
+                (false, None) => "no".to_owned(),
+                (false, Some(why)) => format!("no: {why}"),
+            }),
             Cell::count(Some(u64::from(goal.trials))),
             Cell::number(Some(goal.time.as_secs_f64()), Unit::SECONDS),
         ]);

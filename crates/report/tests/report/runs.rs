@@ -311,6 +311,7 @@ fn load_trial(index: u32, load: f64, direction: Direction, noise: &mut Noise) ->
 fn goals(direction: Direction) -> Vec<GoalResult> {
     [(0.0, 93.2, 93.5), (0.005, 93.5, 93.9)]
         .map(|(loss, low, high)| GoalResult {
+            shortfall: None,
             direction,
             loss_goal: Ratio::clamped(loss),
             delay_goal: None,

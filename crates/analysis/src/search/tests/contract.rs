@@ -283,3 +283,45 @@ fn a_search_that_is_not_settled_has_a_lower_bound_all_the_same() {
     }
     assert!(without <= 3, "{without} of {}", 3 * INTERRUPTED_SEARCHES);
 }
+
+/// What the strictest goal says of a search that ends like this.
+fn shortfall(id: &str, config: SearchConfig, device: &str) -> String {
+    let mut device = super::device(device, 1);
+    let search = find(id).unwrap().start(config).unwrap();
+    let run = run(search, |load, duration| device.measure(load, duration));
+    assert!(!run.goals[0].reached);
+    run.goals[0].shortfall.clone().unwrap()
+}
+
+#[test]
+fn a_goal_that_is_not_reached_says_how_far_the_search_came_and_why_no_further() {
+    for kind in ALL {
+        let reached = search_with(kind.id(), config(1));
+        for goal in reached {
+            assert_eq!(goal.shortfall.is_none(), goal.reached, "{goal:?}");
+        }
+        let short = SearchConfig {
+            time_budget: Duration::from_secs(6),
+            ..config(1)
+        };
+        let said = shortfall(kind.id(), short, "hard");
+        assert!(said.contains("trial time of 6 s is used up"), "{said}");
+        let high = SearchConfig {
+            min_load: BitRate::from_bps(200_000_000),
+            ..config(1)
+        };
+        let said = shortfall(kind.id(), high, "hard");
+        assert!(said.contains("no load below 200.0 Mbit/s"), "{said}");
+        assert!(said.contains("--min"), "{said}");
+        let search = kind.start(config(1)).unwrap();
+        let said = search.goals()[0].shortfall.clone().unwrap();
+        assert!(said.contains("no load was judged"), "{said}");
+        assert!(said.contains("ended before"), "{said}");
+    }
+}
+
+fn search_with(id: &str, config: SearchConfig) -> Vec<GoalResult> {
+    let mut device = device("hard", 1);
+    let search = find(id).unwrap().start(config).unwrap();
+    run(search, |load, duration| device.measure(load, duration)).goals
+}
