@@ -350,6 +350,18 @@ impl Row {
         }
     }
 
+    /// Adds another stream's figures over the whole test, which may have lasted longer or shorter.
+    pub(super) fn add_beside(&mut self, other: &Self) {
+        let is_same_time = self.end.agrees(other.end);
+        self.add(other);
+        if other.end.value > self.end.value {
+            self.end = other.end;
+        }
+        if !is_same_time && let Some(bps) = self.bytes.per(self.end.minus(self.start)) {
+            self.bps = bps;
+        }
+    }
+
     /// Adds another stream's figures. Jitter and windows of several streams have no sum.
     pub(super) fn add(&mut self, other: &Self) {
         let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);

@@ -35,14 +35,28 @@ pub(super) enum Kind<'a> {
     Other,
 }
 
-/// Ends a line that counts late and repeated datagrams, with or without an interval before it.
-const OUT_OF_ORDER: &str = " datagrams received out-of-order";
+/// Lines that count what was odd about datagrams, with or without an interval before the count.
+const REMARKS: &[&str] = &[
+    "received out-of-order",
+    "received on wrong quintuple",
+    "L2 processing detected errors",
+];
 
-/// Reads `3 datagrams received out-of-order` as what to say about it.
-pub(super) fn out_of_order(rest: &str) -> Option<String> {
-    let before = rest.strip_suffix(OUT_OF_ORDER)?;
+fn is_remark(rest: &str) -> bool {
+    REMARKS.iter().any(|remark| rest.contains(remark))
+}
+
+/// Reads `3 datagrams received out-of-order` and the like as what to say about it.
+pub(super) fn remark(rest: &str) -> Option<String> {
+    let (before, what) = rest.split_once(" datagrams ")?;
     let count: u64 = before.rsplit(' ').next()?.parse().ok()?;
-    Some(late(count))
+    match what.trim() {
+        "received out-of-order" => Some(late(count)),
+        "received on wrong quintuple" => Some(format!(
+            "{count} datagrams came from another address or port than those of the test"
+        )),
+        _ => None,
+    }
 }
 
 /// What to say about datagrams that came late or twice.
@@ -92,7 +106,7 @@ fn after_tag<'a>(tag: &'a str, after: &'a str) -> Kind<'a> {
     };
     let rest = after.trim();
     let begins = rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('-');
-    if !begins || rest.ends_with(OUT_OF_ORDER) {
+    if !begins || is_remark(rest) {
         return Kind::Tagged { tag, rest };
     }
     match figures(tag, role, rest) {
@@ -160,6 +174,12 @@ impl Loss {
         let (jitter, after) = rest.split_once(" ms")?;
         // nan and absurd values are no measurement.
         let jitter = Rounded::parse(jitter.trim()).map(|figure| figure.scaled(1e-3));
+        let (loss, rest) = Self::without_jitter(after)?;
+        Some((Self { jitter, ..loss }, rest))
+    }
+
+    /// Takes the two counts of a sum over streams, and what follows the percentage.
+    pub(super) fn without_jitter(after: &str) -> Option<(Self, &str)> {
         let (lost, after) = after.split_once('/')?;
         let lost = match lost.trim() {
             "Unknown" => None,
@@ -177,7 +197,7 @@ impl Loss {
             None => return None,
         };
         let figures = Self {
-            jitter,
+            jitter: None,
             // Old tools count a late or repeated datagram as a loss taken back.
             lost: lost.and_then(|lost| u64::try_from(lost).ok()),
             total,
@@ -270,7 +290,7 @@ mod tests {
         else {
             panic!("no tag");
         };
-        assert!(out_of_order(rest).unwrap().starts_with("1 datagrams"));
+        assert!(remark(rest).unwrap().starts_with("1 datagrams"));
         assert!(matches!(kind("[ ID] Interval"), Kind::Other));
         assert!(matches!(
             kind("[  3] Sent 893 datagrams"),

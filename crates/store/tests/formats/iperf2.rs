@@ -1,6 +1,7 @@
 //! iperf 2's text and CSV.
 
-use super::{both, bps, bytes, packets, text, whole};
+use super::{both, bps, bytes, packets, read, text, whole};
+use linerate_model::run::{Run, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_store::import::import;
 
@@ -102,4 +103,92 @@ fn tests_of_iperf2_that_come_back_are_told_from_those_that_go() {
         .find(|run| run.trials[0].direction == Direction::Reverse)
         .unwrap();
     assert_eq!(bps(back.trials[0].received_rate), 1_410_000_000);
+}
+
+/// The trials of a client's and a server's log.
+#[track_caller]
+fn trials(stem: &str) -> Vec<Trial> {
+    let names = ["client", "server"].map(|end| format!("formats/{stem}.{end}.txt"));
+    let runs = whole(&[&names[0], &names[1]]);
+    runs.into_iter().flat_map(|run| run.trials).collect()
+}
+
+#[test]
+fn a_way_back_that_begins_before_the_last_line_is_a_test_of_its_own() {
+    for (stem, rates) in [
+        ("iperf2-2.1.8-r", [9_460_000_000, 16_100_000_000]),
+        // With a sum of one interval between its lines.
+        ("iperf2-2.2.n-r", [14_600_000_000, 8_540_000_000]),
+    ] {
+        let trials = trials(stem);
+        let [there, back] = &trials[..] else {
+            panic!("{stem}: {} trials", trials.len());
+        };
+        let directions = [there.direction, back.direction];
+        assert_eq!(
+            directions,
+            [Direction::Forward, Direction::Reverse],
+            "{stem}"
+        );
+        assert_eq!([bps(there.received_rate), bps(back.received_rate)], rates);
+        assert_eq!([there.intervals.len(), back.intervals.len()], [2, 2]);
+    }
+}
+
+#[test]
+fn a_client_s_header_may_come_before_that_of_its_own_server() {
+    let (name, log) = read("formats/iperf2-2.1.8-r.client.txt");
+    let log = String::from_utf8(log).unwrap();
+    let (listening, rest) = log.split_at(log.find("Client connecting").unwrap());
+    let (connecting, rest) = rest.split_at(rest.find("[  1]").unwrap());
+    let swapped = format!("{connecting}{listening}{rest}");
+    let of = |text: &str| import(&[(name.clone(), text.into())]).unwrap();
+    let (usual, swapped) = (of(&log), of(&swapped));
+    assert_eq!((swapped.refused.len(), swapped.warnings.len()), (0, 0));
+    let trials = |runs: &[Run]| {
+        runs.iter()
+            .map(|run| run.trials.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(trials(&usual.runs), trials(&swapped.runs));
+    // A client that failed calls nobody: the server below it is another program.
+    let server = read("formats/iperf2-2.1.8-r.server.txt").1;
+    let server = String::from_utf8(server).unwrap();
+    let failed = format!("{connecting}tcp connect failed: Connection refused\n{server}");
+    let failed = of(&failed);
+    assert_eq!(failed.runs.len(), 2);
+    assert_eq!(failed.refused.len(), 1, "{:?}", failed.refused);
+}
+
+#[test]
+fn full_duplex_over_udp_has_no_report_and_needs_none() {
+    for (stem, there, back) in [
+        ("iperf2-2.1.8-ufd", [854, 846, 8], [853, 835, 18]),
+        ("iperf2-2.2.n-ufd", [851, 851, 0], [853, 853, 0]),
+    ] {
+        let trials = trials(stem);
+        let counts: Vec<_> = trials.iter().map(packets).collect();
+        assert_eq!(counts, [there.map(Some), back.map(Some)], "{stem}");
+        // The client alone knows what came back, and what it sent.
+        let client = &whole(&[&format!("formats/{stem}.client.txt")])[0].trials;
+        assert_eq!(packets(&client[0]), [Some(there[0]), None, None]);
+        assert_eq!(packets(&client[1])[1..], [Some(back[1]), Some(back[2])]);
+    }
+    let trial = both("iperf2-2.2.n-nofin", "txt");
+    assert_eq!(packets(&trial), [Some(853), Some(853), Some(0)]);
+}
+
+#[test]
+fn parallel_streams_are_one_test_in_whatever_order_their_lines_come() {
+    // Streams before the header, a report before another stream's last line, counts in the sums only,
+    // and datagrams of a wrong quintuple.
+    let early = both("iperf2-2.2.n-uP3", "txt");
+    assert_eq!(early.streams, Some(3));
+    assert_eq!(packets(&early), [Some(2557), Some(2556), Some(1)]);
+    assert_eq!(early.intervals.len(), 4);
+    assert!(early.reasons[0].contains("another address or port"));
+    // Streams that begin when others have figures already.
+    let late = both("iperf2-2.2.1-uP3", "txt");
+    assert_eq!(late.streams, Some(3));
+    assert_eq!(packets(&late), [Some(2479), Some(1591), Some(888)]);
 }

@@ -2,7 +2,7 @@
 
 use super::ID;
 use crate::import::delay::{self, DelayFigures};
-use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind, out_of_order};
+use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind, remark};
 use crate::import::{
     Command, Connection, Flow, ImportError, Intended, LatencyTest, Origin, ParsedTest, Rounded,
     Row, Totals, TrafficTest, View, command,
@@ -22,11 +22,17 @@ pub(super) struct Draft<'a> {
     columns: Vec<&'a str>,
     rows: Vec<Figures>,
     report: Vec<Figures>,
-    in_report: bool,
+    /// Tags of the streams of which the server's report has begun.
+    reported: BTreeSet<&'a str>,
     /// `Sent N datagrams` by stream, end packets included or not.
     sent: BTreeMap<&'a str, u64>,
-    out_of_order: Option<String>,
+    remarks: BTreeMap<&'a str, String>,
     no_report: bool,
+    /// A message of the tool that something failed.
+    has_failed: bool,
+    /// Tags of the streams that were announced.
+    announced: BTreeSet<&'a str>,
+    refused: Option<ImportError>,
     bounce: Option<Bounce>,
     lines: Vec<&'a str>,
 }
@@ -65,10 +71,13 @@ impl<'a> Draft<'a> {
             columns: Vec::new(),
             rows: Vec::new(),
             report: Vec::new(),
-            in_report: false,
+            reported: BTreeSet::new(),
             sent: BTreeMap::new(),
-            out_of_order: None,
+            remarks: BTreeMap::new(),
             no_report: false,
+            has_failed: false,
+            announced: BTreeSet::new(),
+            refused: None,
             bounce: None,
             lines: Vec::new(),
         }
@@ -95,6 +104,45 @@ impl<'a> Draft<'a> {
         !self.rows.is_empty()
     }
 
+    /// Whether one of its streams has this tag.
+    pub(super) fn has_stream(&self, tag: &str) -> bool {
+        self.announced.contains(stream(tag))
+    }
+
+    /// Whether the last line of each stream so far can be the one over the whole test.
+    pub(super) fn is_over(&self) -> bool {
+        let last = |tag: &&str| {
+            let mut rows = self.rows.iter().rev();
+            rows.find(|figures| stream(&figures.tag) == *tag)
+                .is_some_and(|figures| figures.row.start.low == 0.0)
+        };
+        self.announced.iter().all(last)
+    }
+
+    /// Whether a stream can be one more of this test: it is not over, and is with the same host.
+    pub(super) fn can_have(&self, number: usize, rest: &str) -> bool {
+        let new = connection(&self.test.origin.file, number, rest)
+            .ok()
+            .flatten();
+        let known = self.test.connections.first();
+        let is_same_host = known.zip(new).is_some_and(|(known, new)| {
+            known.remote.address == new.remote.address && known.local.port == new.local.port
+        });
+        !self.has_figures() || is_same_host && !self.is_over()
+    }
+
+    /// Whether this client may be waiting for its server to call back.
+    pub(super) fn is_calling(&self) -> bool {
+        self.test.view == View::Client && !self.has_figures() && !self.has_failed
+    }
+
+    /// Takes a line; a damaged one refuses the test when it ends.
+    pub(super) fn line_or_refuse(&mut self, number: usize, line: &'a str) {
+        if let Err(error) = self.line(number, line) {
+            self.refused.get_or_insert(error);
+        }
+    }
+
     pub(super) fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
         self.lines.push(line);
         // A histogram that 2.1 and after prints below a summary.
@@ -111,6 +159,7 @@ impl<'a> Draft<'a> {
             )),
             Kind::Tagged { tag, rest } => self.tagged(number, tag, rest),
             Kind::Other => {
+                self.has_failed |= line.contains(" failed: ") || line.starts_with("ERROR");
                 // A receiver's columns say nothing of TCP's state.
                 if line.contains("[ ID]") && line.contains("Rtry") {
                     self.columns = line
@@ -124,7 +173,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn tagged(&mut self, number: usize, tag: &'a str, rest: &str) -> Result<(), ImportError> {
+    fn tagged(&mut self, number: usize, tag: &'a str, rest: &'a str) -> Result<(), ImportError> {
         if let Some(connection) = connection(&self.test.origin.file, number, rest)? {
             // A server that calls back marks its own stream; a client with `--reverse` its figures.
             if tag.starts_with('*') && self.test.connections.is_empty() {
@@ -134,6 +183,9 @@ impl<'a> Draft<'a> {
                 self.reverse.insert(tag);
             }
             self.test.connections.push(connection);
+            self.announced.insert(stream(tag));
+            // Without its last packet no end says that the test is over: there is no report.
+            self.no_report |= rest.contains("(no-udp-fin)");
             self.test.started = self.test.started.take().or_else(|| started(rest));
             if let Some((_, sizes)) = rest.split_once("(bb w/") {
                 let bytes = sizes
@@ -147,10 +199,11 @@ impl<'a> Draft<'a> {
         } else if let Some(sent) = rest.strip_prefix("Sent ") {
             let sent = sent.strip_suffix(" datagrams").and_then(|n| n.parse().ok());
             self.sent.extend(sent.map(|sent| (tag, sent)));
-        } else if let Some(note) = out_of_order(rest) {
-            self.out_of_order = Some(note);
+        } else if let Some(note) = remark(rest) {
+            self.remarks
+                .insert(rest.rsplit(' ').next().unwrap_or_default(), note);
         } else if rest.starts_with("Server Report") {
-            self.in_report = true;
+            self.reported.insert(tag);
         } else if rest.starts_with("WARNING: did not receive ack") {
             self.no_report = true;
             self.test
@@ -198,6 +251,16 @@ impl<'a> Draft<'a> {
                 .ok_or_else(|| ImportError::line(&self.test.origin.file, number, wanted, line))?;
             (row.jitter, row.lost) = (loss.jitter, loss.lost);
             row.datagrams = Some(loss.total);
+        } else if self.test.transport == Transport::Udp {
+            // A sum over streams has no jitter. A sender's `17010/0` has no share behind it.
+            if let Some((loss, _)) = data
+                .rest
+                .contains('(')
+                .then(|| Loss::without_jitter(data.rest))
+                .flatten()
+            {
+                (row.lost, row.datagrams) = (loss.lost, Some(loss.total));
+            }
         } else if self.test.transport == Transport::Tcp {
             self.tcp_columns(data.rest, &mut row);
         }
@@ -208,7 +271,9 @@ impl<'a> Draft<'a> {
             row,
         };
         // A report without its heading line in 2.0.
-        if self.in_report || (is_loss && self.test.view == View::Client && !is_reverse) {
+        if self.reported.contains(data.tag)
+            || (is_loss && self.test.view == View::Client && !is_reverse)
+        {
             self.report.push(figures);
         } else {
             self.rows.push(figures);
@@ -241,6 +306,9 @@ impl<'a> Draft<'a> {
 
     /// `None`: the server's side of a bounce-back test, which has no figures of its own.
     pub(super) fn finish(mut self) -> Result<Option<ParsedTest>, ImportError> {
+        if let Some(error) = self.refused.take() {
+            return Err(error);
+        }
         if self.rows.is_empty() {
             return Err(self.cut("it has no figures"));
         }
@@ -263,7 +331,7 @@ impl<'a> Draft<'a> {
         test.intended = intended;
         test.fingerprint = fingerprint;
         test.flows = flows;
-        test.notes.extend(self.out_of_order);
+        test.notes.extend(self.remarks.into_values());
         Ok(Some(ParsedTest::Traffic(Box::new(test))))
     }
 
@@ -347,7 +415,7 @@ impl<'a> Draft<'a> {
         let here = |figures: &&Figures| figures.is_sum || figures.is_reverse == is_reverse;
         // The tool's sum is over both directions, if there are two.
         let is_mixed = figures.iter().any(|f| f.is_reverse);
-        let has_sum = !is_mixed && figures.iter().any(|figures| figures.is_sum);
+        let has_sum = !is_mixed && has_whole_sum(figures);
         let mut streams: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
         for figures in figures.iter().filter(here).filter(|f| f.is_sum == has_sum) {
             streams.entry(&figures.tag).or_default().push(figures.row);
@@ -360,7 +428,7 @@ impl<'a> Draft<'a> {
             let last = rows.pop().filter(|row| row.start.low == 0.0);
             let last = last.ok_or_else(missing)?;
             match &mut total {
-                Some(total) => total.add(&last),
+                Some(total) => total.add_beside(&last),
                 None => total = Some(last),
             }
             for row in rows {
@@ -464,6 +532,21 @@ impl<'a> Draft<'a> {
             missing: missing.to_owned(),
         }
     }
+}
+
+/// A stream's tag without the star that marks its way back.
+fn stream(tag: &str) -> &str {
+    tag.trim_start_matches('*')
+}
+
+/// Whether the tool's own sums end with one over the whole test: some print it for single intervals only.
+fn has_whole_sum(figures: &[Figures]) -> bool {
+    let end = |of: &Figures| of.row.end.value;
+    let sums = figures.iter().filter(|figures| figures.is_sum);
+    let streams = figures.iter().filter(|figures| !figures.is_sum);
+    let longest = streams.map(end).fold(0.0, f64::max);
+    sums.last()
+        .is_some_and(|last| last.row.start.low == 0.0 && end(last) >= 0.9 * longest)
 }
 
 /// `10=1.405/0.017/12.883/4.044 ms`: count and mean, smallest, largest, standard deviation.

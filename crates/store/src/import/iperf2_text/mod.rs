@@ -10,11 +10,12 @@
 
 mod draft;
 
-use super::line::{Kind, kind};
+use super::line::{DataLine, Kind, kind};
 use super::reader::LineReader;
 use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View, at_least_one};
 use draft::Draft;
 use linerate_model::spec::Transport;
+use std::collections::VecDeque;
 
 /// iperf 2's text output.
 #[derive(Debug)]
@@ -56,6 +57,7 @@ impl LogFormat for Iperf2Text {
             payload_bytes: None,
             early: Vec::new(),
             open: None,
+            earlier: VecDeque::new(),
             is_lost: false,
             tests: Vec::new(),
         };
@@ -82,6 +84,8 @@ struct Reader<'a> {
     /// Streams that were announced before their client's header, as happens with `-P`.
     early: Vec<(usize, &'a str)>,
     open: Option<Draft<'a>>,
+    /// Tests that began before the open one and may go on beside it.
+    earlier: VecDeque<Draft<'a>>,
     /// The lines are those of a test that was refused.
     is_lost: bool,
     tests: Vec<ParsedTest>,
@@ -112,7 +116,9 @@ impl<'a> LineReader<'a> for Reader<'a> {
                     draft.listens = true;
                 }
             }
-        } else if line.contains("Server listening on ") && self.is_calling() {
+        } else if line.contains("Server listening on ")
+            && self.open.as_ref().is_some_and(Draft::is_calling)
+        {
             // A client with `-d` or `-r` may say so after it has called.
             self.open.iter_mut().for_each(|draft| draft.listens = true);
         } else if line.contains("Server listening on ") {
@@ -127,10 +133,11 @@ impl<'a> LineReader<'a> for Reader<'a> {
     }
 
     fn close(&mut self) -> Result<(), ImportError> {
-        if let Some(draft) = self.open.take()
-            && let Some(test) = draft.finish()?
-        {
-            self.tests.push(test);
+        while let Some(draft) = self.earlier.pop_front() {
+            self.end(draft);
+        }
+        if let Some(draft) = self.open.take() {
+            self.end(draft);
         }
         Ok(())
     }
@@ -145,38 +152,89 @@ impl<'a> LineReader<'a> for Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Ends a test; one that is not whole is named.
+    fn end(&mut self, draft: Draft<'a>) {
+        match draft.finish() {
+            Ok(test) => self.tests.extend(test),
+            Err(error) => self.tests.push(ParsedTest::Refused(error)),
+        }
+    }
+
     fn tagged(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
         let Kind::Tagged { rest, .. } = kind(line) else {
             return self.inside(number, line);
         };
-        if rest.starts_with("local ")
-            && let Some(draft) = self.open.as_ref()
-            && draft.listens
-            && draft.has_figures()
-        {
-            let back = draft.way_back(number);
-            self.settle();
+        if !rest.starts_with("local ") {
+            return self.inside(number, line);
+        }
+        if let Some(back) = self.way_back(number) {
+            self.set_aside();
             self.open = Some(back);
-        } else if rest.starts_with("local ")
-            && let Some((transport, came)) = &mut self.listens
-        {
+        } else if let Some((transport, came)) = &mut self.listens {
             let (transport, _) = (*transport, std::mem::replace(came, true));
-            // Streams that come before any figure are the parallel streams of one test.
-            if self.open.as_ref().is_none_or(Draft::has_figures) {
+            // The parallel streams of one test may come while others of them have figures already.
+            let is_beside = |draft: &Draft<'_>| draft.can_have(number, rest);
+            if !self.open.as_ref().is_some_and(is_beside) {
+                self.set_aside();
                 self.begin(number, View::Server, transport)?;
             }
+        } else if self
+            .open
+            .as_ref()
+            .is_some_and(|draft| draft.has_figures() && draft.is_over())
+        {
+            // A stream of the next client, whose header comes later.
+            self.early.push((number, line));
+            return Ok(());
         }
         self.inside(number, line)
     }
 
+    /// What follows an open client's test on its own port.
+    fn way_back(&self, number: usize) -> Option<Draft<'a>> {
+        let draft = self.open.as_ref()?;
+        (draft.listens && draft.has_figures()).then(|| draft.way_back(number))
+    }
+
+    /// Keeps the open test beside the one that begins: its last lines may be still to come.
+    fn set_aside(&mut self) {
+        /// More tests than run at once in any real log.
+        const MAX_OPEN: usize = 64;
+        self.earlier.extend(self.open.take());
+        if self.earlier.len() > MAX_OPEN
+            && let Some(oldest) = self.earlier.pop_front()
+        {
+            self.end(oldest);
+        }
+    }
+
+    /// An earlier test that a line belongs to: the newest one that has its stream, if the open one has not.
+    fn earlier(&mut self, line: &str) -> Option<&mut Draft<'a>> {
+        let tag = tag(line)?;
+        let has_it = |draft: &Draft<'_>| draft.has_stream(tag);
+        if self.open.as_ref().is_some_and(has_it) {
+            return None;
+        }
+        let at = self.earlier.iter().rposition(has_it)?;
+        self.earlier.get_mut(at)
+    }
+
     fn inside(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+        let is_new = line.contains(" connected with ");
+        if !is_new {
+            self.take_early(line)?;
+        }
+        if !is_new && let Some(draft) = self.earlier(line) {
+            draft.line_or_refuse(number, line);
+            return Ok(());
+        }
         match &mut self.open {
             Some(draft) => {
                 let payload = &mut draft.test.payload_bytes;
                 *payload = payload.or(self.payload_bytes);
                 draft.line(number, line)
             }
-            None if line.contains(" connected with ") => {
+            None if is_new => {
                 self.early.push((number, line));
                 Ok(())
             }
@@ -186,12 +244,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a client's test is open that is connected and has no figures yet.
-    fn is_calling(&self) -> bool {
-        let draft = self.open.as_ref().filter(|draft| !draft.has_figures());
-        draft.is_some_and(|draft| {
-            draft.test.view == View::Client && !draft.test.connections.is_empty()
-        })
+    /// Streams that have figures before another header are of the open test, not of the next.
+    fn take_early(&mut self, line: &str) -> Result<(), ImportError> {
+        let is_early = |tag| {
+            self.early
+                .iter()
+                .any(|(_, line)| self::tag(line) == Some(tag))
+        };
+        let Some(draft) = &mut self.open else {
+            return Ok(());
+        };
+        if tag(line).is_some_and(|tag| !draft.has_stream(tag) && is_early(tag)) {
+            for (number, line) in self.early.drain(..) {
+                draft.line(number, line)?;
+            }
+        }
+        Ok(())
     }
 
     fn headless(&self, line: usize) -> ImportError {
@@ -209,7 +277,10 @@ impl<'a> Reader<'a> {
         view: View,
         transport: Transport,
     ) -> Result<(), ImportError> {
-        self.settle();
+        // Other tests of a server may go on.
+        if view == View::Client {
+            self.settle();
+        }
         self.is_lost = false;
         let origin = Origin {
             file: self.file.to_owned(),
@@ -242,6 +313,14 @@ impl<'a> Reader<'a> {
             }
             (error, _) => error,
         }
+    }
+}
+
+/// The tag of a line's stream, if it has one.
+fn tag(line: &str) -> Option<&str> {
+    match kind(line) {
+        Kind::Data(DataLine { tag, .. }) | Kind::Tagged { tag, .. } => Some(tag),
+        Kind::Damaged(_) | Kind::Other => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::ID;
 use crate::import::line::{
-    DataLine, Kind, Loss, connection, figure, fingerprint, kind, out_of_order, word,
+    DataLine, Kind, Loss, connection, figure, fingerprint, kind, remark, word,
 };
 use crate::import::rounded::byte_unit;
 use crate::import::{Command, Flow, ImportError, Origin, Row, Totals, TrafficTest, View, iperf3};
@@ -164,7 +164,7 @@ impl<'a> Draft<'a> {
         if let Some(connection) = connection(&self.test.origin.file, number, rest)? {
             self.test.connections.push(connection);
         }
-        self.out_of_order = out_of_order(rest).or_else(|| self.out_of_order.take());
+        self.out_of_order = remark(rest).or_else(|| self.out_of_order.take());
         let sent = rest.strip_prefix("Sent ");
         if let Some(sent) = sent.and_then(|rest| rest.strip_suffix(" datagrams")) {
             let sent = sent.parse::<u64>().ok();
