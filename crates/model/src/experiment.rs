@@ -316,6 +316,35 @@ pub struct ExperimentTest {
     pub change: Change,
     /// All of these must come true.
     pub predictions: Vec<Prediction>,
+    /// The load of a search's baseline.
+    #[serde(default, skip_serializing_if = "Baseline::is_default")]
+    pub baseline: Baseline,
+}
+
+/// At which load the baseline of a saturation search's experiment runs: there the limit shows, and little else does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Baseline {
+    /// Just above the bound that was found.
+    #[default]
+    AboveBound,
+    /// Above all that got through, also beyond the bound: where a little loss at every load made it.
+    AbovePath,
+    /// Below the highest received rate.
+    BelowBest,
+    /// The highest load that was carried without loss.
+    Carried,
+}
+
+impl Baseline {
+    /// Whether it is what a test means that does not say.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl ExperimentTest {
@@ -404,6 +433,7 @@ pub struct Experiment {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ExperimentRecord {
     /// What the claim says limits.
+    #[serde(flatten)]
     pub limit: Limit,
     /// On which side; null for the path.
     pub side: Option<Side>,
@@ -483,6 +513,7 @@ mod tests {
                 Prediction::at_least(Quantity::ReceivedRate, 1.3),
                 Prediction::at_most(Quantity::Delay, 2e6).absolute(),
             ],
+            baseline: Baseline::default(),
         };
         let experiment = Experiment::from(test);
         assert_eq!(
@@ -513,6 +544,7 @@ mod tests {
                 side: Side::Receiver,
             },
             predictions: vec![Prediction::at_most(Quantity::LossRatio, 0.5)],
+            baseline: Baseline::default(),
         });
         let text = serde_json::to_string(&new).unwrap();
         assert!(

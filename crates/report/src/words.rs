@@ -103,33 +103,14 @@ pub(crate) const fn status(status: RunStatus) -> &'static str {
     }
 }
 
-pub(crate) const fn limit(limit: Limit) -> &'static str {
-    match limit {
-        Limit::IntendedLoad => "none: the path carried the whole intended load",
-        Limit::Link => "the link's rate",
-        Limit::Policer => "a policer",
-        Limit::PathLoss => "loss on the path",
-        Limit::PathMtu => "the path's MTU",
-        Limit::Congestion => "congestion",
-        Limit::SenderCpu => "the sender's CPU",
-        Limit::SenderApp => "the sender's application",
-        Limit::SenderBuffer => "the sender's socket buffer",
-        Limit::ReceiverWindow => "the receiver's window",
-        Limit::ReceiverCpu => "the receiver's CPU",
-        Limit::ReceiverBacklog => "the receiver's softnet backlog",
-        Limit::ReceiverSocket => "the receiver's socket buffer",
-        Limit::ReceiverApp => "the receiver's application",
-        Limit::Tool => "linerate on this host",
-        Limit::Unknown => "not known",
-    }
-}
-
 /// What limits, as a heading.
-pub(crate) fn limited(by: Limit) -> String {
-    match by {
-        Limit::IntendedLoad => "Not saturated: the path carried the whole intended load".to_owned(),
-        Limit::Unknown => "Bottleneck not identified".to_owned(),
-        by => format!("Limited by {}", limit(by)),
+pub(crate) fn limited(by: &Limit) -> String {
+    if by.is_none() {
+        "Not saturated: the path carried the whole intended load".to_owned()
+    } else if by.is_unknown() {
+        "Bottleneck not identified".to_owned()
+    } else {
+        format!("Limited by {}", by.name())
     }
 }
 

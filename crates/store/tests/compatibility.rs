@@ -1,7 +1,7 @@
 //! Runs that earlier versions wrote, `tests/v1/`, still read the same. These files are never edited;
 //! a change of the format gets a directory of its own.
 
-use linerate_model::run::{DelayOf, Limit, Place, RunKind, RunStatus};
+use linerate_model::run::{DelayOf, Place, RunKind, RunStatus};
 use linerate_model::{BitRate, PacketCount};
 use linerate_store::{Entry, Store};
 use serde_json::Value;
@@ -185,7 +185,7 @@ fn every_value_of_a_finished_run_is_kept() {
         run.trials[1].tcp().unwrap().samples[0].cwnd_bytes,
         Some(14_480)
     );
-    assert_eq!(run.verdict.as_ref().unwrap().limit, Limit::ReceiverSocket);
+    assert_eq!(run.verdict.as_ref().unwrap().limit.id(), "receiver-socket");
     assert_eq!((run.goals.len(), run.findings.len()), (1, 3));
 }
 

@@ -5,7 +5,7 @@
 )]
 #![expect(clippy::float_cmp, reason = "figures as printed are exact")]
 
-use linerate_model::run::{Confidence, DelayOf, Limit, Run, RunKind, RunStatus, Trial, Verdict};
+use linerate_model::run::{Confidence, DelayOf, Run, RunKind, RunStatus, Trial, Verdict};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_store::import::{Imported, import};
@@ -250,7 +250,7 @@ fn the_window_and_not_the_link_limits_the_boards_tcp() {
             files.iter().any(|name| name.ends_with(file))
         };
         let verdict = explained(runs.iter().find(of).unwrap());
-        assert_eq!(verdict.limit, Limit::Congestion, "{verdict:?}");
+        assert_eq!(verdict.limit.id(), "congestion", "{verdict:?}");
         assert_eq!(verdict.confidence, Confidence::Supported, "{verdict:?}");
         let follows = "Throughput follows the congestion window / RTT";
         let link = format!("not the link ({share} of 1.00 Gbit/s)");

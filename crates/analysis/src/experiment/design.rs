@@ -1,7 +1,7 @@
 //! From a run and what its verdict claims to the baseline of an experiment.
 
 use linerate_model::run::{
-    BoundedBy, Change, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
+    Baseline, BoundedBy, Change, ExperimentTest, GoalResult, Limit, Run, RunKind, Trial, Verdict,
 };
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport, validate};
@@ -86,7 +86,7 @@ impl Design {
             change: experiment.change.clone(),
         })?;
         Ok(Self {
-            limit: verdict.limit,
+            limit: verdict.limit.clone(),
             side: verdict.side,
             test,
             baseline,
@@ -161,17 +161,14 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
             move |goal: &&GoalResult| (goal.bounded_by == Some(BoundedBy::Sender)) == by_sender;
         goals().filter(of).filter_map(|goal| goal.upper_bound).max()
     };
-    match verdict.limit {
-        Limit::IntendedLoad => here()
+    match test.map_or_else(Baseline::default, |test| test.baseline) {
+        Baseline::Carried => here()
             .filter(carried)
             .filter_map(|trial| trial.intended_load)
             .max(),
-        Limit::PathLoss => best.map(|rate| scaled(rate, BELOW_BEST)),
-        // Where a little loss at every load made the bound, these show only above what gets through.
-        Limit::Link | Limit::Policer => {
-            bound(false).max(best).map(|rate| scaled(rate, ABOVE_BOUND))
-        }
-        _ => bound(true)
+        Baseline::BelowBest => best.map(|rate| scaled(rate, BELOW_BEST)),
+        Baseline::AbovePath => bound(false).max(best).map(|rate| scaled(rate, ABOVE_BOUND)),
+        Baseline::AboveBound => bound(true)
             .map(|rate| scaled(rate, above_sender))
             .or_else(|| bound(false).map(|rate| scaled(rate, ABOVE_BOUND)))
             .or_else(|| best.map(|rate| scaled(rate, ABOVE_BOUND))),

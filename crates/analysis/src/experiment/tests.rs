@@ -3,7 +3,7 @@
 use super::*;
 use linerate_model::random::Random;
 use linerate_model::run::{
-    Answer, Asked, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
+    Answer, Asked, Baseline, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
     DatagramsResult, Experiment, ExperimentOutcome, ExperimentTest, Limit, Packets, Prediction,
     Quantity, Run, RunKind, Trial, Verdict,
 };
@@ -28,10 +28,10 @@ fn run_of(kind: RunKind, spec: &TestSpec) -> Run {
     run
 }
 
-fn verdict(limit: Limit, side: Option<Side>, test: Option<ExperimentTest>) -> Verdict {
+fn verdict(limit: &'static str, side: Option<Side>, test: Option<ExperimentTest>) -> Verdict {
     let experiment = test.map_or_else(|| Experiment::in_words("look", "see"), Experiment::from);
     Verdict {
-        limit,
+        limit: Limit::new(limit, ""),
         side,
         share_ratio: None,
         confidence: linerate_model::run::Confidence::Supported,
@@ -45,12 +45,13 @@ fn test_of(change: Change) -> ExperimentTest {
     ExperimentTest {
         change,
         predictions: vec![Prediction::at_least(Quantity::ReceivedRate, 1.3)],
+        baseline: Baseline::default(),
     }
 }
 
 fn design(spec: &TestSpec, change: Change) -> Design {
     let run = run_of(RunKind::Udp, spec);
-    let verdict = verdict(Limit::Link, None, Some(test_of(change)));
+    let verdict = verdict("link", None, Some(test_of(change)));
     Design::from_run(&run, &verdict).unwrap()
 }
 
@@ -125,7 +126,7 @@ fn a_tcp_baseline_warms_up_for_its_slow_start() {
     let slow = Trial::new(0, Transport::Tcp, Direction::Forward, work);
     run.trials.push(slow);
     let claim = verdict(
-        Limit::ReceiverWindow,
+        "receiver-window",
         Some(Side::Receiver),
         Some(test_of(Change::ReceiveBuffer { factor: 2.0 })),
     );
@@ -142,17 +143,21 @@ fn the_baseline_of_a_search_is_just_above_its_bound() {
     }]))
     .unwrap();
     run.trials.push(trial(200.0, 5_000));
-    let load = |run: &Run, limit| {
-        let claim = verdict(limit, None, Some(test_of(Change::Load { factor: 0.5 })));
+    let load = |run: &Run, baseline| {
+        let test = ExperimentTest {
+            baseline,
+            ..test_of(Change::Load { factor: 0.5 })
+        };
+        let claim = verdict("link", None, Some(test));
         Design::from_run(run, &claim).unwrap().baseline.pace()
     };
     let mbit = |mbit: f64| Pace::At(BitRate::from_f64(mbit * 1e6));
-    assert_eq!(load(&run, Limit::ReceiverSocket), mbit(105.6));
+    assert_eq!(load(&run, Baseline::AboveBound), mbit(105.6));
     // 100 Mbit/s got through beyond the bound, so a link's limit is above that.
-    assert_eq!(load(&run, Limit::Link), mbit(110.0));
-    assert_eq!(load(&run, Limit::PathLoss), mbit(80.0));
+    assert_eq!(load(&run, Baseline::AbovePath), mbit(110.0));
+    assert_eq!(load(&run, Baseline::BelowBest), mbit(80.0));
     run.goals[0].bounded_by = Some(BoundedBy::Sender);
-    assert_eq!(load(&run, Limit::SenderCpu), mbit(120.0));
+    assert_eq!(load(&run, Baseline::AboveBound), mbit(120.0));
 }
 
 #[test]
@@ -264,7 +269,7 @@ fn what_cannot_be_changed_says_why() {
 
 #[test]
 fn runs_that_cannot_be_repeated_say_why() {
-    let claim = verdict(Limit::Link, None, Some(test_of(Change::Reverse)));
+    let claim = verdict("link", None, Some(test_of(Change::Reverse)));
     let why = |run: &Run, claim: &Verdict| Design::from_run(run, claim).unwrap_err().to_string();
     let mut imported = run_of(RunKind::Udp, &udp());
     imported.tool.name = "iperf3".to_owned();
@@ -277,7 +282,7 @@ fn runs_that_cannot_be_repeated_say_why() {
     let latency = run_of(RunKind::Latency, &TestSpec::ping_pong(Transport::Udp));
     assert!(why(&latency, &claim).contains("request/response"));
     assert!(why(&run_of(RunKind::Demo, &udp()), &claim).contains("parts"));
-    let by_hand = verdict(Limit::Tool, None, None);
+    let by_hand = verdict("tool", None, None);
     assert!(why(&run_of(RunKind::Udp, &udp()), &by_hand).contains("look"));
     let mut empty = run_of(RunKind::Udp, &udp());
     empty.config.asked = None;
@@ -288,6 +293,7 @@ fn judged(predictions: &[Prediction], pairs: &[(Trial, Trial)]) -> ExperimentOut
     let test = ExperimentTest {
         change: Change::Load { factor: 0.95 },
         predictions: predictions.to_vec(),
+        baseline: Baseline::default(),
     };
     judge(&test, None, pairs)
 }
@@ -339,6 +345,7 @@ fn a_sender_that_falls_short_refutes_only_claims_about_itself() {
     let test = ExperimentTest {
         change: Change::Payload { factor: 0.5 },
         predictions: vec![wire],
+        baseline: Baseline::default(),
     };
     let outcome = judge(&test, None, &pairs);
     assert_eq!(outcome.answer, Answer::Undecided);

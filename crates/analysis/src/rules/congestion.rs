@@ -8,7 +8,7 @@ use super::evidence::{
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity, Trial};
+use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity, Trial};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
 
@@ -20,8 +20,8 @@ impl Rule for Congestion {
         "congestion"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::Congestion
+    fn name(&self) -> &'static str {
+        "congestion"
     }
 
     fn summary(&self) -> &'static str {
@@ -379,7 +379,7 @@ fn case(
     evidence: Vec<String>,
 ) -> RuleOutcome {
     Case {
-        limit: Limit::Congestion,
+        limit: Congestion.limit(),
         side: Some(Side::Sender),
         share,
         confidence,

@@ -1,7 +1,7 @@
 //! The verdict of a run: every rule is asked, the one that explains most speaks.
 
 use super::evidence::{Gap, Regime};
-use super::{ALL, Evidence, settle, words};
+use super::{ALL, Evidence, Rule, settle, words};
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
 
@@ -64,15 +64,15 @@ fn strongest(all: impl Iterator<Item = Diagnosis>) -> Option<Diagnosis> {
 }
 
 fn limits(verdict: &Verdict) -> u8 {
-    match verdict.limit {
-        Limit::Unknown => 0,
-        Limit::IntendedLoad => 1,
+    match &verdict.limit {
+        limit if limit.is_unknown() => 0,
+        limit if limit.is_none() => 1,
         _ => 2,
     }
 }
 
 fn score(verdict: &Verdict) -> f64 {
-    if verdict.limit == Limit::Unknown {
+    if verdict.limit.is_unknown() {
         return 0.0;
     }
     let certainty = match verdict.confidence {
@@ -84,17 +84,9 @@ fn score(verdict: &Verdict) -> f64 {
 
 /// Shares of datagrams' findings are of what was lost; what was never offered is another part of the
 /// gap between intended and received load, which only a sender's own limits explain.
-fn weight(verdict: &Verdict, evidence: &Evidence<'_>) -> f64 {
-    let explains_shortage = matches!(
-        verdict.limit,
-        Limit::SenderCpu
-            | Limit::SenderApp
-            | Limit::SenderBuffer
-            | Limit::Tool
-            | Limit::IntendedLoad
-    );
+fn weight(rule: &dyn Rule, evidence: &Evidence<'_>) -> f64 {
     // Where the sender's own limit made the bound, a rule that still speaks explains the shortage.
-    if explains_shortage || evidence.is_tcp() || evidence.regime() != Regime::Loss {
+    if rule.explains_shortage() || evidence.is_tcp() || evidence.regime() != Regime::Loss {
         return 1.0;
     }
     1.0 - Gap::around_best(evidence).short_share()
@@ -112,14 +104,14 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
     settle::apply(&run.experiments, &mut findings);
     let evidence = Evidence::new(run, direction, &findings);
     let mut best: Option<(&Verdict, f64)> = None;
-    for finding in &findings {
+    for (rule, finding) in ALL.iter().zip(&findings) {
         let RuleOutcome::Found { verdict } = &finding.outcome else {
             continue;
         };
         if settle::is_refuted(verdict) {
             continue;
         }
-        let score = score(verdict) * weight(verdict, &evidence);
+        let score = score(verdict) * weight(*rule, &evidence);
         if best.is_none_or(|best| score > best.1) {
             best = Some((verdict, score));
         }
@@ -156,7 +148,7 @@ fn undecided(findings: &[Finding]) -> Verdict {
         })
         .collect();
     Verdict {
-        limit: Limit::Unknown,
+        limit: Limit::unknown(),
         side: None,
         share_ratio: None,
         confidence: Confidence::Weak,

@@ -1,9 +1,10 @@
 //! Nothing saturated: what was asked for was carried.
 
 use super::evidence::{Delays, Evidence, Need, Overload, Regime};
-use super::{Case, Rule, clear, not_evaluated, proof, words};
+use super::{Case, Rule, clear, not_evaluated, proof_from, words};
 use linerate_model::run::{
-    Change, Confidence, Delay, DelayOf, Experiment, Limit, Prediction, Quantity, RuleOutcome, Trial,
+    Baseline, Change, Confidence, Delay, DelayOf, Experiment, Prediction, Quantity, RuleOutcome,
+    Trial,
 };
 use linerate_model::{BitRate, PacketCount};
 
@@ -15,8 +16,8 @@ impl Rule for IntendedLoad {
         "intended-load"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::IntendedLoad
+    fn name(&self) -> &'static str {
+        "none: the path carried the whole intended load"
     }
 
     fn summary(&self) -> &'static str {
@@ -25,6 +26,10 @@ impl Rule for IntendedLoad {
 
     fn needs(&self) -> &'static [Need] {
         &[Need::IntendedLoad, Need::OfferedLoad, Need::ReceivedRate]
+    }
+
+    fn explains_shortage(&self) -> bool {
+        true
     }
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
@@ -93,7 +98,7 @@ fn carried(evidence: &Evidence<'_>) -> RuleOutcome {
         ));
     }
     Case {
-        limit: Limit::IntendedLoad,
+        limit: IntendedLoad.limit(),
         side: None,
         share: Some(1.0),
         confidence: Confidence::Supported,
@@ -114,7 +119,11 @@ fn more_load(tcp: bool) -> Experiment {
     if !tcp {
         predictions.push(Prediction::at_most(Quantity::LossRatio, 0.001).absolute());
     }
-    proof(Change::Load { factor: 1.25 }, predictions)
+    proof_from(
+        Baseline::Carried,
+        Change::Load { factor: 1.25 },
+        predictions,
+    )
 }
 
 /// Request/response at rest loads nothing; what can be said is how long it took, and how load changed that.
@@ -155,7 +164,7 @@ fn latency(evidence: &Evidence<'_>) -> RuleOutcome {
     };
     let claim = queue_claim(&timed).unwrap_or_else(|| delay_claim(*fastest, *slowest));
     Case {
-        limit: Limit::IntendedLoad,
+        limit: IntendedLoad.limit(),
         side: None,
         share: Some(1.0),
         confidence: Confidence::Supported,

@@ -37,7 +37,8 @@ pub use evidence::{Evidence, Need};
 
 use linerate_model::Ratio;
 use linerate_model::run::{
-    Change, Confidence, Experiment, ExperimentTest, Limit, Prediction, RuleOutcome, Verdict,
+    Baseline, Change, Confidence, Experiment, ExperimentTest, Limit, Prediction, RuleOutcome,
+    Verdict,
 };
 use linerate_model::spec::Side;
 
@@ -69,12 +70,20 @@ pub static ALL: &[&dyn Rule] = &[
 pub trait Rule: Sync {
     /// The rule's kebab-case name in findings, case files and docs.
     fn id(&self) -> &'static str;
+    /// What it finds, as a noun with its article: "the link's rate".
+    fn name(&self) -> &'static str;
     /// The limit it can find.
-    fn limit(&self) -> Limit;
+    fn limit(&self) -> Limit {
+        Limit::new(self.id(), self.name())
+    }
     /// One sentence for help and the reference table.
     fn summary(&self) -> &'static str;
     /// What it reads. Without these it may not be able to decide.
     fn needs(&self) -> &'static [Need];
+    /// Whether what it finds explains what a sender of datagrams never offered, not only what was lost.
+    fn explains_shortage(&self) -> bool {
+        false
+    }
     /// Decides for one direction of one run.
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome;
 }
@@ -95,7 +104,7 @@ struct Case {
 impl Case {
     fn found(self) -> RuleOutcome {
         RuleOutcome::Found {
-            verdict: Verdict {
+            verdict: Box::new(Verdict {
                 limit: self.limit,
                 side: self.side,
                 share_ratio: self.share.map(Ratio::clamped),
@@ -103,16 +112,26 @@ impl Case {
                 claim: self.claim,
                 evidence: self.evidence,
                 experiment: Some(Box::new(self.experiment)),
-            },
+            }),
         }
     }
 }
 
 /// An experiment that linerate can run; its words follow from its values.
 fn proof(change: Change, predictions: impl Into<Vec<Prediction>>) -> Experiment {
+    proof_from(Baseline::default(), change, predictions)
+}
+
+/// The same, for a search whose baseline has a load of its own.
+fn proof_from(
+    baseline: Baseline,
+    change: Change,
+    predictions: impl Into<Vec<Prediction>>,
+) -> Experiment {
     Experiment::from(ExperimentTest {
         change,
         predictions: predictions.into(),
+        baseline,
     })
 }
 

@@ -1,9 +1,9 @@
 //! A policer: packets above a rate are dropped at once, without waiting in a queue.
 
 use super::evidence::{Bucket, Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof_from, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
+use linerate_model::run::{Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity};
 
 /// Something in the path drops what exceeds a rate.
 pub(super) struct Policer;
@@ -16,8 +16,8 @@ impl Rule for Policer {
         "policer"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::Policer
+    fn name(&self) -> &'static str {
+        "a policer"
     }
 
     fn summary(&self) -> &'static str {
@@ -67,7 +67,8 @@ impl Rule for Policer {
 /// Just below its rate a policer drops nothing, and the delay does not fall, since no queue stood. A
 /// link's queue drains at that load; loss on the path stays.
 fn below_the_rate() -> Experiment {
-    proof(
+    proof_from(
+        Baseline::AbovePath,
         Change::Load { factor: 0.95 },
         [
             Prediction::at_most(Quantity::LossRatio, 0.1),
@@ -121,7 +122,7 @@ fn decide(
     }
     let none = queued.is_some_and(|queued| queued < SHORTEST_QUEUE);
     Case {
-        limit: Limit::Policer,
+        limit: Policer.limit(),
         side: None,
         share: Some(share),
         confidence: if none { Confidence::Supported } else { Confidence::Weak },

@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, Need};
 use super::{Case, Rule, RuleOutcome, place, proof};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
+use linerate_model::run::{Change, Confidence, Experiment, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// Packets were dropped because the softnet backlog was full.
@@ -13,8 +13,8 @@ impl Rule for ReceiverBacklog {
         "receiver-backlog"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::ReceiverBacklog
+    fn name(&self) -> &'static str {
+        "the receiver's softnet backlog"
     }
 
     fn summary(&self) -> &'static str {
@@ -27,7 +27,7 @@ impl Rule for ReceiverBacklog {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         place::examine(evidence, Place::ReceiverBacklog, |placed, share| Case {
-            limit: Limit::ReceiverBacklog,
+            limit: self.limit(),
             side: Some(Side::Receiver),
             share: Some(share),
             confidence: Confidence::Supported,

@@ -5,7 +5,7 @@ use super::overload_cpu::requests;
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, clear, not_evaluated, proof, words};
 use linerate_model::run::{
-    Change, Confidence, Experiment, Limit, Place, Prediction, Quantity, RuleOutcome,
+    Change, Confidence, Experiment, Place, Prediction, Quantity, RuleOutcome,
 };
 use linerate_model::spec::Side;
 
@@ -22,8 +22,8 @@ impl Rule for ReceiverCpu {
         "receiver-cpu"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::ReceiverCpu
+    fn name(&self) -> &'static str {
+        "the receiver's CPU"
     }
 
     fn summary(&self) -> &'static str {
@@ -36,7 +36,7 @@ impl Rule for ReceiverCpu {
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         if evidence.is_latency() {
-            return requests(evidence, Limit::ReceiverCpu, Side::Receiver);
+            return requests(evidence, self.limit(), Side::Receiver);
         }
         match evidence.regime() {
             Regime::Nothing => return clear("everything that was offered arrived"),
@@ -174,7 +174,7 @@ fn found(
     (cpu, experiment): (&Cpu, Experiment),
 ) -> RuleOutcome {
     Case {
-        limit: Limit::ReceiverCpu,
+        limit: ReceiverCpu.limit(),
         side: Some(Side::Receiver),
         share: Some(share),
         confidence,

@@ -2,7 +2,7 @@
 
 use super::evidence::{Cpu, Evidence, Need, Reader};
 use super::{Case, Rule, RuleOutcome, place, proof};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
+use linerate_model::run::{Change, Confidence, Experiment, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// Packets were dropped at the receiving socket.
@@ -13,8 +13,8 @@ impl Rule for ReceiverSocket {
         "receiver-socket"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::ReceiverSocket
+    fn name(&self) -> &'static str {
+        "the receiver's socket buffer"
     }
 
     fn summary(&self) -> &'static str {
@@ -38,7 +38,7 @@ impl Rule for ReceiverSocket {
             let cpu = Cpu::of_side(evidence, Side::Receiver);
             figures.extend(cpu.and_then(|cpu| cpu.throttling()));
             Case {
-                limit: Limit::ReceiverSocket,
+                limit: self.limit(),
                 side: Some(Side::Receiver),
                 share: Some(share),
                 confidence: Confidence::Supported,

@@ -4,7 +4,7 @@ use super::evidence::{
     Delays, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
+use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// TCP waited for the window that the receiver advertises.
@@ -18,8 +18,8 @@ impl Rule for ReceiverWindow {
         "receiver-window"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::ReceiverWindow
+    fn name(&self) -> &'static str {
+        "the receiver's window"
     }
 
     fn summary(&self) -> &'static str {
@@ -61,7 +61,7 @@ impl Rule for ReceiverWindow {
             .mean(|trial| Some(trial.received_rate?.as_f64()))
             .unwrap_or(0.0);
         Case {
-            limit: Limit::ReceiverWindow,
+            limit: self.limit(),
             side: Some(Side::Receiver),
             share: Some(share),
             confidence: Confidence::Supported,

@@ -2,7 +2,7 @@
 
 use super::evidence::{Cpu, Evidence, Need, Regime, time_told};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
+use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// The application did not give TCP enough data.
@@ -16,8 +16,8 @@ impl Rule for SenderApp {
         "sender-app"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::SenderApp
+    fn name(&self) -> &'static str {
+        "the sender's application"
     }
 
     fn summary(&self) -> &'static str {
@@ -26,6 +26,10 @@ impl Rule for SenderApp {
 
     fn needs(&self) -> &'static [Need] {
         &[Need::Chronographs, Need::SenderCpu]
+    }
+
+    fn explains_shortage(&self) -> bool {
+        true
     }
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
@@ -57,7 +61,7 @@ impl Rule for SenderApp {
         figures.extend(time_told(evidence));
         let known = cpu.is_some_and(|cpu| cpu.is_idle());
         Case {
-            limit: Limit::SenderApp,
+            limit: self.limit(),
             side: Some(Side::Sender),
             share: Some(1.0 - busy),
             confidence: if known {

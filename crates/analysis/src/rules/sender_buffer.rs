@@ -3,7 +3,7 @@
 use super::evidence::{Evidence, Need, Regime, share_of, time_told};
 use super::receiver_window::{LEAST_SHARE, queue};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
+use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
 
@@ -15,8 +15,8 @@ impl Rule for SenderBuffer {
         "sender-buffer"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::SenderBuffer
+    fn name(&self) -> &'static str {
+        "the sender's socket buffer"
     }
 
     fn summary(&self) -> &'static str {
@@ -25,6 +25,10 @@ impl Rule for SenderBuffer {
 
     fn needs(&self) -> &'static [Need] {
         &[Need::Chronographs, Need::Delay]
+    }
+
+    fn explains_shortage(&self) -> bool {
+        true
     }
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
@@ -141,7 +145,7 @@ fn larger_buffer() -> Experiment {
 
 fn found(share: f64, claim: String, evidence: Vec<String>) -> RuleOutcome {
     Case {
-        limit: Limit::SenderBuffer,
+        limit: SenderBuffer.limit(),
         side: Some(Side::Sender),
         share: Some(share),
         confidence: Confidence::Supported,

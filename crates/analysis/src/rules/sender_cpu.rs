@@ -3,9 +3,7 @@
 use super::evidence::{Cpu, Evidence, Gap, Need, Plateau, Regime};
 use super::overload_cpu::requests;
 use super::{Case, Rule, clear, not_evaluated, proof, words};
-use linerate_model::run::{
-    Change, Confidence, Experiment, Limit, Prediction, Quantity, RuleOutcome,
-};
+use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity, RuleOutcome};
 use linerate_model::spec::Side;
 
 /// The sending thread had no more CPU time to take.
@@ -16,8 +14,8 @@ impl Rule for SenderCpu {
         "sender-cpu"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::SenderCpu
+    fn name(&self) -> &'static str {
+        "the sender's CPU"
     }
 
     fn summary(&self) -> &'static str {
@@ -28,9 +26,13 @@ impl Rule for SenderCpu {
         &[Need::OfferedLoad, Need::SenderCpu]
     }
 
+    fn explains_shortage(&self) -> bool {
+        true
+    }
+
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
         if evidence.is_latency() {
-            return requests(evidence, Limit::SenderCpu, Side::Sender);
+            return requests(evidence, self.limit(), Side::Sender);
         }
         if !Need::OfferedLoad.is_met(evidence) {
             return not_evaluated(format!("Not recorded: {}", Need::OfferedLoad.describe()));
@@ -99,7 +101,7 @@ fn recorded(evidence: &Evidence<'_>, cpu: &Cpu) -> RuleOutcome {
     let mut figures = shortfall(evidence);
     figures.extend(cpu.figures());
     Case {
-        limit: Limit::SenderCpu,
+        limit: SenderCpu.limit(),
         side: Some(Side::Sender),
         share: Some(share),
         // A host that is taken away in between explains a late sender, but not how late.
@@ -155,7 +157,7 @@ fn unrecorded(evidence: &Evidence<'_>) -> RuleOutcome {
             .to_owned()
     });
     Case {
-        limit: Limit::SenderCpu,
+        limit: SenderCpu.limit(),
         side: Some(Side::Sender),
         share: Some(Gap::around_best(evidence).short_share()),
         confidence: Confidence::Weak,

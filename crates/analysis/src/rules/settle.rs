@@ -51,16 +51,16 @@ pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
     let refuted: Vec<&Verdict> = findings
         .iter()
         .filter_map(|finding| match &finding.outcome {
-            RuleOutcome::Found { verdict } => Some(verdict),
+            RuleOutcome::Found { verdict } => Some(verdict.as_ref()),
             _ => None,
         })
         .filter(|verdict| is_refuted(verdict))
         .collect();
     let first = refuted.first()?;
-    let names: Vec<&str> = refuted.iter().map(|v| v.limit.as_str()).collect();
+    let names: Vec<&str> = refuted.iter().map(|v| v.limit.id()).collect();
     let evidence = refuted.iter().filter_map(|v| v.evidence.last().cloned());
     Some(Verdict {
-        limit: Limit::Unknown,
+        limit: Limit::unknown(),
         side: None,
         share_ratio: None,
         confidence: Confidence::Weak,
@@ -77,7 +77,7 @@ pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
 mod tests {
     use super::*;
     use linerate_model::run::{
-        Change, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity, Run,
+        Baseline, Change, ExperimentOutcome, ExperimentTest, Observed, Prediction, Quantity, Run,
     };
     use linerate_model::spec::Side;
     use linerate_model::{Estimate, Interval};
@@ -98,11 +98,12 @@ mod tests {
         .unwrap()
     }
 
-    fn record(limit: Limit, side: Side, answer: Answer) -> ExperimentRecord {
+    fn record(limit: &'static str, side: Side, answer: Answer) -> ExperimentRecord {
         let prediction = Prediction::at_least(Quantity::ReceivedRate, 1.3);
         let mut experiment = Experiment::from(ExperimentTest {
             change: Change::ReceiveBuffer { factor: 2.0 },
             predictions: vec![prediction],
+            baseline: Baseline::default(),
         });
         experiment.outcome = Some(ExperimentOutcome {
             answer,
@@ -123,7 +124,7 @@ mod tests {
             notes: Vec::new(),
         });
         ExperimentRecord {
-            limit,
+            limit: Limit::new(limit, ""),
             side: Some(side),
             started: None,
             experiment,
@@ -131,22 +132,22 @@ mod tests {
         }
     }
 
-    fn verdict(records: &[(Limit, Side, Answer)]) -> Verdict {
+    fn verdict(records: &[(&'static str, Side, Answer)]) -> Verdict {
         let mut run = run();
         let record = |&(limit, side, answer): &_| record(limit, side, answer);
         run.experiments = records.iter().map(record).collect();
         super::super::diagnose(&run).0
     }
 
-    const WINDOW: (Limit, Side) = (Limit::ReceiverWindow, Side::Receiver);
-    const BUFFER: (Limit, Side) = (Limit::SenderBuffer, Side::Sender);
+    const WINDOW: (&str, Side) = ("receiver-window", Side::Receiver);
+    const BUFFER: (&str, Side) = ("sender-buffer", Side::Sender);
 
     #[test]
     fn without_experiments_nothing_is_confirmed() {
         let verdict = verdict(&[]);
         assert_eq!(
-            (verdict.limit, verdict.confidence),
-            (Limit::ReceiverWindow, Confidence::Supported)
+            (verdict.limit.id(), verdict.confidence),
+            ("receiver-window", Confidence::Supported)
         );
     }
 
@@ -154,8 +155,8 @@ mod tests {
     fn what_agreed_is_confirmed() {
         let verdict = verdict(&[(WINDOW.0, WINDOW.1, Answer::Agreed)]);
         assert_eq!(
-            (verdict.limit, verdict.confidence),
-            (Limit::ReceiverWindow, Confidence::Confirmed)
+            (verdict.limit.id(), verdict.confidence),
+            ("receiver-window", Confidence::Confirmed)
         );
     }
 
@@ -163,8 +164,8 @@ mod tests {
     fn what_is_undecided_stays_supported() {
         let verdict = verdict(&[(WINDOW.0, WINDOW.1, Answer::Undecided)]);
         assert_eq!(
-            (verdict.limit, verdict.confidence),
-            (Limit::ReceiverWindow, Confidence::Supported)
+            (verdict.limit.id(), verdict.confidence),
+            ("receiver-window", Confidence::Supported)
         );
         assert!(verdict.experiment.unwrap().outcome.is_some());
     }
@@ -174,13 +175,13 @@ mod tests {
         let refuted = (WINDOW.0, WINDOW.1, Answer::Disagreed);
         let next = verdict(&[refuted]);
         assert_eq!(
-            (next.limit, next.confidence),
-            (Limit::SenderBuffer, Confidence::Supported)
+            (next.limit.id(), next.confidence),
+            ("sender-buffer", Confidence::Supported)
         );
         let none = verdict(&[refuted, (BUFFER.0, BUFFER.1, Answer::Disagreed)]);
         assert_eq!(
-            (none.limit, none.confidence),
-            (Limit::Unknown, Confidence::Weak)
+            (none.limit.id(), none.confidence),
+            ("unknown", Confidence::Weak)
         );
         assert!(
             none.claim.contains("receiver-window or sender-buffer"),

@@ -3,7 +3,7 @@
 use super::evidence::{Cpu, Evidence, Gap, Need, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::BitRate;
-use linerate_model::run::{Confidence, Experiment, Limit};
+use linerate_model::run::{Confidence, Experiment};
 use linerate_model::spec::Side;
 
 /// The generator itself can do no more.
@@ -14,8 +14,8 @@ impl Rule for Tool {
         "tool"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::Tool
+    fn name(&self) -> &'static str {
+        "linerate on this host"
     }
 
     fn summary(&self) -> &'static str {
@@ -24,6 +24,10 @@ impl Rule for Tool {
 
     fn needs(&self) -> &'static [Need] {
         &[Need::OfferedLoad, Need::IntendedLoad, Need::SenderCpu]
+    }
+
+    fn explains_shortage(&self) -> bool {
+        true
     }
 
     fn examine(&self, evidence: &Evidence<'_>) -> RuleOutcome {
@@ -79,7 +83,7 @@ fn fell_short(evidence: &Evidence<'_>, offered: f64) -> RuleOutcome {
         ));
     }
     Case {
-        limit: Limit::Tool,
+        limit: Tool.limit(),
         side: Some(Side::Sender),
         share: Some(Gap::around_best(evidence).short_share()),
         confidence: Confidence::Weak,

@@ -2,7 +2,7 @@
 
 use super::evidence::{Evidence, Need, Placed, Plateau, Regime};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
-use linerate_model::run::{Confidence, Experiment, Limit, Place, RuleOutcome as Outcome};
+use linerate_model::run::{Confidence, Experiment, Place, RuleOutcome as Outcome};
 use linerate_model::spec::Side;
 
 /// No cause was found; says what is known, on which side, and what was not recorded.
@@ -13,8 +13,8 @@ impl Rule for Unknown {
         "unknown"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::Unknown
+    fn name(&self) -> &'static str {
+        "not known"
     }
 
     fn summary(&self) -> &'static str {
@@ -145,7 +145,7 @@ fn case(
     });
     figures.extend(Need::missing(&wanted, evidence).map(|text| format!("{text}.")));
     Case {
-        limit: Limit::Unknown,
+        limit: Unknown.limit(),
         side,
         share: None,
         confidence: Confidence::Weak,

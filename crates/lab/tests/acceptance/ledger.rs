@@ -1,7 +1,7 @@
 //! Every packet is accounted for, and placed.
 
 use crate::bench_rig::Rig;
-use linerate_model::run::{Limit, Place, RunStatus, Trial};
+use linerate_model::run::{Place, RunStatus, Trial};
 use linerate_model::spec::{Direction, Imitation, Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_studies::run::single;
@@ -169,8 +169,8 @@ pub(crate) fn a_slow_reader_overflows_its_socket() {
         .unwrap();
     assert_eq!(host[linerate_model::signals::UDP_RCVBUF_ERRORS], lost);
     assert_eq!(
-        run.verdict.as_ref().unwrap().limit,
-        Limit::ReceiverSocket,
+        run.verdict.as_ref().unwrap().limit.id(),
+        "receiver-socket",
         "{:?}",
         run.verdict
     );

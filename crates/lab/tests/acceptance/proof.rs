@@ -1,7 +1,7 @@
 //! Verdicts that experiments confirm, and one that they refute.
 
 use crate::bench_rig::Rig;
-use linerate_model::run::{Answer, Confidence, Limit, Part, Run, TrialWork, Verdict};
+use linerate_model::run::{Answer, Confidence, Part, Run, TrialWork, Verdict};
 use linerate_model::sample::ByteStreamSender;
 use linerate_model::spec::{Pace, SocketChoice, Stop, TestSpec};
 use linerate_model::tcp::{TcpShares, TcpWait};
@@ -51,10 +51,10 @@ fn proved(rig: &Rig, spec: &TestSpec, doctor: fn(&mut Run)) -> Run {
 }
 
 #[track_caller]
-fn confirmed(run: &Run, limit: Limit) {
+fn confirmed(run: &Run, limit: &str) {
     let verdict = run.verdict.as_ref().unwrap();
     assert_eq!(
-        (verdict.limit, verdict.confidence),
+        (verdict.limit.id(), verdict.confidence),
         (limit, Confidence::Confirmed),
         "{verdict:#?}"
     );
@@ -74,8 +74,8 @@ pub(crate) fn a_shaped_link_is_confirmed() {
         stop: Stop::After(Duration::from_secs(2)),
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(24_000_000)))
     };
-    confirmed(&proved(&rig, &datagrams, |_| {}), Limit::Link);
-    confirmed(&proved(&rig, &tcp(3), |_| {}), Limit::Link);
+    confirmed(&proved(&rig, &datagrams, |_| {}), "link");
+    confirmed(&proved(&rig, &tcp(3), |_| {}), "link");
     rig.close();
 }
 
@@ -85,10 +85,7 @@ pub(crate) fn a_small_window_is_confirmed() {
         delay: Duration::from_millis(10),
         ..LinkConfig::default()
     });
-    confirmed(
-        &proved(&rig, &small_window(), |_| {}),
-        Limit::ReceiverWindow,
-    );
+    confirmed(&proved(&rig, &small_window(), |_| {}), "receiver-window");
     rig.close();
 }
 
@@ -115,13 +112,13 @@ pub(crate) fn a_false_verdict_is_refuted() {
         }
     });
     let about = |limit| {
-        let record = run.experiments.iter().find(|r| r.limit == limit);
+        let record = run.experiments.iter().find(|r| r.limit.id() == limit);
         record.and_then(|r| r.experiment.outcome.as_ref())
     };
-    let answer = about(Limit::ReceiverWindow).map(|outcome| outcome.answer);
+    let answer = about("receiver-window").map(|outcome| outcome.answer);
     let verdict: &Verdict = run.verdict.as_ref().unwrap();
     assert_eq!(answer, Some(Answer::Disagreed), "{:#?}", run.experiments);
-    assert_ne!(verdict.limit, Limit::ReceiverWindow, "{verdict:#?}");
+    assert_ne!(verdict.limit.id(), "receiver-window", "{verdict:#?}");
     assert_ne!(verdict.confidence, Confidence::Confirmed, "{verdict:#?}");
     let found = run.findings.iter().find(|f| f.rule == "receiver-window");
     let text = serde_json::to_string(&found).unwrap();

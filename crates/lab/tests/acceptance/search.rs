@@ -1,7 +1,7 @@
 //! The saturation search against a link of known rate, and against a sender that cannot keep up.
 
 use crate::bench_rig::Rig;
-use linerate_model::run::{BoundedBy, GoalResult, Limit};
+use linerate_model::run::{BoundedBy, GoalResult};
 use linerate_model::spec::{Pace, Pinning, TestSpec};
 use linerate_model::{BitRate, FrameOverhead, Layer};
 use linerate_studies::run::{SaturatePlan, saturate};
@@ -71,8 +71,8 @@ pub(crate) fn the_bounds_hold_the_link_capacity() {
     assert!(goal.width.unwrap().get() <= 0.005, "{goal:?}");
     assert_eq!(goal.bounded_by, Some(BoundedBy::Loss));
     assert_eq!(
-        run.verdict.as_ref().unwrap().limit,
-        Limit::Link,
+        run.verdict.as_ref().unwrap().limit.id(),
+        "link",
         "{:?}",
         run.verdict
     );
@@ -99,7 +99,7 @@ pub(crate) fn a_starved_sender_is_the_limit_and_not_loss() {
     for goal in &run.goals {
         assert_eq!(goal.bounded_by, Some(BoundedBy::Sender), "{goal:?}");
     }
-    assert_eq!(verdict.limit, Limit::SenderCpu, "{verdict:?}");
+    assert_eq!(verdict.limit.id(), "sender-cpu", "{verdict:?}");
     rig.close();
 }
 

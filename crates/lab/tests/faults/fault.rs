@@ -1,14 +1,13 @@
 //! What a fault is: a known bottleneck at three strengths, and what must be said of it.
 
 use crate::scene::Scene;
-use linerate_model::run::Limit;
 
 /// One way to make a known bottleneck.
 pub(crate) struct Fault {
     /// A sentence in kebab case; filters match it.
     pub(crate) name: &'static str,
     /// What limits. Several only where one physical cause honestly has several names.
-    pub(crate) expect: &'static [Limit],
+    pub(crate) expect: &'static [&'static str],
     /// Why several names are right; empty for one.
     pub(crate) why: &'static str,
     /// What the host must have or allow beyond namespaces.

@@ -1,7 +1,7 @@
 //! The table of results, in Markdown, and whether it is good enough.
 
 use crate::fault::{Fault, Strength};
-use linerate_model::run::{Confidence, Limit, Verdict};
+use linerate_model::run::{Confidence, Verdict};
 use statrs::distribution::{Binomial, DiscreteCDF as _};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -37,14 +37,14 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn is_right(&self) -> bool {
-        matches!(&self.outcome, Outcome::Judged(verdict) if self.fault.expect.contains(&verdict.limit))
+        matches!(&self.outcome, Outcome::Judged(verdict) if self.fault.expect.contains(&verdict.limit.id()))
     }
 
     fn is_confidently_wrong(&self) -> bool {
         match &self.outcome {
             Outcome::Judged(verdict) | Outcome::Disturbed(verdict) => {
                 verdict.confidence == Confidence::Confirmed
-                    && !self.fault.expect.contains(&verdict.limit)
+                    && !self.fault.expect.contains(&verdict.limit.id())
             }
             Outcome::Failed(_) | Outcome::NotRun(_) => false,
         }
@@ -60,15 +60,10 @@ impl Row {
 
     /// One line of the table.
     pub(crate) fn line(&self) -> String {
-        let expected: Vec<&str> = self
-            .fault
-            .expect
-            .iter()
-            .map(|limit| limit.as_str())
-            .collect();
+        let expected = self.fault.expect;
         let (found, confidence) = match &self.outcome {
             Outcome::Judged(verdict) | Outcome::Disturbed(verdict) => (
-                verdict.limit.as_str().to_owned(),
+                verdict.limit.id().to_owned(),
                 confidence(verdict.confidence),
             ),
             Outcome::Failed(why) => (format!("error: {}", why.replace(['|', '\n'], " ")), ""),
@@ -181,7 +176,7 @@ fn reasons(rows: &[Row]) -> Vec<(&'static str, &'static str)> {
 /// What is wrong with a fault as a value; a list of names needs a reason.
 pub(crate) fn complaint(fault: &Fault) -> Option<String> {
     let name = fault.name;
-    if fault.expect.is_empty() || fault.expect.contains(&Limit::Unknown) {
+    if fault.expect.is_empty() || fault.expect.contains(&"unknown") {
         return Some(format!("{name} expects nothing"));
     }
     ((fault.expect.len() > 1) == fault.why.is_empty())

@@ -2,67 +2,84 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
-/// What can limit a run.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Limit {
-    /// Nothing saturated: what was asked for was carried.
-    IntendedLoad,
-    /// The link's or shaper's rate.
-    Link,
-    /// A policer that drops above a rate.
-    Policer,
-    /// Loss on the path that does not come from load.
-    PathLoss,
-    /// Packets larger than the path carries.
-    PathMtu,
-    /// Other traffic or congestion control.
-    Congestion,
-    /// The sender's CPU.
-    SenderCpu,
-    /// The sender's application.
-    SenderApp,
-    /// The sender's socket buffer.
-    SenderBuffer,
-    /// The receiver's advertised window.
-    ReceiverWindow,
-    /// The receiver's CPU.
-    ReceiverCpu,
-    /// The receiver's softnet backlog.
-    ReceiverBacklog,
-    /// The receiver's socket buffer.
-    ReceiverSocket,
-    /// The receiver's application.
-    ReceiverApp,
-    /// The measuring tool itself.
-    Tool,
-    /// Not known.
-    Unknown,
+/// What limits a run: a value, since each rule of `analysis` brings its own. In the document two keys of what it is
+/// part of.
+#[derive(Debug, Clone, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Limit {
+    /// What limits: the kebab-case id of the rule that finds it.
+    #[serde(rename = "limit")]
+    id: Cow<'static, str>,
+    /// The same for people ("the link's rate"); absent in documents of earlier builds.
+    #[serde(rename = "limit_name", default, skip_serializing_if = "str::is_empty")]
+    name: Cow<'static, str>,
 }
 
 impl Limit {
-    /// The kebab-case name, as in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::IntendedLoad => "intended-load",
-            Self::Link => "link",
-            Self::Policer => "policer",
-            Self::PathLoss => "path-loss",
-            Self::PathMtu => "path-mtu",
-            Self::Congestion => "congestion",
-            Self::SenderCpu => "sender-cpu",
-            Self::SenderApp => "sender-app",
-            Self::SenderBuffer => "sender-buffer",
-            Self::ReceiverWindow => "receiver-window",
-            Self::ReceiverCpu => "receiver-cpu",
-            Self::ReceiverBacklog => "receiver-backlog",
-            Self::ReceiverSocket => "receiver-socket",
-            Self::ReceiverApp => "receiver-app",
-            Self::Tool => "tool",
-            Self::Unknown => "unknown",
+    /// What the rule `id` finds; `name` is a noun with its article.
+    pub const fn new(id: &'static str, name: &'static str) -> Self {
+        Self {
+            id: Cow::Borrowed(id),
+            name: Cow::Borrowed(name),
         }
+    }
+
+    /// Nothing saturated: what was asked for was carried.
+    pub const fn none() -> Self {
+        Self::new(
+            "intended-load",
+            "none: the path carried the whole intended load",
+        )
+    }
+
+    /// Something limits, and it is not known what.
+    pub const fn unknown() -> Self {
+        Self::new("unknown", "not known")
+    }
+
+    /// The kebab-case id, as in the document.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What it is called in a sentence; the id where the document has no name.
+    pub fn name(&self) -> &str {
+        if self.name.is_empty() {
+            &self.id
+        } else {
+            &self.name
+        }
+    }
+
+    /// Whether nothing saturated.
+    pub fn is_none(&self) -> bool {
+        *self == Self::none()
+    }
+
+    /// Whether it is not known what limits.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::unknown()
+    }
+}
+
+/// By id: a name may be missing, or have other words in another build.
+impl PartialEq for Limit {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_its_id_whatever_its_name() {
+        let text = serde_json::to_string(&Limit::new("link", "the link's rate")).unwrap();
+        assert_eq!(text, r#"{"limit":"link","limit_name":"the link's rate"}"#);
+        let earlier: Limit = serde_json::from_str(r#"{"limit":"link"}"#).unwrap();
+        assert_eq!(earlier, serde_json::from_str(&text).unwrap());
+        assert_eq!(earlier.name(), "link");
     }
 }

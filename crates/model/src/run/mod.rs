@@ -15,7 +15,7 @@ mod work;
 
 pub use crate::delay::{Delay, DelayOf, DelayQuantile};
 pub use crate::experiment::{
-    Answer, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
+    Answer, Baseline, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
     ExperimentTrial, Observed, Part, Prediction, Quantity,
 };
 pub use crate::origin::{

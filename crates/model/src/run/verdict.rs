@@ -25,6 +25,7 @@ pub enum Confidence {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Verdict {
     /// What limits.
+    #[serde(flatten)]
     pub limit: Limit,
     /// On which side; null for the path or nothing.
     pub side: Option<Side>,
@@ -48,7 +49,7 @@ pub enum RuleOutcome {
     /// The cause was found.
     Found {
         /// The case for it.
-        verdict: Verdict,
+        verdict: Box<Verdict>,
     },
     /// The cause can be ruled out.
     Clear {

@@ -54,7 +54,7 @@ fn row(run: &Run, href: &str) -> Markup {
                     div { strong { (result.figure) } " " (result.about) }
                 }
             }
-            td data-label="Limited by" { (verdict.map_or("no verdict", |v| words::limit(v.limit))) }
+            td data-label="Limited by" { (verdict.map_or("no verdict", |v| v.limit.name())) }
             td data-label="Confidence" { (verdict.map_or("–", |v| words::confidence_id(v.confidence))) }
             td.number data-label="Trials" {
                 (trials)

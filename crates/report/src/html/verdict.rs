@@ -13,7 +13,7 @@ pub(super) fn card(run: &Run, level: u8) -> Markup {
         div.verdict {
             (figures(run))
             @if let Some(verdict) = &run.verdict {
-                (heading(level, None, &words::limited(verdict.limit)))
+                (heading(level, None, &words::limited(&verdict.limit)))
                 (said(verdict))
                 (others(run))
             } @else {
@@ -46,7 +46,7 @@ fn said(verdict: &Verdict) -> Markup {
     html! {
         p.claim { (verdict.claim) }
         dl.chips {
-            div { dt { "Limit" } dd { (verdict.limit.as_str()) } }
+            div { dt { "Limit" } dd { (verdict.limit.id()) } }
             div { dt { "Where" } dd { (words::side(verdict.side)) } }
             div {
                 dt { "Explains" }
@@ -115,11 +115,11 @@ fn others(run: &Run) -> Markup {
     let own = run
         .verdict
         .as_ref()
-        .map(|verdict| (verdict.limit, verdict.side));
+        .map(|verdict| (&verdict.limit, verdict.side));
     html! {
         @for record in &run.experiments {
-            @if own != Some((record.limit, record.side)) {
-                p.claim { "Tried before: " (words::limited(record.limit)) }
+            @if own != Some((&record.limit, record.side)) {
+                p.claim { "Tried before: " (words::limited(&record.limit)) }
                 (proof(&record.experiment))
             }
         }

@@ -38,10 +38,7 @@ fn explain_into(run: &Run, lines: &mut Vec<String>) {
 
 fn explain_verdict(verdict: &Verdict, lines: &mut Vec<String>) {
     let confidence = format!("{:?}", verdict.confidence).to_lowercase();
-    lines.push(format!(
-        "  limit: {} ({confidence})",
-        verdict.limit.as_str()
-    ));
+    lines.push(format!("  limit: {} ({confidence})", verdict.limit.id()));
     lines.push(format!("  {}", verdict.claim));
     lines.extend(verdict.evidence.iter().map(|text| format!("  - {text}")));
     if let Some(experiment) = &verdict.experiment {
@@ -84,13 +81,13 @@ fn explain_others(run: &Run, lines: &mut Vec<String>) {
     let own = run
         .verdict
         .as_ref()
-        .map(|verdict| (verdict.limit, verdict.side));
+        .map(|verdict| (&verdict.limit, verdict.side));
     let others = run
         .experiments
         .iter()
-        .filter(|record| own != Some((record.limit, record.side)));
+        .filter(|record| own != Some((&record.limit, record.side)));
     for record in others {
-        lines.push(format!("  tried before: {}", record.limit.as_str()));
+        lines.push(format!("  tried before: {}", record.limit.id()));
         explain_experiment(&record.experiment, lines);
         lines.push(String::new());
     }

@@ -142,7 +142,7 @@ fn verdict(paper: &mut Paper, run: &Run) {
         "limit",
         &format!(
             "{}{side}{share} · {}",
-            words::limit(verdict.limit),
+            verdict.limit.name(),
             words::confidence(verdict.confidence)
         ),
     );

@@ -39,7 +39,7 @@ fn said(run: &Run) -> Vec<String> {
         });
     }
     if let Some(verdict) = &run.verdict {
-        let limit = words::limited(verdict.limit);
+        let limit = words::limited(&verdict.limit);
         let sure = words::confidence_id(verdict.confidence);
         lines.push(format!("{limit} ({sure})"));
     }

@@ -1,11 +1,11 @@
 //! Made-up runs, and one made of the figures of a published study.
 
 use linerate_model::run::{
-    Answer, Asked, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence, CpuSide,
-    CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment, ExperimentOutcome,
-    ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, HostRole, LedgerEntry, Limit,
-    Observed, Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind, RunStatus, Source,
-    TcpSummary, Tool, Trial, TrialInterval, TrialWork, Verdict,
+    Answer, Asked, Baseline, BoundedBy, ByteStreamResult, Change, ClosedLoopResult, Confidence,
+    CpuSide, CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment,
+    ExperimentOutcome, ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, HostRole,
+    LedgerEntry, Limit, Observed, Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind,
+    RunStatus, Source, TcpSummary, Tool, Trial, TrialInterval, TrialWork, Verdict,
 };
 use linerate_model::sample::TcpSample;
 use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
@@ -154,7 +154,7 @@ fn verdict(limit: Limit, side: Option<Side>, claim: &str) -> Verdict {
 pub(crate) fn board_sends() -> Run {
     let mut run = imported("UDP, the board sends", BOARD_SENDS);
     run.verdict = Some(verdict(
-        Limit::SenderCpu,
+        Limit::new("sender-cpu", "the sender's CPU"),
         Some(Side::Sender),
         "The sender itself never offers more than 89.1 Mbit/s; no packet is lost.",
     ));
@@ -167,7 +167,7 @@ pub(crate) fn board_receives() -> Run {
     run.verdict = Some(Verdict {
         confidence: Confidence::Weak,
         ..verdict(
-            Limit::Unknown,
+            Limit::unknown(),
             Some(Side::Receiver),
             "From 256 Mbit/s on the receiver's side takes at most 183 Mbit/s and loses the rest.",
         )
@@ -351,7 +351,7 @@ pub(crate) fn search(direction: Direction) -> Run {
         knee: None,
     });
     run.verdict = Some(verdict(
-        Limit::Link,
+        Limit::new("link", "the link's rate"),
         None,
         "The link carries 93.3 Mbit/s of L4 payload and no more.",
     ));
@@ -397,7 +397,7 @@ pub(crate) fn tcp(direction: Direction) -> Run {
     run.trials = vec![trial];
     run.config.command = Some("linerate tcp 10.0.0.2 -t 5s".to_owned());
     run.verdict = Some(verdict(
-        Limit::Link,
+        Limit::new("link", "the link's rate"),
         None,
         "TCP fills the link: 91.0 Mbit/s of payload is 97.5 % of what UDP can carry.",
     ));
@@ -458,6 +458,7 @@ fn record(limit: Limit, change: Change, prediction: Prediction, ratio: f64) -> E
     let mut experiment = Experiment::from(ExperimentTest {
         change,
         predictions: vec![prediction],
+        baseline: Baseline::default(),
     });
     let estimate = Estimate {
         point: ratio,
@@ -501,8 +502,18 @@ fn prove(run: &mut Run) {
     let stays = Prediction::within(Quantity::ReceivedRate, 0.93, 1.07);
     let buffer = Change::ReceiveBuffer { factor: 2.0 };
     run.experiments = vec![
-        record(Limit::ReceiverWindow, buffer, rises, 1.01),
-        record(Limit::Link, Change::Streams { factor: 2 }, stays, 0.99),
+        record(
+            Limit::new("receiver-window", "the receiver's window"),
+            buffer,
+            rises,
+            1.01,
+        ),
+        record(
+            Limit::new("link", "the link's rate"),
+            Change::Streams { factor: 2 },
+            stays,
+            0.99,
+        ),
     ];
     let verdict = run.verdict.as_mut().unwrap();
     verdict.confidence = Confidence::Confirmed;
@@ -529,7 +540,7 @@ pub(crate) fn latency() -> Run {
         share_ratio: None,
         experiment: None,
         ..verdict(
-            Limit::Link,
+            Limit::new("link", "the link's rate"),
             None,
             "Under load the queue of the link adds 12.3 ms to the median round trip.",
         )

@@ -107,7 +107,7 @@ fn experiment(
 ) -> Result<ExperimentRecord> {
     let experiment = verdict.experiment.as_deref().cloned();
     let mut record = ExperimentRecord {
-        limit: verdict.limit,
+        limit: verdict.limit.clone(),
         side: verdict.side,
         started: Some(wall_now()),
         experiment: experiment.unwrap_or_default(),
@@ -219,7 +219,7 @@ struct Log<'a> {
 impl<'a> Log<'a> {
     fn from_record(record: &'a mut ExperimentRecord) -> Self {
         Self {
-            limit: record.limit,
+            limit: record.limit.clone(),
             trials: &mut record.trials,
             pair: 0,
         }
@@ -227,7 +227,7 @@ impl<'a> Log<'a> {
 
     /// `experiment on receiver-window, pair 2, changed`.
     fn label(&self, part: Part) -> String {
-        let limit = self.limit.as_str();
+        let limit = self.limit.id();
         match part {
             Part::Pilot => format!("experiment on {limit}, pilot"),
             Part::Baseline | Part::Changed => {

@@ -4,8 +4,8 @@ mod tcp;
 mod udp;
 
 use super::evidence::{Cpu, Delays, Evidence, Need, Placed, Plateau, Regime};
-use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Place, Prediction, Quantity};
+use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof_from, words};
+use linerate_model::run::{Baseline, Change, Confidence, Experiment, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, FrameOverhead, Layer};
 
@@ -26,8 +26,8 @@ impl Rule for Link {
         "link"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::Link
+    fn name(&self) -> &'static str {
+        "the link's rate"
     }
 
     fn summary(&self) -> &'static str {
@@ -208,7 +208,7 @@ impl<'a> View<'a> {
 
     fn case(&self, share: Option<f64>, confidence: Confidence, claim: String) -> Case {
         Case {
-            limit: Limit::Link,
+            limit: Link.limit(),
             side: None,
             share,
             confidence,
@@ -247,7 +247,7 @@ impl<'a> View<'a> {
             .into_iter()
             .chain(queue.map(Prediction::absolute))
             .collect();
-        proof(change, predictions)
+        proof_from(Baseline::AbovePath, change, predictions)
     }
 
     fn figures(&self) -> Vec<String> {

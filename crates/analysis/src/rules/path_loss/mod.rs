@@ -4,8 +4,8 @@ mod tcp;
 mod udp;
 
 use super::evidence::{Evidence, Need};
-use super::{Case, Rule, RuleOutcome, proof};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
+use super::{Case, Rule, RuleOutcome, proof_from};
+use linerate_model::run::{Baseline, Change, Confidence, Experiment, Prediction, Quantity};
 
 /// The path loses packets at every load.
 pub(super) struct PathLoss;
@@ -15,8 +15,8 @@ impl Rule for PathLoss {
         "path-loss"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::PathLoss
+    fn name(&self) -> &'static str {
+        "loss on the path"
     }
 
     fn summary(&self) -> &'static str {
@@ -43,7 +43,8 @@ impl Rule for PathLoss {
 /// Loss that does not come from load stays at a quarter of it; that of a full link, a policer or a slow
 /// receiver goes away. The factor of two leaves room for chance: a hundred lost packets are enough.
 fn lighter_load() -> Experiment {
-    proof(
+    proof_from(
+        Baseline::BelowBest,
         Change::Load { factor: 0.25 },
         [Prediction::within(Quantity::LossRatio, 0.5, 2.0)],
     )
@@ -56,7 +57,7 @@ fn case(
     evidence: Vec<String>,
 ) -> RuleOutcome {
     Case {
-        limit: Limit::PathLoss,
+        limit: PathLoss.limit(),
         side: None,
         share,
         confidence,

@@ -3,8 +3,8 @@
 use crate::rules::evidence::{
     Delays, Evidence, Need, Others, Regime, Stall, needless, share_of, time_told, window_share,
 };
-use crate::rules::{Case, RuleOutcome, clear, not_evaluated, proof, words};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, proof_from, words};
+use linerate_model::run::{Baseline, Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::tcp::TcpWait;
 
 /// Loss that holds TCP back for less of the time is not what limits.
@@ -76,7 +76,7 @@ fn found(evidence: &Evidence<'_>, again: u64, delays: Delays, share: f64) -> Rul
     }));
     figures.extend(time_told(evidence));
     Case {
-        limit: Limit::PathLoss,
+        limit: Rule::limit(&super::PathLoss),
         side: None,
         share: Some(share),
         confidence: Confidence::Supported,
@@ -95,7 +95,8 @@ fn found(evidence: &Evidence<'_>, again: u64, delays: Delays, share: f64) -> Rul
 /// Loss by chance leaves each stream its own share of windows, so two carry nearly twice as much; a
 /// full link or a policer carries the same.
 fn more_streams() -> Experiment {
-    proof(
+    proof_from(
+        Baseline::BelowBest,
         Change::Streams { factor: 2 },
         [Prediction::at_least(Quantity::ReceivedRate, 1.3)],
     )

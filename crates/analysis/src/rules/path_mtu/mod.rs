@@ -5,7 +5,6 @@ mod udp;
 
 use super::evidence::{Evidence, Need};
 use super::{Rule, RuleOutcome, clear};
-use linerate_model::run::Limit;
 
 /// Packets are longer than some part of the path carries.
 pub(super) struct PathMtu;
@@ -15,8 +14,8 @@ impl Rule for PathMtu {
         "path-mtu"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::PathMtu
+    fn name(&self) -> &'static str {
+        "the path's MTU"
     }
 
     fn summary(&self) -> &'static str {

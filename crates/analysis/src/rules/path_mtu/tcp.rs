@@ -1,9 +1,9 @@
 //! A path on which full segments vanish: TCP connects, and then nothing gets through.
 
 use crate::rules::evidence::{Evidence, Stall};
-use crate::rules::{Case, RuleOutcome, clear, not_evaluated, words};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::ByteCount;
-use linerate_model::run::{Confidence, Experiment, Limit};
+use linerate_model::run::{Confidence, Experiment};
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     let Some(stall) = Stall::from_evidence(evidence) else {
@@ -18,7 +18,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         timeouts.map(|n| format!("{n:.0} retransmission timeouts expired, without an answer.")),
     );
     Case {
-        limit: Limit::PathMtu,
+        limit: Rule::limit(&super::PathMtu),
         side: None,
         share: Some(1.0),
         confidence: Confidence::Supported,

@@ -1,9 +1,9 @@
 //! Datagrams of one size: all of them vanish.
 
 use crate::rules::evidence::{Evidence, Need, Placed};
-use crate::rules::{Case, RuleOutcome, clear, not_evaluated, proof, words};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
 use linerate_model::PacketCount;
-use linerate_model::run::{Change, Confidence, Limit, Packets, Place, Prediction, Quantity};
+use linerate_model::run::{Change, Confidence, Packets, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 /// Fewer packets than these may all be lost for another reason.
@@ -77,7 +77,7 @@ fn found(evidence: &Evidence<'_>, sent: u64, payload: u64) -> RuleOutcome {
     };
     let factor = (SAFE_PAYLOAD / PacketCount::new(payload.max(1)).as_f64()).min(0.25);
     Case {
-        limit: Limit::PathMtu,
+        limit: Rule::limit(&super::PathMtu),
         side: None,
         share: Some(1.0),
         confidence,

@@ -5,7 +5,6 @@ mod udp;
 
 use super::evidence::{Evidence, Need};
 use super::{Rule, RuleOutcome, clear};
-use linerate_model::run::Limit;
 
 /// The receiving application is too slow by its own doing.
 pub(super) struct ReceiverApp;
@@ -15,8 +14,8 @@ impl Rule for ReceiverApp {
         "receiver-app"
     }
 
-    fn limit(&self) -> Limit {
-        Limit::ReceiverApp
+    fn name(&self) -> &'static str {
+        "the receiver's application"
     }
 
     fn summary(&self) -> &'static str {

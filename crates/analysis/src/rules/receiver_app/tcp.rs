@@ -4,8 +4,8 @@ use crate::rules::evidence::{
     Cpu, Evidence, Need, Regime, StreamReader, receiver_window_share, time_told,
 };
 use crate::rules::receiver_window::LEAST_SHARE;
-use crate::rules::{Case, RuleOutcome, clear, not_evaluated, proof, words};
-use linerate_model::run::{Change, Confidence, Experiment, Limit, Prediction, Quantity};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
+use linerate_model::run::{Change, Confidence, Experiment, Prediction, Quantity};
 use linerate_model::spec::Side;
 
 pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
@@ -38,7 +38,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     figures.extend(cpu.iter().flat_map(Cpu::figures));
     figures.extend(time_told(evidence));
     Case {
-        limit: Limit::ReceiverApp,
+        limit: Rule::limit(&super::ReceiverApp),
         side: Some(Side::Receiver),
         share: Some(share),
         confidence: if idle {

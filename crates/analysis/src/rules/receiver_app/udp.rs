@@ -1,8 +1,8 @@
 //! Datagrams: the queue at the socket never runs empty.
 
 use crate::rules::evidence::{Cpu, Evidence, Need, Reader};
-use crate::rules::{Case, RuleOutcome, clear, not_evaluated, place, proof, words};
-use linerate_model::run::{Change, Confidence, Limit, Place, Prediction, Quantity};
+use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, place, proof, words};
+use linerate_model::run::{Change, Confidence, Place, Prediction, Quantity};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, ByteCount};
 
@@ -49,7 +49,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         ));
     }
     Case {
-        limit: Limit::ReceiverApp,
+        limit: Rule::limit(&super::ReceiverApp),
         side: Some(Side::Receiver),
         share: Some(share),
         confidence,

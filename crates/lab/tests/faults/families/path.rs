@@ -2,14 +2,13 @@
 
 use crate::fault::{Fault, Strength};
 use crate::scene::{Scene, Step, Test, line, mbit};
-use linerate_model::run::Limit;
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketList};
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "link-rate",
-        expect: &[Limit::Link],
+        expect: &["link"],
         why: "",
         needs: &[],
         strengths: [
@@ -29,7 +28,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "policer",
-        expect: &[Limit::Policer],
+        expect: &["policer"],
         why: "",
         needs: &[],
         strengths: [
@@ -49,7 +48,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "random-loss",
-        expect: &[Limit::PathLoss],
+        expect: &["path-loss"],
         why: "",
         needs: &[],
         strengths: [
@@ -69,7 +68,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "burst-loss",
-        expect: &[Limit::PathLoss],
+        expect: &["path-loss"],
         why: "",
         needs: &[],
         strengths: [
@@ -89,7 +88,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "mtu-black-hole",
-        expect: &[Limit::PathMtu],
+        expect: &["path-mtu"],
         why: "",
         needs: &[],
         strengths: [
@@ -109,7 +108,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "mtu-mismatch",
-        expect: &[Limit::PathMtu],
+        expect: &["path-mtu"],
         why: "",
         needs: &[],
         strengths: [
@@ -129,7 +128,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "load-below-all-limits",
-        expect: &[Limit::IntendedLoad],
+        expect: &["intended-load"],
         why: "",
         needs: &[],
         strengths: [
@@ -149,7 +148,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "slow-link-that-also-loses-some",
-        expect: &[Limit::Link],
+        expect: &["link"],
         why: "",
         needs: &[],
         strengths: [

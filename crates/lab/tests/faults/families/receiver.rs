@@ -3,7 +3,6 @@
 use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Place, Scene, Step, Test, apart, kib, last_core, mbit};
 use linerate_model::ByteCount;
-use linerate_model::run::Limit;
 use linerate_model::spec::{Imitation, Pace};
 use linerate_testbed::{HostId, LinkConfig};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use std::time::Duration;
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "small-receive-buffer-and-a-reader-that-pauses",
-        expect: &[Limit::ReceiverSocket],
+        expect: &["receiver-socket"],
         why: "",
         needs: &[],
         strengths: [
@@ -31,7 +30,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "reader-too-slow-for-any-buffer",
-        expect: &[Limit::ReceiverApp],
+        expect: &["receiver-app"],
         why: "",
         needs: &[],
         strengths: [
@@ -51,7 +50,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "small-softnet-backlog-and-bursts",
-        expect: &[Limit::ReceiverBacklog],
+        expect: &["receiver-backlog"],
         why: "",
         needs: &[Need::RealRoot, Need::Tc],
         strengths: [
@@ -71,7 +70,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "cpu-quota-on-the-receiver",
-        expect: &[Limit::ReceiverCpu],
+        expect: &["receiver-cpu"],
         why: "",
         needs: &[Need::CpuQuota],
         strengths: [
@@ -91,7 +90,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "receiver-pinned-beside-busy-loops",
-        expect: &[Limit::ReceiverCpu],
+        expect: &["receiver-cpu"],
         why: "",
         needs: &[],
         strengths: [

@@ -2,13 +2,12 @@
 
 use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Place, Scene, Test, mbit};
-use linerate_model::run::Limit;
 use linerate_testbed::HostId;
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "tbf-in-a-router",
-        expect: &[Limit::Link],
+        expect: &["link"],
         why: "",
         needs: &[Need::Tc],
         strengths: [
@@ -28,7 +27,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "htb-with-a-short-queue-in-a-router",
-        expect: &[Limit::Link, Limit::Policer],
+        expect: &["link", "policer"],
         why: "a shaper whose queue holds a few packets drops at once what exceeds its rate: seen from both ends that is what a policer does",
         needs: &[Need::Tc],
         strengths: [
@@ -48,7 +47,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tbf-at-the-sender-with-a-short-queue",
-        expect: &[Limit::Link],
+        expect: &["link"],
         why: "",
         needs: &[Need::Tc],
         strengths: [
@@ -68,7 +67,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "policer-whose-bucket-holds-a-second",
-        expect: &[Limit::Policer],
+        expect: &["policer"],
         why: "",
         needs: &[Need::Nft],
         strengths: [
@@ -88,7 +87,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "router-drops-by-chance",
-        expect: &[Limit::PathLoss],
+        expect: &["path-loss"],
         why: "",
         needs: &[Need::Nft],
         strengths: [

@@ -2,13 +2,12 @@
 
 use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Scene, Test, apart, mbit, reverse};
-use linerate_model::run::Limit;
 use linerate_studies::run::SaturatePlan;
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "cpu-quota-on-the-sender",
-        expect: &[Limit::SenderCpu],
+        expect: &["sender-cpu"],
         why: "",
         needs: &[Need::CpuQuota],
         strengths: [
@@ -28,7 +27,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "sender-pinned-beside-busy-loops",
-        expect: &[Limit::SenderCpu],
+        expect: &["sender-cpu"],
         why: "",
         needs: &[],
         strengths: [

@@ -2,7 +2,6 @@
 
 use crate::fault::{Fault, Need, Strength};
 use crate::scene::{Place, Scene, Step, Test, apart, kib, last_core, line, mbit, reverse};
-use linerate_model::run::Limit;
 use linerate_model::spec::{Imitation, Pace, TestSpec};
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_testbed::{HostId, Link, LinkConfig, PacketFilter, PacketList};
@@ -11,7 +10,7 @@ use std::time::Duration;
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {
         name: "tcp-over-a-slow-link",
-        expect: &[Limit::Link],
+        expect: &["link"],
         why: "",
         needs: &[],
         strengths: [
@@ -31,7 +30,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-over-tbf-in-a-router",
-        expect: &[Limit::Link],
+        expect: &["link"],
         why: "",
         needs: &[Need::Tc],
         strengths: [
@@ -51,7 +50,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-bufferbloat",
-        expect: &[Limit::Link],
+        expect: &["link"],
         why: "",
         needs: &[],
         strengths: [
@@ -71,7 +70,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-random-loss",
-        expect: &[Limit::PathLoss],
+        expect: &["path-loss"],
         why: "",
         needs: &[],
         strengths: [
@@ -91,7 +90,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-burst-loss",
-        expect: &[Limit::PathLoss],
+        expect: &["path-loss"],
         why: "",
         needs: &[],
         strengths: [
@@ -111,7 +110,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-mtu-black-hole",
-        expect: &[Limit::PathMtu],
+        expect: &["path-mtu"],
         why: "",
         needs: &[],
         strengths: [
@@ -131,7 +130,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-reordering",
-        expect: &[Limit::Congestion],
+        expect: &["congestion"],
         why: "",
         needs: &[],
         strengths: [
@@ -151,7 +150,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "small-send-buffer-at-long-rtt",
-        expect: &[Limit::SenderBuffer],
+        expect: &["sender-buffer"],
         why: "",
         needs: &[],
         strengths: [
@@ -171,7 +170,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "small-receive-window-at-long-rtt",
-        expect: &[Limit::ReceiverWindow],
+        expect: &["receiver-window"],
         why: "",
         needs: &[],
         strengths: [
@@ -191,7 +190,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "application-that-writes-in-bursts",
-        expect: &[Limit::SenderApp],
+        expect: &["sender-app"],
         why: "",
         needs: &[],
         strengths: [
@@ -211,7 +210,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "application-that-reads-slowly",
-        expect: &[Limit::ReceiverApp],
+        expect: &["receiver-app"],
         why: "",
         needs: &[],
         strengths: [
@@ -231,7 +230,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "one-competing-flow",
-        expect: &[Limit::Congestion],
+        expect: &["congestion"],
         why: "",
         needs: &[],
         strengths: [
@@ -251,7 +250,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "one-flow-against-many",
-        expect: &[Limit::Congestion],
+        expect: &["congestion"],
         why: "",
         needs: &[],
         strengths: [
@@ -271,7 +270,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "cpu-quota-on-the-tcp-sender",
-        expect: &[Limit::SenderCpu],
+        expect: &["sender-cpu"],
         why: "",
         needs: &[Need::CpuQuota],
         strengths: [
@@ -291,7 +290,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "cpu-quota-on-the-tcp-receiver",
-        expect: &[Limit::ReceiverCpu],
+        expect: &["receiver-cpu"],
         why: "",
         needs: &[Need::CpuQuota],
         strengths: [
@@ -311,7 +310,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-sender-pinned-beside-busy-loops",
-        expect: &[Limit::SenderCpu],
+        expect: &["sender-cpu"],
         why: "",
         needs: &[],
         strengths: [
@@ -331,7 +330,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-receiver-pinned-beside-busy-loops",
-        expect: &[Limit::ReceiverCpu],
+        expect: &["receiver-cpu"],
         why: "",
         needs: &[],
         strengths: [
@@ -351,7 +350,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "tcp-paced-below-all-limits",
-        expect: &[Limit::IntendedLoad],
+        expect: &["intended-load"],
         why: "",
         needs: &[],
         strengths: [
