@@ -542,10 +542,11 @@ fn stream(tag: &str) -> &str {
 /// Whether the tool's own sums end with one over the whole test: some print it for single intervals only.
 fn has_whole_sum(figures: &[Figures]) -> bool {
     let end = |of: &Figures| of.row.end.value;
-    let sums = figures.iter().filter(|figures| figures.is_sum);
     let streams = figures.iter().filter(|figures| !figures.is_sum);
     let longest = streams.map(end).fold(0.0, f64::max);
-    sums.last()
+    figures
+        .iter()
+        .rfind(|figures| figures.is_sum)
         .is_some_and(|last| last.row.start.low == 0.0 && end(last) >= 0.9 * longest)
 }
 
