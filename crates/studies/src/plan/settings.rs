@@ -29,7 +29,7 @@ pub enum Test {
 pub(super) struct Setting {
     pub(super) key: &'static str,
     /// The kinds of test that it applies to.
-    kinds: &'static [&'static str],
+    kinds: &'static [TestKind],
     apply: fn(&mut Draft, &str) -> Result<(), String>,
 }
 
@@ -53,18 +53,55 @@ struct MessageDraft {
 }
 
 const KIND: &str = "kind";
-const KINDS: [&str; 4] = ["tcp", "udp", "latency", "saturate"];
-const BULK: &[&str] = &["tcp", "udp", "saturate"];
-const SINGLE: &[&str] = &["tcp", "udp"];
-const SEARCH: &[&str] = &["saturate"];
-const TIMED: &[&str] = &["tcp", "udp", "latency"];
-const ASKED: &[&str] = &["latency"];
+const BULK: &[TestKind] = &[TestKind::Tcp, TestKind::Udp, TestKind::Saturate];
+const SINGLE: &[TestKind] = &[TestKind::Tcp, TestKind::Udp];
+const SEARCH: &[TestKind] = &[TestKind::Saturate];
+const TIMED: &[TestKind] = &[TestKind::Tcp, TestKind::Udp, TestKind::Latency];
+const ASKED: &[TestKind] = &[TestKind::Latency];
+
+/// What a cell measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TestKind {
+    Tcp,
+    Udp,
+    Latency,
+    Saturate,
+}
+
+impl TestKind {
+    const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Latency, Self::Saturate];
+
+    /// Its name in plans.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Latency => "latency",
+            Self::Saturate => "saturate",
+        }
+    }
+
+    /// The test that its settings change.
+    fn spec(self) -> TestSpec {
+        match self {
+            Self::Tcp => TestSpec::tcp_bulk(),
+            Self::Udp | Self::Saturate => TestSpec::udp_datagrams(Pace::Unpaced),
+            Self::Latency => TestSpec::ping_pong(Transport::Udp),
+        }
+    }
+}
+
+/// Names of kinds, as errors list them.
+fn names(kinds: &[TestKind]) -> String {
+    let names: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
+    names.join(", ")
+}
 
 /// Every setting, in the order that errors list them.
 pub(super) static ALL: &[Setting] = &[
     Setting {
         key: KIND,
-        kinds: &KINDS,
+        kinds: &TestKind::ALL,
         apply: |_, _| Ok(()),
     },
     Setting {
@@ -92,7 +129,7 @@ pub(super) static ALL: &[Setting] = &[
     },
     Setting {
         key: "payload",
-        kinds: &KINDS,
+        kinds: &TestKind::ALL,
         apply: |d, v| read(v).map(|size| d.spec.work.set_payload(size)),
     },
     Setting {
@@ -135,7 +172,7 @@ pub(super) static ALL: &[Setting] = &[
     },
     Setting {
         key: "congestion",
-        kinds: &["tcp"],
+        kinds: &[TestKind::Tcp],
         apply: |d, v| {
             set(
                 &mut d.spec.socket.congestion_control,
@@ -182,28 +219,25 @@ impl Test {
     /// The test of these values, or what is wrong and, if one value is, where it stands.
     pub(super) fn from_values(values: &[Given]) -> Result<Self, (Option<usize>, String)> {
         let kind = values.iter().find(|(setting, ..)| setting.key == KIND);
-        let Some((_, kind, at)) = kind else {
-            return Err((None, format!("give a kind: {}", KINDS.join(", "))));
+        let Some((_, name, at)) = kind else {
+            return Err((None, format!("give a kind: {}", names(&TestKind::ALL))));
         };
-        let spec = match kind.as_str() {
-            "tcp" => TestSpec::tcp_bulk(),
-            "udp" | "saturate" => TestSpec::udp_datagrams(Pace::Unpaced),
-            "latency" => TestSpec::ping_pong(Transport::Udp),
-            other => {
-                let known = KINDS.join(", ");
-                return Err((Some(*at), format!("kind = {other}: must be one of {known}")));
-            }
-        };
+        let mut kinds = TestKind::ALL.into_iter();
+        let kind = kinds.find(|kind| kind.as_str() == name).ok_or_else(|| {
+            let known = names(&TestKind::ALL);
+            (Some(*at), format!("kind = {name}: must be one of {known}"))
+        })?;
+        let spec = kind.spec();
         let mut draft = Draft {
             search: SaturatePlan::new(spec.clone()),
-            asked: (kind == "latency").then(MessageDraft::default),
+            asked: (kind == TestKind::Latency).then(MessageDraft::default),
             spec,
         };
         for (setting, value, at) in values {
             apply(&mut draft, kind, setting, value)
                 .map_err(|why| (Some(*at), format!("{} = {value}: {why}", setting.key)))?;
         }
-        if kind == "udp" && !values.iter().any(|(setting, ..)| setting.key == "rate") {
+        if kind == TestKind::Udp && !values.iter().any(|(setting, ..)| setting.key == "rate") {
             let why = "kind udp needs a rate such as 10M, or max for unpaced";
             return Err((Some(*at), why.to_owned()));
         }
@@ -241,7 +275,7 @@ impl Draft {
         self.asked.get_or_insert_default()
     }
 
-    fn finish(self, kind: &str) -> Result<Test, String> {
+    fn finish(self, kind: TestKind) -> Result<Test, String> {
         let Self {
             spec,
             search,
@@ -251,13 +285,13 @@ impl Draft {
             return asked.of(&spec).map(Test::Latency);
         }
         Ok(match kind {
-            "saturate" if spec.direction == Direction::Duplex => {
+            TestKind::Saturate if spec.direction == Direction::Duplex => {
                 return Err(
                     "a search goes one direction at a time: make direction a factor".to_owned(),
                 );
             }
-            "saturate" => Test::Saturate(SaturatePlan { spec, ..search }),
-            _ => Test::Single(spec),
+            TestKind::Saturate => Test::Saturate(SaturatePlan { spec, ..search }),
+            TestKind::Latency | TestKind::Tcp | TestKind::Udp => Test::Single(spec),
         })
     }
 }
@@ -282,11 +316,12 @@ impl MessageDraft {
     }
 }
 
-fn apply(draft: &mut Draft, kind: &str, setting: &Setting, value: &str) -> Result<(), String> {
+fn apply(draft: &mut Draft, kind: TestKind, setting: &Setting, value: &str) -> Result<(), String> {
     if !setting.kinds.contains(&kind) {
         return Err(format!(
-            "does not apply to kind {kind}, only to {}",
-            setting.kinds.join(", ")
+            "does not apply to kind {}, only to {}",
+            kind.as_str(),
+            names(setting.kinds)
         ));
     }
     (setting.apply)(draft, value)
