@@ -114,10 +114,7 @@ pub fn doctor(plan: &DoctorPlan, interrupt: &AtomicBool) -> Result<Examination> 
     let is_pending = plan.undo.exists();
     Ok(Examination {
         schema: SCHEMA.to_owned(),
-        tool: Tool {
-            name: "linerate".to_owned(),
-            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        },
+        tool: Tool::linerate(env!("CARGO_PKG_VERSION")),
         made: wall_now(),
         host: facts.hostname.clone(),
         interface: scope.interface,

@@ -22,6 +22,21 @@ pub struct Tool {
 }
 
 impl Tool {
+    const LINERATE: &str = "linerate";
+
+    /// This program in this version.
+    pub fn linerate(version: impl Into<String>) -> Self {
+        Self {
+            name: Self::LINERATE.to_owned(),
+            version: Some(version.into()),
+        }
+    }
+
+    /// Whether it is linerate, in whichever version.
+    pub fn is_linerate(&self) -> bool {
+        self.name == Self::LINERATE
+    }
+
     /// A tool that does not say its version.
     pub fn unversioned(name: impl Into<String>) -> Self {
         Self {

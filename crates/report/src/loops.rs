@@ -9,7 +9,7 @@ use linerate_model::run::{Knee, Run, RunKind, Trial};
 /// Why the quantiles of this run do, or do not, say how many requests a stall would hurt; `None` for a run
 /// that measured no round trips of its own.
 pub(crate) fn loop_note(run: &Run) -> Option<String> {
-    let is_ours = run.tool.name == "linerate" && run.responsiveness.is_empty();
+    let is_ours = run.tool.is_linerate() && run.responsiveness.is_empty();
     if run.kind != RunKind::Latency || !is_ours {
         return None;
     }

@@ -129,10 +129,7 @@ impl Recorder {
 
 /// This build.
 pub(crate) fn this_tool() -> Tool {
-    Tool {
-        name: "linerate".to_owned(),
-        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-    }
+    Tool::linerate(env!("CARGO_PKG_VERSION"))
 }
 
 /// A run is as good as its trials; a search tolerates invalid trials as long as it found its goals.

@@ -96,7 +96,7 @@ impl Design {
 
 /// The test that `run` made, if it can be made again for an experiment; else why not.
 pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
-    if run.source.is_some() || run.tool.name != "linerate" {
+    if run.source.is_some() || !run.tool.is_linerate() {
         let tool = run.tool.name.clone();
         return Err(NotRun::Imported { tool });
     }
