@@ -47,12 +47,13 @@ pub fn check(spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineErr
     if let Some(imitation) = &spec.imitation {
         check_pause(imitation)?;
     }
-    if spec.work.is_decomposed() && spec.datapath.id != "sockets" {
+    let datapath = datapaths::find(&spec.datapath.id)?;
+    if spec.work.is_decomposed() && !datapath.has_socket_calls() {
         let why = "it takes apart round trips over the datapath sockets only";
         return Err(EngineError::plan("decompose", &true, why));
     }
     workloads::find(&spec.workload)?.check(spec, format)?;
-    datapaths::find(&spec.datapath.id)?.check(spec)
+    datapath.check(spec)
 }
 
 /// A thread that stands still any longer would not see a stop.

@@ -1,7 +1,9 @@
 //! This end's part of one test: its endpoints, from sockets to reports.
 
 use anyhow::Result;
-use linerate_engine::{EndpointPlan, Held, KeptStreams, Opened, Progress, Role, Running};
+use linerate_engine::{
+    EndpointPlan, Held, KeptStreams, Opened, Progress, Role, Running, datapaths,
+};
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
 use linerate_model::spec::{Direction, Observe, Side, TestSpec, Transport};
@@ -81,13 +83,14 @@ impl Drops {
         if !spec.work.is_datagrams() {
             return Self::Unwatched(None);
         }
-        if spec.datapath.id == "af-xdp" {
-            return Self::Missing("frames of af-xdp pass the stack by".to_owned());
+        let datapath = datapaths::find(&spec.datapath.id);
+        if datapath.is_ok_and(|kind| !kind.passes_kernel_stack()) {
+            return Self::Missing(format!("frames of {} pass the stack by", spec.datapath.id));
         }
         let Some(mark) = format.datagram_mark() else {
             return Self::Missing("its datagrams do not say whose they are".to_owned());
         };
-        if spec.datapath.params.contains_key("gso") {
+        if spec.datapath.aggregates_sent() {
             return Self::Missing("with gso one drop may be of many datagrams".to_owned());
         }
         Self::Unwatched(Some(Mark {

@@ -192,19 +192,14 @@ fn other_core(spec: &mut TestSpec, pilot: &Trial, side: Side) -> Result<(), NotR
 }
 
 fn aggregation(spec: &mut TestSpec, on: bool) -> Result<(), NotRun> {
-    if spec.transport() != Transport::Udp || spec.datapath.id != "sockets" {
+    if spec.transport() != Transport::Udp || !spec.datapath.can_aggregate() {
         return Err(impossible(
             "only datagrams through sockets can be aggregated on request",
         ));
     }
-    let is_on = |value: Option<&String>| value.is_some_and(|value| value != "false");
-    let params = &mut spec.datapath.params;
-    let both = is_on(params.get("gso")) && is_on(params.get("gro"));
-    if on && both {
+    if on && spec.datapath.aggregates_sent() && spec.datapath.aggregates_received() {
         return Err(impossible("the test aggregates already"));
     }
-    for key in ["gso", "gro"] {
-        params.insert(key.to_owned(), on.to_string());
-    }
+    spec.datapath.set_aggregation(on);
     Ok(())
 }

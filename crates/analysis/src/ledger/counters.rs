@@ -15,12 +15,17 @@ pub(super) struct Claim {
     pub(super) at_most: u64,
     /// How many of them are the test's own for certain.
     pub(super) at_least: u64,
-    side: &'static str,
+    side: Side,
 }
 
 impl Claim {
     pub(super) fn figure(&self) -> String {
-        format!("{} of the {} {}", self.signal, self.side, self.at_most)
+        format!(
+            "{} of the {} {}",
+            self.signal,
+            self.side.as_str(),
+            self.at_most
+        )
     }
 
     pub(super) fn source(&self) -> String {
@@ -161,7 +166,6 @@ impl Host {
                 report,
                 packets: signal::NIC_RX_PACKETS,
                 bytes: signal::NIC_RX_BYTES,
-                side: "receiver",
             },
             payload(report),
             got,
@@ -229,10 +233,7 @@ impl Host {
                 signal,
                 at_most,
                 at_least,
-                side: match report.side {
-                    Side::Sender => "sender",
-                    Side::Receiver => "receiver",
-                },
+                side: report.side,
             });
         }
     }
@@ -295,7 +296,6 @@ struct Interface<'a> {
     report: &'a EndpointReport,
     packets: &'static str,
     bytes: &'static str,
-    side: &'static str,
 }
 
 impl<'a> Interface<'a> {
@@ -304,7 +304,6 @@ impl<'a> Interface<'a> {
             report,
             packets: signal::NIC_TX_PACKETS,
             bytes: signal::NIC_TX_BYTES,
-            side: "sender",
         }
     }
 }
@@ -343,16 +342,17 @@ const MOST_HEADER_BYTES: u64 = 100;
 /// bound them, since each needs at least its payload.
 fn passed(interface: &Interface<'_>, payload: u64, certain: u64) -> Result<Passed, String> {
     let gained = |name| gained(interface.report, name);
-    let side = interface.side;
+    let side = interface.report.side;
     let Some(packets) = gained(interface.packets) else {
         return Err(format!(
-            "{} of the {side}'s interface could not be read, so nothing shows what passed it",
-            interface.packets
+            "{} of the {}'s interface could not be read, so nothing shows what passed it",
+            interface.packets,
+            side.as_str()
         ));
     };
     let by_bytes = gained(interface.bytes).and_then(|bytes| bytes.checked_div(payload));
     let full = packets.saturating_mul(payload.saturating_add(MOST_HEADER_BYTES));
-    let aggregated = packets < certain && side == "receiver"
+    let aggregated = packets < certain && side == Side::Receiver
         || gained(interface.bytes).is_some_and(|bytes| payload > 0 && bytes > full);
     let (at_most, text) = match by_bytes {
         Some(by_bytes) if aggregated => (
@@ -361,7 +361,7 @@ fn passed(interface: &Interface<'_>, payload: u64, certain: u64) -> Result<Passe
         ),
         _ => (packets, packets.to_string()),
     };
-    if side == "receiver" && at_most < certain {
+    if side == Side::Receiver && at_most < certain {
         return Err(format!(
             "the receiver's interface counted {at_most} packets, fewer than the {certain} that arrived, so it shows nothing"
         ));

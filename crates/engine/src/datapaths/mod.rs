@@ -99,6 +99,14 @@ pub trait DatapathKind: Sync {
     fn runs_on_loopback(&self) -> bool {
         true
     }
+    /// Whether its messages pass the kernel's stack; if not, its counters of sockets tell nothing of them.
+    fn passes_kernel_stack(&self) -> bool {
+        true
+    }
+    /// Whether each message passes one call of a socket, where the kernel stamps it.
+    fn has_socket_calls(&self) -> bool {
+        false
+    }
     /// Refuses parameters or a test that it cannot carry, before anything is opened.
     fn check(&self, spec: &TestSpec) -> Result<(), EngineError>;
     /// Takes over a connected UDP socket.

@@ -9,7 +9,7 @@
 //! - Foreign probes: draft-ietf-ippm-responsiveness, without TLS and HTTP
 
 use super::{Kit, Path, Step, Work, WorkloadKind};
-use crate::datapaths::{Calls, Nagle};
+use crate::datapaths::{self, Calls, Nagle};
 use crate::error::EngineError;
 use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan};
@@ -68,7 +68,7 @@ impl WorkloadKind for Connections {
             let why = "short connections need TCP, one stream, and a client that opens them";
             return Err(EngineError::plan("workload", &self.id(), why));
         }
-        if spec.datapath.id != "sockets" {
+        if !datapaths::find(&spec.datapath.id)?.has_socket_calls() {
             let why = "short connections need the kernel's sockets";
             return Err(EngineError::plan("datapath", &spec.datapath.id, why));
         }

@@ -78,6 +78,14 @@ impl Side {
             Self::Receiver => Self::Sender,
         }
     }
+
+    /// The kebab-case name, as in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+        }
+    }
 }
 
 /// How much traffic the sender means to offer, over all streams together.
@@ -173,10 +181,45 @@ impl std::str::FromStr for DatapathChoice {
     }
 }
 
+impl DatapathChoice {
+    /// The kernel's sockets, which every host has.
+    pub const SOCKETS: &str = "sockets";
+    /// Parameter of sockets: give the kernel many datagrams at once (UDP GSO).
+    pub const GSO: &str = "gso";
+    /// Parameter of sockets: take many datagrams from the kernel at once (UDP GRO).
+    pub const GRO: &str = "gro";
+
+    /// Whether its senders give the kernel many datagrams at once.
+    pub fn aggregates_sent(&self) -> bool {
+        self.is_on(Self::GSO)
+    }
+
+    /// Whether its receivers take many datagrams from the kernel at once.
+    pub fn aggregates_received(&self) -> bool {
+        self.is_on(Self::GRO)
+    }
+
+    /// Whether it can be told to aggregate datagrams, or not to.
+    pub fn can_aggregate(&self) -> bool {
+        self.id == Self::SOCKETS
+    }
+
+    /// Tells it to aggregate datagrams both ways, or not to.
+    pub fn set_aggregation(&mut self, on: bool) {
+        for key in [Self::GSO, Self::GRO] {
+            self.params.insert(key.to_owned(), on.to_string());
+        }
+    }
+
+    fn is_on(&self, key: &str) -> bool {
+        self.params.get(key).is_some_and(|value| value != "false")
+    }
+}
+
 impl Default for DatapathChoice {
     fn default() -> Self {
         Self {
-            id: "sockets".to_owned(),
+            id: Self::SOCKETS.to_owned(),
             params: BTreeMap::new(),
         }
     }
@@ -383,6 +426,19 @@ impl TestSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_datapath_aggregates_what_it_is_told_to() {
+        let datapath = |text: &str| text.parse::<DatapathChoice>().unwrap();
+        let both = |path: &DatapathChoice| (path.aggregates_sent(), path.aggregates_received());
+        assert_eq!(both(&datapath("sockets")), (false, false));
+        assert_eq!(both(&datapath("sockets,gso=8,gro=false")), (true, false));
+        assert_eq!(both(&datapath("sockets,gso=false,gro=true")), (false, true));
+        let mut path = datapath("sockets,gso=8");
+        path.set_aggregation(false);
+        assert_eq!(both(&path), (false, false));
+        assert!(path.can_aggregate() && !datapath("af-xdp").can_aggregate());
+    }
 
     #[test]
     fn a_test_survives_the_way_through_json() {

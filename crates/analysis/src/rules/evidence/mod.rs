@@ -24,7 +24,7 @@ use linerate_model::run::{
     BoundedBy, CpuSide, Finding, GoalResult, HostRole, Run, RunKind, TcpSummary, Trial,
 };
 use linerate_model::signals;
-use linerate_model::spec::{Direction, Side, TestSpec, Transport, WaitMode};
+use linerate_model::spec::{Direction, Side, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount};
 
 /// An offered load this far below the intended one is short of it (RFC 2285 §3.5): five times what
@@ -114,9 +114,8 @@ impl<'a> Evidence<'a> {
 
     /// Whether the sender gives its system many datagrams at once (UDP GSO).
     pub(super) fn aggregates(&self) -> bool {
-        let gso = |test: &TestSpec| test.datapath.params.get("gso").cloned();
-        let gso = self.run.config.test().and_then(gso);
-        gso.is_some_and(|value| value != "false")
+        let test = self.run.config.test();
+        test.is_some_and(|test| test.datapath.aggregates_sent())
     }
 
     /// Whether traffic threads poll, so that their CPU time shows no load.

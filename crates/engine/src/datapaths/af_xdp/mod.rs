@@ -35,6 +35,10 @@ impl DatapathKind for AfXdp {
         "af-xdp"
     }
 
+    fn passes_kernel_stack(&self) -> bool {
+        false
+    }
+
     fn summary(&self) -> &'static str {
         "Own UDP frames, past the kernel's stack; needs root."
     }

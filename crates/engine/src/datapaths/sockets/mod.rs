@@ -12,7 +12,7 @@ use super::{
 };
 use crate::error::EngineError;
 use crate::stamped::{StampedDatagrams, StampedStream};
-use linerate_model::spec::{TestSpec, WaitMode};
+use linerate_model::spec::{DatapathChoice, TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
 use linerate_sys::memory::PageBuffer;
 use linerate_sys::udp::{RecvBatch, SendBatch};
@@ -50,12 +50,12 @@ impl Params {
     fn parse(params: &BTreeMap<String, String>) -> Result<Self, EngineError> {
         let text = |key: &str| params.get(key).map(String::as_str);
         Ok(Self {
-            gso: match text("gso") {
+            gso: match text(DatapathChoice::GSO) {
                 None | Some("false") => None,
                 Some("true") => Some(MAX_SEGMENTS),
-                Some(other) => Some(number("gso", other, MAX_SEGMENTS)?),
+                Some(other) => Some(number(DatapathChoice::GSO, other, MAX_SEGMENTS)?),
             },
-            gro: match text("gro") {
+            gro: match text(DatapathChoice::GRO) {
                 None | Some("false") => false,
                 Some("true") => true,
                 Some(other) => {
@@ -91,7 +91,11 @@ fn number(key: &'static str, text: &str, most: usize) -> Result<usize, EngineErr
 
 impl DatapathKind for Sockets {
     fn id(&self) -> &'static str {
-        "sockets"
+        DatapathChoice::SOCKETS
+    }
+
+    fn has_socket_calls(&self) -> bool {
+        true
     }
 
     fn summary(&self) -> &'static str {

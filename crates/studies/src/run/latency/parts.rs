@@ -7,6 +7,7 @@ use crate::recorder::Recorder;
 use crate::run::measured;
 use anyhow::Result;
 use linerate_client::Client;
+use linerate_engine::datapaths::{self, DatapathKind};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Trial;
 use linerate_model::spec::{TestSpec, TestWork};
@@ -16,21 +17,20 @@ pub(super) fn check(plan: &LatencyPlan, client: &Client) -> Result<(), Failure> 
     if !plan.decompose {
         return Ok(());
     }
-    let why = if plan.wrap.is_some() {
-        "what runs under a wrapper may not pass the kernel; leave --wrap out"
-    } else if plan.open.is_some() || plan.rpm {
-        "it takes apart one message at a time; leave --rate and --rpm out"
-    } else if !client.shows_clock() {
-        "only `linerate serve` at the peer takes stamps of its own; leave --decompose out"
-    } else if plan
-        .modes
-        .iter()
-        .any(|mode| mode.datapath().id != "sockets")
-    {
-        "only the kernel's sockets have its stamps; choose block, spin or busy-poll with --wait"
-    } else {
-        return Ok(());
-    };
+    let why =
+        if plan.wrap.is_some() {
+            "what runs under a wrapper may not pass the kernel; leave --wrap out"
+        } else if plan.open.is_some() || plan.rpm {
+            "it takes apart one message at a time; leave --rate and --rpm out"
+        } else if !client.shows_clock() {
+            "only `linerate serve` at the peer takes stamps of its own; leave --decompose out"
+        } else if plan.modes.iter().any(|mode| {
+            !datapaths::find(&mode.datapath().id).is_ok_and(DatapathKind::has_socket_calls)
+        }) {
+            "only the kernel's sockets have its stamps; choose block, spin or busy-poll with --wait"
+        } else {
+            return Ok(());
+        };
     Err(Failure::new(ExitCode::Usage, format!("--decompose: {why}")))
 }
 
