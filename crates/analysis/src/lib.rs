@@ -15,4 +15,4 @@ pub mod rules;
 pub mod search;
 pub mod statistics;
 
-pub use rules::diagnose;
+pub use rules::{diagnose, page as rules_page};

@@ -10,6 +10,7 @@
 
 mod diagnose;
 mod evidence;
+mod page;
 mod settle;
 mod words;
 
@@ -34,6 +35,7 @@ mod unknown;
 
 pub use diagnose::diagnose;
 pub use evidence::{Evidence, Need};
+pub use page::page;
 
 use linerate_model::Ratio;
 use linerate_model::run::{
@@ -42,7 +44,7 @@ use linerate_model::run::{
 };
 use linerate_model::spec::Side;
 
-/// Every rule. A new one: its file, its `mod` line above, its entry here, its case files.
+/// Every rule. A new one: its folder with its case files, its `mod` line above, its entry here.
 ///
 /// The order breaks ties between rules that explain the same share: a cause comes before the place
 /// where it shows (a receiver's CPU before the socket that overflows because of it). `unknown` is
@@ -76,7 +78,7 @@ pub trait Rule: Sync {
     fn limit(&self) -> Limit {
         Limit::new(self.id(), self.name())
     }
-    /// One sentence for help and the reference table.
+    /// One sentence for the reference page.
     fn summary(&self) -> &'static str;
     /// What it reads. Without these it may not be able to decide.
     fn needs(&self) -> &'static [Need];
