@@ -7,6 +7,7 @@ use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
 use linerate_peers::{
     Action, Arrival, ClientConfig, Control, Ending, Input, PeerKind, PeerEvent, RANDOM_BYTES, RefusalCode,
     ServerConfig, Session, StreamEvent, StreamFormat, StreamOrder,
+    UnprovedSending,
 };
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub fn both_ends(kind: &dyn PeerKind, data: &[u8]) {
     let server = ServerConfig {
         version: "0.1.0".into(),
         session: "s-1".into(),
+        unproved: UnprovedSending::AtMostReceived,
         ..ServerConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES])
     };
     feed(true, kind.control(), kind.client(client, START), data);

@@ -2,7 +2,8 @@
 //! from anywhere who holds its key.
 
 use linerate_model::exit::{ExitCode, Failure};
-use std::net::{IpAddr, Ipv6Addr};
+use linerate_peers::UnprovedSending;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A network in CIDR notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +61,37 @@ impl std::str::FromStr for Network {
     }
 }
 
+impl Network {
+    /// All addresses of IPv4 and of IPv6.
+    pub const ALL: [Self; 2] = [
+        Self::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+        Self::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+    ];
+
+    /// This host's own addresses, which no packet from outside can have.
+    pub const LOOPBACK: [Self; 2] = [
+        Self::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8),
+        Self::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
+    ];
+
+    const fn new(address: IpAddr, prefix: u8) -> Self {
+        Self { address, prefix }
+    }
+}
+
 /// Whether a client at `address` may ask for tests.
 pub fn is_allowed(address: IpAddr, extra: &[Network]) -> bool {
     is_near(address.to_canonical()) || extra.iter().any(|network| network.contains(address))
+}
+
+/// How much UDP goes to a client at `address` that no connection proves to be there, where so much as it asks for
+/// goes to these networks.
+pub(crate) fn unproved_sending(address: IpAddr, allowed: &[Network]) -> UnprovedSending {
+    if allowed.iter().any(|network| network.contains(address)) {
+        UnprovedSending::AsAsked
+    } else {
+        UnprovedSending::AtMostReceived
+    }
 }
 
 /// Loopback, private, unique-local and link-local addresses.

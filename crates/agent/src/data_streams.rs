@@ -4,7 +4,7 @@ use crate::per_address::{Counted, PerAddress};
 use linerate_model::sample::{EndpointReport, StreamReport};
 use linerate_model::spec::{MAX_STREAMS, Side};
 use linerate_model::{BitRate, ByteCount};
-use linerate_peers::PeerKind;
+use linerate_peers::{PeerEvent, PeerKind};
 use linerate_session::SessionEvent;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -36,6 +36,7 @@ pub(crate) fn describe(from: SocketAddr, kind: &dyn PeerKind, event: &SessionEve
             .iter()
             .map(|report| format!("{from} {id}: {}", words(report)))
             .collect(),
+        SessionEvent::Peer(PeerEvent::Curtailed(what)) => vec![format!("{from} {id}: {what}")],
         SessionEvent::TestEnded { code, reason } => vec![format!("{from} {id}: {code}: {reason}")],
         _ => Vec::new(),
     }

@@ -37,6 +37,8 @@ pub struct AgentPlan {
     pub speak: Vec<Speaking>,
     /// Networks beside loopback, private and link-local ones.
     pub allow: Vec<Network>,
+    /// Networks whose clients get as much UDP as they ask for, though no connection proves that they did.
+    pub allow_unproved: Vec<Network>,
     /// The key that every client must hold; those that do may come from anywhere.
     pub key: Option<Key>,
     /// The users that are let in by protocols that have users; `None` lets in all.
@@ -73,6 +75,7 @@ impl AgentPlan {
         Ok(Self {
             listen: address,
             allow_imitation: false,
+            allow_unproved: Network::LOOPBACK.to_vec(),
             ..Self::private()
         })
     }
@@ -83,6 +86,7 @@ impl AgentPlan {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
             speak: vec![Speaking::own()],
             allow: Vec::new(),
+            allow_unproved: Network::ALL.to_vec(),
             key: None,
             logins: None,
             max_clients: 16,

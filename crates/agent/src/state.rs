@@ -1,7 +1,7 @@
 //! Where clients come in: who is admitted, and the conversation with each.
 
 use crate::AgentPlan;
-use crate::access::is_allowed;
+use crate::access::{is_allowed, unproved_sending};
 use crate::data_streams::{Addresses, describe};
 use crate::pending::Pending;
 use crate::per_address::Counted as Place;
@@ -403,6 +403,7 @@ impl AgentState<'_> {
                 max_rate: self.plan.max_rate,
                 imitation: self.plan.allow_imitation,
             },
+            unproved: unproved_sending(remote, &self.plan.allow_unproved),
             random: random_bytes()?,
             local,
             turn_away,

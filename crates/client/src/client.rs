@@ -357,11 +357,7 @@ impl Client {
                 Some(SessionEvent::Peer(PeerEvent::Progress(progress))) => {
                     received = (spec.direction == Direction::Forward).then_some(progress);
                 }
-                None
-                | Some(
-                    SessionEvent::Peer(PeerEvent::CallBack { .. } | PeerEvent::Hello(_))
-                    | SessionEvent::TestBegan,
-                ) => {}
+                None | Some(SessionEvent::Peer(_) | SessionEvent::TestBegan) => {}
             }
             let progress = self.driver.progress();
             let go_on = pulse(&Pulse {

@@ -2,6 +2,7 @@
 
 use linerate_model::sample::{ErrorCount, IntervalCount, StreamReport, StreamWork};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
+use linerate_peers::Refusals;
 use linerate_sys::failure::{Failure, FailureClass};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -172,6 +173,8 @@ pub(crate) enum Remedy {
 pub(crate) struct Troubles {
     counts: Vec<(Failure, u64)>,
     refusals: u32,
+    /// How many end the stream; `None` for the usual number.
+    most_refusals: Option<u32>,
     /// Until when refusals do not end the stream.
     patient_until: Option<MonoInstant>,
     failing_since: Option<MonoInstant>,
@@ -203,7 +206,7 @@ impl Troubles {
             }
             FailureClass::PeerGone => {
                 self.refusals += 1;
-                if self.refusals < MAX_REFUSALS {
+                if self.refusals < self.most_refusals.unwrap_or(MAX_REFUSALS) {
                     Remedy::RetryAt(now.after(BACK_OFF))
                 } else {
                     Remedy::GiveUp
@@ -220,9 +223,13 @@ impl Troubles {
         }
     }
 
-    /// Refusals do not end the stream before `instant`.
-    pub(crate) const fn bear_refusals_until(&mut self, instant: MonoInstant) {
-        self.patient_until = Some(instant);
+    /// What refusals mean to a stream that begins at `start`.
+    pub(crate) fn take_refusals(&mut self, refusals: Refusals, start: MonoInstant) {
+        match refusals {
+            Refusals::FirstEnds => self.most_refusals = Some(1),
+            Refusals::SeveralEnd => {}
+            Refusals::SeveralEndAfter(time) => self.patient_until = Some(start.after(time)),
+        }
     }
 
     /// A call succeeded.
@@ -317,16 +324,27 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_borne_while_a_peer_may_open_its_port() {
-        let until = MonoInstant::from_nanos(1_000);
+    fn the_first_refusal_ends_what_nothing_else_proves_to_be_wanted() {
         let mut troubles = Troubles::default();
-        troubles.bear_refusals_until(until);
+        troubles.take_refusals(Refusals::FirstEnds, MonoInstant::default());
+        let gone = Failure::peer_gone("sendmmsg");
+        let remedy = troubles.count(gone, MonoInstant::from_nanos(1));
+        assert_eq!(remedy, Remedy::GiveUp);
+    }
+
+    #[test]
+    fn refusals_are_borne_while_a_peer_may_open_its_port() {
+        let until = Refusals::SeveralEndAfter(Duration::from_micros(1));
+        let mut troubles = Troubles::default();
+        troubles.take_refusals(until, MonoInstant::default());
         let gone = Failure::peer_gone("recvmmsg");
         for _ in 0..100 {
             let remedy = troubles.count(gone, MonoInstant::from_nanos(999));
             assert!(matches!(remedy, Remedy::RetryAt(_)));
         }
-        let remedies: Vec<_> = (0..8).map(|_| troubles.count(gone, until)).collect();
+        let remedies: Vec<_> = (0..8)
+            .map(|_| troubles.count(gone, MonoInstant::from_nanos(1_000)))
+            .collect();
         assert_eq!(remedies[7], Remedy::GiveUp);
     }
 

@@ -33,13 +33,14 @@ pub use session::{
     Action, ClientConfig, Control, Demux, Ending, FIRST_ANSWER, Grant, Input, Limits, PeerEvent,
     PeerHello, PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session,
     StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
+    UnprovedSending,
 };
 pub use settings::{Setting, SettingValues};
 pub use stamp::{Stamp, distance_48};
 pub use stream_format::{
     AfterTraffic, Arrival, BadLength, Batch, DatagramFormat, DatagramHeader, DatagramMark,
-    Datagrams, Handshake, HandshakeStep, Message, MessageFormat, Numbers, Part, Reading, Replies,
-    ReplyFormat, SameFormat, SendTime, Span, StreamFormat,
+    Datagrams, Handshake, HandshakeStep, Message, MessageFormat, Numbers, Part, Reading, Refusals,
+    Replies, ReplyFormat, SameFormat, SendTime, Span, StreamFormat,
 };
 
 /// Every control protocol, in the order help lists them. A new one: its file, its `mod` line above, its entry here.

@@ -397,6 +397,8 @@ pub enum PeerEvent {
         /// The test.
         spec: Box<TestSpec>,
     },
+    /// Server: it makes less of the test than its client asked for, and this is what and why.
+    Curtailed(String),
     /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`].
     Hello(Box<PeerHello>),
     /// Client: what the server printed of the test, safe to show and of bounded length.
@@ -515,6 +517,16 @@ impl Limits {
     }
 }
 
+/// How much UDP a server sends to an address of which no connection proves that it asked: the source of a
+/// datagram may be forged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnprovedSending {
+    /// As much as the test asks for: the address cannot be forged, or whoever runs the server allowed it.
+    AsAsked,
+    /// Never more bytes of L4 payload than came from there.
+    AtMostReceived,
+}
+
 /// What a client session is made of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientConfig {
@@ -565,6 +577,8 @@ pub struct ServerConfig {
     pub facts: Facts,
     /// What any test may take.
     pub limits: Limits,
+    /// For protocols without control connection: how much UDP goes to this client.
+    pub unproved: UnprovedSending,
     /// Random bytes of this session, known to nobody else, for protocols whose streams show a token.
     pub random: [u8; RANDOM_BYTES],
     /// This end's address on the control connection, for protocols that tell it.
@@ -586,6 +600,7 @@ impl ServerConfig {
             session: String::new(),
             facts: Facts::default(),
             limits: Limits::default(),
+            unproved: UnprovedSending::AsAsked,
             random,
             local,
             turn_away: None,

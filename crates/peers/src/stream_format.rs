@@ -70,9 +70,9 @@ pub trait StreamFormat: SameFormat + fmt::Debug + Send + Sync {
     fn waits_for_delivery(&self) -> bool {
         false
     }
-    /// How long a datagram stream bears to be refused (ICMP port unreachable) from its beginning on.
-    fn tolerates_refusals(&self, _side: Side) -> Option<Duration> {
-        None
+    /// What being refused (ICMP port unreachable) means to a datagram stream.
+    fn refusals(&self, _side: Side) -> Refusals {
+        Refusals::SeveralEnd
     }
     /// What becomes of data sockets whose traffic is over before the test is.
     fn after_traffic(&self) -> AfterTraffic {
@@ -99,6 +99,17 @@ impl PartialEq for dyn StreamFormat {
     fn eq(&self, other: &Self) -> bool {
         self.is_same(other)
     }
+}
+
+/// What the answers "port unreachable" mean to a datagram stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusals {
+    /// The first ends it: nothing but the datagrams themselves says that the other end wants them.
+    FirstEnds,
+    /// Several end it.
+    SeveralEnd,
+    /// Several end it, but for those of so long from its beginning on.
+    SeveralEndAfter(Duration),
 }
 
 /// Where the data streams of a test come to at the server.

@@ -213,6 +213,9 @@ impl Driver {
                 return Ok(Some(event));
             }
         }
+        if self.attend_arrivals()? {
+            return Ok(None);
+        }
         if let Some(event) = self.attend_traffic()? {
             return Ok(Some(event));
         }
@@ -460,6 +463,19 @@ impl Driver {
         self.abort(RefusalCode::Protocol, &error)
     }
 
+    /// Tells what comes on a data stream of which the session makes no test yet. Whether something was told.
+    fn attend_arrivals(&mut self) -> Result<bool> {
+        let Arrivals::Here(streams) = &mut self.arrivals else {
+            return Ok(false);
+        };
+        let Some((stream, bytes)) = streams.next_datagram() else {
+            return Ok(false);
+        };
+        let bytes = &bytes;
+        self.tell(Input::Stream(StreamEvent::Datagram { stream, bytes }))?;
+        Ok(true)
+    }
+
     /// Looks after this end's traffic: what is said on its streams, finished senders, drained receivers, progress.
     fn attend_traffic(&mut self) -> Result<Option<SessionEvent>> {
         let is_running = matches!(self.state, State::Running { .. });
@@ -544,6 +560,9 @@ impl Driver {
         let mut beside = endpoints.map_or_else(Vec::new, Endpoints::wakeup_fds);
         if let (true, Some(endpoints)) = (self.line.is_absent(), endpoints) {
             beside.extend(endpoints.quiet_sockets());
+        }
+        if let Arrivals::Here(streams) = &self.arrivals {
+            beside.extend(streams.datagram_sockets());
         }
         let left = |due: MonoInstant| due.saturating_since(MonoClock.now());
         let dues = [self.session.deadline(), self.state.next_progress()];

@@ -11,8 +11,10 @@ use linerate_model::{Clock as _, PacketCount};
 use linerate_observe::{DropWatch, Mark, Observer, ProfileError, Profiler, clock_identity};
 use linerate_peers::{Grant, Sent, StreamFormat};
 use linerate_sys::clock::{MonoClock, resolution};
+use linerate_sys::tcp::receive;
+use linerate_sys::udp::Blocking;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +27,9 @@ const QUIET: Duration = Duration::from_millis(150);
 /// Bytes of a stream still under way when its sender has stopped: the receiver ends this long after the last one
 /// if its end does not come. Longer than the least time after which TCP repeats what was lost (200 ms).
 const QUIET_TCP: Duration = Duration::from_millis(300);
+
+/// Most bytes of a datagram that are taken before a stream's test.
+const MAX_DATAGRAM_BYTES: usize = 2048;
 
 /// Which sides of the traffic an end plays.
 pub(crate) fn sides(role: Role, direction: Direction) -> &'static [Side] {
@@ -495,6 +500,25 @@ pub struct DataStreams {
 }
 
 impl DataStreams {
+    /// The next datagram that follows the first of its stream, which stays; with the stream's index.
+    pub(crate) fn next_datagram(&mut self) -> Option<(u16, Vec<u8>)> {
+        let mut room = [0; MAX_DATAGRAM_BYTES];
+        (0..)
+            .zip(&mut self.udp)
+            .find_map(|(index, (socket, early))| {
+                if early.len() > 1 {
+                    return Some((index, early.remove(1)));
+                }
+                let length = receive(socket, &mut room, Blocking::No).ok()?;
+                Some((index, room[..length].to_vec()))
+            })
+    }
+
+    /// What its datagrams come to, to wait on.
+    pub(crate) fn datagram_sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.udp.iter().map(|(socket, _)| socket.as_fd())
+    }
+
     /// What they are.
     pub const fn transport(&self) -> Transport {
         if self.tcp.is_empty() {

@@ -7,6 +7,7 @@ use crate::outcome::no_report;
 use crate::terminal;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use linerate_agent::access::Network;
 use linerate_agent::{AgentPlan, SettingValues, Speaking, serve, settings};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
@@ -14,6 +15,7 @@ use linerate_model::units::parse_duration;
 use linerate_session::key::read_key;
 use linerate_session::login::{Logins, Padding, read_logins};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +30,9 @@ pub(crate) struct ServeArgs {
     /// Also accept clients from these networks (default: loopback, private and link-local only).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     allow: Vec<String>,
+    /// Let iperf2 clients in these networks have as much UDP as they ask for (default: loopback; to others no more bytes than came from them, since addresses can be forged).
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    allow_unproved: Vec<String>,
     /// Accept only clients that hold the key in this file, from any address.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
@@ -62,21 +67,18 @@ pub(crate) struct ServeArgs {
     settings: SettingArgs,
 }
 
+/// Each of `texts` as what it names.
+fn parse_all<T: FromStr<Err = Failure>>(texts: &[String]) -> Result<Vec<T>, Failure> {
+    texts.iter().map(|text| text.parse()).collect()
+}
+
 impl ServeArgs {
     /// Serves until it is stopped.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         no_report(output, "serve")?;
-        let plan = AgentPlan {
-            allow: self
-                .allow
-                .iter()
-                .map(|text| text.parse())
-                .collect::<Result<_, Failure>>()?,
-            speak: self
-                .speak
-                .iter()
-                .map(|text| text.parse())
-                .collect::<Result<_, Failure>>()?,
+        let mut plan = AgentPlan {
+            allow: parse_all(&self.allow)?,
+            speak: parse_all(&self.speak)?,
             key: self.key.as_deref().map(read_key).transpose()?,
             logins: self.logins()?,
             max_clients: self.max_clients,
@@ -88,6 +90,8 @@ impl ServeArgs {
             settings: self.settings.0.clone(),
             ..AgentPlan::listening_on(&self.listen)?
         };
+        let unproved = parse_all::<Network>(&self.allow_unproved)?;
+        plan.allow_unproved.extend(unproved);
         let interrupt = interrupt_flag()?;
         serve(&plan, &interrupt, &mut |text| terminal::note(text))?;
         Ok(ExitCode::Done)

@@ -116,7 +116,7 @@ pub(crate) fn peer(attack: Attack) -> Result<SocketAddr> {
 }
 
 /// The same port of TCP and of UDP.
-fn both_ports() -> Result<(TcpListener, UdpSocket)> {
+pub(crate) fn both_ports() -> Result<(TcpListener, UdpSocket)> {
     for _ in 0..20 {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         if let Ok(socket) = UdpSocket::bind(listener.local_addr()?) {

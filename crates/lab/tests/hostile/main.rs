@@ -4,6 +4,7 @@
 //! What each protocol makes of which bytes is tested in `linerate-peers`; here whole programs meet over sockets.
 
 mod attacks;
+mod reflection;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use attacks::{Attack, PATIENCE, peer, strike};
@@ -126,34 +127,46 @@ fn a_hostile_peer_of_any_protocol_is_named_in_time() {
     );
 }
 
-/// Meets hostile clients, all at once, and then one that is none.
-fn server_meets_all(kind: &'static dyn PeerKind) -> Result<()> {
-    let plan = AgentPlan {
+/// A server of this protocol on a port of this host.
+fn plan(kind: &dyn PeerKind) -> Result<AgentPlan> {
+    Ok(AgentPlan {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         speak: vec![format!("{}:0", kind.id()).parse()?],
         max_clients: 64,
         max_duration: Duration::from_secs(2),
         settings: [("sfnt-version".to_owned(), "1.6.0-rc2".to_owned())].into(),
         ..AgentPlan::private()
-    };
+    })
+}
+
+/// Meets hostile clients, all at once, and then one that is none.
+fn server_meets_all(kind: &'static dyn PeerKind) -> Result<()> {
+    with_server(&plan(kind)?, |address, _| attack_all(kind, address))
+}
+
+/// Does `work` with a server's address and what the server says, then ends the server.
+fn with_server<T>(
+    plan: &AgentPlan,
+    work: impl FnOnce(SocketAddr, &mpsc::Receiver<String>) -> Result<T>,
+) -> Result<T> {
     let stop = AtomicBool::new(false);
     let (say, said) = mpsc::channel();
     thread::scope(|scope| {
         let server = scope.spawn(|| {
-            serve(&plan, &stop, &mut |line| {
+            serve(plan, &stop, &mut |line| {
                 let _ = say.send(line.to_owned());
             })
         });
-        let attacked = said
+        let done = said
             .recv()
             .context("the server ended at once")
             .and_then(|first| {
                 let address = first.rsplit(' ').next().unwrap_or_default().parse()?;
-                attack_all(kind, address)
+                work(address, &said)
             });
         stop.store(true, Ordering::Relaxed);
         server.join().expect("no panic")?;
-        attacked
+        done
     })
 }
 

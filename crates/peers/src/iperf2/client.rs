@@ -2,7 +2,7 @@
 
 use super::closing::Closing;
 use super::header::{self, Amount, Request, Way};
-use super::streams::{Counters, Opening, Streams, Width};
+use super::streams::{Counters, FarEnd, Opening, Streams, Width};
 use super::{AFTER, SETTLE};
 use crate::error::{ProtocolError, clean};
 use crate::session::{
@@ -516,6 +516,7 @@ fn format(spec: &TestSpec) -> Streams {
         },
     };
     Streams {
+        far_end: FarEnd::Server,
         opening: Opening::from_bytes(&header::write(&request)),
         skip: 0,
         width: Width::Wide,

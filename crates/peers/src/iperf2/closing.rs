@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Gap between two of the first ends of a stream: most are answered at once.
 const SOON: Duration = Duration::from_millis(10);
 /// How many of these.
-const FIRST: u32 = 10;
+pub(super) const FIRST: u32 = 10;
 /// Gap between the later ones: a slow path is not to be filled with them.
 const LATER: Duration = Duration::from_millis(50);
 /// All of them; together 5 s, which is longer than a queue takes to drain that anybody can work with.
@@ -114,7 +114,9 @@ impl Closing {
         let index = usize::from(stream);
         let is_negative = word(bytes, 0).is_some_and(|number| number.cast_signed() < 0);
         if is_negative && (self.sent.is_empty() || !is_report(bytes)) {
-            if let Some(Some(report)) = self.reports.get(index) {
+            let report = self.reports.get(index).and_then(Option::as_ref);
+            // An answer longer than its question would be of use to who forges the source of questions.
+            if let Some(report) = report.filter(|report| report.len() <= bytes.len()) {
                 let bytes = report.clone();
                 actions.push_back(Action::Stream(StreamOrder::Datagram { stream, bytes }));
             }

@@ -29,7 +29,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-pub use streams::{Counters, Opening, Streams, Width};
+pub use streams::{Counters, FarEnd, Opening, Streams, Width};
 
 use crate::session::{ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::MonoInstant;

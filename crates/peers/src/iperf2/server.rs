@@ -1,12 +1,12 @@
 //! The end that is asked: one session for each data stream that comes.
 
-use super::closing::Closing;
+use super::closing::{Closing, FIRST as FIRST_ENDS, MAX_CLOSING_DATAGRAMS};
 use super::header::{Amount, Back, Header, Way};
-use super::streams::{Opening, Streams};
+use super::streams::{FarEnd, Opening, Streams};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::session::{
     Action, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig,
-    StopCause, StreamEvent, TestEnd,
+    StopCause, StreamEvent, TestEnd, UnprovedSending,
 };
 use crate::steps::{Phase, Stepping, Steps};
 use linerate_model::sample::EndpointReport;
@@ -22,6 +22,13 @@ use std::time::Duration;
 /// with a gap of 2 s.
 const PARTING: Duration = Duration::from_millis(2500);
 
+/// How long a client that wants datagrams is heard before it is answered, where no more is sent than came: it
+/// repeats its first one about every 10 ms for a second, until it is answered.
+const COLLECTING: Duration = Duration::from_millis(500);
+
+/// Datagrams of a test that is made towards a client beside its traffic: one that opens it, and those that end it.
+const CLOSING: u64 = 1 + MAX_CLOSING_DATAGRAMS as u64;
+
 /// How much longer than it said a client may go on.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -36,6 +43,8 @@ const WRITE: u64 = 128 << 10;
 pub(super) enum State {
     /// No stream yet.
     Waiting,
+    /// What the client sends until it is answered is counted: no more goes to it.
+    Collecting,
     Preparing,
     Running,
     /// The traffic is over; the end of a datagram stream is said and answered.
@@ -51,6 +60,7 @@ impl Phase for State {
     fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
+            Self::Collecting => "collecting",
             Self::Preparing => "preparing",
             Self::Running => "running",
             Self::Closing => "closing",
@@ -70,10 +80,21 @@ pub(super) struct Server {
     config: ServerConfig,
     steps: Steps<State>,
     spec: TestSpec,
+    format: Streams,
     is_extended: bool,
     closing: Option<Closing>,
-    /// What the client wants made towards it, and when.
-    back: Option<(Back, Action)>,
+    /// What the client wants made towards it.
+    back: Option<CallBack>,
+    /// L4 payload that came from the client, as far as this knows.
+    received: ByteCount,
+}
+
+/// A test that a client wants made towards it.
+#[derive(Debug)]
+struct CallBack {
+    when: Back,
+    port: u16,
+    spec: TestSpec,
 }
 
 impl Server {
@@ -82,10 +103,18 @@ impl Server {
             steps: Steps::waiting(State::Waiting, config.timeout, now),
             config,
             spec: TestSpec::tcp_bulk(),
+            format: Streams::PLAIN,
             is_extended: false,
             closing: None,
             back: None,
+            received: ByteCount::new(0),
         }
+    }
+
+    /// Whether UDP to this client is bounded by what came from it.
+    fn is_unproved(&self) -> bool {
+        self.spec.transport() == Transport::Udp
+            && self.config.unproved == UnprovedSending::AtMostReceived
     }
 
     const fn sends(&self) -> bool {
@@ -117,9 +146,7 @@ impl Server {
         let spec = spec(transport, &header, bytes.len() as u64, &self.config.limits);
         validate(&spec).map_err(|error| self.wrong(bytes, error.to_string()))?;
         if let Some(message) = self.config.limits.exceeded_by(&spec) {
-            let code = RefusalCode::Limit;
-            self.steps.refuse(code, message);
-            self.close();
+            self.refuse(message);
             return Ok(());
         }
         self.steps
@@ -128,7 +155,8 @@ impl Server {
                 limits: self.config.limits,
                 ..PeerHello::default()
             }))));
-        let format = Streams {
+        self.format = Streams {
+            far_end: FarEnd::Client,
             opening: Opening::NONE,
             skip: header.skip,
             width: header.width,
@@ -140,26 +168,68 @@ impl Server {
             back: Some((port, when)),
         } = header.way
         {
-            let spec = Box::new(spec_back(&spec, &header));
+            let spec = spec_back(&spec, &header);
             if let Some(message) = self.config.limits.exceeded_by(&spec) {
-                let code = RefusalCode::Limit;
-                self.steps.refuse(code, message);
-                self.close();
+                self.refuse(message);
                 return Ok(());
             }
-            self.back = Some((when, Action::Peer(PeerEvent::CallBack { port, spec })));
+            self.back = Some(CallBack { when, port, spec });
         }
-        let payload = spec.payload().as_usize();
-        self.closing = (transport == Transport::Udp).then(|| Closing::new(format, payload));
         self.is_extended = header.is_extended;
-        self.spec = spec.clone();
+        self.spec = spec;
+        self.received = ByteCount::new(bytes.len() as u64);
+        match self.spec.direction {
+            Direction::Reverse if self.is_unproved() => {
+                self.steps.enter(now, State::Collecting, COLLECTING);
+            }
+            Direction::Duplex if self.is_unproved() => {
+                self.spec.direction = Direction::Forward;
+                self.curtail("it sends nothing back");
+                self.prepare(now);
+            }
+            _ => self.prepare(now),
+        }
+        Ok(())
+    }
+
+    /// Does not make the test, which is beyond a limit.
+    fn refuse(&mut self, message: String) {
+        self.steps.refuse(RefusalCode::Limit, message);
+        self.close();
+    }
+
+    fn prepare(&mut self, now: MonoInstant) {
+        let payload = self.spec.payload().as_usize();
+        let is_udp = self.spec.transport() == Transport::Udp;
+        self.closing = is_udp.then(|| Closing::new(self.format, payload));
         self.steps
             .enter(now, State::Preparing, self.steps.timeout * 2);
         self.steps.act(Action::Prepare {
-            spec: Box::new(spec),
-            format: Arc::new(format),
+            spec: Box::new(self.spec.clone()),
+            format: Arc::new(self.format),
         });
-        Ok(())
+    }
+
+    /// Says that less is made than was asked for: `what`.
+    fn curtail(&mut self, what: &str) {
+        let said = format!(
+            "{what}: no more UDP goes to an address than came from it, since nothing proves that it asked; start the server with --allow-unproved and its network to make the whole test"
+        );
+        self.steps.act(Action::Peer(PeerEvent::Curtailed(said)));
+    }
+
+    /// Sends as much as the client has sent while nothing answered it, the ends of the stream included.
+    fn send_what_came(&mut self, now: MonoInstant) {
+        let left = unspent(self.received, self.spec.payload(), FIRST_ENDS.into());
+        let Some(bytes) = left else {
+            self.curtail("it sends nothing");
+            return self.refuse("nothing proves that it asked for datagrams".to_owned());
+        };
+        if let Some(stop) = lesser(&self.spec, bytes) {
+            self.spec.stop = stop;
+            self.curtail(&format!("it sends {bytes}"));
+        }
+        self.prepare(now);
     }
 
     fn wrong(&self, bytes: &[u8], cause: String) -> ProtocolError {
@@ -179,7 +249,7 @@ impl Server {
         if self.sends() {
             self.steps.act(Action::Start(Side::Sender));
         }
-        self.call_back(Back::AtOnce);
+        self.call_back(Occasion::Begins);
         let time = match self.spec.stop {
             Stop::After(time) if self.sends() => time,
             _ => self.config.limits.max_duration,
@@ -190,7 +260,11 @@ impl Server {
 
     /// The traffic is over at this end.
     fn reported(&mut self, now: MonoInstant, reports: &[EndpointReport]) {
-        self.call_back(Back::Later);
+        let receiver = reports.iter().find(|report| report.side == Side::Receiver);
+        let streams = receiver.map_or(&[][..], |report| &report.streams);
+        let bytes = streams.iter().map(|stream| stream.bytes.get()).sum();
+        self.received = ByteCount::new(bytes);
+        self.call_back(Occasion::Ends);
         let Some(closing) = &mut self.closing else {
             return self.part();
         };
@@ -199,10 +273,47 @@ impl Server {
         self.steps.enter(now, State::Closing, PARTING);
     }
 
-    /// What is to be made towards the client, if it is to be made now.
-    fn call_back(&mut self, now: Back) {
-        if let Some((_, action)) = self.back.take_if(|(when, _)| *when == now) {
-            self.steps.act(action);
+    /// Has made towards the client what it wants, if that is to be made now and may be.
+    fn call_back(&mut self, occasion: Occasion) {
+        let is_unproved = self.is_unproved();
+        let received = self.received;
+        let is_time = |back: &mut CallBack| match (back.when, occasion) {
+            (Back::AtOnce, Occasion::Begins) => !is_unproved,
+            // What closes such a test takes a part of what may be sent: the rest is to be worth it.
+            (Back::AtOnce, Occasion::Goes) => {
+                is_unproved && unspent(received, back.spec.payload(), CLOSING * 2).is_some()
+            }
+            (_, Occasion::Ends) => true,
+            (Back::Later, _) => false,
+        };
+        let Some(CallBack { port, mut spec, .. }) = self.back.take_if(is_time) else {
+            return;
+        };
+        if is_unproved {
+            let Some(bytes) = unspent(received, spec.payload(), CLOSING) else {
+                return self.curtail("it makes no test back");
+            };
+            if let Some(stop) = lesser(&spec, bytes) {
+                spec.stop = stop;
+                self.curtail(&format!("it sends {bytes} back"));
+            }
+        }
+        let spec = Box::new(spec);
+        self.steps
+            .act(Action::Peer(PeerEvent::CallBack { port, spec }));
+    }
+
+    /// A datagram came beside the traffic.
+    fn hear(&mut self, now: MonoInstant, stream: u16, bytes: &[u8]) {
+        if self.steps.state == State::Collecting {
+            let bytes = self.received.get() + bytes.len() as u64;
+            self.received = ByteCount::new(bytes);
+        }
+        if self.steps.state == State::Closing
+            && let Some(closing) = &mut self.closing
+            && closing.hear(stream, bytes, &mut self.steps.actions)
+        {
+            self.steps.enter(now, State::Closing, PARTING);
         }
     }
 
@@ -233,6 +344,7 @@ impl Server {
         }
         match self.steps.state {
             State::Closing => self.part(),
+            State::Collecting => self.send_what_came(now),
             State::Running => {
                 let reason = "it did not end within its time";
                 self.stop(now, RefusalCode::Limit, reason);
@@ -240,6 +352,33 @@ impl Server {
             _ => self.close(),
         }
     }
+}
+
+/// When in a test something may be made towards the client.
+#[derive(Debug, Clone, Copy)]
+enum Occasion {
+    Begins,
+    Goes,
+    Ends,
+}
+
+/// What may be sent of as much as came, in datagrams of `payload`, but for so many of them that are sent beside.
+fn unspent(received: ByteCount, payload: ByteCount, beside: u64) -> Option<ByteCount> {
+    let payload = payload.get().max(1);
+    let datagrams = (received.get() / payload).checked_sub(beside)?;
+    (datagrams > 0).then(|| ByteCount::new(datagrams * payload))
+}
+
+/// The stop after which `spec` sends no more than `most`; `None` if its own is sooner.
+fn lesser(spec: &TestSpec, most: ByteCount) -> Option<Stop> {
+    let asked = match (spec.stop, spec.pace()) {
+        (Stop::Bytes(bytes), _) => Some(bytes),
+        (Stop::After(time), Pace::At(rate)) => Some(rate.bytes_in(time)),
+        _ => None,
+    };
+    asked
+        .is_none_or(|asked| asked > most)
+        .then_some(Stop::Bytes(most))
 }
 
 /// The test that a stream's header asks for.
@@ -332,15 +471,11 @@ impl Stepping for Server {
             Input::Reports(reports) if self.steps.state == State::Running => {
                 self.reported(now, &reports);
             }
-            Input::Stream(StreamEvent::Datagram { stream, bytes })
-                if self.steps.state == State::Closing =>
-            {
-                if let Some(closing) = &mut self.closing
-                    && closing.hear(stream, bytes, &mut self.steps.actions)
-                {
-                    self.steps.enter(now, State::Closing, PARTING);
-                }
+            Input::Progress(progress) if self.steps.state == State::Running => {
+                self.received = progress.bytes;
+                self.call_back(Occasion::Goes);
             }
+            Input::Stream(StreamEvent::Datagram { stream, bytes }) => self.hear(now, stream, bytes),
             Input::Timeout => self.timeout(now),
             Input::End(Ending::Test { code, reason }) if self.steps.state.has_test() => {
                 self.stop(now, code, &reason);
@@ -353,7 +488,7 @@ impl Stepping for Server {
             Input::Bytes(_)
             | Input::End(Ending::Traffic)
             | Input::Progress(_)
-            | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }) => {}
+            | Input::Stream(StreamEvent::FirstData { .. }) => {}
             // The driver may not have seen yet that the test is over.
             Input::End(Ending::Test { .. })
             | Input::Prepared(_)

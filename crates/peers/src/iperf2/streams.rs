@@ -13,8 +13,8 @@
 
 use crate::stamp::Stamp;
 use crate::stream_format::{
-    AfterTraffic, Arrival, DatagramFormat, DatagramHeader, Numbers, Part, Reading, SendTime,
-    StreamFormat,
+    AfterTraffic, Arrival, DatagramFormat, DatagramHeader, Numbers, Part, Reading, Refusals,
+    SendTime, StreamFormat,
 };
 use linerate_model::spec::Side;
 use std::fmt;
@@ -86,9 +86,20 @@ impl Width {
     }
 }
 
+/// Which end of the protocol the other one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FarEnd {
+    /// It asked.
+    Client,
+    /// It is asked.
+    Server,
+}
+
 /// The data streams of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streams {
+    /// Who the peer is.
+    pub far_end: FarEnd,
     /// What this end's streams begin with.
     pub opening: Opening,
     /// Bytes at the beginning of a TCP stream of the peer that are not data.
@@ -101,6 +112,19 @@ pub struct Streams {
     pub first: u8,
     /// Number of the first datagram that this end's senders send.
     pub sends_from: u8,
+}
+
+impl Streams {
+    /// What every generation understands, towards a client.
+    pub(super) const PLAIN: Self = Self {
+        far_end: FarEnd::Client,
+        opening: Opening::NONE,
+        skip: 0,
+        width: Width::Narrow,
+        counters: Counters::Bits32,
+        first: 0,
+        sends_from: 0,
+    };
 }
 
 impl StreamFormat for Streams {
@@ -132,12 +156,14 @@ impl StreamFormat for Streams {
         true
     }
 
-    /// iperf2 closes its port for a moment when a stream begins, and opens it late on a busy host.
-    fn tolerates_refusals(&self, side: Side) -> Option<Duration> {
-        Some(match side {
-            Side::Sender => Duration::from_secs(1),
-            Side::Receiver => Duration::from_secs(10),
-        })
+    /// iperf2's server closes its port for a moment when a stream begins, and opens it late on a busy host. A
+    /// client's port is open when its first datagram comes.
+    fn refusals(&self, side: Side) -> Refusals {
+        match (self.far_end, side) {
+            (FarEnd::Client, _) => Refusals::FirstEnds,
+            (FarEnd::Server, Side::Sender) => Refusals::SeveralEndAfter(Duration::from_secs(1)),
+            (FarEnd::Server, Side::Receiver) => Refusals::SeveralEndAfter(Duration::from_secs(10)),
+        }
     }
 
     fn after_traffic(&self) -> AfterTraffic {
@@ -245,6 +271,7 @@ mod tests {
 
     fn numbering(width: Width, counters: Counters, first: u8) -> Streams {
         Streams {
+            far_end: FarEnd::Server,
             opening: Opening::from_bytes(b"head"),
             skip: 0,
             width,

@@ -360,9 +360,8 @@ impl Work for Receiver {
     fn begin(&mut self, start: MonoInstant) {
         self.last = start;
         self.counts.counted_from = start.after(self.counts.plan.warm_up);
-        if let Some(time) = self.counts.plan.format.tolerates_refusals(Side::Receiver) {
-            self.troubles.bear_refusals_until(start.after(time));
-        }
+        let refusals = self.counts.plan.format.refusals(Side::Receiver);
+        self.troubles.take_refusals(refusals, start);
     }
 
     fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {

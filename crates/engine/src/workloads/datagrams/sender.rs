@@ -260,9 +260,8 @@ impl Work for Sender {
         self.limit = Limit::new(self.plan.stop, self.plan.payload, counted);
         self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
         self.sent_by = start;
-        if let Some(time) = self.plan.format.tolerates_refusals(Side::Sender) {
-            self.troubles.bear_refusals_until(start.after(time));
-        }
+        let refusals = self.plan.format.refusals(Side::Sender);
+        self.troubles.take_refusals(refusals, start);
     }
 
     fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {

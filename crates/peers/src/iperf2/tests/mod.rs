@@ -2,6 +2,7 @@
 
 mod codec;
 mod sessions;
+mod unproved;
 
 pub(super) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()

@@ -18,7 +18,7 @@ use std::any::Any;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-const START: MonoInstant = MonoInstant::from_nanos(5_000_000_000);
+pub(super) const START: MonoInstant = MonoInstant::from_nanos(5_000_000_000);
 
 fn client_config() -> ClientConfig {
     ClientConfig {
@@ -27,7 +27,7 @@ fn client_config() -> ClientConfig {
     }
 }
 
-fn server_config() -> ServerConfig {
+pub(super) fn server_config() -> ServerConfig {
     ServerConfig {
         version: "0.1.0".into(),
         session: "s-1".into(),
@@ -36,7 +36,7 @@ fn server_config() -> ServerConfig {
 }
 
 /// What a session wants done, but for datagrams; these are returned.
-fn actions(session: &mut dyn Session) -> (Vec<Action>, Vec<Vec<u8>>) {
+pub(super) fn actions(session: &mut dyn Session) -> (Vec<Action>, Vec<Vec<u8>>) {
     let (mut all, mut datagrams) = (Vec::new(), Vec::new());
     while let Some(action) = session.poll_action() {
         match action {
@@ -47,7 +47,7 @@ fn actions(session: &mut dyn Session) -> (Vec<Action>, Vec<Vec<u8>>) {
     (all, datagrams)
 }
 
-fn report(side: Side, streams: Vec<StreamReport>) -> EndpointReport {
+pub(super) fn report(side: Side, streams: Vec<StreamReport>) -> EndpointReport {
     EndpointReport::of_streams(side, streams)
 }
 
