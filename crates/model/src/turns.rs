@@ -1,6 +1,7 @@
 //! A trial that was measured in turns, between those of other trials.
 
 use crate::estimate::Estimate;
+use crate::units::Quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,4 +33,13 @@ pub struct Turn {
     /// Number of values.
     #[serde(default)]
     pub count: Option<u64>,
+}
+
+impl Turn {
+    /// The delay at `quantile`, in nanoseconds, if turns tell that one.
+    pub fn at(&self, quantile: Quantile) -> Option<u64> {
+        let told = [(0.5, self.p50_ns), (0.99, self.p99_ns)];
+        let is = |known: f64| (quantile.0.get() - known).abs() < 1e-9;
+        told.into_iter().find(|(known, _)| is(*known))?.1
+    }
 }

@@ -4,7 +4,7 @@ use super::Options;
 use super::cells::{Cell, Seen};
 use crate::statistics::{Confidence, USUAL_CONFIDENCE, quantile_interval};
 use linerate_model::comparison::{Basis, BetterWhen};
-use linerate_model::run::{CpuSide, Delay, DelayOf, GoalResult, RunKind, Trial, Turn};
+use linerate_model::run::{CpuSide, Delay, DelayOf, GoalResult, RunKind, Trial};
 use linerate_model::{BitRate, Interval, PacketCount, Quantile, Ratio};
 
 /// One value of a metric.
@@ -40,6 +40,8 @@ pub(super) struct Metric {
     pub(super) words: String,
     pub(super) better: BetterWhen,
     pub(super) scale: Scale,
+    /// Of delay, if it is that.
+    quantile: Option<Quantile>,
 }
 
 /// A metric and what each repetition of a cell says.
@@ -145,15 +147,11 @@ fn turns_of(repetitions: &[Vec<&Trial>], metric: &Metric) -> Option<Vec<Observat
     let [trial] = trials.as_slice() else {
         return None;
     };
-    let get: fn(&Turn) -> Option<u64> = match metric.id.as_str() {
-        "half_round_trip_p50_ns" => |turn| turn.p50_ns,
-        "half_round_trip_p99_ns" => |turn| turn.p99_ns,
-        _ => return None,
-    };
+    let quantile = metric.quantile?;
     let share = half_round_trip(trial.delay()?.of)?;
     let turns = trial.turns()?.each.iter();
     let values: Vec<_> = turns
-        .filter_map(get)
+        .filter_map(|turn| turn.at(quantile))
         .filter_map(|nanos| plain(Some(PacketCount::new(nanos).as_f64() * share)))
         .collect();
     (values.len() > 1).then_some(values)
@@ -182,6 +180,7 @@ fn metric(id: impl Into<String>, words: impl Into<String>, better: BetterWhen) -
         words: words.into(),
         better,
         scale: Scale::Ratio,
+        quantile: None,
     }
 }
 
@@ -275,10 +274,11 @@ fn delays<'a>(
             let delay = trial.delay()?;
             Some(scaled(at_quantile(delay, *quantile)?, share(delay.of)?))
         });
-        (
-            metric(key, format!("{words}, {name}"), BetterWhen::Lower),
-            get,
-        )
+        let metric = Metric {
+            quantile: Some(*quantile),
+            ..metric(key, format!("{words}, {name}"), BetterWhen::Lower)
+        };
+        (metric, get)
     });
     let mean: Get<'a> = Box::new(move |trial| {
         let delay = trial.delay()?;
