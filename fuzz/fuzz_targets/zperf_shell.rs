@@ -4,7 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use linerate_model::MonoInstant;
 use linerate_model::spec::Transport;
-use linerate_peers::zperf::{Config, Event, Job, Shell, Wire};
+use linerate_peers::Wire;
+use linerate_peers::zperf::{Config, Event, Job, Shell};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 

@@ -102,7 +102,7 @@ impl AgentPlan {
 
 /// Every setting that only one protocol has, in the order of the protocols.
 pub fn settings() -> impl Iterator<Item = &'static Setting> {
-    linerate_peers::ALL.iter().flat_map(|kind| kind.settings())
+    linerate_peers::served().flat_map(linerate_peers::PeerKind::settings)
 }
 
 /// Serves until `stop` is set. `tell` gets one line per event.

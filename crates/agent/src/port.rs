@@ -45,14 +45,14 @@ impl Speaking {
 
     /// The ids of all protocols, for help and messages.
     pub fn known() -> String {
-        let ids: Vec<_> = linerate_peers::ALL.iter().map(|kind| kind.id()).collect();
+        let ids: Vec<_> = linerate_peers::served().map(PeerKind::id).collect();
         ids.join(", ")
     }
 
     /// How a protocol is given another port, for help and messages.
     pub fn example() -> String {
-        let foreign = linerate_peers::ALL.iter().find(|kind| kind.is_foreign());
-        let kind = foreign.copied().unwrap_or_else(linerate_peers::own);
+        let foreign = linerate_peers::served().find(|kind| kind.is_foreign());
+        let kind = foreign.unwrap_or_else(linerate_peers::own);
         format!("such as {}:{}", kind.id(), kind.default_port() + 1)
     }
 
@@ -84,7 +84,8 @@ impl std::str::FromStr for Speaking {
             );
             Failure::new(ExitCode::Usage, message)
         };
-        let kind = linerate_peers::find(name).ok_or_else(wrong)?;
+        let mut served = linerate_peers::served();
+        let kind = served.find(|kind| kind.id() == name).ok_or_else(wrong)?;
         let port = port.map(str::parse).transpose().map_err(|_| wrong())?;
         Ok(Self { kind, port })
     }

@@ -237,10 +237,7 @@ impl AgentState<'_> {
     ) -> Result<()> {
         stream.set_nonblocking(false)?;
         let bytes = peek(&stream, opening_len)?;
-        let line = Line::Absent {
-            local: stream.local_addr()?,
-            remote: stream.peer_addr()?,
-        };
+        let line = Line::absent(stream.local_addr()?, stream.peer_addr()?);
         let data_streams = DataStreams {
             tcp: vec![stream],
             udp: Vec::new(),
@@ -257,10 +254,7 @@ impl AgentState<'_> {
             .local_addr()
             .map_err(Into::into)
             .and_then(|local| {
-                let line = Line::Absent {
-                    local,
-                    remote: flow.from,
-                };
+                let line = Line::absent(local, flow.from);
                 let first = flow.early.first().cloned().unwrap_or_default();
                 let data_streams = DataStreams {
                     tcp: Vec::new(),
@@ -279,7 +273,7 @@ impl AgentState<'_> {
         (bytes, place): (&[u8], Place<'_>),
         port: &Port,
     ) -> Result<()> {
-        let from = line.remote()?;
+        let from = line.remote();
         let from = canonical(from);
         let (_counted, before) = self.data_streams.one_more(from.ip());
         let turn_away = self.admission(from.ip(), before, port);
@@ -388,7 +382,7 @@ impl AgentState<'_> {
         kind: &dyn PeerKind,
         turn_away: Option<(RefusalCode, String)>,
     ) -> Result<Driver> {
-        let (local, remote) = (line.local()?.ip(), line.remote()?.ip());
+        let (local, remote) = (line.local().ip(), line.remote().ip());
         let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
         let observer = Observer::new(Scope::live(self.plan.interface.clone().or_else(found)));
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);

@@ -2,42 +2,45 @@
 
 pub use linerate_model::run::IpChoice;
 
-use crate::board::BoardAddress;
 use crate::host_port::split_port;
+use crate::shell::{self, ShellAddress, ShellPeer};
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Pace, TestSpec, Transport};
-use linerate_peers::PeerKind;
-use linerate_peers::iperf2::Iperf2;
+use linerate_peers::{Control, PeerKind, Protocol, SettingValues, Wire};
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 /// A peer, as written: what it speaks, host name or address, and port.
 #[derive(Clone)]
 pub struct PeerAddress {
-    kind: &'static dyn PeerKind,
+    protocol: Protocol,
     host: String,
     port: u16,
-    /// The board whose shell is told what to do.
-    board: Option<BoardAddress>,
+    /// The shell of a peer that is told what to do, and the settings in its address.
+    shell: Option<(ShellAddress, SettingValues)>,
 }
 
 impl PeerAddress {
     /// Reads `10.0.0.2`, `board.local:5301`, `[fe80::1%eth0]:5301`, `fe80::1%eth0`, `iperf3://board` or
     /// `zperf+serial:///dev/ttyUSB0?host=192.0.2.1`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        if let Some((scheme, rest)) = text.split_once("://")
-            && let Some(board) = BoardAddress::parse(text, scheme, rest)
-        {
-            return board.map(Self::of_board);
-        }
         let own = linerate_peers::own();
         let (kind, rest) = match text.split_once("://") {
             None => (own, text),
             Some(("linerate", rest)) => (own, rest),
             Some((scheme, rest)) => {
-                let kind =
-                    linerate_peers::find(scheme).ok_or_else(|| unknown_scheme(text, scheme))?;
+                let (id, wire) = scheme.split_once('+').unwrap_or((scheme, ""));
+                let kind = linerate_peers::find(id).ok_or_else(|| unknown_scheme(text, scheme))?;
+                if kind.control() == Control::Shell {
+                    let wire =
+                        shell::wire(wire).ok_or_else(|| "say how its shell is reached".to_owned());
+                    let parsed = wire.and_then(|wire| Self::with_shell(kind, wire, rest));
+                    return parsed.map_err(|why| wrong_shell(text, id, &why));
+                }
+                if !wire.is_empty() {
+                    return Err(unknown_scheme(text, scheme));
+                }
                 (kind, rest)
             }
         };
@@ -54,31 +57,31 @@ impl PeerAddress {
                 .ok_or_else(|| not_a_host(text))?,
         };
         Ok(Self {
-            kind,
+            protocol: Protocol::Listed(kind),
             host: host.to_owned(),
             port,
-            board: None,
+            shell: None,
         })
     }
 
-    /// zperf's traffic is iperf2's.
-    fn of_board(board: BoardAddress) -> Self {
-        Self {
-            kind: &Iperf2,
-            host: board.host.clone(),
-            port: board.port,
-            board: Some(board),
-        }
+    fn with_shell(kind: &'static dyn PeerKind, wire: Wire, rest: &str) -> Result<Self, String> {
+        let peer = ShellPeer::read(kind, wire, rest)?;
+        Ok(Self {
+            protocol: Protocol::with(kind, &peer.settings)?,
+            host: peer.host,
+            port: peer.port,
+            shell: Some((peer.shell, peer.settings)),
+        })
     }
 
-    /// The board whose shell is told what to do, if it is one.
-    pub(crate) const fn board(&self) -> Option<&BoardAddress> {
-        self.board.as_ref()
+    /// Where the shell is that is told what to do, if there is one.
+    pub(crate) fn shell(&self) -> Option<&ShellAddress> {
+        self.shell.as_ref().map(|(shell, _)| shell)
     }
 
     /// The protocol it speaks.
-    pub fn kind(&self) -> &'static dyn PeerKind {
-        self.kind
+    pub fn kind(&self) -> &dyn PeerKind {
+        &*self.protocol
     }
 
     /// The port of its tests.
@@ -88,7 +91,7 @@ impl PeerAddress {
 
     /// The message sizes that are measured there unless others are asked for.
     pub fn usual_sizes(&self, transport: Transport) -> Vec<ByteCount> {
-        self.kind.usual_sizes(transport)
+        self.protocol.usual_sizes(transport)
     }
 
     /// The addresses it stands for, best first.
@@ -129,11 +132,19 @@ impl fmt::Debug for PeerAddress {
 
 impl fmt::Display for PeerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(board) = &self.board {
-            return write!(f, "{board}");
+        let kind = self.kind();
+        if let Some((shell, settings)) = &self.shell {
+            write!(f, "{}+{shell}?host={}", kind.id(), self.host)?;
+            if self.port != kind.default_port() {
+                write!(f, "&port={}", self.port)?;
+            }
+            f.write_str(&shell.extra())?;
+            return settings
+                .iter()
+                .try_for_each(|(name, value)| write!(f, "&{name}={value}"));
         }
-        if self.kind.is_foreign() {
-            write!(f, "{}://", self.kind.id())?;
+        if kind.is_foreign() {
+            write!(f, "{}://", kind.id())?;
         }
         if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)
@@ -155,11 +166,23 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
 
 /// How a peer is written, for help.
 pub fn help() -> String {
-    let foreign = linerate_peers::ALL.iter().filter(|kind| kind.is_foreign());
-    let programs: Vec<_> = foreign.map(|kind| program_help(*kind)).collect();
+    let programs: Vec<_> = linerate_peers::served()
+        .filter(|kind| kind.is_foreign())
+        .map(program_help)
+        .collect();
+    let with_shells = linerate_peers::ALL
+        .iter()
+        .filter(|kind| kind.control() == Control::Shell);
+    let shells: Vec<_> = with_shells
+        .map(|kind| {
+            let [serial, telnet] = shell::examples(kind.id());
+            format!(". A board that runs {} is told what to do through its shell: `{serial}` or `{telnet}`, where host= is its address in the network", kind.id())
+        })
+        .collect();
     format!(
-        "The peer: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. Where another program runs: {}. A Zephyr board is told what to do through its shell: `zperf+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1` or `zperf+telnet://shellhost:23?host=192.0.2.1`, where host= is its address in the network",
-        programs.join(", ")
+        "The peer: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. Where another program runs: {}{}",
+        programs.join(", "),
+        shells.concat()
     )
 }
 
@@ -194,15 +217,24 @@ fn program_help(kind: &dyn PeerKind) -> String {
 }
 
 fn unknown_scheme(text: &str, scheme: &str) -> Failure {
-    let known: Vec<_> = linerate_peers::ALL
-        .iter()
-        .map(|kind| format!("{}://", kind.id()))
-        .collect();
+    let written = |kind: &&dyn PeerKind| match kind.control() {
+        Control::Shell => format!("{0}+serial://, {0}+telnet://", kind.id()),
+        Control::Absent | Control::Connection => format!("{}://", kind.id()),
+    };
+    let known: Vec<_> = linerate_peers::ALL.iter().map(written).collect();
     let message = format!(
-        "\"{text}\": this version does not speak {scheme}://; it speaks {}, zperf+serial:// and zperf+telnet://, and to a host that runs `linerate serve`, such as 10.0.0.2, also without",
+        "\"{text}\": this version does not speak {scheme}://; it speaks {}, and to a host that runs `linerate serve`, such as 10.0.0.2, also without",
         known.join(", ")
     );
     Failure::new(ExitCode::Usage, message)
+}
+
+fn wrong_shell(text: &str, id: &str, why: &str) -> Failure {
+    let examples = shell::examples(id).join(" or ");
+    Failure::new(
+        ExitCode::Usage,
+        format!("\"{text}\": {why}; write {examples}"),
+    )
 }
 
 fn not_a_host(text: &str) -> Failure {
@@ -216,6 +248,7 @@ fn not_a_host(text: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn shown(text: &str) -> String {
         PeerAddress::parse(text).unwrap().to_string()
@@ -260,5 +293,58 @@ mod tests {
             .unwrap_err();
         assert!(error.message.contains("no IPv6 address"), "{error}");
         assert_eq!(error.code, ExitCode::Usage);
+    }
+
+    #[test]
+    fn a_serial_line_with_all_its_settings() {
+        let text = "zperf+serial:///dev/ttyUSB0?baud=9600&host=192.0.2.1&zephyr=3.3&port=7";
+        let board = PeerAddress::parse(text).unwrap();
+        let device = PathBuf::from("/dev/ttyUSB0");
+        let serial = ShellAddress::Serial { device, baud: 9600 };
+        assert_eq!(board.shell(), Some(&serial));
+        assert_eq!((board.host.as_str(), board.port), ("192.0.2.1", 7));
+        assert!(matches!(board.protocol, Protocol::Set(_)));
+        let again = "zperf+serial:///dev/ttyUSB0?host=192.0.2.1&port=7&baud=9600&zephyr=3.3";
+        assert_eq!(board.to_string(), again);
+        assert_eq!(shown(again), again);
+        let usual = "zperf+serial:///dev/ttyUSB0?host=192.0.2.1";
+        assert_eq!(shown(&format!("{usual}&baud=115200&port=5001")), usual);
+    }
+
+    #[test]
+    fn a_telnet_shell_and_an_ipv6_board() {
+        let board = PeerAddress::parse("zperf+telnet://[::1]?host=2001:db8::1").unwrap();
+        let telnet = ShellAddress::Telnet {
+            host: "::1".to_owned(),
+            port: 23,
+        };
+        assert_eq!(board.shell(), Some(&telnet));
+        assert_eq!(board.host, "2001:db8::1");
+        let shown = board.to_string();
+        assert_eq!(shown, "zperf+telnet://[::1]:23?host=2001:db8::1");
+    }
+
+    #[test]
+    fn nonsense_about_a_shell_shows_what_is_right() {
+        for text in [
+            "zperf://board",
+            "zperf+ssh://board?host=a",
+            "zperf+serial:///dev/ttyUSB0",
+            "zperf+serial://ttyUSB0?host=a",
+            "zperf+serial:///dev/ttyUSB0?host=a&baud=0",
+            "zperf+serial:///dev/ttyUSB0?host=a&baud=fast",
+            "zperf+serial:///dev/ttyUSB0?host=a&parity=even",
+            "zperf+serial:///dev/ttyUSB0?host",
+            "zperf+telnet://?host=a",
+            "zperf+telnet://a:0?host=a",
+            "zperf+telnet://a?host=a&baud=9600",
+            "zperf+telnet://a?host=a&zephyr=new",
+        ] {
+            let error = PeerAddress::parse(text).unwrap_err();
+            assert_eq!(error.code, ExitCode::Usage, "{text}");
+            assert!(error.message.contains("?host=192.0.2.1"), "{error}");
+        }
+        let error = PeerAddress::parse("iperf3+serial:///dev/ttyUSB0?host=a").unwrap_err();
+        assert!(error.message.contains("does not speak"), "{error}");
     }
 }

@@ -1,8 +1,8 @@
 //! One session with a peer, in which tests run one after the other.
 
-use crate::board::{Board, Here, Seen, receive};
 use crate::mute::mute;
 use crate::pulse::Pulse;
+use crate::shell::ShellAddress;
 use crate::target::Target;
 use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
@@ -12,7 +12,6 @@ use linerate_model::run::{Host, HostRole};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Side, TestSpec};
 use linerate_observe::{Observer, Scope};
-use linerate_peers::zperf;
 use linerate_peers::{
     ClientConfig, Control, PeerEvent, PeerHello, ProtocolError, RefusalCode, Tests,
 };
@@ -48,6 +47,18 @@ pub struct TestOutcome {
     pub notes: Vec<String>,
 }
 
+impl TestOutcome {
+    /// Of a test that the user ended and of which nothing is kept.
+    const fn dropped() -> Self {
+        Self {
+            directions: Vec::new(),
+            far_output: None,
+            stopped: true,
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// How long a peer may take after a test until it listens again: iperf3 closes its port in between.
 const RECONNECT: Duration = Duration::from_secs(3);
 
@@ -61,10 +72,6 @@ const RETRY: Duration = Duration::from_millis(20);
 pub struct Client {
     driver: Driver,
     target: Target,
-    /// The shell of the peer, where it is told what to do.
-    board: Option<Board>,
-    /// This end's address and the far one's.
-    ends: (IpAddr, IpAddr),
     /// The test that it made last.
     last: Option<TestSpec>,
     /// The last test broke off, and the session with it.
@@ -113,9 +120,7 @@ impl Client {
     /// Connects.
     fn open(target: &Target) -> Result<Self> {
         let line = open(target)?;
-        let ends = (line.local()?.ip(), line.remote()?.ip());
-        let board = target.far.board();
-        let board = board.map(|address| Board::open(address, target.timeout));
+        let ends = (line.local().ip(), line.remote().ip());
         let observer = observer(target, ends);
         let facts = observer.facts();
         let config = ClientConfig {
@@ -127,14 +132,15 @@ impl Client {
             random: random_bytes()?,
             login: login_attempt(target),
             far_output: target.far_output,
+            remote_port: line.remote().port(),
+            wire: target.far.shell().map(ShellAddress::wire),
         };
-        let session = target.far.kind().client(config, MonoClock.now());
-        let driver = Driver::client(line, session, observer, target.timeout);
+        let kind = target.far.kind();
+        let session = kind.client(config, MonoClock.now());
+        let driver = Driver::client(line, session, observer, target.timeout).told_by(kind.demux());
         Ok(Self {
             driver,
             target: target.clone(),
-            board: board.transpose()?,
-            ends,
             last: None,
             is_broken: false,
             far: target.far.to_string(),
@@ -150,7 +156,7 @@ impl Client {
 
     /// Whether another tool is at the peer.
     pub fn is_foreign(&self) -> bool {
-        self.board.is_some() || self.target.far.kind().is_foreign()
+        self.target.far.kind().is_foreign()
     }
 
     /// Whether messages to and from the peer carry the time of its clock.
@@ -160,9 +166,6 @@ impl Client {
 
     /// What the peer's protocol cannot tell, as a note for the run; `None` if it tells everything.
     pub fn blind_spots(&self) -> Option<String> {
-        if self.board.is_some() {
-            return Some(blind("zperf", zperf::BLIND_SPOTS));
-        }
         let kind = self.target.far.kind();
         let spots = kind.blind_spots();
         (!spots.is_empty()).then(|| blind(kind.id(), spots))
@@ -239,14 +242,7 @@ impl Client {
             self.is_broken = false;
         }
         self.last = Some(spec.clone());
-        let result = match self.board.take() {
-            None => self.run_inner(spec, pulse),
-            Some(mut board) => {
-                let result = self.run_with(&mut board, spec, pulse);
-                self.board = Some(board);
-                result
-            }
-        };
+        let result = self.run_inner(spec, pulse);
         if result.is_err() {
             self.driver.bye();
             self.is_broken = true;
@@ -271,44 +267,6 @@ impl Client {
         }
     }
 
-    /// Runs one test with a board that is told what to do.
-    fn run_with(
-        &mut self,
-        board: &mut Board,
-        spec: &TestSpec,
-        pulse: &mut dyn FnMut(&Pulse) -> bool,
-    ) -> Result<TestOutcome> {
-        zperf::check(spec).map_err(|why| self.refused(RefusalCode::Unsupported, &why))?;
-        let (local, remote) = self.ends;
-        if spec.direction == Direction::Reverse {
-            let here = Here {
-                local,
-                remote,
-                observer: observer(&self.target, self.ends),
-                timeout: self.target.timeout,
-            };
-            let seen = receive(board, here, spec, pulse)?;
-            return Ok(received(seen));
-        }
-        let port = self.target.far.port();
-        board.serve(zperf::job(spec, local, port))?;
-        let mut broken = None;
-        let mut outcome = self.run_inner(spec, &mut |now| {
-            broken = broken.take().or_else(|| board.look().err());
-            pulse(now) && broken.is_none()
-        })?;
-        if let Some(error) = broken {
-            return Err(error);
-        }
-        let answer = outcome.directions.first();
-        let served = board.served(spec, answer.and_then(|done| done.receiver.as_ref()))?;
-        if let (Some(done), Some(receiver)) = (outcome.directions.first_mut(), served.receiver) {
-            done.receiver = Some(receiver);
-        }
-        outcome.notes.extend(served.note);
-        Ok(outcome)
-    }
-
     fn run_inner(
         &mut self,
         spec: &TestSpec,
@@ -318,6 +276,7 @@ impl Client {
             .begin(spec)
             .map_err(|error| self.failed(&error))?;
         let (mut own, mut theirs, mut far_output) = (Vec::new(), Vec::new(), None);
+        let mut notes = Vec::new();
         let mut stopping = false;
         let mut received = None;
         loop {
@@ -325,24 +284,20 @@ impl Client {
                 Some(SessionEvent::OwnReports(reports)) => own = reports,
                 Some(SessionEvent::Peer(PeerEvent::Report(reports))) => theirs = reports,
                 Some(SessionEvent::Peer(PeerEvent::Output(text))) => far_output = Some(text),
+                Some(SessionEvent::Peer(PeerEvent::Note(text))) => notes.push(text),
                 Some(SessionEvent::TestOver) => {
                     return Ok(TestOutcome {
                         directions: directions(spec.direction, own, theirs),
                         far_output,
                         stopped: stopping,
-                        notes: Vec::new(),
+                        notes,
                     });
                 }
                 Some(SessionEvent::TestEnded {
                     code: RefusalCode::Interrupted,
                     ..
                 }) if stopping => {
-                    return Ok(TestOutcome {
-                        directions: Vec::new(),
-                        far_output: None,
-                        stopped: true,
-                        notes: Vec::new(),
-                    });
+                    return Ok(TestOutcome::dropped());
                 }
                 Some(SessionEvent::TestEnded { code, reason }) => {
                     return Err(self.refused(code, &reason).into());
@@ -375,18 +330,20 @@ impl Client {
     /// Waits for the peer's hello; not for long if it says nothing at all.
     fn greet(&mut self, first_answer: Duration) -> Result<()> {
         let deadline = MonoClock.now().after(first_answer);
+        // A shell says nothing before it is asked, and may have to be asked again.
+        let answers_at_once = self.target.far.kind().control() != Control::Shell;
         loop {
             let turned = self.driver.turn();
             let is_overdue = turned.as_ref().err().is_some_and(is_silence);
-            if !self.driver.was_heard() && (is_overdue || MonoClock.now() >= deadline) {
+            if answers_at_once
+                && !self.driver.was_heard()
+                && (is_overdue || MonoClock.now() >= deadline)
+            {
                 anyhow::bail!(mute(&self.target.far, first_answer));
             }
             match turned? {
                 Some(SessionEvent::Peer(PeerEvent::Hello(hello))) => {
                     self.hello = *hello;
-                    if let Some(board) = &self.board {
-                        self.hello.facts = board.facts().clone();
-                    }
                     return Ok(());
                 }
                 Some(SessionEvent::Closed) => {
@@ -401,20 +358,19 @@ impl Client {
     }
 
     fn failed(&self, error: &anyhow::Error) -> Failure {
+        let code = match error.downcast_ref() {
+            Some(ProtocolError::Shell { code, .. }) => exit_code(*code),
+            _ => ExitCode::Peer,
+        };
         Failure::new(
-            ExitCode::Peer,
+            code,
             format!("the test with {} failed: {error:#}", self.far),
         )
     }
 
     fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
-        let exit = match code {
-            RefusalCode::Unsupported => ExitCode::HostLacks,
-            RefusalCode::Invalid | RefusalCode::Limit => ExitCode::Usage,
-            _ => ExitCode::Peer,
-        };
         Failure::new(
-            exit,
+            exit_code(code),
             format!("the test with {} was not made ({code}): {reason}", self.far),
         )
     }
@@ -429,6 +385,15 @@ impl Drop for Client {
 /// Whether nothing was heard for as long as the protocol allows.
 fn is_silence(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ProtocolError::Silent { .. }))
+}
+
+/// The exit code of a test that was not made.
+const fn exit_code(code: RefusalCode) -> ExitCode {
+    match code {
+        RefusalCode::Unsupported => ExitCode::HostLacks,
+        RefusalCode::Invalid | RefusalCode::Limit => ExitCode::Usage,
+        _ => ExitCode::Peer,
+    }
 }
 
 /// Whether a peer hung up as one does that closes its port for a moment.
@@ -453,18 +418,23 @@ fn login_attempt(target: &Target) -> Option<LoginAttempt> {
 /// Opens the way to the first address that answers; without a control connection, that has a route.
 fn open(target: &Target) -> Result<Line> {
     let addresses = target.far.resolve(target.ip)?;
+    let control = target.far.kind().control();
     let mut last = None;
     for address in &addresses {
-        let opened = match target.far.kind().control() {
-            Control::Absent => Line::to(*address),
+        let opened = match control {
+            Control::Absent | Control::Shell => Line::to(*address),
             Control::Connection => match TcpStream::connect_timeout(address, target.timeout) {
                 Ok(stream) => return Line::over(stream, target.timeout),
                 Err(error) => Err(error),
             },
         };
-        match opened {
-            Ok(line) => return Ok(line),
-            Err(error) => last = Some(error),
+        match (opened, target.far.shell()) {
+            (Ok(line), None) => return Ok(line),
+            (Ok(line), Some(shell)) => {
+                let shell = shell.open(target.far.kind().id(), target.timeout)?;
+                return line.with_shell(shell, target.timeout);
+            }
+            (Err(error), _) => last = Some(error),
         }
     }
     let error = last.context("invariant: resolving gives at least one address")?;
@@ -474,23 +444,6 @@ fn open(target: &Target) -> Result<Line> {
         target.far.kind().start_hint()
     );
     Err(Failure::new(ExitCode::Peer, message).into())
-}
-
-/// What a test gave in which a board sent.
-fn received(seen: Seen) -> TestOutcome {
-    TestOutcome {
-        stopped: seen.is_none(),
-        directions: seen
-            .into_iter()
-            .map(|(sender, receiver)| DirectionOutcome {
-                direction: Direction::Reverse,
-                sender,
-                receiver: Some(receiver),
-            })
-            .collect(),
-        far_output: None,
-        notes: Vec::new(),
-    }
 }
 
 /// Watches the interface that carries tests between these ends.

@@ -1,13 +1,13 @@
-//! Asks a peer for tests: its address, the session with it, and the shell of a board that has no port to ask at.
+//! Asks a peer for tests: its address, the session with it, and the way to the shell of a board that has no port to ask at.
 #![forbid(unsafe_code)]
 
 pub mod address;
-mod board;
 mod client;
 mod describe;
 mod host_port;
 mod mute;
 mod pulse;
+mod shell;
 mod target;
 
 pub use client::{Client, DirectionOutcome, TestOutcome};

@@ -94,6 +94,14 @@ pub enum ProtocolError {
         /// What may be the reason.
         hint: &'static str,
     },
+    /// The shell of a device does not do what it is told.
+    #[error("{message}")]
+    Shell {
+        /// Whether the device lacks something, the user has to say more, or neither.
+        code: RefusalCode,
+        /// What is wrong and what to do.
+        message: String,
+    },
     /// Nothing was heard for too long.
     #[error("nothing was heard from the peer for {} s in state {state}: it is gone, its host or the path hangs, or it does not speak this protocol", (.silence.as_secs_f64() * 10.0).round() / 10.0)]
     Silent {

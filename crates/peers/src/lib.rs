@@ -33,7 +33,7 @@ pub use session::{
     Action, ClientConfig, Control, Demux, Ending, FIRST_ANSWER, Grant, Input, Limits, PeerEvent,
     PeerHello, PeerKind, Progress, RANDOM_BYTES, Refusal, RefusalCode, Sent, ServerConfig, Session,
     StopCause, StreamEvent, StreamOrder, StreamPorts, StreamTarget, TIMEOUT, TestEnd, Tests,
-    UnprovedSending,
+    UnprovedSending, Wire,
 };
 pub use settings::{Setting, SettingValues};
 pub use stamp::{Stamp, distance_48};
@@ -51,6 +51,7 @@ pub static ALL: &[&dyn PeerKind] = &[
     &netperf::Netperf,
     &sfnt::Sfnt::DEFAULT,
     &sockperf::Sockperf,
+    &zperf::Zperf::DEFAULT,
 ];
 
 /// linerate's own protocol, which every agent speaks unless told otherwise.
@@ -61,6 +62,12 @@ pub fn own() -> &'static dyn PeerKind {
 /// The data streams of a test of it, as far as they are the same in every test.
 pub fn own_streams() -> impl StreamFormat {
     native::Streams { token: 0 }
+}
+
+/// The protocols that have servers, in the order help lists them.
+pub fn served() -> impl Iterator<Item = &'static dyn PeerKind> {
+    let all = ALL.iter().copied();
+    all.filter(|kind| kind.control() != Control::Shell)
 }
 
 /// The protocol with this id.

@@ -1,6 +1,6 @@
 //! What every control protocol looks like to its driver: inputs, actions, and the two traits.
 //!
-//! A driver owns one control connection, if its protocol has one ([`Control`]), and one session. Its whole loop is: read bytes and give them to
+//! A driver owns one control connection or shell, if its protocol has one ([`Control`]), and one session. Its whole loop is: read bytes and give them to
 //! [`Session::handle`]; carry out every [`Action`] in order; wait for bytes, for its own traffic, or for
 //! [`Session::deadline`]. The order of actions matters: "receivers run before the peer is told to
 //! send" is expressed by `Start(Receiver)` standing before the `Send` that tells it.
@@ -92,7 +92,7 @@ pub trait PeerKind: Send + Sync {
     fn has_users(&self) -> bool {
         false
     }
-    /// Settings of its servers that no other protocol has.
+    /// Settings that no other protocol has: of its servers, or, where there are none, of its addresses.
     fn settings(&self) -> &'static [Setting] {
         &[]
     }
@@ -140,6 +140,19 @@ pub enum Control {
     Absent,
     /// A TCP connection of its own.
     Connection,
+    /// What is typed into the shell of a device, on a serial line or behind a telnet server. There is no server to
+    /// start: the client tells the shell what to do. Data streams go elsewhere, and what happens on them is told as
+    /// without a control connection.
+    Shell,
+}
+
+/// How the shell of a device is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// A line of characters.
+    Serial,
+    /// A telnet connection.
+    Telnet,
 }
 
 /// How many tests a control connection carries.
@@ -236,7 +249,8 @@ pub enum StreamEvent<'a> {
         /// Its index within its direction.
         stream: u16,
     },
-    /// Server of a protocol without control connection, first of all: a data stream came.
+    /// Server of a protocol without control connection, first of all, and in answer to [`Action::Listen`]: a data stream
+    /// came.
     Opened {
         /// Of what kind it is.
         transport: Transport,
@@ -308,6 +322,14 @@ pub enum Action {
         spec: Box<TestSpec>,
         /// How its streams open and what they carry; where they arrive is the format's to say.
         format: Arc<dyn StreamFormat>,
+    },
+    /// Client whose peer opens the data stream: listen for it at this port, or at another if it is taken, and answer
+    /// [`Input::Prepared`]; then say [`StreamEvent::Opened`] when it comes from the peer's address.
+    Listen {
+        /// Of what kind it will be.
+        transport: Transport,
+        /// The usual port, which firewalls know.
+        port: u16,
     },
     /// Client: the server waits; open the data streams and answer [`Input::Connected`]. The server's
     /// driver expects them from its own [`Input::Prepared`] on. Either end that has bound datagram sockets:
@@ -401,6 +423,8 @@ pub enum PeerEvent {
     Curtailed(String),
     /// Either end, once: the peer is what it should be. A client may now say [`Input::Begin`].
     Hello(Box<PeerHello>),
+    /// Client: what the peer said of the test that no report has a place for.
+    Note(String),
     /// Client: what the server printed of the test, safe to show and of bounded length.
     Output(String),
     /// Client: what the server's end has counted so far.
@@ -546,6 +570,10 @@ pub struct ClientConfig {
     pub login: Option<LoginAttempt>,
     /// Whether to ask for what the peer prints, for protocols whose servers send it.
     pub far_output: bool,
+    /// The peer's port that data streams go to, for protocols that tell it.
+    pub remote_port: u16,
+    /// How the peer's shell is reached, for protocols that are spoken with one.
+    pub wire: Option<Wire>,
 }
 
 impl ClientConfig {
@@ -560,6 +588,8 @@ impl ClientConfig {
             random,
             login: None,
             far_output: false,
+            remote_port: 0,
+            wire: None,
         }
     }
 }

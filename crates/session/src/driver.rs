@@ -2,7 +2,9 @@
 
 use crate::demux::DemuxHandle;
 use crate::endpoints::{DataStreams, Endpoints, sides};
+use crate::flows::Place;
 use crate::line::{Heard, Line};
+use crate::listener::StreamListener;
 use anyhow::{Result, bail};
 use linerate_engine::EngineError;
 use linerate_engine::Role;
@@ -11,8 +13,8 @@ use linerate_model::spec::{Side, TestSpec, Transport, WaitMode};
 use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
 use linerate_observe::Observer;
 use linerate_peers::{
-    Action, Arrival, Ending, Grant, Input, PeerEvent, Progress, Refusal, RefusalCode, Session,
-    StreamEvent, StreamFormat, StreamOrder, StreamTarget, TestEnd,
+    Action, Arrival, Demux, Ending, Grant, Input, PeerEvent, Progress, Refusal, RefusalCode,
+    Session, StreamEvent, StreamFormat, StreamOrder, StreamTarget, TestEnd,
 };
 use linerate_sys::clock::MonoClock;
 use std::sync::Arc;
@@ -42,6 +44,12 @@ pub struct Driver {
     timeout: Duration,
     observer: Observer,
     arrivals: Arrivals,
+    /// Client: where the peer's data stream comes, and how many of its first bytes tell what it is.
+    listener: Option<StreamListener>,
+    opening_len: fn(&[u8]) -> usize,
+    /// The same, once that has come: its socket shares the port, and while the peer's address is known, nothing that
+    /// comes from there is a new stream.
+    listened: Option<(StreamListener, Option<Place>)>,
     state: State,
     /// Whether the peer has said anything over the control connection.
     was_heard: bool,
@@ -130,6 +138,15 @@ impl Driver {
         driver
     }
 
+    /// The same, with a peer that may open data streams, which are told by their beginning.
+    #[must_use]
+    pub fn told_by(mut self, demux: Demux) -> Self {
+        if let Demux::EachATest { opening_len } = demux {
+            self.opening_len = opening_len;
+        }
+        self
+    }
+
     /// Drives the server's `session` over `line`.
     pub fn server(
         line: Line,
@@ -144,6 +161,9 @@ impl Driver {
             timeout,
             observer,
             arrivals: Arrivals::None,
+            listener: None,
+            opening_len: |_| 0,
+            listened: None,
             state: State::IDLE,
             was_heard: false,
         }
@@ -156,7 +176,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Server of a protocol without control connection: this data stream came, and it begins with `bytes`.
+    /// This data stream came, of a protocol without control connection or to a client that listened for it, and it begins with `bytes`.
     pub fn host(&mut self, data_streams: DataStreams, bytes: &[u8]) -> Result<()> {
         let transport = data_streams.transport();
         self.arrivals = Arrivals::Here(data_streams);
@@ -219,6 +239,7 @@ impl Driver {
         if let Some(event) = self.attend_traffic()? {
             return Ok(Some(event));
         }
+        self.attend_listener()?;
         self.read()?;
         Ok(None)
     }
@@ -244,6 +265,7 @@ impl Driver {
             Action::Send(bytes) => self.line.write(&bytes)?,
             Action::Peer(event) => return Ok(Some(SessionEvent::Peer(event))),
             Action::Prepare { spec, format } => return self.prepare(*spec, &format),
+            Action::Listen { transport, port } => self.listen(transport, port)?,
             Action::OpenStreams { target, format } => self.open_streams(target, &format)?,
             Action::Start(side) => self.start(side)?,
             Action::Stream(order) => self.order(order)?,
@@ -295,6 +317,32 @@ impl Driver {
         }
     }
 
+    /// Waits for a data stream of the peer's.
+    fn listen(&mut self, transport: Transport, port: u16) -> Result<()> {
+        let opened = StreamListener::open(transport, self.line.local().ip(), port);
+        match opened.and_then(|listener| Ok((listener.port()?, listener))) {
+            Ok((port, listener)) => {
+                self.listener = Some(listener);
+                self.tell(Input::Prepared(Ok(vec![(Side::Receiver, vec![port])])))
+            }
+            Err(error) => self.refuse(RefusalCode::Unsupported, &error),
+        }
+    }
+
+    /// Takes the data stream of the peer's, if it has come.
+    fn attend_listener(&mut self) -> Result<()> {
+        let Some(listener) = &self.listener else {
+            return Ok(());
+        };
+        let from = self.line.remote().ip();
+        let Some(stream) = listener.stream(from, self.opening_len)? else {
+            return Ok(());
+        };
+        let listener = self.listener.take();
+        self.listened = listener.map(|listener| (listener, stream.place));
+        self.host(stream.data_streams, &stream.bytes)
+    }
+
     /// Opens the sockets of a test. What cannot be done is told to the client, not fatal.
     fn prepare(
         &mut self,
@@ -305,8 +353,7 @@ impl Driver {
         if arrival == Arrival::SharedPort {
             return self.receive(spec, format);
         }
-        let local = self.line.local()?;
-        let endpoints = match Endpoints::listen(self.role, &spec, format, local) {
+        let endpoints = match Endpoints::listen(self.role, &spec, format, self.line.local()) {
             Ok(endpoints) => endpoints,
             Err(error) => {
                 self.refuse(RefusalCode::Unsupported, &error)?;
@@ -383,7 +430,7 @@ impl Driver {
 
     /// Server: the client connects while we wait here; it says so on the control connection afterwards.
     fn await_streams(&mut self) -> Result<Option<SessionEvent>> {
-        let from = self.line.remote()?.ip();
+        let from = self.line.remote().ip();
         let limit = self.timeout / 2;
         let State::Open(test) = &mut self.state else {
             return Ok(None);
@@ -402,7 +449,7 @@ impl Driver {
 
     /// Opens the data streams, and tells whether they are.
     fn open_streams(&mut self, target: StreamTarget, format: &Arc<dyn StreamFormat>) -> Result<()> {
-        let remote = self.line.remote()?;
+        let remote = self.line.remote();
         let opened = match (std::mem::replace(&mut self.state, State::IDLE), target) {
             // Bound already: this end has told its ports first.
             (State::Open(mut test), StreamTarget::Ports(ports)) => {
@@ -482,7 +529,7 @@ impl Driver {
         if !is_running && !matches!(self.state, State::Reported(_)) {
             return Ok(None);
         }
-        if self.line.is_absent() && self.attend_streams()? {
+        if !self.line.is_control() && self.attend_streams()? {
             return Ok(None);
         }
         let State::Running { test, .. } = &mut self.state else {
@@ -558,12 +605,13 @@ impl Driver {
         let mut buffer = [0; 16 * 1024];
         let endpoints = self.state.test().map(|test| &test.endpoints);
         let mut beside = endpoints.map_or_else(Vec::new, Endpoints::wakeup_fds);
-        if let (true, Some(endpoints)) = (self.line.is_absent(), endpoints) {
+        if let (false, Some(endpoints)) = (self.line.is_control(), endpoints) {
             beside.extend(endpoints.quiet_sockets());
         }
         if let Arrivals::Here(streams) = &self.arrivals {
             beside.extend(streams.datagram_sockets());
         }
+        beside.extend(self.listener.as_ref().map(StreamListener::fd));
         let left = |due: MonoInstant| due.saturating_since(MonoClock.now());
         let dues = [self.session.deadline(), self.state.next_progress()];
         // Whatever is due is done by the next turn: one that is not must not spin.
@@ -591,7 +639,7 @@ impl Driver {
 
     /// How long a read may wait if nothing is due before.
     fn patience(&self) -> Duration {
-        let is_busy = |test: &Test| self.line.is_absent() || test.endpoints.is_sampling();
+        let is_busy = |test: &Test| !self.line.is_control() || test.endpoints.is_sampling();
         match &self.state {
             State::Running { test, .. } | State::Reported(test) if is_busy(test) => BUSY_WAIT,
             State::Open(test) | State::Running { test, .. } | State::Reported(test)
@@ -606,6 +654,7 @@ impl Driver {
     /// Drops the test, if there is one, and what it has started.
     fn clear(&mut self) {
         let kept = self.state.end();
+        (self.listener, self.listened) = (None, None);
         self.state = State::Idle { kept };
     }
 }

@@ -8,6 +8,7 @@ mod endpoints;
 mod flows;
 pub mod key;
 mod line;
+mod listener;
 pub mod login;
 mod opening;
 
@@ -15,5 +16,5 @@ pub use demux::{Admission, DemuxHandle, StreamDemux};
 pub use driver::{Driver, SessionEvent};
 pub use endpoints::DataStreams;
 pub use flows::{Flow, Flows, Place};
-pub use line::{Heard, Line};
+pub use line::{Line, Shell};
 pub use opening::peek;

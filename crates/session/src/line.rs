@@ -1,7 +1,10 @@
-//! What an end hears the far one on: a control connection, or, where the protocol has none, nothing but the
-//! data streams of the test under way.
+//! What an end hears the far one on: a control connection, the shell of a device, or, where the protocol has neither,
+//! nothing but the data streams of the test under way.
 
 use anyhow::{Context as _, Result, bail};
+use linerate_model::Clock as _;
+use linerate_sys::clock::{MonoClock, sleep_until};
+use linerate_sys::serial::SerialLine;
 use linerate_sys::tcp::wait_readable;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -9,20 +12,42 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// The way to the peer.
-pub enum Line {
-    /// There is no control connection.
-    Absent {
-        /// This end's address.
-        local: SocketAddr,
-        /// The peer's.
-        remote: SocketAddr,
-    },
-    /// A control connection.
-    Connection(TcpStream),
+pub struct Line {
+    way: Way,
+    /// This end's address, and the peer's.
+    ends: (SocketAddr, SocketAddr),
 }
 
+/// What it is heard on.
+enum Way {
+    /// There is no control connection.
+    Absent,
+    /// A control connection.
+    Connection(TcpStream),
+    /// The shell of a device: a serial line, or a telnet connection.
+    Shell(Shell),
+}
+
+/// What leads to the shell of a device.
+pub enum Shell {
+    /// A line of characters.
+    Serial(SerialLine),
+    /// A telnet connection.
+    Telnet(TcpStream),
+}
+
+/// The most that is typed on a serial line at once: a shell takes it out of a buffer of 64 bytes, and the line has no
+/// way to say that it is full.
+const TYPED_BYTES: usize = 16;
+
+/// The pause after that.
+const TYPING_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long a serial line may take no byte at all.
+const STUCK_LIMIT: Duration = Duration::from_secs(5);
+
 /// What came in one wait.
-pub enum Heard {
+pub(crate) enum Heard {
     /// So many bytes.
     Bytes(usize),
     /// The peer will say no more.
@@ -34,13 +59,21 @@ pub enum Heard {
 impl Line {
     /// Over `stream`; a write that takes longer than `timeout` fails.
     pub fn over(stream: TcpStream, timeout: Duration) -> Result<Self> {
-        stream.set_nodelay(true)?;
-        linerate_sys::sockopt::set_network_control(&stream)?;
-        stream.set_write_timeout(Some(timeout))?;
-        Ok(Self::Connection(stream))
+        let ends = (stream.local_addr()?, stream.peer_addr()?);
+        let stream = set_up(stream, timeout)?;
+        let way = Way::Connection(stream);
+        Ok(Self { way, ends })
     }
 
-    /// To `remote`, if there is a route to it. Sends nothing.
+    /// Without a control connection, between these addresses.
+    pub const fn absent(local: SocketAddr, remote: SocketAddr) -> Self {
+        Self {
+            way: Way::Absent,
+            ends: (local, remote),
+        }
+    }
+
+    /// Without a control connection to `remote`, if there is a route to it. Sends nothing.
     pub fn to(remote: SocketAddr) -> std::io::Result<Self> {
         let any = match remote {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -48,45 +81,57 @@ impl Line {
         };
         let socket = UdpSocket::bind(any)?;
         socket.connect(remote)?;
-        let local = socket.local_addr()?;
-        Ok(Self::Absent { local, remote })
+        Ok(Self::absent(socket.local_addr()?, remote))
     }
 
-    /// Whether there is no control connection.
-    pub const fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent { .. })
+    /// The same, and the peer's shell is told what to do; a write to it that takes longer than `timeout` fails.
+    pub fn with_shell(self, shell: Shell, timeout: Duration) -> Result<Self> {
+        let shell = match shell {
+            Shell::Telnet(stream) => Shell::Telnet(set_up(stream, timeout)?),
+            serial @ Shell::Serial(_) => serial,
+        };
+        Ok(Self {
+            way: Way::Shell(shell),
+            ..self
+        })
+    }
+
+    /// Whether all that is said of traffic is said over a control connection, and not on the data streams.
+    pub const fn is_control(&self) -> bool {
+        matches!(self.way, Way::Connection(_))
     }
 
     /// This end's address.
-    pub fn local(&self) -> Result<SocketAddr> {
-        Ok(match self {
-            Self::Absent { local, .. } => *local,
-            Self::Connection(stream) => stream.local_addr()?,
-        })
+    pub const fn local(&self) -> SocketAddr {
+        self.ends.0
     }
 
     /// The peer's address.
-    pub fn remote(&self) -> Result<SocketAddr> {
-        Ok(match self {
-            Self::Absent { remote, .. } => *remote,
-            Self::Connection(stream) => stream.peer_addr()?,
-        })
+    pub const fn remote(&self) -> SocketAddr {
+        self.ends.1
     }
 
     /// The control connection, where there must be one.
     pub fn connection(&self) -> Result<&TcpStream> {
-        match self {
-            Self::Absent { .. } => {
+        match &self.way {
+            Way::Connection(stream) => Ok(stream),
+            Way::Absent | Way::Shell(_) => {
                 bail!("bug in linerate: this protocol has no control connection")
             }
-            Self::Connection(stream) => Ok(stream),
         }
     }
 
     /// Writes to the peer. One that has hung up may have said why: reading finds that, or the end. One that
     /// reads nothing ends the connection: what was written in part cannot be gone on with, and nobody waits again.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let mut connection = self.connection()?;
+        let mut connection = match &self.way {
+            Way::Shell(Shell::Serial(line)) => {
+                let mut pieces = bytes.chunks(TYPED_BYTES);
+                return pieces.try_for_each(|piece| type_in(line, piece));
+            }
+            Way::Shell(Shell::Telnet(stream)) => stream,
+            Way::Absent | Way::Connection(_) => self.connection()?,
+        };
         let error = match connection.write_all(bytes) {
             Ok(()) => return Ok(()),
             Err(error) if is_hang_up(&error) => return Ok(()),
@@ -104,7 +149,7 @@ impl Line {
 
     /// This end has nothing more to write.
     pub fn half_close(&self) {
-        if let Self::Connection(stream) = self {
+        if let Way::Connection(stream) = &self.way {
             // A connection that is gone has no half left to close.
             let _ = stream.shutdown(Shutdown::Write);
         }
@@ -112,24 +157,31 @@ impl Line {
 
     /// Takes what has come, waiting at most `wait` for it, and no longer than until one of the descriptors
     /// `beside` can be read. Without a connection nothing comes.
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
         wait: Duration,
         beside: &[BorrowedFd<'_>],
     ) -> Result<Heard> {
-        let own = match &*self {
-            Self::Absent { .. } => None,
-            Self::Connection(stream) => Some(stream.as_fd()),
-        };
-        let watched: Vec<_> = own.into_iter().chain(beside.iter().copied()).collect();
+        let watched: Vec<_> = self
+            .fd()
+            .into_iter()
+            .chain(beside.iter().copied())
+            .collect();
         let readable = wait_readable(&watched, wait).context("waiting for the peer")?;
-        let Self::Connection(stream) = self else {
-            return Ok(Heard::Nothing);
+        let mut stream = match &self.way {
+            Way::Absent => return Ok(Heard::Nothing),
+            _ if !readable[0] => return Ok(Heard::Nothing),
+            Way::Connection(stream) | Way::Shell(Shell::Telnet(stream)) => stream,
+            Way::Shell(Shell::Serial(line)) => {
+                let read = line.read(buffer).context("reading from the serial line")?;
+                return Ok(match read {
+                    Some(0) => Heard::End,
+                    Some(length) => Heard::Bytes(length),
+                    None => Heard::Nothing,
+                });
+            }
         };
-        if !readable[0] {
-            return Ok(Heard::Nothing);
-        }
         match stream.read(buffer) {
             Ok(0) => Ok(Heard::End),
             Ok(length) => Ok(Heard::Bytes(length)),
@@ -138,6 +190,39 @@ impl Line {
             Err(error) => Err(error).context("reading from the control connection"),
         }
     }
+
+    /// What is heard on, if there is something.
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.way {
+            Way::Absent => None,
+            Way::Connection(stream) | Way::Shell(Shell::Telnet(stream)) => Some(stream.as_fd()),
+            Way::Shell(Shell::Serial(line)) => Some(line.as_fd()),
+        }
+    }
+}
+
+/// A connection on which small things are said at once.
+fn set_up(stream: TcpStream, timeout: Duration) -> Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    linerate_sys::sockopt::set_network_control(&stream)?;
+    stream.set_write_timeout(Some(timeout))?;
+    Ok(stream)
+}
+
+/// Types a piece on a serial line.
+fn type_in(line: &SerialLine, mut piece: &[u8]) -> Result<()> {
+    let deadline = MonoClock.now().after(STUCK_LIMIT);
+    while !piece.is_empty() {
+        let written = line.write(piece).context("writing to the serial line")?;
+        piece = &piece[written..];
+        if written == 0 && MonoClock.now() >= deadline {
+            bail!(
+                "the serial line took no byte for {STUCK_LIMIT:?}: flow control may be on at its other end"
+            );
+        }
+        sleep_until(MonoClock.now().after(TYPING_PAUSE));
+    }
+    Ok(())
 }
 
 /// Errors that say that the peer has closed the connection.

@@ -93,7 +93,7 @@ const fn word(transport: Transport) -> &'static str {
 }
 
 /// Why zperf cannot make this test, and what to do.
-pub fn check(spec: &TestSpec) -> Result<(), String> {
+pub(super) fn check(spec: &TestSpec) -> Result<(), String> {
     if spec.work.has_round_trips() {
         return Err("zperf only moves data one way: use tcp, udp or saturate".to_owned());
     }
@@ -150,7 +150,7 @@ fn check_upload(spec: &TestSpec) -> Result<(), String> {
 }
 
 /// What the board does in this (checked) test; it reaches this host at `here`.
-pub fn job(spec: &TestSpec, here: IpAddr, port: u16) -> Job {
+pub(super) fn job(spec: &TestSpec, here: IpAddr, port: u16) -> Job {
     let transport = spec.transport();
     if spec.direction != Direction::Reverse {
         return Job::Serve { transport, port };

@@ -1,9 +1,9 @@
 //! Zephyr's zperf, told what to do through the board's shell.
 //!
-//! Its traffic is iperf2's, between the board's network interface and this host. This room has the
-//! other half: the commands, and the reading of what the shell prints. [`Shell`] does no I/O and reads
-//! no clock, like the sessions of the other protocols: bytes of a serial line or of a telnet connection
-//! come in, bytes to write and [`Event`]s come out.
+//! Its traffic is iperf2's, between the board's network interface and this host, and has a session of iperf2 in
+//! either role. This folder has the other half: the commands, and the reading of what the shell prints. [`Shell`] is
+//! the conversation: bytes of a serial line or of a telnet connection come in, bytes to write and [`Event`]s come out.
+//! The client's session holds both, and is the client of every test; the board is asked for nothing but through it.
 //!
 //! ```text
 //!        this host                                     board
@@ -21,29 +21,111 @@
 //! Invariant: whatever the shell writes, memory is bounded by one line and one block of numbers, and
 //! every wait has an end.
 
+mod client;
 mod command;
 mod output;
 mod report;
 mod shell;
 mod telnet;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod units;
 
-pub use command::{Job, check, job};
+pub use command::Job;
 pub use output::{Datagrams, Download, Upload};
-pub use report::{receiver, sender, words};
-pub use shell::{Board, Config, Event, Shell, ShellError, Wire};
+pub use shell::{Board, Config, Event, Shell, ShellError};
 pub use units::Release;
 
-/// The TCP port of a telnet shell.
-pub const TELNET_PORT: u16 = 23;
+use crate::iperf2::Iperf2;
+use crate::session::{ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests};
+use crate::settings::{Setting, SettingValues};
+use linerate_model::MonoInstant;
+use linerate_model::spec::TestSpec;
+use std::sync::Arc;
+
+/// The registry entry: the protocol, and which Zephyr the board runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zperf {
+    /// `None`: the shell is asked.
+    release: Option<Release>,
+}
+
+impl Zperf {
+    /// As nobody has set it.
+    pub const DEFAULT: Self = Self { release: None };
+}
 
 /// The port of zperf's traffic, at either end.
-pub const PORT: u16 = 5001;
+const PORT: u16 = 5001;
 
-/// What zperf and its shell cannot tell, for the notes of a run; each a part of a sentence.
-pub const BLIND_SPOTS: &[&str] = &[
-    "counters, CPU use and drops of the board",
-    "bytes that a TCP stream brought to the board (it prints time and rate, cut to two decimals)",
-    "which datagrams the board lost or got twice (it counts late ones as lost, and does not take that back)",
-];
+/// The setting of the board's release.
+const ZEPHYR: &str = "zephyr";
+
+impl PeerKind for Zperf {
+    fn id(&self) -> &'static str {
+        "zperf"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Zephyr's zperf, told what to do through the board's shell: TCP and UDP, one direction at a time."
+    }
+
+    fn default_port(&self) -> u16 {
+        PORT
+    }
+
+    fn start_hint(&self) -> &'static str {
+        "`CONFIG_NET_ZPERF=y` and `CONFIG_NET_SHELL=y` in Zephyr's build"
+    }
+
+    fn tests(&self) -> Tests {
+        Tests::Many
+    }
+
+    fn control(&self) -> Control {
+        Control::Shell
+    }
+
+    fn demux(&self) -> Demux {
+        Iperf2.demux()
+    }
+
+    fn blind_spots(&self) -> &'static [&'static str] {
+        &[
+            "counters, CPU use and drops of the board",
+            "bytes that a TCP stream brought to the board (it prints time and rate, cut to two decimals)",
+            "which datagrams the board lost or got twice (it counts late ones as lost, and does not take that back)",
+        ]
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        &[Setting {
+            name: ZEPHYR,
+            value: "RELEASE",
+            help: "Release of the board's Zephyr, such as 3.3 [default: the shell is asked]",
+        }]
+    }
+
+    fn with_settings(&self, values: &SettingValues) -> Result<Arc<dyn PeerKind>, String> {
+        let release = values.get(ZEPHYR).map(|text| {
+            let wrong = || format!("\"{text}\" is not a release of Zephyr such as 3.3");
+            Release::parse(text).ok_or_else(wrong)
+        });
+        let release = release.transpose()?;
+        Ok(Arc::new(Self { release }))
+    }
+
+    fn check(&self, spec: &TestSpec) -> Result<(), String> {
+        command::check(spec)
+    }
+
+    fn client(&self, config: ClientConfig, now: MonoInstant) -> Box<dyn Session> {
+        Box::new(client::Client::new(config, self.release, now))
+    }
+
+    /// A board that sends is a client of iperf2.
+    fn server(&self, config: ServerConfig, now: MonoInstant) -> Box<dyn Session> {
+        Iperf2.server(config, now)
+    }
+}

@@ -21,7 +21,7 @@ fn report(side: Side, stream: StreamReport) -> EndpointReport {
 /// The time is that of `answer`, which came over the network at the stream's end: the session that knows how
 /// long the stream was open before its traffic has taken that out, and the shell prints hundredths of a second
 /// only. Without an answer it is not known.
-pub fn receiver(
+pub(super) fn receiver(
     spec: &TestSpec,
     numbers: &Download,
     release: Release,
@@ -46,7 +46,7 @@ pub fn receiver(
 
 /// What the board sent in a test of which this host received `own`. `None` if its datagrams were not all
 /// of one size, so that their number does not tell their bytes.
-pub fn sender(
+pub(super) fn sender(
     spec: &TestSpec,
     numbers: &Upload,
     size: u32,
@@ -83,7 +83,7 @@ fn is_uniform(own: &EndpointReport, size: u64) -> bool {
 
 /// What the board says of a TCP stream that it received, as a note: its time and rate are cut, so no
 /// bytes are made of them.
-pub fn words(numbers: &Download, release: Release) -> Option<String> {
+pub(super) fn words(numbers: &Download, release: Release) -> Option<String> {
     let rate = rate(&numbers.rate, release)?;
     let seconds = numbers.duration.as_secs_f64();
     Some(format!(

@@ -5,7 +5,8 @@ use super::output::{Download, Reader, Said, Upload};
 use super::telnet::Telnet;
 use super::terminal::Terminal;
 use super::units::Release;
-use crate::error::Excerpt;
+use crate::error::{Excerpt, ProtocolError};
+use crate::session::{RefusalCode, Wire};
 use linerate_model::MonoInstant;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -28,15 +29,6 @@ const NUMBERS: Duration = Duration::from_secs(3);
 /// How many telnet options one conversation refuses: four words about each of the 256. A peer that
 /// goes on asking is in a loop, or wants its answers to pile up.
 const OPTIONS: usize = 4 * 256;
-
-/// How the shell is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
-    /// A line of characters.
-    Serial,
-    /// A telnet connection.
-    Telnet,
-}
 
 /// What a conversation is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +101,11 @@ pub enum ShellError {
         /// How many were refused.
         refused: usize,
     },
+    /// Nobody says which Zephyr it is.
+    #[error(
+        "its shell does not say which Zephyr it is: add &zephyr=3.3, or which it is, to the address"
+    )]
+    NoRelease,
     /// The shell does not know zperf.
     #[error(
         "the shell there has no zperf: build Zephyr with CONFIG_NET_ZPERF=y and CONFIG_NET_SHELL=y"
@@ -124,6 +121,20 @@ pub enum ShellError {
         /// The last that came.
         last: Excerpt,
     },
+}
+
+impl From<ShellError> for ProtocolError {
+    fn from(error: ShellError) -> Self {
+        let code = match error {
+            ShellError::NoZperf => RefusalCode::Unsupported,
+            ShellError::NoRelease => RefusalCode::Invalid,
+            _ => RefusalCode::Protocol,
+        };
+        Self::Shell {
+            code,
+            message: error.to_string(),
+        }
+    }
 }
 
 fn heard(last: &Excerpt) -> String {

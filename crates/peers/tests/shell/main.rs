@@ -17,7 +17,8 @@
 
 use linerate_model::MonoInstant;
 use linerate_model::spec::Transport;
-use linerate_peers::zperf::{Config, Event, Job, Shell, ShellError, Wire};
+use linerate_peers::Wire;
+use linerate_peers::zperf::{Config, Event, Job, Shell, ShellError};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};

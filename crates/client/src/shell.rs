@@ -1,0 +1,244 @@
+//! The shell of a device that is told what to do: how addresses say where it is, and the way to it.
+
+use crate::host_port::split_port;
+use anyhow::Result;
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_peers::{PeerKind, SettingValues, Wire};
+use linerate_session::Shell;
+use linerate_sys::serial::{SerialError, SerialLine};
+use std::fmt;
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The rate of most boards' consoles.
+const BAUD: u32 = 115_200;
+
+/// The port of a telnet server.
+const TELNET_PORT: u16 = 23;
+
+/// The way to a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ShellAddress {
+    /// A serial line.
+    Serial { device: PathBuf, baud: u32 },
+    /// A telnet server.
+    Telnet { host: String, port: u16 },
+}
+
+/// A peer with a shell, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShellPeer {
+    pub(crate) shell: ShellAddress,
+    /// Its name or address in the network under test.
+    pub(crate) host: String,
+    /// The port of its traffic.
+    pub(crate) port: u16,
+    /// Settings that only its protocol has.
+    pub(crate) settings: SettingValues,
+}
+
+impl ShellPeer {
+    /// Reads what follows `ID+serial://` or `ID+telnet://`; why it cannot be.
+    pub(crate) fn read(kind: &dyn PeerKind, wire: Wire, rest: &str) -> Result<Self, String> {
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut parts = Query::read(query)?;
+        let shell = match wire {
+            Wire::Serial => serial(place, &mut parts)?,
+            Wire::Telnet => telnet(place)?,
+        };
+        let host = parts.take("host");
+        let host = host.ok_or("host=, the board's address in the network, is missing")?;
+        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/') {
+            return Err(format!("\"{host}\" is not a host's name or address"));
+        }
+        let port = parts.number("port", kind.default_port())?;
+        let names = kind.settings().iter().map(|setting| setting.name);
+        let settings = names.clone().filter_map(|name| {
+            let value = parts.take(name)?;
+            Some((name.to_owned(), value))
+        });
+        let settings = settings.collect();
+        parts.end(names)?;
+        Ok(Self {
+            shell,
+            host,
+            port,
+            settings,
+        })
+    }
+}
+
+impl ShellAddress {
+    /// How it is reached.
+    pub(crate) const fn wire(&self) -> Wire {
+        match self {
+            Self::Serial { .. } => Wire::Serial,
+            Self::Telnet { .. } => Wire::Telnet,
+        }
+    }
+
+    /// Opens the way to the shell that the protocol `id` is spoken with.
+    pub(crate) fn open(&self, id: &str, timeout: Duration) -> Result<Shell, Failure> {
+        match self {
+            Self::Serial { device, baud } => {
+                let line = SerialLine::open(device, *baud);
+                line.map(Shell::Serial)
+                    .map_err(|error| no_line(device, &error))
+            }
+            Self::Telnet { host, port } => {
+                let connected = connect(host, *port, timeout);
+                connected.map(Shell::Telnet).map_err(|error| {
+                    let hint = "see that Zephyr is built with CONFIG_SHELL_BACKEND_TELNET=y and that no one else is connected: it serves one at a time";
+                    let message = format!("cannot connect to {id}+{self}: {error:#}; {hint}");
+                    Failure::new(ExitCode::Peer, message)
+                })
+            }
+        }
+    }
+
+    /// What is added to an address for what is not as usual.
+    pub(crate) fn extra(&self) -> String {
+        match self {
+            Self::Serial { baud, .. } if *baud != BAUD => format!("&baud={baud}"),
+            _ => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for ShellAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Serial { device, .. } => write!(f, "serial://{}", device.display()),
+            Self::Telnet { host, port } if host.contains(':') => {
+                write!(f, "telnet://[{host}]:{port}")
+            }
+            Self::Telnet { host, port } => write!(f, "telnet://{host}:{port}"),
+        }
+    }
+}
+
+/// The wire of the second half of a scheme such as `ID+serial`.
+pub(crate) fn wire(text: &str) -> Option<Wire> {
+    match text {
+        "serial" => Some(Wire::Serial),
+        "telnet" => Some(Wire::Telnet),
+        _ => None,
+    }
+}
+
+/// How addresses of the protocol `id` are written.
+pub(crate) fn examples(id: &str) -> [String; 2] {
+    [
+        format!("{id}+serial:///dev/ttyUSB0?baud=115200&host=192.0.2.1"),
+        format!("{id}+telnet://shellhost:23?host=192.0.2.1"),
+    ]
+}
+
+fn serial(place: &str, parts: &mut Query) -> Result<ShellAddress, String> {
+    if !place.starts_with('/') {
+        return Err("a serial line is a path such as /dev/ttyUSB0, after two slashes".to_owned());
+    }
+    Ok(ShellAddress::Serial {
+        device: PathBuf::from(place),
+        baud: parts.number("baud", BAUD)?,
+    })
+}
+
+fn telnet(place: &str) -> Result<ShellAddress, String> {
+    let place = place.trim_end_matches('/');
+    let (host, port) = split_port(place)
+        .filter(|(host, _)| !host.is_empty() && !host.contains(char::is_whitespace))
+        .ok_or_else(|| format!("\"{place}\" is not a host with a telnet server"))?;
+    let port = match port {
+        None => TELNET_PORT,
+        Some(digits) => digits
+            .parse()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(|| format!("\"{digits}\" is not a port"))?,
+    };
+    Ok(ShellAddress::Telnet {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+/// What follows the question mark.
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn read(query: &str) -> Result<Self, String> {
+        let parts = query.split('&').filter(|part| !part.is_empty());
+        let pair = |part: &str| {
+            let (key, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("\"{part}\" is not name=value"))?;
+            Ok((key.to_owned(), value.to_owned()))
+        };
+        parts.map(pair).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn take(&mut self, key: &str) -> Option<String> {
+        let position = self.0.iter().position(|(found, _)| found == key)?;
+        Some(self.0.remove(position).1)
+    }
+
+    /// A number over zero.
+    fn number<N>(&mut self, key: &str, otherwise: N) -> Result<N, String>
+    where
+        N: std::str::FromStr + Default + PartialEq,
+    {
+        let Some(text) = self.take(key) else {
+            return Ok(otherwise);
+        };
+        let number = text.parse().ok().filter(|n| *n != N::default());
+        number.ok_or_else(|| format!("{key}={text} is not a number in its range"))
+    }
+
+    /// Nothing is left over; `own` are the settings of the protocol.
+    fn end(self, own: impl Iterator<Item = &'static str>) -> Result<(), String> {
+        let Some((key, _)) = self.0.first() else {
+            return Ok(());
+        };
+        let own: Vec<_> = own.map(|name| format!(", {name}=")).collect();
+        Err(format!(
+            "there is no {key}=; there are host=, port={} and, of a serial line, baud=",
+            own.concat()
+        ))
+    }
+}
+
+fn no_line(device: &Path, error: &SerialError) -> Failure {
+    let path = device.display();
+    let (why, hint) = match error {
+        SerialError::Open(source) => (
+            format!("cannot open {path}: {source}"),
+            "see that the board is plugged in, and that you may use it (group dialout on Debian)",
+        ),
+        SerialError::Busy => (
+            format!("cannot use {path}: another program has it"),
+            "end the terminal program that shows the board's console",
+        ),
+        SerialError::NoLine(source) => (
+            format!("{path} is not a serial line: {source}"),
+            "name one such as /dev/ttyUSB0",
+        ),
+        other => (
+            format!("cannot set up {path}: {other}"),
+            "use a rate that the adapter has, such as baud=115200",
+        ),
+    };
+    Failure::new(ExitCode::HostLacks, format!("{why}; {hint}"))
+}
+
+fn connect(host: &str, port: u16, timeout: Duration) -> Result<TcpStream> {
+    let mut last = None;
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.map_or_else(|| anyhow::anyhow!("it has no address"), Into::into))
+}

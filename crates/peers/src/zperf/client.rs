@@ -1,0 +1,465 @@
+//! The end that asks for tests: the conversation with the board's shell and, beside it, the session of the traffic.
+
+use super::command::{Job, check, job};
+use super::output::Upload;
+use super::report;
+use super::shell::{Board, Config, Event, Shell, ShellError};
+use super::{PORT, Release};
+use crate::error::ProtocolError;
+use crate::iperf2::Iperf2;
+use crate::session::{
+    Action, ClientConfig, Ending, Input, Limits, PeerEvent, PeerHello, PeerKind as _, Refusal,
+    RefusalCode, ServerConfig, Session, StopCause, StreamEvent, TestEnd, Wire,
+};
+use linerate_model::MonoInstant;
+use linerate_model::facts::Facts;
+use linerate_model::sample::EndpointReport;
+use linerate_model::spec::{Direction, Side, Stop, TestSpec, Transport, validate};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Where the session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The shell is asked who is there.
+    Greeting,
+    Idle,
+    /// The board is told to receive.
+    Starting,
+    /// Traffic flows to the board.
+    Sending,
+    /// The traffic is over; the board is asked for its numbers, and told to end its server.
+    Collecting,
+    /// This host is to listen for what the board will send.
+    Listening,
+    /// The board is told to send.
+    Receiving,
+    /// The test ends early.
+    Stopping,
+    Closed,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Greeting => "greeting",
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Sending => "sending",
+            Self::Collecting => "collecting",
+            Self::Listening => "listening",
+            Self::Receiving => "receiving",
+            Self::Stopping => "stopping",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// What is known of the test under way.
+#[derive(Debug, Default)]
+struct Known {
+    /// What the board said over the network.
+    answer: Vec<EndpointReport>,
+    /// How traffic to the board ended.
+    end: Option<TestEnd>,
+    /// What this end received.
+    own: Option<EndpointReport>,
+    /// What the board says that it sent, and the bytes of each write or datagram that it was told to send.
+    upload: Option<Upload>,
+    size: u32,
+}
+
+/// A client session.
+#[derive(Debug)]
+pub(super) struct Client {
+    config: ClientConfig,
+    state: State,
+    shell: Shell,
+    release: Option<Release>,
+    /// The session of traffic to the board, for all its tests.
+    sender: Box<dyn Session>,
+    /// The session of what the board sends in this test, once something came.
+    receiver: Option<Box<dyn Session>>,
+    spec: TestSpec,
+    known: Known,
+    /// The test that begins when the shell has ended the last one.
+    next: Option<TestSpec>,
+    actions: VecDeque<Action>,
+}
+
+impl Client {
+    pub(super) fn new(config: ClientConfig, release: Option<Release>, now: MonoInstant) -> Self {
+        let shell = Config {
+            wire: config.wire.unwrap_or(Wire::Serial),
+            release,
+            timeout: config.timeout,
+        };
+        let traffic = ClientConfig {
+            credential: None,
+            ..config.clone()
+        };
+        let mut client = Self {
+            state: State::Greeting,
+            shell: Shell::new(shell, now),
+            release,
+            sender: Iperf2.client(traffic, now),
+            receiver: None,
+            spec: TestSpec::tcp_bulk(),
+            known: Known::default(),
+            next: None,
+            actions: VecDeque::new(),
+            config,
+        };
+        // Its greeting: nobody has been met yet.
+        while client.sender.poll_action().is_some() {}
+        client.type_out();
+        client
+    }
+
+    fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    /// What the shell is to be told is written.
+    fn type_out(&mut self) {
+        while let Some(bytes) = self.shell.poll_send() {
+            self.act(Action::Send(bytes));
+        }
+    }
+
+    /// The session of the traffic under way.
+    fn traffic(&mut self) -> Option<&mut Box<dyn Session>> {
+        match self.state {
+            State::Sending => Some(&mut self.sender),
+            State::Receiving => self.receiver.as_mut(),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match (self.state, input) {
+            (_, Input::Bytes(bytes)) => {
+                self.shell.feed(now, bytes)?;
+                // One that never stops talking leaves its driver no time to say that time has passed.
+                self.timeout(now)?;
+            }
+            (_, Input::Eof) => self.shell.eof()?,
+            (_, Input::Timeout) => self.timeout(now)?,
+            (_, Input::End(Ending::Session)) => self.close(),
+            (State::Idle, Input::Begin(spec)) => self.begin(now, *spec),
+            (State::Collecting, Input::Begin(spec)) => self.next = Some(*spec),
+            (State::Listening, Input::Prepared(Ok(ports))) => {
+                let port = ports.iter().flat_map(|(_, ports)| ports).next();
+                self.upload(now, port.copied().unwrap_or(PORT));
+            }
+            (State::Listening, Input::Prepared(Err(refusal))) => {
+                self.state = State::Idle;
+                self.act(Action::TestOver(TestEnd::Refused(refusal)));
+            }
+            (State::Receiving, Input::Stream(event @ StreamEvent::Opened { .. }))
+                if self.receiver.is_none() =>
+            {
+                let mut receiver = self.server(now);
+                receiver.handle(now, Input::Stream(event))?;
+                self.receiver = Some(receiver);
+            }
+            (
+                State::Starting | State::Listening | State::Receiving,
+                Input::End(Ending::Traffic),
+            ) => self.stop(RefusalCode::Interrupted, "ended by the user"),
+            (
+                State::Starting | State::Listening | State::Receiving,
+                Input::End(Ending::Test { code, reason }),
+            ) => self.stop(code, &reason),
+            (State::Stopping, Input::Stopped) => {
+                self.act(Action::TestOver(TestEnd::Aborted));
+                self.close();
+            }
+            (State::Receiving, Input::Reports(reports)) => {
+                self.known.own = reports.last().cloned();
+                self.hand_on(now, Input::Reports(reports))?;
+            }
+            (State::Sending | State::Receiving, input) => self.hand_on(now, input)?,
+            // The driver may not have seen yet how far the test is.
+            (_, Input::End(_) | Input::Progress(_) | Input::Stream(_))
+            | (
+                State::Stopping | State::Collecting | State::Idle,
+                Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_),
+            ) => {}
+            (state, input) => {
+                return Err(ProtocolError::OutOfTurn {
+                    state: state.name(),
+                    input: input.name(),
+                    detail: String::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the session of the traffic, if there is one.
+    fn hand_on(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        match self.traffic() {
+            Some(traffic) => traffic.handle(now, input),
+            None => Ok(()),
+        }
+    }
+
+    fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        let is_due = |deadline: Option<MonoInstant>| deadline.is_some_and(|due| now >= due);
+        if let Some(traffic) = self.traffic()
+            && is_due(traffic.deadline())
+        {
+            traffic.handle(now, Input::Timeout)?;
+        }
+        if is_due(self.shell.deadline()) {
+            self.shell.pass(now)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, now: MonoInstant, spec: TestSpec) {
+        let invalid = validate(&spec).err().map(|error| error.to_string());
+        let invalid = invalid.map(|why| (RefusalCode::Invalid, why));
+        let refused = invalid.or_else(|| {
+            let why = if self.config.credential.is_some() {
+                Some("zperf has no keys: leave out --key".to_owned())
+            } else {
+                check(&spec).err()
+            };
+            Some((RefusalCode::Unsupported, why?))
+        });
+        if let Some((code, message)) = refused {
+            let refusal = Refusal { code, message };
+            return self.act(Action::TestOver(TestEnd::Refused(refusal)));
+        }
+        self.known = Known::default();
+        self.spec = spec;
+        if self.spec.direction == Direction::Reverse {
+            self.state = State::Listening;
+            let transport = self.spec.transport();
+            self.act(Action::Listen {
+                transport,
+                port: PORT,
+            });
+        } else {
+            self.state = State::Starting;
+            let job = job(&self.spec, self.config.local, self.config.remote_port);
+            self.shell.begin(now, job);
+        }
+    }
+
+    /// This host listens at `port`: the board may send there.
+    fn upload(&mut self, now: MonoInstant, port: u16) {
+        let job = job(&self.spec, self.config.local, port);
+        if let Job::Upload { size, .. } = job {
+            self.known.size = size;
+        }
+        self.state = State::Receiving;
+        self.shell.begin(now, job);
+    }
+
+    /// This host's session of what a board sends.
+    fn server(&self, now: MonoInstant) -> Box<dyn Session> {
+        let time = match self.spec.stop {
+            Stop::After(time) => time,
+            Stop::Bytes(_) | Stop::Transactions(_) => Duration::ZERO,
+        };
+        let limits = Limits {
+            // It ends itself; this is for one whose end is lost.
+            max_duration: time.saturating_add(self.config.timeout),
+            ..Limits::default()
+        };
+        let config = ServerConfig {
+            version: self.config.version.clone(),
+            timeout: self.config.timeout,
+            limits,
+            ..ServerConfig::new(self.config.local, self.config.random)
+        };
+        Iperf2.server(config, now)
+    }
+
+    /// Ends the test early. What the board does about it can be told, if at all, only at the session's end.
+    fn stop(&mut self, code: RefusalCode, reason: &str) {
+        self.receiver = None;
+        self.state = State::Stopping;
+        self.act(Action::Stop {
+            cause: StopCause::Local,
+            code,
+            reason: reason.to_owned(),
+        });
+    }
+
+    /// Goes on as far as what the shell says and the traffic's session wants lead.
+    fn advance(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        loop {
+            self.type_out();
+            if let Some(event) = self.shell.poll_event() {
+                self.heed(now, event)?;
+            } else if let Some(action) = self.traffic().and_then(|traffic| traffic.poll_action()) {
+                self.pass_on(now, action)?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Heeds what the shell says.
+    fn heed(&mut self, now: MonoInstant, event: Event) -> Result<(), ProtocolError> {
+        match (self.state, event) {
+            (State::Greeting, Event::Ready(board)) => self.greet(board)?,
+            (State::Starting, Event::Serving) => {
+                self.state = State::Sending;
+                let asked = Input::Begin(Box::new(self.spec.clone()));
+                self.sender.handle(now, asked)?;
+            }
+            (State::Collecting, Event::Served(numbers)) => {
+                let numbers = numbers.zip(self.release);
+                let answer = std::mem::take(&mut self.known.answer);
+                let answered = answer.iter().find(|report| report.side == Side::Receiver);
+                let told = numbers.as_ref().and_then(|(numbers, release)| {
+                    report::receiver(&self.spec, numbers, *release, answered)
+                });
+                let note = numbers
+                    .filter(|_| self.spec.transport() == Transport::Tcp)
+                    .and_then(|(numbers, release)| report::words(&numbers, release));
+                let end = self.known.end.take().unwrap_or(TestEnd::Complete);
+                if end == TestEnd::Complete {
+                    let reports = told.map_or(answer, |told| vec![told]);
+                    self.act(Action::Peer(PeerEvent::Report(reports)));
+                    self.actions
+                        .extend(note.map(|note| Action::Peer(PeerEvent::Note(note))));
+                }
+                self.over(now, end);
+            }
+            (State::Receiving, Event::Uploaded(_)) if self.receiver.is_none() => {
+                let reason = "the board says that it has sent, but nothing of it came here: see that its host= is the address that it sends from, and that no firewall drops its traffic";
+                self.stop(RefusalCode::Timeout, reason);
+            }
+            (State::Receiving, Event::Uploaded(numbers)) => {
+                self.known.upload = Some(numbers);
+                self.conclude(now);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn greet(&mut self, board: Board) -> Result<(), ShellError> {
+        let release = board.release.ok_or(ShellError::NoRelease)?;
+        self.release = Some(release);
+        self.state = State::Idle;
+        let mut facts = Facts::default();
+        facts.os = Some(format!("Zephyr {release}"));
+        facts.zperf = Some(board.zperf);
+        self.act(Action::Peer(PeerEvent::Hello(Box::new(PeerHello {
+            facts,
+            ..PeerHello::default()
+        }))));
+        Ok(())
+    }
+
+    /// Carries out or hands to the driver what the traffic's session wants.
+    fn pass_on(&mut self, now: MonoInstant, action: Action) -> Result<(), ProtocolError> {
+        match action {
+            Action::Peer(PeerEvent::Report(reports)) => self.known.answer = reports,
+            Action::Prepare { spec, format } => {
+                let spec = TestSpec {
+                    direction: Direction::Reverse,
+                    interval: self.spec.interval,
+                    observe: self.spec.observe,
+                    ..*spec
+                };
+                let spec = Box::new(spec);
+                self.act(Action::Prepare { spec, format });
+            }
+            Action::TestOver(end) if self.state == State::Sending => {
+                self.known.end = Some(end);
+                self.state = State::Collecting;
+                self.shell.traffic_ended(now);
+            }
+            Action::TestOver(TestEnd::Complete) => self.conclude(now),
+            Action::TestOver(end) => {
+                self.act(Action::TestOver(end));
+                self.close();
+            }
+            Action::Closed if self.known.own.is_none() => {
+                return Err(ProtocolError::Overdue {
+                    state: self.state.name(),
+                    limit: self.config.timeout,
+                    hint: "what the board sent had no end that could be seen",
+                });
+            }
+            // It is met already, and what it has said is kept until the board's numbers are there.
+            Action::Peer(_) | Action::Closed => {}
+            other => self.act(other),
+        }
+        Ok(())
+    }
+
+    /// Ends a test in which the board sent, once both ends have told what they know.
+    fn conclude(&mut self, now: MonoInstant) {
+        let Some((own, upload)) = self.known.own.as_ref().zip(self.known.upload.as_ref()) else {
+            return;
+        };
+        let sender = report::sender(&self.spec, upload, self.known.size, own);
+        let told = sender.map(|sender| Action::Peer(PeerEvent::Report(vec![sender])));
+        self.actions.extend(told);
+        self.receiver = None;
+        self.over(now, TestEnd::Complete);
+    }
+
+    fn over(&mut self, now: MonoInstant, end: TestEnd) {
+        self.state = State::Idle;
+        self.act(Action::TestOver(end));
+        if let Some(spec) = self.next.take() {
+            self.begin(now, spec);
+        }
+    }
+
+    fn close(&mut self) {
+        self.shell.give_up();
+        self.type_out();
+        self.receiver = None;
+        self.state = State::Closed;
+        self.act(Action::Closed);
+    }
+}
+
+impl Session for Client {
+    fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
+        if self.state == State::Closed {
+            return Ok(());
+        }
+        let taken = self.take(now, input);
+        let outcome = taken.and_then(|()| self.advance(now));
+        if outcome.is_err() && self.state != State::Closed {
+            self.close();
+        }
+        outcome
+    }
+
+    fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn deadline(&self) -> Option<MonoInstant> {
+        let traffic = match self.state {
+            State::Closed => return None,
+            State::Sending => self.sender.deadline(),
+            _ => None,
+        };
+        let receiver = self
+            .receiver
+            .as_ref()
+            .and_then(|receiver| receiver.deadline());
+        [self.shell.deadline(), traffic, receiver]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+}
