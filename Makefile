@@ -65,6 +65,7 @@ fmt: ## format the sources
 docs: ## the guide as a book, in target/book, and the API of every room, in target/doc
 	@ci/need cargo mdbook
 	$(CARGO) run --locked -p linerate-analysis --example write-rules
+	$(CARGO) run --locked -p linerate-engine --example write-workloads
 	. ci/path && mdbook build docs
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 

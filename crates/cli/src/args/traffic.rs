@@ -6,7 +6,7 @@ use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
     DatapathChoice, Direction, Imitation, Observe, Pinning, SocketChoice, SpecError, Stop,
-    TestSpec, WaitMode, validate,
+    TestSpec, WaitMode, WorkloadId, validate,
 };
 use linerate_model::units::parse_duration;
 use std::time::Duration;
@@ -71,6 +71,9 @@ impl TrafficArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Traffic")]
 pub(crate) struct LengthArgs {
+    /// Workload in place of the usual one, by its id.
+    #[arg(long, value_name = "ID")]
+    workload: Option<String>,
     /// Length of the test.
     #[arg(short = 't', long = "time", default_value = "10s", value_parser = parse_duration)]
     pub(crate) time: Duration,
@@ -91,6 +94,9 @@ pub(crate) struct LengthArgs {
 impl LengthArgs {
     /// Writes them into a test.
     pub(crate) fn apply(&self, spec: &mut TestSpec) {
+        if let Some(id) = &self.workload {
+            spec.workload = WorkloadId::new(id);
+        }
         spec.stop = Stop::After(self.time);
         spec.streams = self.streams;
         spec.warm_up = self.warm_up;

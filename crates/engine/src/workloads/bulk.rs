@@ -44,6 +44,13 @@ impl WorkloadKind for Bulk {
         "A TCP byte stream, one way, as fast as it goes or at an intended load."
     }
 
+    fn example(&self) -> TestSpec {
+        TestSpec {
+            stop: Stop::Bytes(ByteCount::new(3_000_001)),
+            ..TestSpec::tcp_bulk()
+        }
+    }
+
     fn check(&self, spec: &TestSpec, _: &dyn StreamFormat) -> Result<(), EngineError> {
         let TestWork::ByteStream(stream) = &spec.work else {
             let why = "it needs TCP; UDP carries datagrams and ping-pong";

@@ -15,7 +15,7 @@ use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
 use linerate_model::sample::{ConnectionOpener, Responder, StreamReport, StreamWork};
-use linerate_model::spec::{Direction, Side, SocketChoice, TestSpec, TestWork};
+use linerate_model::spec::{Direction, Side, SocketChoice, Stop, TestSpec, TestWork};
 use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
 use linerate_peers::{MessageFormat, StreamFormat};
 use linerate_sys::failure::Failure;
@@ -56,6 +56,13 @@ impl WorkloadKind for Connections {
 
     fn summary(&self) -> &'static str {
         "New TCP connections one after the other, one request and its answer on each: times of handshakes and answers."
+    }
+
+    fn example(&self) -> TestSpec {
+        TestSpec {
+            stop: Stop::Transactions(3),
+            ..TestSpec::connections()
+        }
     }
 
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {

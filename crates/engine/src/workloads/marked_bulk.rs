@@ -20,7 +20,7 @@ use linerate_model::sample::{
     TcpSocketReport,
 };
 use linerate_model::spec::{Pace, Side, Stop, TestSpec, TestWork, WaitMode};
-use linerate_model::{Clock, Histogram, MonoInstant};
+use linerate_model::{ByteCount, Clock, Histogram, MonoInstant};
 use linerate_peers::{Batch, DatagramFormat, Part, Reading, SendTime, StreamFormat};
 use linerate_sys::failure::{Failure, FailureClass};
 use linerate_sys::memory::PageBuffer;
@@ -53,6 +53,13 @@ impl WorkloadKind for MarkedBulk {
 
     fn summary(&self) -> &'static str {
         "A TCP byte stream, one way, with marks in it that the peer sends back: delay on a connection under load."
+    }
+
+    fn example(&self) -> TestSpec {
+        TestSpec {
+            stop: Stop::After(Duration::from_millis(100)),
+            ..TestSpec::marked_bulk().with_payload(ByteCount::new(5000))
+        }
     }
 
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {

@@ -16,6 +16,7 @@ use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Side, TestSpec, WaitMode, WorkloadId};
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::StreamFormat;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Every workload. A new one: its file, its `mod` line above, its entry here.
@@ -30,6 +31,19 @@ pub static ALL: &[&dyn WorkloadKind] = &[
 
 pub use connections::Ends;
 
+/// The page `docs/guide/workloads.md`: a row for each workload.
+pub fn page() -> String {
+    let mut page = "# Workloads\n\n\
+        Written by `make docs`. A workload is what two ends exchange. `linerate tcp` runs those that need TCP streams, \
+        `linerate udp` those that need UDP datagrams, by `--workload ID`; [latency](latency.md) chooses its own.\n\n\
+        | workload | what is exchanged |\n|---|---|\n"
+        .to_owned();
+    for kind in ALL {
+        let _ = writeln!(page, "| `{}` | {} |", kind.id(), kind.summary());
+    }
+    page
+}
+
 /// The workload with this id.
 pub fn find(id: &WorkloadId) -> Result<&'static dyn WorkloadKind, EngineError> {
     let known = ALL.iter().copied().find(|kind| kind.id() == id.as_str());
@@ -43,8 +57,10 @@ pub fn find(id: &WorkloadId) -> Result<&'static dyn WorkloadKind, EngineError> {
 pub trait WorkloadKind: Sync {
     /// The name in plans, on the command line, in the store and in reports.
     fn id(&self) -> &'static str;
-    /// One sentence for help and the reference table.
+    /// One sentence for the reference page.
     fn summary(&self) -> &'static str;
+    /// A short test of it that any host can carry over loopback: what the conformance tests run.
+    fn example(&self) -> TestSpec;
     /// Refuses a test that this workload cannot be, before anything is opened.
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError>;
     /// How many datagrams one call should move at this side.

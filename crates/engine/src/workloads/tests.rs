@@ -5,6 +5,7 @@ use crate::datapaths::DatapathKind;
 use crate::{EndpointPlan, Opened, Role, Running, check, datapaths};
 use linerate_model::sample::{
     ConnectionOpener, DatagramReceiver, DatagramSender, MarkedByteStreamSender, OpenLoopRequester,
+    StreamWork,
 };
 use linerate_model::spec::{
     DatapathChoice, Imitation, OpenLoop, Pace, SocketChoice, Stop, TestWork, Transport, WaitMode,
@@ -59,7 +60,8 @@ fn exchange(
         Side::Receiver => (server_end, client_end),
     };
     let sent = sender.join();
-    if spec.transport() == Transport::Udp {
+    let kind = find(&spec.workload).unwrap();
+    if spec.transport() == Transport::Udp || kind.connects() {
         let counts: Vec<_> = sent.iter().map(|report| report.packets).collect();
         receiver.finish(Sent::Packets(counts), Duration::from_millis(300));
     }
@@ -141,6 +143,37 @@ fn ids_are_unique_and_summaries_are_sentences() {
 fn local_datapaths() -> impl Iterator<Item = &'static dyn DatapathKind> {
     let all = datapaths::ALL.iter().copied();
     all.filter(|kind| kind.runs_on_loopback())
+}
+
+#[test]
+fn every_workload_does_its_example_and_both_ends_count_alike() {
+    for (kind, path) in ALL
+        .iter()
+        .flat_map(|kind| local_datapaths().map(move |path| (kind, path)))
+    {
+        let spec = over(path.id(), kind.example());
+        assert_eq!(spec.workload.as_str(), kind.id());
+        if path.check(&spec).is_err() || check(&spec, &native::Streams { token: 1 }).is_err() {
+            // A datapath may lack what a workload needs; its sockets have all.
+            assert_ne!(path.id(), DatapathChoice::default().id, "{}", kind.id());
+            continue;
+        }
+        let (sent, received) = exchange(&spec, Side::Sender, "127.0.0.1:0");
+        let what = format!("{} over {}: {sent:?} {received:?}", kind.id(), path.id());
+        assert!(total_bytes(&sent) > 0, "{what}");
+        assert_eq!(total_bytes(&sent), total_bytes(&received), "{what}");
+        for report in sent.iter().chain(&received) {
+            assert!(report.errors.is_empty(), "{what}");
+            assert_ne!(report.work, StreamWork::Unreported, "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_page_of_workloads_has_a_row_for_each() {
+    let page = page();
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    assert_eq!(rows.count(), ALL.len());
 }
 
 #[test]
@@ -247,18 +280,9 @@ fn marks_come_back_through_the_stream_that_carries_them() {
 
 #[test]
 fn short_connections_are_timed_each() {
-    let spec = TestSpec {
-        stop: Stop::Transactions(3),
-        ..TestSpec::connections()
-    };
     for address in ["127.0.0.1:0", "[::1]:0"] {
-        let (client, server) = started(&spec, Side::Sender, address);
-        let opened = client.join();
-        server.finish(
-            Sent::Packets(vec![PacketCount::new(3)]),
-            Duration::from_millis(100),
-        );
-        let answered = server.join();
+        let (opened, answered) =
+            exchange(&connections::Connections.example(), Side::Sender, address);
         assert_eq!(total_packets(&opened), 3, "{:?}", opened[0].errors);
         assert_eq!(total_packets(&answered), 3);
         let timed = opened[0].work.get::<ConnectionOpener>().unwrap();

@@ -3,7 +3,8 @@
 use crate::run::{LatencyPlan, Mode, OpenLoop, RequestRate, SaturatePlan};
 use linerate_model::run::Asked;
 use linerate_model::spec::{
-    Arrival, DEFAULT_ANSWER_TIMEOUT, Direction, Pace, Stop, TestSpec, Transport, validate,
+    Arrival, DEFAULT_ANSWER_TIMEOUT, Direction, Pace, Stop, TestSpec, Transport, WorkloadId,
+    validate,
 };
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, PacketRate, Ratio};
@@ -141,6 +142,11 @@ pub(super) static ALL: &[Setting] = &[
         key: "streams",
         kinds: SINGLE,
         apply: |d, v| set(&mut d.spec.streams, read(v)),
+    },
+    Setting {
+        key: "workload",
+        kinds: SINGLE,
+        apply: |d, v| set(&mut d.spec.workload, Ok(WorkloadId::new(v))),
     },
     Setting {
         key: "wait",

@@ -16,7 +16,8 @@ use super::{Kit, Work, WorkloadKind};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_datagrams};
-use linerate_model::spec::{Imitation, Side, TestSpec, TestWork};
+use linerate_model::spec::{Imitation, Pace, Side, Stop, TestSpec, TestWork};
+use linerate_model::{BitRate, ByteCount};
 use linerate_peers::StreamFormat;
 
 /// The datagram stream.
@@ -38,6 +39,15 @@ impl WorkloadKind for Datagrams {
 
     fn summary(&self) -> &'static str {
         "Numbered UDP datagrams of one length, one way, at an intended load or as fast as possible."
+    }
+
+    fn example(&self) -> TestSpec {
+        // Slow enough that no buffer overflows, so that all arrive.
+        let pace = Pace::At(BitRate::from_bps(8_000_000));
+        TestSpec {
+            stop: Stop::Transactions(100),
+            ..TestSpec::udp_datagrams(pace).with_payload(ByteCount::new(200))
+        }
     }
 
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {

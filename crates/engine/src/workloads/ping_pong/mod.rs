@@ -33,7 +33,7 @@ use super::{Kit, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_messages};
-use linerate_model::spec::{Side, TestSpec, TestWork, Transport};
+use linerate_model::spec::{Side, Stop, TestSpec, TestWork, Transport};
 use linerate_peers::StreamFormat;
 
 /// One that answers every message, one after the other; what has come meanwhile waits in its system.
@@ -51,6 +51,13 @@ impl WorkloadKind for PingPong {
 
     fn summary(&self) -> &'static str {
         "One message at a time to the peer and back, over UDP or TCP: round-trip times."
+    }
+
+    fn example(&self) -> TestSpec {
+        TestSpec {
+            stop: Stop::Transactions(20),
+            ..TestSpec::ping_pong(Transport::Tcp)
+        }
     }
 
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {

@@ -23,7 +23,8 @@ use super::{Kit, Work, WorkloadKind, ping_pong};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_messages};
-use linerate_model::spec::{OpenLoop, Side, TestSpec, TestWork, Transport, WaitMode};
+use linerate_model::PacketRate;
+use linerate_model::spec::{OpenLoop, Side, Stop, TestSpec, TestWork, Transport, WaitMode};
 use linerate_peers::StreamFormat;
 
 /// The open loop.
@@ -36,6 +37,13 @@ impl WorkloadKind for RequestResponse {
 
     fn summary(&self) -> &'static str {
         "Requests at a given rate over UDP or TCP, answered by the peer: times from when each was meant to be sent."
+    }
+
+    fn example(&self) -> TestSpec {
+        TestSpec {
+            stop: Stop::Transactions(20),
+            ..TestSpec::request_response(Transport::Tcp, PacketRate::from_pps(2000.0))
+        }
     }
 
     fn check(&self, spec: &TestSpec, format: &dyn StreamFormat) -> Result<(), EngineError> {
