@@ -30,7 +30,11 @@ macro_rules! facts {
         impl Facts {
             /// Sets the fact of this key. A value that its field cannot hold, such as a log may have, is kept as it is.
             pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) {
-                let (key, value) = (key.into(), value.into());
+                self.put(key.into(), value.into());
+            }
+
+            // Apart from what is generic, so that the program has it once.
+            fn put(&mut self, key: String, value: Value) {
                 let unread = match key.as_str() {
                     $(stringify!($key) => read(&mut self.$key, value),)+
                     _ => Some(value),

@@ -21,7 +21,7 @@ pub fn serve_turns(input: impl BufRead, output: &mut dyn Write) -> Result<()> {
 }
 
 fn turn(line: &str) -> Result<ChildTurn> {
-    let request: ChildRequest = serde_json::from_str(line).context("not a request")?;
+    let request: ChildRequest = serde_json::from_slice(line.as_bytes()).context("not a request")?;
     let mut target = Target::from_config(&request.target)?;
     target.key = request.key_file.as_deref().map(read_key).transpose()?;
     let outcome = Client::connect(&target)?.run(&request.spec, &mut |_| true)?;

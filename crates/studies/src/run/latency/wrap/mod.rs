@@ -228,7 +228,7 @@ impl Wrapped {
         loop {
             match self.lines.recv_timeout(POLL_INTERVAL) {
                 Ok(line) => {
-                    if let Ok(said) = serde_json::from_str(&line) {
+                    if let Ok(said) = serde_json::from_slice(line.as_bytes()) {
                         return Ok(said);
                     }
                 }
