@@ -137,6 +137,8 @@ signals! {
     NIC_PEER_INDEX = "nic.peer_index", Gauge;
     /// Packets dropped by the queueing discipline of the test's interface.
     QDISC_DROPPED = "qdisc.dropped", Counter;
+    /// Times the queueing discipline of the test's interface held packets back because its rate was used up (`overlimits`).
+    QDISC_OVERLIMITS = "qdisc.overlimits", Counter;
     /// Bytes now waiting in the queueing discipline of the test's interface.
     QDISC_BACKLOG_BYTES = "qdisc.backlog_bytes", Gauge;
     /// Speed of the test's interface in bit/s; absent where the device has none (veth, loopback).

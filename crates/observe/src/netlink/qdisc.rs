@@ -15,11 +15,13 @@ const TCA_STATS: u16 = 3;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
 
-/// What a queueing discipline has dropped and holds.
+/// What a queueing discipline has dropped, held back and holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct QdiscStats {
     /// Packets dropped since it was set up; the kernel counts them in 32 bits.
     pub(crate) dropped: u64,
+    /// Times a packet had to wait because the rate was used up, since it was set up; in 32 bits too.
+    pub(crate) overlimits: u64,
     /// Bytes waiting in it now.
     pub(crate) backlog_bytes: u64,
 }
@@ -50,10 +52,12 @@ pub(super) fn parse(body: &[u8]) -> Option<QdiscStats> {
     stats(attribute(attributes, TCA_STATS)?, 12, 32)
 }
 
-/// Reads drops and backlog at their offsets in `gnet_stats_queue` or `tc_stats`.
+/// Reads drops and backlog, and overlimits at the one offset they have, in `gnet_stats_queue` or `tc_stats`.
 fn stats(bytes: &[u8], dropped_at: usize, backlog_at: usize) -> Option<QdiscStats> {
+    const OVERLIMITS_AT: usize = 16;
     Some(QdiscStats {
         dropped: u32_at(bytes, dropped_at)?.into(),
+        overlimits: u32_at(bytes, OVERLIMITS_AT)?.into(),
         backlog_bytes: u32_at(bytes, backlog_at)?.into(),
     })
 }

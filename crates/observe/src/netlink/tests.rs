@@ -59,10 +59,11 @@ fn drops_are_read_from_new_and_old_statistics() {
     let old = datagram(
         36,
         &[0; 20],
-        &[(3, &words(&[0, 0, 9, 3, 0, 0, 0, 1, 2000]))],
+        &[(3, &words(&[0, 0, 9, 3, 5, 0, 0, 1, 2000]))],
     );
     let expected = QdiscStats {
         dropped: 3,
+        overlimits: 5,
         backlog_bytes: 2000,
     };
     for bytes in [new, old] {
