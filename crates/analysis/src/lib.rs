@@ -5,6 +5,7 @@ pub mod assemble;
 pub mod clocks;
 pub mod compare;
 pub mod cost;
+mod diagnosis;
 pub mod experiment;
 pub mod fitness;
 pub mod ledger;
@@ -15,4 +16,5 @@ pub mod rules;
 pub mod search;
 pub mod statistics;
 
+pub use diagnosis::{NextProbe, next_probe};
 pub use rules::{diagnose, page as rules_page};

@@ -41,6 +41,12 @@ pub enum Change {
         /// Multiple of the buffer.
         factor: f64,
     },
+    /// Datagrams in place of TCP, at a multiple of the rate that TCP carried (L4 payload): they show what the path
+    /// and the hosts carry whatever TCP makes of it.
+    Datagrams {
+        /// Multiple of the received rate.
+        factor: f64,
+    },
     /// The traffic thread of one side is pinned to a core that was less busy.
     OtherCore {
         /// Whose thread.
@@ -89,6 +95,11 @@ impl fmt::Display for Change {
                     short(factor)
                 )
             }
+            Self::Datagrams { factor } => write!(
+                f,
+                "send datagrams at {} times the rate that TCP carried",
+                short(factor)
+            ),
             Self::OtherCore { side: whose } => {
                 write!(
                     f,
@@ -424,6 +435,16 @@ pub struct Experiment {
     /// Why it was asked for and could not be run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
+}
+
+/// A short trial of the run's test with one change, made to tell apart what may limit. The run's own trial of the
+/// same direction is what it is compared with.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Probe {
+    /// What was done differently.
+    pub change: Change,
+    /// What was measured.
+    pub trial: Trial,
 }
 
 /// An experiment that was run, with its trials.

@@ -94,6 +94,25 @@ impl Design {
     }
 }
 
+impl Design {
+    /// The run's test, short, with one change and nothing predicted.
+    pub(crate) fn of_change(run: &Run, change: Change) -> Result<Self, NotRun> {
+        let mut baseline = repeatable(run)?;
+        shorten(&mut baseline, run);
+        let predictions = Vec::new();
+        Ok(Self {
+            limit: Limit::unknown(),
+            side: None,
+            test: ExperimentTest {
+                change,
+                predictions,
+                baseline: Baseline::default(),
+            },
+            baseline,
+        })
+    }
+}
+
 /// The test that `run` made, if it can be made again for an experiment; else why not.
 pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
     if run.source.is_some() || !run.tool.is_linerate() {
@@ -176,7 +195,7 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
 }
 
 /// The buffer that the system gave to `side`'s smallest socket.
-pub(super) fn given_buffer(trial: &Trial, side: Side) -> Option<ByteCount> {
+pub(crate) fn given_buffer(trial: &Trial, side: Side) -> Option<ByteCount> {
     let streams = trial
         .raw()
         .iter()

@@ -24,6 +24,7 @@ mod tests;
 pub use design::{Design, NotRun, repeatable};
 pub use judge::{judge, told};
 pub use observe::observe;
+pub(crate) use prepare::took_effect;
 
 /// Pairs before the first look at the answer: fewer have intervals that are too wide for most noise.
 pub const FIRST_LOOK: u32 = 4;

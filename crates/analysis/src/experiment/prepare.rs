@@ -49,6 +49,9 @@ impl Design {
                 baseline.warm_up = baseline.warm_up.max(fill);
                 changed.warm_up = baseline.warm_up;
             }
+            Change::Datagrams { .. } => {
+                return Err(impossible("datagrams answer to no claim about TCP alone"));
+            }
             Change::OtherCore { side } => other_core(&mut changed, pilot, side)?,
             Change::Aggregation { on } => aggregation(&mut changed, on)?,
             Change::Reverse => {
@@ -66,22 +69,27 @@ impl Design {
 
     /// Whether the change took effect in a trial of the changed test.
     pub fn took_effect(&self, pilot: &Trial, changed: &Trial) -> Result<(), NotRun> {
-        let (side, factor, setting) = match self.test.change {
-            Change::SendBuffer { factor } => (Side::Sender, factor, "net.core.wmem_max"),
-            Change::ReceiveBuffer { factor } => (Side::Receiver, factor, "net.core.rmem_max"),
-            _ => return Ok(()),
-        };
-        let (Some(before), Some(after)) = (given_buffer(pilot, side), given_buffer(changed, side))
-        else {
-            return Err(impossible("the socket's buffer was not recorded"));
-        };
-        if after.as_f64() < before.as_f64() * factor * GROWN {
-            return Err(impossible(format!(
-                "the system gave a buffer of {after} where {factor} times {before} was wanted; raise {setting} there"
-            )));
-        }
-        Ok(())
+        took_effect(self.test.change, pilot, changed)
     }
+}
+
+/// Whether the system gave what `change` wants of it.
+pub(crate) fn took_effect(change: Change, before: &Trial, changed: &Trial) -> Result<(), NotRun> {
+    let (side, factor, setting) = match change {
+        Change::SendBuffer { factor } => (Side::Sender, factor, "net.core.wmem_max"),
+        Change::ReceiveBuffer { factor } => (Side::Receiver, factor, "net.core.rmem_max"),
+        _ => return Ok(()),
+    };
+    let (Some(before), Some(after)) = (given_buffer(before, side), given_buffer(changed, side))
+    else {
+        return Err(impossible("the socket's buffer was not recorded"));
+    };
+    if after.as_f64() < before.as_f64() * factor * GROWN {
+        return Err(impossible(format!(
+            "the system gave a buffer of {after} where {factor} times {before} was wanted; raise {setting} there"
+        )));
+    }
+    Ok(())
 }
 
 fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {

@@ -116,8 +116,9 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
             best = Some((verdict, score));
         }
     }
-    let mut verdict = best
-        .map(|best| best.0.clone())
+    let probed = crate::diagnosis::conclude(run, &findings);
+    let mut verdict = probed
+        .or_else(|| best.map(|best| best.0.clone()))
         .or_else(|| settle::nothing_left(&findings))
         .unwrap_or_else(|| undecided(&findings));
     distrust(run, direction, &mut verdict);

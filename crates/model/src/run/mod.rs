@@ -16,7 +16,7 @@ mod work;
 pub use crate::delay::{Delay, DelayOf, DelayQuantile};
 pub use crate::experiment::{
     Answer, Baseline, Change, Experiment, ExperimentOutcome, ExperimentRecord, ExperimentTest,
-    ExperimentTrial, Observed, Part, Prediction, Quantity,
+    ExperimentTrial, Observed, Part, Prediction, Probe, Quantity,
 };
 pub use crate::origin::{
     Asked, Config, DemoSettings, IpChoice, SearchSettings, Source, StudyCell, StudyPlace,
@@ -93,6 +93,9 @@ pub struct Run {
     /// Experiments that were run on what the rules found, with their trials, which are in no other list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<ExperimentRecord>,
+    /// Short trials with one change each, made after the run's own to tell apart what may limit; in no other list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<Probe>,
     /// Things the user should know: imprecise sources, clock steps, unusual settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -129,6 +132,7 @@ impl Run {
             notes: Vec::new(),
             estimates: Vec::new(),
             experiments: Vec::new(),
+            probes: Vec::new(),
             parts: Vec::new(),
             responsiveness: Vec::new(),
         }

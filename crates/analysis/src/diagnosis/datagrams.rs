@@ -1,0 +1,313 @@
+//! Datagrams at one and a half times the rate that TCP carried: do they arrive, and if not, where do they go?
+//!
+//! What limits TCP itself (a window, a buffer, its reaction to loss) does not hold datagrams back; what limits the path or
+//! a host does, and shows where: behind a queue, without one, or at the receiver.
+
+use super::suspects::Suspect;
+use super::{Compared, Probe};
+use crate::experiment::NotRun;
+use linerate_model::run::{Change, DelayOf, Place, Run, Trial};
+use linerate_model::signals::{
+    NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
+};
+use linerate_model::spec::{Pace, Side, Stop, TestSpec};
+use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use std::time::Duration;
+
+pub(super) struct Datagrams;
+
+/// Of TCP's rate: far enough above it that what a queue or a bucket of tokens adds is not taken for more.
+const FACTOR: f64 = 1.5;
+/// From this multiple of TCP's rate on, more arrived than TCP carried.
+const CARRIED: f64 = 1.25;
+/// Below this multiple of TCP's rate, the trial was not made under the same conditions.
+const DISTURBED: f64 = 0.8;
+/// Loss below this is none.
+const LOSSLESS: f64 = 0.0005;
+/// Loss from which on its place says more than that the sender offered less than was wanted.
+const LOSSY: f64 = 0.03;
+/// Long enough to fill a queue of 200 ms, or to empty a bucket of tokens of 250 ms, in its first half; short enough for
+/// several in five seconds.
+const TIME: Duration = Duration::from_secs(1);
+/// Its first half fills and empties what holds some; the second shows what lasts.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Above this rate the datagrams of an ordinary host do not reach one and a half times what TCP carries, which says
+/// nothing of the path.
+const FASTEST: BitRate = BitRate::from_bps(1_500_000_000);
+/// A full Ethernet frame over IPv4 with TCP's timestamps: as large as TCP's own segments.
+const PAYLOAD: ByteCount = ByteCount::new(1448);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// All arrived.
+    Carried,
+    /// Nearly as many as were offered arrived, the rest was lost on the path.
+    CarriedWithLoss,
+    /// Lost before the receiver, behind a queue.
+    Queued,
+    /// Lost before the receiver, without a queue.
+    Dropped,
+    /// Lost at the receiver.
+    AtReceiver,
+    /// Held back by the sender's own shaper.
+    HeldBack,
+    /// The sender could not offer them.
+    Short,
+}
+
+const ANSWERS: usize = 7;
+
+impl Answer {
+    const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// How probable each answer is, in the order of [`Answer`].
+const fn likelihoods(suspect: Suspect) -> [f64; ANSWERS] {
+    match suspect {
+        Suspect::OwnShaper => [0.03, 0.02, 0.04, 0.03, 0.02, 0.78, 0.08],
+        Suspect::Link => [0.03, 0.02, 0.84, 0.01, 0.05, 0.01, 0.04],
+        Suspect::Policer => [0.03, 0.04, 0.04, 0.80, 0.05, 0.01, 0.03],
+        Suspect::PathLoss => [0.20, 0.63, 0.05, 0.06, 0.03, 0.01, 0.02],
+        Suspect::Congestion => [0.56, 0.12, 0.15, 0.05, 0.04, 0.02, 0.06],
+        Suspect::SenderCpu => [0.33, 0.02, 0.03, 0.01, 0.06, 0.02, 0.53],
+        Suspect::ReceiverCpu => [0.23, 0.03, 0.03, 0.01, 0.62, 0.01, 0.07],
+        Suspect::ReceiverApp => [0.61, 0.02, 0.03, 0.01, 0.30, 0.01, 0.02],
+        Suspect::SenderApp | Suspect::SenderBuffer | Suspect::ReceiverWindow => {
+            [0.84, 0.03, 0.04, 0.01, 0.04, 0.01, 0.03]
+        }
+    }
+}
+
+impl Probe for Datagrams {
+    fn change(&self) -> Change {
+        Change::Datagrams { factor: FACTOR }
+    }
+
+    fn cost(&self) -> Duration {
+        TIME
+    }
+
+    fn answers(&self) -> usize {
+        ANSWERS
+    }
+
+    fn likelihood(&self, suspect: Suspect, answer: usize) -> f64 {
+        likelihoods(suspect)[answer]
+    }
+
+    fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
+        seen(compared).into_iter().map(Answer::index).collect()
+    }
+
+    fn describe(&self, compared: &Compared<'_>) -> String {
+        describe(compared)
+    }
+
+    fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
+        let impossible = |why: &str| Err(NotRun::Impossible(why.to_owned()));
+        let Some(rate) = baseline.received_rate.filter(|rate| *rate <= FASTEST) else {
+            return impossible("datagrams of one thread do not reach that rate");
+        };
+        let asked = crate::experiment::repeatable(run)?;
+        let segment = baseline.tcp().and_then(|tcp| tcp.smss_bytes);
+        let payload = segment.map_or(PAYLOAD, |bytes| PAYLOAD.min(ByteCount::new(bytes)));
+        let load = BitRate::from_f64(rate.as_f64() * FACTOR);
+        Ok(TestSpec {
+            direction: asked.direction,
+            stop: Stop::After(TIME),
+            interval: INTERVAL,
+            pinning: asked.pinning,
+            seed: asked.seed,
+            ..TestSpec::udp_datagrams(Pace::At(load)).with_payload(payload)
+        })
+    }
+}
+
+/// Every answer that the trial may stand for.
+fn seen(compared: &Compared<'_>) -> Vec<Answer> {
+    let changed = compared.changed;
+    let Some(before) = compared
+        .baseline
+        .received_rate
+        .filter(|rate| rate.bps() > 0)
+    else {
+        return Vec::new();
+    };
+    let Some(received) =
+        lasting_rate(changed).or_else(|| changed.received_rate.map(BitRate::as_f64))
+    else {
+        return Vec::new();
+    };
+    let ratio = received / before.as_f64();
+    let loss = changed.loss_ratio().map_or(0.0, Ratio::get);
+    if ratio >= CARRIED {
+        let on_path = share_at(changed, BEFORE_RECEIVER);
+        return match on_path {
+            _ if loss < LOSSLESS => vec![Answer::Carried],
+            None => vec![Answer::Carried, Answer::CarriedWithLoss],
+            Some(share) if share >= 0.5 => vec![Answer::CarriedWithLoss],
+            Some(_) => vec![Answer::Carried],
+        };
+    }
+    let dropped_here = share_at(changed, &[Place::SenderQdisc]).is_some_and(|share| share >= 0.5);
+    let offered = changed.offered_load.map(BitRate::as_f64);
+    // What was lost of less than was wanted still shows where.
+    let short = loss < LOSSY && offered.is_some_and(|offered| offered < before.as_f64() * CARRIED);
+    if dropped_here || short && held_back(changed) > 0 {
+        return vec![Answer::HeldBack];
+    }
+    // A path passes as many datagrams as it passed of TCP: fewer arrived because of something that was not there then.
+    if ratio < DISTURBED && share_at(changed, AT_RECEIVER).is_none_or(|share| share < 0.5) {
+        return Vec::new();
+    }
+    // Of fewer than TCP carried, no path loses any: what is lost is lost to a host that cannot keep up.
+    let short = short || offered.is_some_and(|offered| offered < before.as_f64());
+    if short {
+        let waited = waiting_share(changed);
+        return if waited < STARVED {
+            vec![Answer::Short]
+        } else {
+            Vec::new()
+        };
+    }
+    let before = match queue_stands(changed) {
+        Some(true) => vec![Answer::Queued],
+        Some(false) => vec![Answer::Dropped],
+        None => vec![Answer::Queued, Answer::Dropped],
+    };
+    match share_at(changed, AT_RECEIVER) {
+        Some(share) if share >= 0.5 => vec![Answer::AtReceiver],
+        Some(_) => before,
+        None if receiver_dropped_none(changed) => before,
+        None => [before, vec![Answer::AtReceiver]].concat(),
+    }
+}
+
+/// What arrived in the second half of a trial, in bit/s of L4 payload; `None` without intervals.
+fn lasting_rate(trial: &Trial) -> Option<f64> {
+    let rates = trial
+        .intervals
+        .iter()
+        .map(|interval| interval.received_rate.map(BitRate::as_f64));
+    let rates: Vec<f64> = rates.collect::<Option<_>>()?;
+    let late = rates.get(rates.len() / 2..).filter(|late| late.len() > 1)?;
+    crate::statistics::mean(late, crate::statistics::USUAL_CONFIDENCE)
+        .ok()
+        .map(|mean| mean.point)
+}
+
+/// A sender whose thread waited this share of the time for a core was short of it, whatever limits TCP.
+const STARVED: f64 = 0.1;
+
+/// Share of the time in which the sender's thread waited for a core.
+fn waiting_share(trial: &Trial) -> f64 {
+    let sender = trial.cpu.as_ref().and_then(|cpu| cpu.sender.as_ref());
+    sender
+        .and_then(|cpu| cpu.run_delay_ratio)
+        .map_or(0.0, Ratio::get)
+}
+
+/// Whether the receiver's host counts what it drops, and counted nothing: then what is lost was lost before it, or by
+/// a filter of its own that counts nowhere.
+fn receiver_dropped_none(trial: &Trial) -> bool {
+    let Some(counters) = trial.counters(Side::Receiver) else {
+        return false;
+    };
+    [UDP_RCVBUF_ERRORS, SOFTNET_DROPPED, NIC_RX_DROPPED]
+        .iter()
+        .all(|signal| counters.get(*signal) == Some(&0))
+}
+
+const BEFORE_RECEIVER: &[Place] = &[
+    Place::SenderSocket,
+    Place::SenderQdisc,
+    Place::SenderNic,
+    Place::Network,
+];
+const AT_RECEIVER: &[Place] = &[
+    Place::ReceiverNic,
+    Place::ReceiverBacklog,
+    Place::ReceiverSocket,
+];
+
+/// Share of the lost datagrams that was lost at `places`; `None` where most are not placed.
+fn share_at(trial: &Trial, places: &[Place]) -> Option<f64> {
+    let count = |wanted: &dyn Fn(Place) -> bool| {
+        let entries = trial.ledger().iter().filter(|entry| wanted(entry.place));
+        entries.map(|entry| entry.packets.as_f64()).sum::<f64>()
+    };
+    let known = count(&|place| place != Place::Unknown);
+    let lost = trial.packets().and_then(|packets| packets.lost);
+    let lost = lost.map_or(0.0, PacketCount::as_f64);
+    (known > 0.0 && known >= lost * 0.5).then(|| count(&|place| places.contains(&place)) / known)
+}
+
+/// Packets that wait before a link that has a queue at all; before a policer none does.
+const SHORTEST_QUEUE: f64 = 4.0;
+/// Below this a host's own scheduling makes as much delay variation.
+const LEAST_DELAY: Duration = Duration::from_micros(200);
+
+/// Whether half of the datagrams waited behind others; `None` where delay is not known, or between the two: longer than
+/// another packet takes, and no longer than a host's own scheduling.
+fn queue_stands(trial: &Trial) -> Option<bool> {
+    let delay = trial.delay().filter(|delay| delay.of == DelayOf::Pdv)?;
+    let waited = Duration::from_nanos(delay.p50_ns?);
+    let bits = trial.payload_bytes?.as_f64() * 8.0;
+    let packet = Duration::try_from_secs_f64(bits / trial.received_rate?.as_f64()).ok()?;
+    if waited < packet {
+        return Some(false);
+    }
+    (waited >= LEAST_DELAY.max(packet.mul_f64(SHORTEST_QUEUE))).then_some(true)
+}
+
+/// Times the sender's own queueing discipline held packets back.
+fn held_back(trial: &Trial) -> u64 {
+    let counters = trial.counters(Side::Sender);
+    counters
+        .and_then(|counters| counters.get(QDISC_OVERLIMITS).copied())
+        .unwrap_or(0)
+}
+
+fn describe(compared: &Compared<'_>) -> String {
+    let changed = compared.changed;
+    let shown = |rate: Option<BitRate>| {
+        rate.map_or_else(|| "an unknown rate".to_owned(), |rate| rate.to_string())
+    };
+    let offered = shown(changed.offered_load);
+    let loss = changed.loss_ratio().unwrap_or_default();
+    let outcome = match seen(compared).as_slice() {
+        [Answer::Carried] => "nearly all arrived".to_owned(),
+        [Answer::CarriedWithLoss] => format!("they arrived, but for {loss} lost on the path"),
+        [Answer::Queued] => format!("{loss} were lost before the receiver, behind a queue"),
+        [Answer::Dropped] => format!("{loss} were lost before the receiver, without a queue"),
+        [Answer::AtReceiver] => format!("{loss} were lost at the receiver"),
+        [Answer::HeldBack] => "the sender's own queueing discipline held the rest back".to_owned(),
+        [Answer::Short] => "the sender could not offer more".to_owned(),
+        [] => {
+            "less than TCP carried, or a sender that had to wait for a core, so this says nothing"
+                .to_owned()
+        }
+        _ => format!("{loss} were lost, where is not known"),
+    };
+    format!(
+        "Of datagrams at {} ({FACTOR} times what TCP carried), {offered} were sent and {} arrived: {outcome}.",
+        shown(changed.intended_load),
+        shown(changed.received_rate),
+    )
+}
+
+/// What the sender's own shaper says of itself in the run's own trial: how much more likely it is what limits.
+///
+/// One that never held a packet back limits nothing. One that did may still have room between bursts.
+pub(super) fn shaper_factor(baseline: &Trial, suspect: Suspect) -> f64 {
+    let known = baseline
+        .counters(Side::Sender)
+        .is_some_and(|counters| counters.contains_key(QDISC_OVERLIMITS));
+    match (suspect == Suspect::OwnShaper, known) {
+        (true, true) if held_back(baseline) == 0 => 0.01,
+        (true, true) => 8.0,
+        _ => 1.0,
+    }
+}

@@ -1,0 +1,181 @@
+//! What limits, by what changes when one thing is changed: a limit is what raises the rate when it is relieved.
+//!
+//! Suspects stand side by side, each with a weight. The rules' findings set the weights to begin with; then short
+//! trials with one change each ([`Probe`]s) move them by Bayes' rule: every probe has a table that says how often
+//! each answer is to be expected if a suspect is what limits. The next probe is the one that is expected to tell
+//! the suspects apart best per second spent, and what an answer refutes leads to the next suspect, never to the
+//! end. Does no I/O: `studies` runs what is asked for here.
+//!
+//! The tables are estimates, not fitted to any set of faults; so nothing that follows from them is more than
+//! *supported*.
+//!
+//! # References
+//! - Expected information as the measure of an experiment: D. V. Lindley, Ann. Math. Statist. 27(4), 1956
+
+mod buffers;
+mod conclusion;
+mod datagrams;
+mod other_core;
+mod prior;
+mod rate;
+mod streams;
+mod suspects;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use conclusion::conclude;
+
+use crate::experiment::NotRun;
+use linerate_model::run::{Change, Run, Trial};
+use linerate_model::spec::{Direction, TestSpec, Transport};
+use std::time::Duration;
+use suspects::{Suspect, Suspects};
+
+/// Every probe. A new one: its file, its `mod` line above, its entry here.
+static ALL: &[&dyn Probe] = &[
+    &datagrams::Datagrams,
+    &streams::Streams,
+    &buffers::ReceiveBuffer,
+    &buffers::SendBuffer,
+    &other_core::OtherCore::SENDER,
+    &other_core::OtherCore::RECEIVER,
+];
+
+/// A short trial with one change, and what its answers say of each suspect.
+trait Probe: Sync {
+    /// What is done differently.
+    fn change(&self) -> Change;
+    /// Trial time, warm-up included.
+    fn cost(&self) -> Duration;
+    /// The answers that can be told apart, by their index in [`likelihood`](Self::likelihood).
+    fn answers(&self) -> usize;
+    /// How probable this answer is if `suspect` is what limits. The answers of a suspect add up to 1.
+    fn likelihood(&self, suspect: Suspect, answer: usize) -> f64;
+    /// The answers that a trial may stand for: one, or several where it does not tell them apart (a peer that does not
+    /// say where a datagram was lost); none if it says nothing.
+    fn read(&self, compared: &Compared<'_>) -> Vec<usize>;
+    /// What was seen, in one sentence with figures.
+    fn describe(&self, compared: &Compared<'_>) -> String;
+    /// The test of the changed trial; `run` has a baseline in `compared`'s direction.
+    fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun>;
+}
+
+/// A probe's trial beside the run's own.
+struct Compared<'a> {
+    baseline: &'a Trial,
+    changed: &'a Trial,
+}
+
+impl Compared<'_> {
+    /// Received rate of the changed trial as a multiple of the baseline's.
+    fn rate_ratio(&self) -> Option<f64> {
+        let (before, after) = (self.baseline.received_rate?, self.changed.received_rate?);
+        (before.bps() > 0).then(|| after.as_f64() / before.as_f64())
+    }
+}
+
+/// What to try next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NextProbe {
+    /// What is done differently.
+    pub change: Change,
+    /// The test to run.
+    pub test: TestSpec,
+}
+
+/// The probe that best tells apart what may limit `run`, in at most `left`; `None` when one suspect is left, when no
+/// probe says more, or where none can be made.
+///
+/// `refused` are changes that could not be made here.
+pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
+    let baseline = baseline(run)?;
+    let suspects = conclusion::weigh(run, baseline);
+    if suspects.best().1 >= SURE {
+        return None;
+    }
+    let is_new = |probe: &dyn Probe| {
+        let made = || {
+            run.probes
+                .iter()
+                .filter(|made| made.change == probe.change())
+        };
+        let says = |trial| {
+            !probe
+                .read(&Compared {
+                    baseline,
+                    changed: trial,
+                })
+                .is_empty()
+        };
+        let spoke = made().any(|made| says(&made.trial));
+        !refused.contains(&probe.change()) && !spoke && made().count() < MOST_TRIES
+    };
+    let mut tests: Vec<(&dyn Probe, TestSpec)> = Vec::new();
+    for probe in ALL
+        .iter()
+        .filter(|probe| probe.cost() <= left && is_new(**probe))
+    {
+        tests.extend(probe.test(run, baseline).ok().map(|test| (*probe, test)));
+    }
+    let best = most_telling(&suspects, tests.iter().map(|(probe, _)| *probe))?;
+    let (probe, test) = tests.swap_remove(best);
+    Some(NextProbe {
+        change: probe.change(),
+        test,
+    })
+}
+
+/// A suspect with this share of the weight is the answer.
+const SURE: f64 = 0.97;
+
+/// A probe that says nothing, since the host had no time for it, is made once more.
+const MOST_TRIES: usize = 2;
+
+/// Bits per second of trial time below which a probe is not worth it.
+const LEAST_GAIN: f64 = 0.02;
+
+/// The trial that probes are compared with, if `run` is one that they can explain: TCP in one direction, measured by
+/// linerate itself and limited by something.
+fn baseline(run: &Run) -> Option<&Trial> {
+    crate::experiment::repeatable(run).ok()?;
+    let [trial] = run.trials.as_slice() else {
+        return None;
+    };
+    let limited = run
+        .verdict
+        .as_ref()
+        .is_none_or(|verdict| !verdict.limit.is_none() && verdict.limit.id() != PATH_MTU);
+    let one_way = trial.direction != Direction::Duplex;
+    let moved = trial.received_rate.is_some_and(|rate| rate.bps() > 0);
+    (limited && one_way && moved && trial.valid && trial.transport == Transport::Tcp)
+        .then_some(trial)
+}
+
+/// The probe, by its position, that tells `suspects` apart best per second; `None` if none is worth it.
+fn most_telling<'a>(
+    suspects: &Suspects,
+    probes: impl Iterator<Item = &'a dyn Probe>,
+) -> Option<usize> {
+    let gain =
+        |probe: &dyn Probe| expected_information(probe, suspects) / probe.cost().as_secs_f64();
+    probes
+        .map(gain)
+        .enumerate()
+        .filter(|(_, gain)| *gain >= LEAST_GAIN)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(position, _)| position)
+}
+
+/// Nothing gets through at this size, so there is no rate to compare.
+const PATH_MTU: &str = "path-mtu";
+
+/// By how many bits the answer is expected to shrink the uncertainty over `suspects`.
+fn expected_information(probe: &dyn Probe, suspects: &Suspects) -> f64 {
+    let after = |answer: usize| {
+        let (mut updated, chance) = (suspects.clone(), suspects.chance(probe, answer));
+        updated.update(probe, &[answer]);
+        chance * updated.entropy()
+    };
+    suspects.entropy() - (0..probe.answers()).map(after).sum::<f64>()
+}

@@ -1,0 +1,173 @@
+//! The suspects and their weights.
+
+use super::Probe;
+use crate::rules;
+use linerate_model::run::{Limit, Verdict};
+use linerate_model::spec::Side;
+
+/// What may limit a byte stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suspect {
+    /// The path's rate, with a queue before it.
+    Link,
+    /// A shaper among the queueing disciplines of the sender's own host.
+    OwnShaper,
+    Policer,
+    PathLoss,
+    /// Congestion control, by its own choice or among others' traffic.
+    Congestion,
+    SenderCpu,
+    SenderApp,
+    SenderBuffer,
+    ReceiverWindow,
+    ReceiverCpu,
+    ReceiverApp,
+}
+
+/// Every suspect, with how often it limits before anything is known of the run: a judgement, in which the path has about
+/// half, each host a quarter.
+pub(super) const ALL: &[(Suspect, f64)] = &[
+    (Suspect::Link, 0.26),
+    (Suspect::OwnShaper, 0.06),
+    (Suspect::Policer, 0.08),
+    (Suspect::PathLoss, 0.09),
+    (Suspect::Congestion, 0.09),
+    (Suspect::SenderCpu, 0.09),
+    (Suspect::SenderApp, 0.04),
+    (Suspect::SenderBuffer, 0.05),
+    (Suspect::ReceiverWindow, 0.08),
+    (Suspect::ReceiverCpu, 0.11),
+    (Suspect::ReceiverApp, 0.05),
+];
+
+impl Suspect {
+    /// The rule that knows it from one trial; none knows the sender's own shaper.
+    pub(super) const fn rule(self) -> &'static str {
+        match self {
+            Self::Link | Self::OwnShaper => "link",
+            Self::Policer => "policer",
+            Self::PathLoss => "path-loss",
+            Self::Congestion => "congestion",
+            Self::SenderCpu => "sender-cpu",
+            Self::SenderApp => "sender-app",
+            Self::SenderBuffer => "sender-buffer",
+            Self::ReceiverWindow => "receiver-window",
+            Self::ReceiverCpu => "receiver-cpu",
+            Self::ReceiverApp => "receiver-app",
+        }
+    }
+
+    /// What a verdict calls it.
+    pub(super) fn limit(self) -> Limit {
+        let rule = rules::ALL.iter().find(|rule| rule.id() == self.rule());
+        rule.map_or_else(Limit::unknown, |rule| rule.limit())
+    }
+
+    /// On which side; none for the path.
+    pub(super) const fn side(self) -> Option<Side> {
+        match self {
+            Self::Link | Self::Policer | Self::PathLoss => None,
+            Self::OwnShaper
+            | Self::Congestion
+            | Self::SenderCpu
+            | Self::SenderApp
+            | Self::SenderBuffer => Some(Side::Sender),
+            Self::ReceiverWindow | Self::ReceiverCpu | Self::ReceiverApp => Some(Side::Receiver),
+        }
+    }
+
+    /// Whether `verdict` is about it.
+    pub(super) fn is_in(self, verdict: &Verdict) -> bool {
+        verdict.limit.id() == self.rule() && verdict.side == self.side()
+    }
+
+    /// For sentences.
+    pub(super) const fn subject(self) -> &'static str {
+        match self {
+            Self::Link => "the link",
+            Self::OwnShaper => "the sender's own queueing discipline",
+            Self::Policer => "a policer",
+            Self::PathLoss => "loss on the path",
+            Self::Congestion => "congestion control",
+            Self::SenderCpu => "the sender's CPU",
+            Self::SenderApp => "the sending application",
+            Self::SenderBuffer => "the sender's socket buffer",
+            Self::ReceiverWindow => "the receiver's window",
+            Self::ReceiverCpu => "the receiver's CPU",
+            Self::ReceiverApp => "the receiving application",
+        }
+    }
+}
+
+/// Suspects with weights that add up to 1.
+#[derive(Debug, Clone)]
+pub(super) struct Suspects(Vec<(Suspect, f64)>);
+
+impl Suspects {
+    /// As before anything is known.
+    pub(super) fn unweighed() -> Self {
+        Self(ALL.to_vec())
+    }
+
+    /// Multiplies the weight of each by what `factor` says of it.
+    pub(super) fn scale(&mut self, factor: impl Fn(Suspect) -> f64) {
+        for (suspect, weight) in &mut self.0 {
+            *weight *= factor(*suspect);
+        }
+        let sum: f64 = self.0.iter().map(|(_, weight)| weight).sum();
+        if sum > 0.0 {
+            self.0.iter_mut().for_each(|(_, weight)| *weight /= sum);
+        }
+    }
+
+    /// How probable an answer is before the probe is made.
+    pub(super) fn chance(&self, probe: &dyn Probe, answer: usize) -> f64 {
+        self.0
+            .iter()
+            .map(|(suspect, weight)| weight * probe.likelihood(*suspect, answer))
+            .sum()
+    }
+
+    /// Takes in a trial that stands for one of `answers`; of none it says nothing.
+    pub(super) fn update(&mut self, probe: &dyn Probe, answers: &[usize]) {
+        if !answers.is_empty() {
+            self.scale(|suspect| {
+                answers
+                    .iter()
+                    .map(|answer| probe.likelihood(suspect, *answer))
+                    .sum()
+            });
+        }
+    }
+
+    /// Shannon entropy in bits.
+    pub(super) fn entropy(&self) -> f64 {
+        let weights = self.0.iter().map(|(_, weight)| *weight);
+        weights
+            .filter(|weight| *weight > 0.0)
+            .map(|weight| -weight * weight.log2())
+            .sum()
+    }
+
+    /// The weightiest, the earlier of two that weigh the same.
+    pub(super) fn best(&self) -> (Suspect, f64) {
+        let first = self.0[0];
+        self.0.iter().skip(1).fold(
+            first,
+            |best, next| if next.1 > best.1 { *next } else { best },
+        )
+    }
+
+    /// The weightiest but one.
+    pub(super) fn second(&self) -> (Suspect, f64) {
+        let best = self.best().0;
+        let others = Self(
+            self.0
+                .iter()
+                .copied()
+                .filter(|(suspect, _)| *suspect != best)
+                .collect(),
+        );
+        others.best()
+    }
+}

@@ -1,0 +1,275 @@
+//! The tables add up, the choice of probes is calibrated against them, and scenes end where they must.
+
+use super::suspects::{ALL as SUSPECTS, Suspect, Suspects};
+use super::{ALL, SURE, most_telling, next_probe};
+use crate::diagnose;
+use linerate_model::random::Random;
+use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
+use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
+use linerate_model::spec::{Side, TestSpec};
+use linerate_model::{BitRate, ByteCount};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const BUDGET: Duration = Duration::from_secs(5);
+
+#[test]
+fn the_answers_of_every_suspect_add_up_to_one() {
+    let before: f64 = SUSPECTS.iter().map(|(_, weight)| weight).sum();
+    assert!((before - 1.0).abs() < 1e-9, "{before}");
+    for probe in ALL {
+        for (suspect, _) in SUSPECTS {
+            let chances = (0..probe.answers()).map(|answer| probe.likelihood(*suspect, answer));
+            let chances: Vec<f64> = chances.collect();
+            let sum: f64 = chances.iter().sum();
+            assert!(
+                (sum - 1.0).abs() < 1e-9,
+                "{} {suspect:?}: {sum}",
+                probe.change()
+            );
+            assert!(
+                chances.iter().all(|chance| *chance > 0.0),
+                "nothing is impossible"
+            );
+        }
+    }
+}
+
+/// Draws one of `weights`, which add up to 1.
+fn drawn(random: &mut Random, weights: impl Iterator<Item = f64>) -> usize {
+    const STEPS: usize = 1_000_000;
+    let at = random.below(STEPS);
+    let steps = f64::from(u32::try_from(STEPS).unwrap());
+    let at = f64::from(u32::try_from(at).unwrap()) / steps;
+    let mut sum = 0.0;
+    let mut last = 0;
+    for (index, weight) in weights.enumerate() {
+        sum += weight;
+        last = index;
+        if at < sum {
+            break;
+        }
+    }
+    last
+}
+
+const RUNS: u32 = 4000;
+
+/// Where the tables are true, the weight of the answer is how often it is right: 4000 runs whose limit and answers are
+/// drawn from them. The bounds are four standard errors wide: a false alarm in 1 of 10 000 sets of draws.
+#[test]
+fn a_weight_is_how_often_it_is_right_where_the_tables_are_true() {
+    let mut random = Random::new(7);
+    let (mut sure, mut right, mut expected) = (0.0, 0.0, 0.0);
+    let mut decided = 0.0;
+    for _ in 0..RUNS {
+        let truth = SUSPECTS[drawn(&mut random, SUSPECTS.iter().map(|(_, weight)| *weight))].0;
+        let mut suspects = Suspects::unweighed();
+        let mut probes = ALL.to_vec();
+        let mut left = BUDGET;
+        while suspects.best().1 < SURE {
+            probes.retain(|probe| probe.cost() <= left);
+            let Some(next) = most_telling(&suspects, probes.iter().copied()) else {
+                break;
+            };
+            let probe = probes.swap_remove(next);
+            left -= probe.cost();
+            let chances = (0..probe.answers()).map(|answer| probe.likelihood(truth, answer));
+            suspects.update(probe, &[drawn(&mut random, chances)]);
+        }
+        let (best, weight) = suspects.best();
+        if weight >= 0.9 {
+            sure += 1.0;
+            expected += weight;
+            right += f64::from(u8::from(best == truth));
+        }
+        decided += f64::from(u8::from(weight >= 0.5));
+    }
+    let (share, promised) = (right / sure, expected / sure);
+    let error = (promised * (1.0 - promised) / sure).sqrt();
+    assert!(
+        (share - promised).abs() < 4.0 * error,
+        "{share} right, {promised} promised, of {sure}"
+    );
+    assert!(decided > 0.6 * f64::from(RUNS), "{decided} decided");
+}
+
+/// TCP at 94 Mbit/s, of which the rules know next to nothing.
+fn run() -> Run {
+    serde_json::from_value(json!({
+        "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "tcp", "status": "complete",
+        "tool": {"name": "linerate"},
+        "config": {"asked": {"kind": "test", "test": TestSpec::tcp_bulk()}},
+        "trials": [trial("tcp", 94.0, &json!({"work": "byte-stream"}))]
+    }))
+    .unwrap()
+}
+
+fn trial(transport: &str, megabits: f64, more: &Value) -> Value {
+    let mut trial = json!({
+        "index": 0, "transport": transport, "direction": "forward", "valid": true, "reasons": [],
+        "origin": "measured", "payload_bytes": 1448, "duration_s": 1.0,
+        "offered_bps": 141_000_000, "received_bps": BitRate::from_f64(megabits * 1e6)
+    });
+    let map = trial.as_object_mut().unwrap();
+    map.extend(more.as_object().unwrap().clone());
+    trial
+}
+
+fn datagrams(megabits: f64, more: &Value) -> Made {
+    let mut all = json!({"work": "datagrams", "intended_bps": 141_000_000});
+    all.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    made(
+        Change::Datagrams { factor: 1.5 },
+        trial("udp", megabits, &all),
+    )
+}
+
+fn bytes(change: Change, megabits: f64) -> Made {
+    made(
+        change,
+        trial("tcp", megabits, &json!({"work": "byte-stream"})),
+    )
+}
+
+fn made(change: Change, trial: Value) -> Made {
+    let trial: Trial = serde_json::from_value(trial).unwrap();
+    Made { change, trial }
+}
+
+fn lost(packets: u64, place: &str, delay_ns: u64) -> Value {
+    json!({
+        "packets": {"sent": 10_000, "received": 10_000 - packets, "lost": packets,
+                    "loss_ratio": f64::from(u32::try_from(packets).unwrap()) / 10_000.0},
+        "ledger": [{"place": place, "packets": packets, "source": "a counter"}],
+        "delay": {"of": "pdv", "p50_ns": delay_ns}
+    })
+}
+
+/// The verdict after these probes.
+fn verdict(probes: Vec<Made>) -> (String, Option<Side>, Confidence) {
+    let mut run = run();
+    run.probes = probes;
+    let (verdict, _) = diagnose(&run);
+    (
+        verdict.limit.id().to_owned(),
+        verdict.side,
+        verdict.confidence,
+    )
+}
+
+#[test]
+fn the_first_probe_asks_what_the_path_carries_without_tcp() {
+    let next = next_probe(&run(), BUDGET, &[]).unwrap();
+    assert_eq!(next.change, Change::Datagrams { factor: 1.5 });
+    assert_eq!(next.test.pace().intended_load().unwrap().bps(), 141_000_000);
+    assert_eq!(next.test.payload().get(), 1448);
+}
+
+#[test]
+fn loss_behind_a_queue_is_the_links() {
+    let probes = vec![
+        datagrams(95.6, &lost(3200, "network", 41_000_000)),
+        bytes(Change::Streams { factor: 4 }, 94.4),
+    ];
+    assert_eq!(
+        verdict(probes),
+        ("link".to_owned(), None, Confidence::Supported)
+    );
+}
+
+#[test]
+fn loss_without_a_queue_is_a_policers() {
+    let probes = vec![
+        datagrams(95.6, &lost(3200, "network", 15_000)),
+        bytes(Change::Streams { factor: 4 }, 94.4),
+    ];
+    assert_eq!(verdict(probes).0, "policer");
+}
+
+#[test]
+fn a_sender_that_its_own_shaper_holds_back_is_told_from_a_slow_one() {
+    let short = |overlimits: u64, waited: f64| {
+        datagrams(
+            95.0,
+            &json!({
+                "offered_bps": 96_000_000,
+                "counters": {"sender": {"qdisc.overlimits": overlimits}},
+                "cpu": {"sender": {"run_delay_ratio": waited}}
+            }),
+        )
+    };
+    let (limit, side, _) = verdict(vec![short(900, 0.0)]);
+    assert_eq!((limit.as_str(), side), ("link", Some(Side::Sender)));
+    let (limit, ..) = verdict(vec![short(0, 0.0)]);
+    assert_eq!(limit, "sender-cpu");
+    // A thread that waited for a core says nothing, and is asked once more.
+    let mut run = run();
+    run.probes = vec![short(0, 0.4)];
+    let again = next_probe(&run, BUDGET, &[]).unwrap();
+    assert_eq!(again.change, Change::Datagrams { factor: 1.5 });
+    run.probes.push(short(0, 0.4));
+    let next = next_probe(&run, BUDGET, &[]).unwrap();
+    assert_ne!(next.change, again.change);
+}
+
+#[test]
+fn a_window_is_what_limits_where_the_rate_follows_it() {
+    let carried = || datagrams(140.9, &lost(0, "network", 15_000));
+    let receive = Change::ReceiveBuffer { factor: 2.0 };
+    let with_buffer = |change: Change, megabits: f64, received: u64| {
+        let mut made = bytes(change, megabits);
+        let mut stream = StreamReport::new(0, StreamWork::Unreported);
+        stream.path.receive_buffer_bytes = Some(ByteCount::new(received));
+        let raw = EndpointReport::of_streams(Side::Receiver, vec![stream]);
+        made.trial.measured_mut().unwrap().raw = vec![raw];
+        made
+    };
+    let mut run = run();
+    run.trials = vec![with_buffer(receive, 94.0, 100_000).trial];
+    run.probes = vec![carried(), with_buffer(receive, 180.0, 200_000)];
+    let (verdict, _) = diagnose(&run);
+    assert_eq!(verdict.limit.id(), "receiver-window", "{verdict:?}");
+    // The same rate with a buffer that the system did not enlarge says nothing.
+    run.probes = vec![carried(), with_buffer(receive, 94.0, 100_000)];
+    let (verdict, _) = diagnose(&run);
+    assert_eq!(verdict.confidence, Confidence::Weak, "{verdict:?}");
+}
+
+#[test]
+fn what_is_left_open_is_said_and_never_supported() {
+    // A foreign receiver: a third is lost, nobody knows where, and no delay is known.
+    let probes = vec![datagrams(
+        95.6,
+        &json!({"packets": {"sent": 10_000, "received": 6_800, "lost": 3_200, "loss_ratio": 0.32}}),
+    )];
+    let (_, _, confidence) = verdict(probes);
+    assert_eq!(confidence, Confidence::Weak);
+}
+
+#[test]
+fn no_probe_is_made_that_was_refused_or_has_no_time_left() {
+    let run = run();
+    let first = next_probe(&run, BUDGET, &[]).unwrap().change;
+    let second = next_probe(&run, BUDGET, &[first]).map(|next| next.change);
+    assert_ne!(second, Some(first));
+    assert_eq!(next_probe(&run, Duration::from_millis(900), &[]), None);
+}
+
+/// Suspects are told apart by what they are, not by their order.
+#[test]
+fn equal_weights_are_as_uncertain_as_can_be() {
+    let mut suspects = Suspects::unweighed();
+    suspects.scale(|suspect| {
+        let found = SUSPECTS.iter().find(|(other, _)| *other == suspect);
+        1.0 / found.map_or(1.0, |(_, weight)| *weight)
+    });
+    let most = f64::from(u32::try_from(SUSPECTS.len()).unwrap()).log2();
+    assert!((suspects.entropy() - most).abs() < 1e-9);
+    let only = Suspect::Link;
+    suspects.scale(|suspect| f64::from(u8::from(suspect == only)));
+    assert!(suspects.entropy().abs() < 1e-9);
+    assert_eq!(suspects.best().0, only);
+}
