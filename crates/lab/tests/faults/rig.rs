@@ -9,7 +9,7 @@ use linerate_client::Target;
 use linerate_client::address::PeerAddress as Address;
 use linerate_model::run::Run;
 use linerate_studies::context::{Context, unattended};
-use linerate_studies::run::{prove, saturate, single};
+use linerate_studies::run::{diagnose, prove, saturate, single};
 use linerate_testbed::{Host, HostId, TwoHosts};
 use linerate_testkit::disturbance::undisturbed;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Whether the verdict's own experiment is run, as `--prove` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,9 @@ fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
     }
 }
 
+/// What `linerate tcp` spends on what limits, unless told otherwise.
+const DIAGNOSIS: Duration = Duration::from_secs(5);
+
 /// Runs the test on host A; a disturbed run is made again, whatever its verdict.
 fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Played> {
     let target = target.clone();
@@ -97,9 +101,10 @@ fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Pla
         });
         let (repeats, is_disturbed) = (measured.repeats, measured.is_disturbed());
         let value = measured.value;
+        let run = diagnose(context, &target, value?, DIAGNOSIS)?;
         let run = match proof {
-            Proof::Demanded => prove(context, &target, value?)?,
-            Proof::Waived => value?,
+            Proof::Demanded => prove(context, &target, run)?,
+            Proof::Waived => run,
         };
         Ok(Played {
             run,

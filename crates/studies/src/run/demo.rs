@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
 use crate::run::{
-    LatencyPlan, Load, Mode, SaturatePlan, latency, saturate, single, usual_percentiles,
+    LatencyPlan, Load, Mode, SaturatePlan, diagnose, latency, saturate, single, usual_percentiles,
 };
 use crate::watch::Scaled;
 use anyhow::{Context as _, Result};
@@ -27,6 +27,9 @@ pub struct DemoPlan {
     pub link_delay: Duration,
 }
 
+/// Time for probing what limits each TCP part.
+const DIAGNOSIS: Duration = Duration::from_secs(4);
+
 /// One part of the demo: its name and its share of the whole time.
 struct Part {
     name: &'static str,
@@ -38,12 +41,12 @@ struct Part {
 const PARTS: &[Part] = &[
     Part {
         name: "TCP to the far host",
-        seconds: 6.0,
+        seconds: 10.0,
         run: |context, target, _| tcp(context, target, Direction::Forward),
     },
     Part {
         name: "TCP from the far host",
-        seconds: 6.0,
+        seconds: 10.0,
         run: |context, target, _| tcp(context, target, Direction::Reverse),
     },
     Part {
@@ -145,7 +148,8 @@ fn tcp(context: &mut Context<'_>, target: &Target, direction: Direction) -> Resu
         interval: Duration::from_millis(500),
         ..TestSpec::tcp_bulk()
     };
-    single(context, target, &spec)
+    let run = single(context, target, &spec)?;
+    diagnose(context, target, run, DIAGNOSIS)
 }
 
 fn search(

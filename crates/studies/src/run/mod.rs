@@ -1,6 +1,8 @@
 //! The commands that measure: each turns a plan into a stored run.
 
+mod bench;
 mod demo;
+mod diagnose;
 mod exchange;
 mod latency;
 mod prove;
@@ -9,6 +11,7 @@ mod single;
 mod study;
 
 pub use demo::{DemoPlan, demo};
+pub use diagnose::diagnose;
 pub(crate) use latency::usual_percentiles;
 pub use latency::{
     CHILD, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Wrap, latency, parse_stall,

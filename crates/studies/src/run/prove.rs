@@ -2,15 +2,13 @@
 
 use crate::archive;
 use crate::context::Context;
-use crate::run::trials;
-use crate::watch::Event;
-use crate::watch::Scaled;
+use crate::run::bench::{Bench, Obstacle};
+use crate::watch::{Event, Scaled};
 use anyhow::Result;
 use linerate_analysis::experiment::{
     Design, FIRST_LOOK, MOST_PAIRS, MOST_TRIES, NotRun, judge, repeatable, told,
 };
-use linerate_client::planned_time;
-use linerate_client::{Client, Pulse, Target};
+use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::random::Random;
 use linerate_model::run::{
@@ -21,7 +19,6 @@ use linerate_model::spec::TestSpec;
 use linerate_store::Store;
 use linerate_sys::clock::wall_now;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 /// Experiments on one run: after this many refuted findings, people must look.
 const MOST_EXPERIMENTS: usize = 3;
@@ -74,10 +71,7 @@ fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Res
         kind: run.kind,
         title: "proof of what limits",
     });
-    let mut bench = Bench {
-        target,
-        client: None,
-    };
+    let mut bench = Bench::new(target);
     while run.experiments.len() < MOST_EXPERIMENTS && !context.interrupted() {
         let Some(verdict) = run.verdict.clone().filter(is_open) else {
             break;
@@ -128,20 +122,6 @@ fn experiment(
     Ok(record)
 }
 
-/// Why an experiment came to no outcome.
-enum Obstacle {
-    /// It cannot be done here; the run stays as it is and says why.
-    NotRun(NotRun),
-    /// The peer, or the path to it, failed.
-    Failed(anyhow::Error),
-}
-
-impl From<NotRun> for Obstacle {
-    fn from(why: NotRun) -> Self {
-        Self::NotRun(why)
-    }
-}
-
 /// The pilot, then pairs in random order within each, until they decide.
 fn pairs(
     context: &mut Context<'_>,
@@ -152,7 +132,7 @@ fn pairs(
 ) -> Result<ExperimentOutcome, Obstacle> {
     let design = Design::from_run(run, verdict)?;
     let mut log = Log::from_record(record);
-    let pilot = bench.measure(context, &design.baseline, &mut log, Part::Pilot)?;
+    let pilot = log.measure(context, bench, &design.baseline, Part::Pilot)?;
     let Some(pilot) = pilot else {
         return Ok(cut(judge(&design.test, design.side, &[]), STOPPED));
     };
@@ -178,7 +158,7 @@ fn pairs(
         let mut made: [Option<Trial>; 2] = [None, None];
         for index in [first, 1 - first] {
             let (part, spec) = parts[index];
-            made[index] = bench.measure(context, spec, &mut log, part)?;
+            made[index] = log.measure(context, bench, spec, part)?;
         }
         let [Some(before), Some(after)] = made else {
             return Ok(cut(judge(&design.test, design.side, &pairs), STOPPED));
@@ -248,77 +228,34 @@ impl<'a> Log<'a> {
 
     /// Share of one trial.
     const STEP: f64 = 1.0 / (1.0 + 2.0 * MOST_PAIRS as f64);
-}
 
-/// The peer and, once it is needed, the connection to it.
-struct Bench<'a> {
-    target: &'a Target,
-    client: Option<Client>,
-}
-
-impl Bench<'_> {
-    /// Runs one test and logs its trial; `None` if the user stopped it.
+    /// Runs one test and keeps its trial; `None` if the user stopped it.
     fn measure(
         &mut self,
         context: &mut Context<'_>,
+        bench: &mut Bench<'_>,
         spec: &TestSpec,
-        log: &mut Log<'_>,
         part: Part,
     ) -> Result<Option<Trial>, Obstacle> {
-        let client = match &mut self.client {
-            Some(client) => client,
-            none => none.insert(Client::connect(self.target).map_err(Obstacle::Failed)?),
-        };
-        let label = log.label(part);
+        let label = self.label(part);
         let mut watcher = Scaled {
             inner: &mut *context.watcher,
             name: &label,
-            offset: log.done(),
-            scale: Log::STEP,
+            offset: self.done(),
+            scale: Self::STEP,
         };
-        let interrupt = context.interrupt;
-        let planned = planned_time(spec);
-        let outcome = client.run(spec, &mut |pulse: &Pulse| {
-            if !pulse.elapsed.is_zero() {
-                crate::progress::tell(&mut watcher, pulse, planned, None);
-            }
-            !interrupt.load(Ordering::Relaxed)
-        });
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                // A test that ended in an error has said goodbye.
-                self.client = None;
-                return Err(obstacle(error));
-            }
-        };
-        if outcome.stopped {
-            return Ok(None);
-        }
-        let index = u32::try_from(log.trials.len()).unwrap_or(u32::MAX);
-        let Some(mut trial) = trials(index, spec, outcome).into_iter().next() else {
+        let index = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
+        let made = bench.measure(&mut watcher, context.interrupt, spec, index)?;
+        let Some(mut trial) = made else {
             return Ok(None);
         };
         trial.label = Some(label);
         context.watcher.event(Event::Trial(&trial));
-        log.trials.push(ExperimentTrial {
+        self.trials.push(ExperimentTrial {
             part,
-            pair: log.pair,
+            pair: self.pair,
             trial: trial.clone(),
         });
         Ok(Some(trial))
-    }
-}
-
-/// A test that the peer does not allow or cannot do is one that cannot be made.
-fn obstacle(error: anyhow::Error) -> Obstacle {
-    let refused = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<Failure>())
-        .filter(|failure| matches!(failure.code, ExitCode::Usage | ExitCode::HostLacks))
-        .map(|failure| failure.message.clone());
-    match refused {
-        Some(message) => Obstacle::NotRun(NotRun::Impossible(message)),
-        None => Obstacle::Failed(error),
     }
 }

@@ -1,0 +1,83 @@
+//! Short tests after a run: on a connection of their own, which is opened when the first is made.
+
+use crate::run::trials;
+use crate::watch::Watcher;
+use anyhow::Result;
+use linerate_analysis::experiment::NotRun;
+use linerate_client::{Client, Pulse, Target, planned_time};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::run::Trial;
+use linerate_model::spec::TestSpec;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Why a test came to no trial.
+pub(super) enum Obstacle {
+    /// It cannot be made here; the run stays as it is and says why.
+    NotRun(NotRun),
+    /// The peer, or the path to it, failed.
+    Failed(anyhow::Error),
+}
+
+impl From<NotRun> for Obstacle {
+    fn from(why: NotRun) -> Self {
+        Self::NotRun(why)
+    }
+}
+
+/// The peer and, once it is needed, the connection to it.
+pub(super) struct Bench<'a> {
+    target: &'a Target,
+    client: Option<Client>,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) const fn new(target: &'a Target) -> Self {
+        Self {
+            target,
+            client: None,
+        }
+    }
+
+    /// Runs one test of one direction; its trial, or `None` if the user stopped it.
+    pub(super) fn measure(
+        &mut self,
+        watcher: &mut dyn Watcher,
+        interrupt: &AtomicBool,
+        spec: &TestSpec,
+        index: u32,
+    ) -> Result<Option<Trial>, Obstacle> {
+        let client = match &mut self.client {
+            Some(client) => client,
+            none => none.insert(Client::connect(self.target).map_err(Obstacle::Failed)?),
+        };
+        let planned = planned_time(spec);
+        let outcome = client.run(spec, &mut |pulse: &Pulse| {
+            if !pulse.elapsed.is_zero() {
+                crate::progress::tell(watcher, pulse, planned, None);
+            }
+            !interrupt.load(Ordering::Relaxed)
+        });
+        let outcome = outcome.map_err(|error| {
+            // A test that ended in an error has said goodbye.
+            self.client = None;
+            obstacle(error)
+        })?;
+        if outcome.stopped {
+            return Ok(None);
+        }
+        Ok(trials(index, spec, outcome).into_iter().next())
+    }
+}
+
+/// A test that the peer does not allow or cannot do is one that cannot be made.
+fn obstacle(error: anyhow::Error) -> Obstacle {
+    let refused = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Failure>())
+        .filter(|failure| matches!(failure.code, ExitCode::Usage | ExitCode::HostLacks))
+        .map(|failure| failure.message.clone());
+    match refused {
+        Some(message) => Obstacle::NotRun(NotRun::Impossible(message)),
+        None => Obstacle::Failed(error),
+    }
+}

@@ -1,0 +1,85 @@
+//! `--diagnose`: short trials after a run, each with one thing changed, that tell apart what may limit it.
+
+use crate::archive;
+use crate::context::Context;
+use crate::run::bench::{Bench, Obstacle};
+use crate::watch::{Event, Scaled};
+use anyhow::Result;
+use linerate_analysis::next_probe;
+use linerate_client::Target;
+use linerate_model::Clock as _;
+use linerate_model::run::{Change, Probe, Run, RunStatus};
+use linerate_sys::clock::MonoClock;
+use std::time::Duration;
+
+/// Probes what limits a finished run for at most `time`, against the peer that it measured; the run's own trials are
+/// over by then. The verdict is drawn anew, and the run updated where `context` keeps it.
+///
+/// What cannot be done (a peer that serves one test, a limit of the server) leaves the run as it is, with a note. A run
+/// that was interrupted comes back as it is.
+pub fn diagnose(
+    context: &mut Context<'_>,
+    target: &Target,
+    mut run: Run,
+    time: Duration,
+) -> Result<Run> {
+    if run.status != RunStatus::Complete || context.interrupted() {
+        return Ok(run);
+    }
+    probe(context, target, &mut run, time);
+    if !run.probes.is_empty() {
+        archive::conclude(&mut run);
+        if let Some(store) = &context.store {
+            store.replace(&run.id, &run)?;
+        }
+    }
+    Ok(run)
+}
+
+fn probe(context: &mut Context<'_>, target: &Target, run: &mut Run, time: Duration) {
+    let mut bench = Bench::new(target);
+    let mut refused: Vec<Change> = Vec::new();
+    let mut spent = Duration::ZERO;
+    while !context.interrupted() {
+        let left = time.saturating_sub(spent);
+        let Some(next) = next_probe(run, left, &refused) else {
+            break;
+        };
+        if spent.is_zero() {
+            context.watcher.event(Event::Began {
+                kind: run.kind,
+                title: "what limits",
+            });
+        }
+        let began = MonoClock.now();
+        let label = format!("what limits: {}", next.change);
+        let mut watcher = Scaled {
+            inner: &mut *context.watcher,
+            name: &label,
+            offset: (spent.as_secs_f64() / time.as_secs_f64()).min(1.0),
+            scale: 0.3,
+        };
+        let index = u32::try_from(run.probes.len()).unwrap_or(u32::MAX);
+        match bench.measure(&mut watcher, context.interrupt, &next.test, index) {
+            Ok(Some(mut trial)) => {
+                trial.label = Some(label);
+                context.watcher.event(Event::Trial(&trial));
+                run.probes.push(Probe {
+                    change: next.change,
+                    trial,
+                });
+            }
+            Ok(None) => break,
+            Err(Obstacle::NotRun(_)) => refused.push(next.change),
+            Err(Obstacle::Failed(error)) => {
+                run.notes
+                    .push(format!("what limits was not probed further: {error:#}"));
+                break;
+            }
+        }
+        spent += MonoClock.now().saturating_since(began);
+    }
+    if !spent.is_zero() {
+        context.watcher.event(Event::Ended);
+    }
+}
