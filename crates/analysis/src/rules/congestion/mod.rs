@@ -76,12 +76,12 @@ impl Window {
             .intervals
             .iter()
             .filter_map(|interval| interval.cwnd_bytes)
-            .map(|bytes| words::nanos(bytes.get()))
+            .map(ByteCount::as_f64)
             .collect();
         let tcp = trial.tcp();
         let mean = tcp
             .and_then(|tcp| tcp.cwnd_mean_bytes)
-            .map(|bytes| words::nanos(bytes.get()))
+            .map(ByteCount::as_f64)
             .or_else(|| super::evidence::mean(over_time.iter().copied()))?;
         Some(Self {
             low: over_time
@@ -301,7 +301,7 @@ fn outgrown(trial: &Trial) -> Option<String> {
         .iter()
         .filter_map(|interval| {
             let rate = interval.received_rate.or(interval.offered_load)?;
-            Some((words::nanos(interval.cwnd_bytes?.get()), rate.as_f64()))
+            Some((interval.cwnd_bytes?.as_f64(), rate.as_f64()))
         })
         .collect();
     let [first, .., last] = known.as_slice() else {

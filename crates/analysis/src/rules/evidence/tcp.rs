@@ -2,6 +2,7 @@
 
 use super::{Evidence, mean};
 use crate::rules::words;
+use linerate_model::ByteCount;
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::{StreamReport, TcpSample};
 use linerate_model::signals;
@@ -131,15 +132,15 @@ fn foreign(trial: &Trial, side: Side) -> Option<f64> {
         Side::Sender => signals::NIC_TX_BYTES,
         Side::Receiver => signals::NIC_RX_BYTES,
     };
-    let all = words::nanos(*counters.get(signal)?);
+    let all = ByteCount::new(*counters.get(signal)?).as_f64();
     // At both ends: the receiver may get a segment twice, but no more than was sent and is still to be.
     let mut ours = 0.0;
     for stream in streams(trial, Side::Sender) {
         let last = stream.work.tcp_samples().last()?;
         let rest = last.notsent_bytes.unwrap_or(0);
-        ours += words::nanos(last.bytes_sent?.saturating_add(rest));
+        ours += ByteCount::new(last.bytes_sent?.saturating_add(rest)).as_f64();
     }
-    let smss = words::nanos(trial.tcp()?.smss_bytes.filter(|n| *n > 0)?);
+    let smss = ByteCount::new(trial.tcp()?.smss_bytes.filter(|n| *n > 0)?).as_f64();
     let ours = ours * (1.0 + HEADERS / smss);
     (all > 0.0 && ours > 0.0).then(|| (1.0 - ours / all).max(0.0))
 }
@@ -211,8 +212,8 @@ impl StreamReader {
 
 /// Unread bytes as a share of these and the window still open.
 fn held(sample: &TcpSample) -> Option<f64> {
-    let unread = words::nanos(sample.unread_bytes?);
-    let open = words::nanos(sample.rcv_wnd_bytes?);
+    let unread = ByteCount::new(sample.unread_bytes?).as_f64();
+    let open = ByteCount::new(sample.rcv_wnd_bytes?).as_f64();
     (unread + open > 0.0).then(|| unread / (unread + open))
 }
 

@@ -121,7 +121,7 @@ fn window_figures(evidence: &Evidence<'_>, share: f64, rate: f64) -> Vec<String>
             words::rate(rate)
         ));
     }
-    let bdp = evidence.tcp(|tcp| Some(words::nanos(tcp.rfc6349?.bdp_bytes?.get())));
+    let bdp = evidence.tcp(|tcp| Some(tcp.rfc6349?.bdp_bytes?.as_f64()));
     if let (Some(bdp), Some(window)) = (bdp, window) {
         figures.push(format!(
             "The path's bandwidth-delay product is at least {bdp:.0} B, the window {window:.0} B (RFC 6349)."
