@@ -5,6 +5,7 @@ use super::{ChartKind, Drawn};
 use crate::chart::{Scale, rank};
 use crate::figures::Unit;
 use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
+use std::time::Duration;
 
 pub(super) struct RateOverTime;
 
@@ -67,7 +68,10 @@ fn drawn(run: &Run, side: Side, has: impl Fn(&Trial) -> bool) -> Drawn {
 
 /// Says that intervals were left out, if any were.
 fn stubs(trials: &[&Trial]) -> &'static str {
-    let has_stub = |t: &&Trial| t.intervals.iter().any(|i| !is_whole(t, i));
+    let has_stub = |t: &&Trial| {
+        let least = least_length(t);
+        t.intervals.iter().any(|i| length(i) < least)
+    };
     if trials.iter().any(has_stub) {
         " Intervals under half the usual length are not drawn."
     } else {
@@ -75,16 +79,19 @@ fn stubs(trials: &[&Trial]) -> &'static str {
     }
 }
 
-/// Whether an interval is long enough for its rate to mean something: a log's last interval may
-/// cover some milliseconds.
-fn is_whole(trial: &Trial, interval: &TrialInterval) -> bool {
-    let length = |i: &TrialInterval| i.end.saturating_sub(i.start);
-    let longest = trial.intervals.iter().map(length).max();
-    longest.is_none_or(|longest| length(interval) * 2 >= longest)
+fn length(interval: &TrialInterval) -> Duration {
+    interval.end.saturating_sub(interval.start)
+}
+
+/// How long an interval has to be for its rate to mean something: a log's last interval may cover some
+/// milliseconds.
+fn least_length(trial: &Trial) -> Duration {
+    trial.intervals.iter().map(length).max().unwrap_or_default() / 2
 }
 
 fn points(trial: &Trial, side: Side) -> Vec<(f64, f64)> {
-    let whole = trial.intervals.iter().filter(|i| is_whole(trial, i));
+    let least = least_length(trial);
+    let whole = trial.intervals.iter().filter(|i| length(i) >= least);
     let rates = whole.filter_map(|interval| {
         let rate = match side {
             Side::Offered => interval.offered_load,

@@ -24,23 +24,86 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Each `step`-th point.
-    fn every(&self, step: usize) -> Self {
-        Self {
-            name: self.name.clone(),
-            role: self.role,
-            points: self.points.iter().copied().step_by(step).collect(),
-        }
-    }
-
     /// The smallest and the largest value; `None` without any.
     pub(super) fn extent(&self) -> Option<(f64, f64)> {
-        let values = || self.points.iter().map(|point| point.1);
-        Some((
-            values().min_by(f64::total_cmp)?,
-            values().max_by(f64::total_cmp)?,
-        ))
+        extent(&self.points)
     }
+
+    /// What is drawn of the points if each picture element has `step` of them: the extremes of each, in
+    /// their order, with the words for both.
+    fn thinned(&self, step: usize, unit: Unit) -> Vec<(f64, f64, String)> {
+        let elements = self.points.chunks(step).flat_map(|element| {
+            let spread = Spread::new(element);
+            let words = spread.words(unit);
+            let [mut first, mut last] = [spread.low, spread.high];
+            if last.0 < first.0 {
+                std::mem::swap(&mut first, &mut last);
+            }
+            [first, last].map(|(at, value)| (at, value, words.clone()))
+        });
+        elements.collect()
+    }
+}
+
+/// The smallest and the largest value of some points; `None` without any.
+fn extent(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let values = || points.iter().map(|point| point.1);
+    Some((
+        values().min_by(f64::total_cmp)?,
+        values().max_by(f64::total_cmp)?,
+    ))
+}
+
+/// The readings that share one picture element.
+struct Spread {
+    /// The first time.
+    at: f64,
+    /// Time and value of the smallest.
+    low: (f64, f64),
+    /// Time and value of the largest.
+    high: (f64, f64),
+    mean: f64,
+    readings: usize,
+}
+
+impl Spread {
+    /// Of at least one point.
+    fn new(points: &[(f64, f64)]) -> Self {
+        let first = points.first().copied().unwrap_or_default();
+        let mut spread = Self {
+            at: first.0,
+            low: first,
+            high: first,
+            mean: 0.0,
+            readings: points.len(),
+        };
+        let mut sum = 0.0;
+        for &(at, value) in points {
+            if value < spread.low.1 {
+                spread.low = (at, value);
+            }
+            if value > spread.high.1 {
+                spread.high = (at, value);
+            }
+            sum += value;
+        }
+        spread.mean = sum / float_of(points.len());
+        spread
+    }
+
+    fn words(&self, unit: Unit) -> String {
+        format!(
+            "{} to {}, mean {}, {} readings",
+            unit.number(self.low.1),
+            unit.show(self.high.1),
+            unit.show(self.mean),
+            self.readings
+        )
+    }
+}
+
+fn float_of(count: usize) -> f64 {
+    u64::try_from(count).map_or(f64::NAN, crate::figures::float)
 }
 
 /// What a chart over time says beside its lines.
@@ -54,37 +117,45 @@ pub(super) struct About {
     pub(super) scale: Scale,
 }
 
-/// A chart of lines over time with its table.
+/// A chart of lines over time with its table. Of lines with more readings than the picture has elements,
+/// each element shows the smallest and the largest, and tells the mean.
 pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
     let longest = lines.iter().map(|line| line.points.len()).max();
     let step = longest.unwrap_or(0).div_ceil(MAX_POINTS).max(1);
-    if step == 1 {
-        return drawn(about, lines);
-    }
-    let thinned: Vec<_> = lines.iter().map(|line| line.every(step)).collect();
-    let caption = format!("{} Every {step}th reading is drawn.", about.caption);
-    drawn(About { caption, ..about }, &thinned)
-}
-
-fn drawn(about: About, lines: &[Line]) -> Chart {
     let unit = about.unit;
+    let point =
+        |(at, value, words): (f64, f64, String)| Some(Point::new(at, unit.of(value))?.note(words));
     let series = lines.iter().map(|line| {
-        let points = line.points.iter().filter_map(|(at, value)| {
-            let place = Point::new(*at, unit.of(*value))?;
-            Some(place.note(unit.show(*value)))
-        });
-        let shape = if line.points.len() > 100 {
+        let each = |&(at, value): &(f64, f64)| (at, value, unit.show(value));
+        let drawn = if step == 1 {
+            line.points.iter().map(each).collect()
+        } else {
+            line.thinned(step, unit)
+        };
+        let shape = if drawn.len() > 100 {
             Shape::Plain
         } else {
             Shape::Line
         };
-        Series::new(&line.name, line.role, shape, points)
+        Series::new(
+            &line.name,
+            line.role,
+            shape,
+            drawn.into_iter().filter_map(point),
+        )
     });
-    let table = table(&about, lines);
+    let (table, thinned) = if step == 1 {
+        (table(&about, lines), String::new())
+    } else {
+        let said = format!(
+            " Of every {step} readings the smallest and the largest are drawn; the table has their mean too."
+        );
+        (spread_table(&about, lines, step), said)
+    };
     Chart {
         id: about.id.to_owned(),
         title: about.title,
-        caption: about.caption,
+        caption: about.caption + &thinned,
         x: Axis::new("Time since the trial began", "s", Scale::Linear),
         y: Axis::new(about.quantity, unit.symbol(), about.scale),
         y2: None,
@@ -96,21 +167,45 @@ fn drawn(about: About, lines: &[Line]) -> Chart {
 
 /// One row for each point; the line is named where there are several.
 fn table(about: &About, lines: &[Line]) -> Table {
+    let figures = [format!("{} ({})", about.quantity, about.unit.symbol())];
+    let rows = |line: &Line| {
+        line.points
+            .iter()
+            .map(|&(at, value)| (at, [value]))
+            .collect()
+    };
+    rows_of(about, lines, figures, rows)
+}
+
+/// One row for each `step` points: the smallest, the mean and the largest.
+fn spread_table(about: &About, lines: &[Line], step: usize) -> Table {
+    let heading = |what| format!("{}, {what} ({})", about.quantity, about.unit.symbol());
+    let figures = ["smallest", "mean", "largest"].map(heading);
+    let rows = |line: &Line| {
+        let spreads = line.points.chunks(step).map(Spread::new);
+        spreads
+            .map(|s| (s.at, [s.low.1, s.mean, s.high.1]))
+            .collect()
+    };
+    rows_of(about, lines, figures, rows)
+}
+
+fn rows_of<const N: usize>(
+    about: &About,
+    lines: &[Line],
+    figures: [String; N],
+    rows: impl Fn(&Line) -> Vec<(f64, [f64; N])>,
+) -> Table {
     let several = lines.len() > 1;
     let name = several.then(|| "Line".to_owned());
-    let figures = [
-        "Time (s)".to_owned(),
-        format!("{} ({})", about.quantity, about.unit.symbol()),
-    ];
-    let mut table = Table::new(name.into_iter().chain(figures));
+    let time = "Time (s)".to_owned();
+    let mut table = Table::new(name.into_iter().chain([time]).chain(figures));
     for line in lines {
-        for (at, value) in &line.points {
+        for (at, values) in rows(line) {
             let name = several.then(|| Cell::text(&line.name));
-            let figures = [
-                Cell::number(Some(*at), Unit::SECONDS),
-                Cell::number(Some(*value), about.unit),
-            ];
-            table.push(name.into_iter().chain(figures).collect());
+            let time = Cell::number(Some(at), Unit::SECONDS);
+            let values = values.map(|value| Cell::number(Some(value), about.unit));
+            table.push(name.into_iter().chain([time]).chain(values).collect());
         }
     }
     table
@@ -188,4 +283,46 @@ pub(crate) fn trial_name(run: &Run, trial: &Trial) -> String {
         return format!("{base}{way}, trial {}", trial.index);
     }
     format!("{base}{way}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinned_lines_keep_their_extremes_in_order_and_the_table_the_mean() {
+        // One dip and one peak among 80 000 equal readings.
+        let mut points: Vec<_> = (0..80_000u32).map(|n| (f64::from(n), 5e6)).collect();
+        points[12_345].1 = 1e6;
+        points[12_399].1 = 9e6;
+        let line = Line {
+            name: "a".to_owned(),
+            role: Role::Received,
+            points,
+        };
+        let about = About {
+            id: "x",
+            title: String::new(),
+            caption: "Rates.".to_owned(),
+            quantity: "Rate",
+            unit: Unit::for_rate(9e6),
+            scale: Scale::Linear,
+        };
+        let chart = chart(about, &[line]);
+        assert!(chart.caption.contains("Of every 134 readings"));
+        let drawn = &chart.series[0].points;
+        assert!(drawn.len() <= 2 * MAX_POINTS, "{}", drawn.len());
+        let shown = serde_json::to_value(drawn).unwrap();
+        let shown = shown.as_array().unwrap();
+        let at = |x: f64| shown.iter().position(|point| point[0] == x);
+        let (dip, peak) = (at(12_345.0).unwrap(), at(12_399.0).unwrap());
+        assert_eq!(peak, dip + 1);
+        assert_eq!(
+            (&shown[dip][1], &shown[peak][1]),
+            (&1.0.into(), &9.0.into())
+        );
+        assert_eq!(shown[dip][2], "1 to 9 Mbit/s, mean 5 Mbit/s, 134 readings");
+        assert_eq!(chart.table.rows.len(), 80_000usize.div_ceil(134));
+        assert_eq!(chart.table.columns.len(), 4);
+    }
 }

@@ -248,7 +248,7 @@ fn long_series_are_thinned_and_say_so() {
     run.trials[0].intervals = vec![one; 5000];
     let chart = &charts_of(&run)[0];
     assert!(
-        chart.caption.contains("Every 9th reading"),
+        chart.caption.contains("Of every 9 readings"),
         "{}",
         chart.caption
     );
