@@ -1,5 +1,6 @@
 //! Tables as comma-separated values: the one place where cells are quoted (RFC 4180).
 
+use crate::figures::clean_char;
 use ::csv::{Terminator, WriterBuilder};
 
 /// How lines end.
@@ -12,7 +13,7 @@ pub(crate) enum LineEnd {
 }
 
 /// The table with these headings and one line for each of `rows`, whose cells are empty where they are `None`. A
-/// first character that makes spreadsheets compute is defused.
+/// first character that makes spreadsheets compute is defused, and what would command a terminal replaced.
 pub(crate) fn table<Row: Iterator<Item = Option<String>>>(
     headings: impl Iterator<Item = &'static str>,
     rows: impl Iterator<Item = Row>,
@@ -32,15 +33,22 @@ pub(crate) fn table<Row: Iterator<Item = Option<String>>>(
     };
     write(headings.map(str::to_owned).collect());
     for row in rows {
-        write(row.map(|cell| defused(cell.unwrap_or_default())).collect());
+        write(row.map(|cell| defused(&cell.unwrap_or_default())).collect());
     }
     let bytes = writer.into_inner().ok();
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     text.expect("invariant: memory is flushed, and all cells are text")
 }
 
-fn defused(cell: String) -> String {
-    let risky = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
+/// A cell that neither computes nor commands a terminal, in which such files are looked at too.
+fn defused(cell: &str) -> String {
+    // A line feed inside a cell is quoted.
+    let plain = |c| if c == '\n' { c } else { clean_char(c) };
+    let cell: String = cell.chars().map(plain).collect();
+    let risky = cell
+        .trim_start()
+        .starts_with(['=', '+', '-', '@', '\u{fffd}'])
+        && cell.parse::<f64>().is_err();
     if risky { format!("'{cell}") } else { cell }
 }
 
@@ -50,7 +58,7 @@ mod tests {
 
     #[test]
     fn cells_are_quoted_and_what_would_compute_is_defused() {
-        let cells = ["1", "-2.5", "=1+1", "a,b", "\"c\"", ""];
+        let cells = ["1", "-2.5", " =1+1", "a,b", "\"c\"\u{1b}[2J", ""];
         let row = cells.map(|cell| Some(cell.to_owned()));
         let rows = [row.into_iter(), [const { None }; 6].into_iter()];
         let table = table(
@@ -60,7 +68,7 @@ mod tests {
         );
         assert_eq!(
             table,
-            "a,b,c,d,e,f\r\n1,-2.5,'=1+1,\"a,b\",\"\"\"c\"\"\",\r\n,,,,,\r\n"
+            "a,b,c,d,e,f\r\n1,-2.5,' =1+1,\"a,b\",\"\"\"c\"\"\u{fffd}[2J\",\r\n,,,,,\r\n"
         );
     }
 }
