@@ -25,6 +25,7 @@ pub use write::RunWriter;
 use linerate_model::WallTime;
 use linerate_model::run::{Run, RunKind, RunStatus, Tool};
 use std::path::{Path, PathBuf};
+use std::thread::Builder;
 use std::time::SystemTime;
 
 /// File of the run without its trials.
@@ -144,21 +145,40 @@ impl Store {
     ///
     /// Reads heads only: a damaged trial shows when the run is loaded.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
-        let mut found: Vec<(Option<SystemTime>, Listed)> = self
-            .entries()?
-            .into_iter()
-            .map(|(id, path)| {
-                let entry = match read::summary(&path) {
-                    Ok(summary) => Entry::Run(summary),
-                    Err(error) => Entry::Broken {
-                        reason: error.to_string(),
-                    },
-                };
-                (written(&path), Listed { id, path, entry })
-            })
-            .collect();
+        let entries = self.entries()?;
+        let share = entries
+            .len()
+            .div_ceil(LISTING_THREADS)
+            .max(MIN_LISTED_ENTRIES);
+        let mut found: Vec<(Option<SystemTime>, Listed)> = std::thread::scope(|scope| {
+            let (first, rest) = entries.split_at(share.min(entries.len()));
+            let list = |part: &[(String, PathBuf)]| part.iter().map(listed).collect::<Vec<_>>();
+            let others: Vec<_> = rest
+                .chunks(share)
+                .map(|part| (part, Builder::new().spawn_scoped(scope, move || list(part))))
+                .collect();
+            let mut found = list(first);
+            for (part, other) in others {
+                // Without another thread this one does its part.
+                let listed = other.ok().and_then(|other| other.join().ok());
+                found.extend(listed.unwrap_or_else(|| list(part)));
+            }
+            found
+        });
         found.sort_by(|(a, x), (b, y)| (a, &x.id).cmp(&(b, &y.id)));
         Ok(found.into_iter().map(|(_, listed)| listed).collect())
+    }
+
+    /// The directory of the run that was written last. Reads no run.
+    fn newest(&self) -> Result<PathBuf, StoreError> {
+        let entries = self.entries()?.into_iter();
+        let dated = entries.map(|(id, path)| (written(&path), id, path));
+        let newest = dated.max_by(|(a, x, _), (b, y, _)| (a, x).cmp(&(b, y)));
+        newest
+            .map(|(_, _, path)| path)
+            .ok_or_else(|| StoreError::Empty {
+                store: self.dir.clone(),
+            })
     }
 
     /// Loads a run: by a unique beginning of its id, by `last`, or by the path of a run directory or
@@ -191,10 +211,7 @@ impl Store {
             return Ok(Located::Directory(path.to_owned()));
         }
         if id_or_path == "last" {
-            let newest = self.list()?.pop().ok_or_else(|| StoreError::Empty {
-                store: self.dir.clone(),
-            })?;
-            return Ok(Located::Directory(newest.path));
+            return Ok(Located::Directory(self.newest()?));
         }
         match self.find(id_or_path) {
             // A run directory in the current one.
@@ -240,13 +257,40 @@ impl Store {
         for entry in dir {
             let entry = entry.map_err(fail)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if !name.starts_with('.') && entry.path().is_dir() {
+            // A link may lead to a directory; most file systems tell of all else without another look.
+            let is_dir = match entry.file_type() {
+                Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+                _ => entry.path().is_dir(),
+            };
+            if !name.starts_with('.') && is_dir {
                 entries.push((name, entry.path()));
             }
         }
         entries.sort();
         Ok(entries)
     }
+}
+
+/// Threads that read heads; more wait for each other on the disks of most hosts.
+const LISTING_THREADS: usize = 4;
+
+/// Entries for which another thread is worth its start.
+const MIN_LISTED_ENTRIES: usize = 256;
+
+/// What is at one place of the store, and when it was written.
+fn listed((id, path): &(String, PathBuf)) -> (Option<SystemTime>, Listed) {
+    let entry = match read::summary(path) {
+        Ok(summary) => Entry::Run(summary),
+        Err(error) => Entry::Broken {
+            reason: error.to_string(),
+        },
+    };
+    let listed = Listed {
+        id: id.clone(),
+        path: path.clone(),
+        entry,
+    };
+    (written(path), listed)
 }
 
 /// A fresh id: start time, kind, and four digits of `salt` against collisions.

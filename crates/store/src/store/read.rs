@@ -4,11 +4,11 @@ use super::{HEADER, PARTS, RUN, StoreError, Summary, TRIALS};
 use crate::v1;
 use linerate_model::WallTime;
 use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use std::io::ErrorKind;
+use std::fmt;
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 /// Above any run document: a day of raw one-second samples of 128 streams takes less than half.
@@ -66,19 +66,13 @@ pub(super) fn document(path: &Path) -> Result<Run, StoreError> {
 
 /// Reads the head of the run in directory `dir`.
 pub(super) fn summary(dir: &Path) -> Result<Summary, StoreError> {
-    let finished = dir.join(RUN);
-    if finished.exists() {
-        let head = Head::read(&finished)?;
-        let (status, trials) = (head.status, head.trials.len());
+    if let Some(head) = Head::read(&dir.join(RUN))? {
+        let (status, trials) = (head.status, head.trials.0);
         return Ok(head.summary(status, trials));
     }
-    let header = dir.join(HEADER);
-    if !header.exists() {
-        return Err(StoreError::NotARun {
-            path: dir.to_owned(),
-        });
-    }
-    let head = Head::read(&header)?;
+    let head = Head::read(&dir.join(HEADER))?.ok_or_else(|| StoreError::NotARun {
+        path: dir.to_owned(),
+    })?;
     let trials = Log::read(&dir.join(TRIALS))?.lines().count();
     Ok(head.summary(RunStatus::Incomplete, trials))
 }
@@ -86,20 +80,62 @@ pub(super) fn summary(dir: &Path) -> Result<Summary, StoreError> {
 /// The part of a run document that a list shows, the same in every version.
 #[derive(Deserialize)]
 struct Head {
+    schema: String,
     kind: RunKind,
     title: Option<String>,
     started: Option<WallTime>,
     status: RunStatus,
     tool: Tool,
     #[serde(default)]
-    trials: Vec<IgnoredAny>,
+    trials: Count,
+}
+
+/// How many elements a list has, whatever they are.
+#[derive(Default)]
+struct Count(usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements;
+        impl<'de> Visitor<'de> for Elements {
+            type Value = Count;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Count, A::Error> {
+                let mut count = 0;
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(Count(count))
+            }
+        }
+        deserializer.deserialize_seq(Elements)
+    }
 }
 
 impl Head {
-    fn read(path: &Path) -> Result<Self, StoreError> {
-        let bytes = read_file(path)?;
-        Version::find(path, &bytes)?;
-        serde_json::from_slice(&bytes).map_err(|error| corrupt(path, &error))
+    /// Reads the head of a document; `None` if there is no such file.
+    fn read(path: &Path) -> Result<Option<Self>, StoreError> {
+        let bytes = match read_file(path) {
+            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            read => read?,
+        };
+        // Once over a document of a version that can be read; what else it is, is worth a second look.
+        match serde_json::from_slice(&bytes) {
+            Ok(Self { schema, .. }) if schema != SCHEMA && schema != v1::SCHEMA => {
+                Err(Version::unknown(path, schema))
+            }
+            Ok(head) => Ok(Some(head)),
+            Err(error) => {
+                Version::find(path, &bytes)?;
+                Err(corrupt(path, &error))
+            }
+        }
     }
 
     fn summary(self, status: RunStatus, trials: usize) -> Summary {
@@ -135,10 +171,14 @@ impl Version {
         match found.schema.as_str() {
             SCHEMA => Ok(Self::Current),
             v1::SCHEMA => Ok(Self::V1),
-            _ => Err(StoreError::Version {
-                path: path.to_owned(),
-                found: found.schema,
-            }),
+            _ => Err(Self::unknown(path, found.schema)),
+        }
+    }
+
+    fn unknown(path: &Path, found: String) -> StoreError {
+        StoreError::Version {
+            path: path.to_owned(),
+            found,
         }
     }
 
@@ -171,7 +211,8 @@ fn corrupt(path: &Path, error: &serde_json::Error) -> StoreError {
 
 fn read_file(path: &Path) -> Result<Vec<u8>, StoreError> {
     let fail = |source| StoreError::io("read", path, source);
-    let bytes = std::fs::metadata(path).map_err(fail)?.len();
+    let mut file = std::fs::File::open(path).map_err(fail)?;
+    let bytes = file.metadata().map_err(fail)?.len();
     if bytes > MAX_FILE_BYTES {
         return Err(StoreError::TooLarge {
             path: path.to_owned(),
@@ -179,7 +220,9 @@ fn read_file(path: &Path) -> Result<Vec<u8>, StoreError> {
             limit: MAX_FILE_BYTES,
         });
     }
-    std::fs::read(path).map_err(fail)
+    let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0) + 1);
+    file.read_to_end(&mut content).map_err(fail)?;
+    Ok(content)
 }
 
 /// The trials of a run that did not come to its end.
