@@ -7,7 +7,6 @@ use anyhow::{Context as _, Result};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
-use linerate_report::figures::clean;
 use linerate_report::missed_goals;
 use linerate_studies::context::Context;
 use linerate_studies::{archive, run};
@@ -25,7 +24,7 @@ pub(crate) fn measured(
     let code = verdict_code(&run);
     if code == ExitCode::GoalMissed {
         for sentence in missed_goals(&run) {
-            terminal::error(&clean(&sentence));
+            terminal::error(&sentence);
         }
     }
     Ok(code)

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use linerate_report::figures::clean;
 use linerate_studies::watch::{Event, Watcher};
 use serde_json::json;
 use std::fmt;
@@ -44,7 +45,7 @@ impl Watcher for Bar {
         match event {
             Event::Began { title, .. } => {
                 self.bar.set_position(0);
-                self.bar.set_prefix(title.to_owned());
+                self.bar.set_prefix(clean(title));
             }
             Event::Progress { share, text, .. } => {
                 #[expect(
@@ -54,7 +55,7 @@ impl Watcher for Bar {
                 )]
                 self.bar
                     .set_position((share.clamp(0.0, 1.0) * STEPS) as u64);
-                self.bar.set_message(text.to_owned());
+                self.bar.set_message(clean(text));
             }
             Event::Trial(_) => {}
             Event::Note(text) => self.bar.suspend(|| note(text)),
@@ -119,12 +120,12 @@ impl fmt::Display for OutputFailed {
     }
 }
 
-/// Prints a note to standard error.
+/// Prints a note to standard error. What peers, logs and files say in it commands no terminal.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "note: {text}");
+    let _ = writeln!(io::stderr(), "note: {}", clean(text));
 }
 
-/// Prints an error to standard error.
+/// Prints an error to standard error, likewise.
 pub(crate) fn error(text: &str) {
-    let _ = writeln!(io::stderr(), "linerate: {text}");
+    let _ = writeln!(io::stderr(), "linerate: {}", clean(text));
 }

@@ -93,3 +93,24 @@ fn a_damaged_run_does_not_hide_the_others() {
     assert!(listed.iter().any(|run| run["broken"].is_string()));
     assert!(listed.iter().any(|run| run["status"] == "complete"));
 }
+
+#[test]
+fn what_a_document_holds_commands_no_terminal() {
+    let place = Place::new();
+    place.run(&["import", good_log().to_str().unwrap()]).done();
+    let id = place.listed()[0]["id"].as_str().unwrap().to_owned();
+    let path = place.store().join(&id).join("run.json");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    // The reader's own message repeats a word that it does not know.
+    let spoilt = whole.replacen("\"kind\":\"tcp\"", "\"kind\":\"\\u001b[2J\\u009b31m\"", 1);
+    assert_ne!(whole, spoilt);
+    std::fs::write(&path, spoilt).unwrap();
+    let listed = place.run(&["list"]).done();
+    let shown = place.run(&["show", &id]);
+    shown.failed(2, &["unknown variant", "\u{fffd}[2J\u{fffd}31m"]);
+    for text in [&listed, &shown.err] {
+        assert!(text.contains("unknown variant"), "{text}");
+        let commands = |c: char| c.is_control() && c != '\n';
+        assert!(!text.contains(commands), "{text:?}");
+    }
+}
