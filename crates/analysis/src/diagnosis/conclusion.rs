@@ -1,5 +1,6 @@
 //! From weights to a verdict.
 
+use super::datagrams::Datagrams;
 use super::suspects::{Suspect, Suspects};
 use super::{ALL, Compared, baseline, prior};
 use linerate_model::run::{
@@ -60,13 +61,20 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         evidence: Vec::new(),
         experiment: None,
     });
-    verdict.confidence = if weight >= SUPPORTED {
+    let is_shown = !best.is_on_path() || spoke(&known, baseline, &Datagrams);
+    verdict.confidence = if weight >= SUPPORTED && is_shown {
         Confidence::Supported
     } else {
         Confidence::Weak
     };
     verdict.evidence.splice(0..0, seen);
     Some(verdict)
+}
+
+/// Whether a probe said something.
+fn spoke(run: &Run, baseline: &Trial, probe: &dyn super::Probe) -> bool {
+    compared(run, baseline)
+        .any(|(made, compared)| made.change() == probe.change() && !made.read(&compared).is_empty())
 }
 
 /// What a rule found of the same limit.

@@ -21,7 +21,7 @@ const FACTOR: f64 = 1.5;
 /// From this multiple of TCP's rate on, more arrived than TCP carried.
 const CARRIED: f64 = 1.25;
 /// Below this multiple of TCP's rate, the trial was not made under the same conditions.
-const DISTURBED: f64 = 0.8;
+const DISTURBED: f64 = 0.7;
 /// Loss below this is none.
 const LOSSLESS: f64 = 0.0005;
 /// Loss from which on its place says more than that the sender offered less than was wanted.
@@ -107,7 +107,7 @@ impl Probe for Datagrams {
 
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
         let impossible = |why: &str| Err(NotRun::Impossible(why.to_owned()));
-        let Some(rate) = baseline.received_rate.filter(|rate| *rate <= FASTEST) else {
+        let Some(rate) = carried(baseline).filter(|rate| *rate <= FASTEST) else {
             return impossible("datagrams of one thread do not reach that rate");
         };
         let asked = crate::experiment::repeatable(run)?;
@@ -128,11 +128,7 @@ impl Probe for Datagrams {
 /// Every answer that the trial may stand for.
 fn seen(compared: &Compared<'_>) -> Vec<Answer> {
     let changed = compared.changed;
-    let Some(before) = compared
-        .baseline
-        .received_rate
-        .filter(|rate| rate.bps() > 0)
-    else {
+    let Some(before) = carried(compared.baseline) else {
         return Vec::new();
     };
     let Some(received) =
@@ -183,6 +179,13 @@ fn seen(compared: &Compared<'_>) -> Vec<Answer> {
         None if receiver_dropped_none(changed) => before,
         None => [before, vec![Answer::AtReceiver]].concat(),
     }
+}
+
+/// What TCP carried once it had filled queues and emptied buckets of tokens.
+fn carried(baseline: &Trial) -> Option<BitRate> {
+    let rate = lasting_rate(baseline).map(BitRate::from_f64);
+    rate.or(baseline.received_rate)
+        .filter(|rate| rate.bps() > 0)
 }
 
 /// What arrived in the second half of a trial, in bit/s of L4 payload; `None` without intervals.

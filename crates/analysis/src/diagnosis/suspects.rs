@@ -76,6 +76,11 @@ impl Suspect {
         }
     }
 
+    /// Whether only what the path does to datagrams shows it: TCP alone looks alike before a link and a policer.
+    pub(super) const fn is_on_path(self) -> bool {
+        self.side().is_none()
+    }
+
     /// Whether `verdict` is about it.
     pub(super) fn is_in(self, verdict: &Verdict) -> bool {
         verdict.limit.id() == self.rule() && verdict.side == self.side()
