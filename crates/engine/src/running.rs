@@ -12,7 +12,7 @@ use linerate_model::{Clock, MonoInstant};
 use linerate_peers::{Grant, Sent};
 use linerate_sys::clock::{MonoClock, thread_cpu_time};
 use linerate_sys::wake::Waker;
-use linerate_sys::{affinity, thread};
+use linerate_sys::{affinity, process, thread};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -222,6 +222,7 @@ fn run(
     orders: &Orders,
 ) -> StreamReport {
     let (cpu, delay) = (thread_cpu_time(), thread::run_delay());
+    let system = process::thread_system_time();
     let mut waiter = Waiter {
         wait,
         lead: Duration::ZERO,
@@ -238,6 +239,8 @@ fn run(
     }
     let mut report = work.finish(MonoClock.now());
     report.thread_cpu = thread_cpu_time().saturating_sub(cpu);
+    let systems = process::thread_system_time().zip(system);
+    report.thread_system_cpu = systems.map(|(after, before)| after.saturating_sub(before));
     let delays = thread::run_delay().zip(delay);
     report.run_delay = delays.map(|(after, before)| after.saturating_sub(before));
     report

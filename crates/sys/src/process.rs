@@ -88,6 +88,17 @@ pub fn reap(child: Child) -> io::Result<Ended> {
 
 /// How often the calling thread was put aside for another one since it began (`ru_nivcsw`).
 pub fn thread_preemptions() -> Option<u64> {
+    u64::try_from(thread_usage()?.ru_nivcsw).ok()
+}
+
+/// CPU time that the calling thread has used in the kernel since it began (`ru_stime`): the part of its whole time
+/// ([`thread_cpu_time`](crate::clock::thread_cpu_time)) that the kernel's samples give to system calls.
+pub fn thread_system_time() -> Option<Duration> {
+    Some(duration(thread_usage()?.ru_stime))
+}
+
+/// What the calling thread has used since it began.
+fn thread_usage() -> Option<libc::rusage> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a live value on this frame.
     let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
@@ -95,8 +106,7 @@ pub fn thread_preemptions() -> Option<u64> {
         return None;
     }
     // SAFETY: zero is a valid rusage, and the kernel has filled it.
-    let usage = unsafe { usage.assume_init() };
-    u64::try_from(usage.ru_nivcsw).ok()
+    Some(unsafe { usage.assume_init() })
 }
 
 fn pid_of(child: &Child) -> io::Result<Pid> {

@@ -206,6 +206,7 @@ fn add_stream(all: &mut StreamReport, turn: StreamReport, time: Duration) {
     }
     all.errors = errors(std::mem::take(&mut all.errors), turn.errors);
     all.thread_cpu = all.thread_cpu.saturating_add(turn.thread_cpu);
+    all.thread_system_cpu = together(all.thread_system_cpu, turn.thread_system_cpu);
     all.run_delay = together(all.run_delay, turn.run_delay);
     add_path(&mut all.path, turn.path);
 }

@@ -53,6 +53,15 @@ pub struct StreamReport {
     #[serde(rename = "thread_cpu_s", with = "as_seconds", default)]
     #[schemars(with = "f64")]
     pub thread_cpu: Duration,
+    /// The part of it that the thread spent in the kernel, by the kernel's samples; `None` where it is not told.
+    #[serde(
+        rename = "thread_system_cpu_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<f64>")]
+    pub thread_system_cpu: Option<Duration>,
     /// Time the traffic thread was runnable but waited for a core (`/proc/thread-self/schedstat`);
     /// `None` where the kernel does not account it or the peer does not tell.
     #[serde(
@@ -82,6 +91,7 @@ impl StreamReport {
             intervals: Vec::new(),
             errors: Vec::new(),
             thread_cpu: Duration::ZERO,
+            thread_system_cpu: None,
             run_delay: None,
             path: PathReport::default(),
             work: work.into(),

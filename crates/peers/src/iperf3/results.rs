@@ -82,10 +82,11 @@ pub(super) fn to_json(
         .iter()
         .flat_map(|report| &report.streams)
         .find_map(|stream| stream.work.congestion_control());
+    let cpu = CpuUse::of_traffic(spec, reports);
     let mut value = json!({
-        "cpu_util_total": 0.0,
-        "cpu_util_user": 0.0,
-        "cpu_util_system": 0.0,
+        "cpu_util_total": cpu.percent(cpu.total),
+        "cpu_util_user": cpu.percent(cpu.total.saturating_sub(cpu.system)),
+        "cpu_util_system": cpu.percent(cpu.system),
         "sender_has_retransmits": if sends { i32::from(spec.transport() == Transport::Tcp) } else { -1 },
         "streams": streams,
     });
@@ -93,6 +94,46 @@ pub(super) fn to_json(
         map.insert("congestion_used".to_owned(), json!(name));
     }
     value
+}
+
+/// What the threads that carried this end's traffic used of a core. iperf3 tells that of its process.
+#[derive(Debug, Clone, Copy, Default)]
+struct CpuUse {
+    total: Duration,
+    /// The part of it in the kernel.
+    system: Duration,
+    /// How long the threads were there.
+    time: Duration,
+}
+
+impl CpuUse {
+    fn of_traffic(spec: &TestSpec, reports: &[EndpointReport]) -> Self {
+        let mut all = Self::default();
+        for report in reports {
+            let between = report.after.at_ns.saturating_sub(report.before.at_ns);
+            all.time = all.time.max(Duration::from_nanos(between));
+            for stream in &report.streams {
+                let helper = stream.path.helper_cpu.unwrap_or_default();
+                let system = stream.thread_system_cpu.unwrap_or_default();
+                all.total = all
+                    .total
+                    .saturating_add(stream.thread_cpu)
+                    .saturating_add(helper);
+                all.system = all.system.saturating_add(system).saturating_add(helper);
+                all.time = all.time.max(stream.duration.saturating_add(spec.warm_up));
+            }
+        }
+        all.system = all.system.min(all.total);
+        all
+    }
+
+    /// So much of the time, in percent of one core.
+    fn percent(&self, used: Duration) -> f64 {
+        if self.time.is_zero() {
+            return 0.0;
+        }
+        used.as_secs_f64() / self.time.as_secs_f64() * 100.0
+    }
 }
 
 fn entry(id: u32, side: Side, stream: &StreamReport) -> Value {

@@ -242,6 +242,20 @@ fn a_far_sender_counts_from_where_this_end_did() {
     }
 }
 
+/// A second and a half of CPU in two seconds, a third of it in the kernel.
+#[test]
+fn a_peer_hears_what_the_traffic_took_of_a_core() {
+    let mut own = report(Side::Receiver, received(96, 0));
+    (own.before.at_ns, own.after.at_ns) = (1_000_000_000, 3_000_000_000);
+    own.streams[0].thread_cpu = Duration::from_millis(1500);
+    own.streams[0].thread_system_cpu = Some(Duration::from_millis(500));
+    let spec = TestSpec::udp_datagrams(Pace::Unpaced);
+    let value = results::to_json(End::Server, &spec, &[own], Duration::ZERO);
+    assert_eq!(value["cpu_util_total"], 75.0);
+    assert_eq!(value["cpu_util_user"], 50.0);
+    assert_eq!(value["cpu_util_system"], 25.0);
+}
+
 #[test]
 fn a_stock_client_hears_of_the_tail_that_its_own_server_would_not_see() {
     let spec = TestSpec::udp_datagrams(Pace::Unpaced);

@@ -26,8 +26,11 @@ pub(super) fn payload(command: &Command) -> Option<u64> {
 /// Adds the CPU time of both ends' iperf3, in percent of one core. It is that of the traffic's thread
 /// as long as iperf3 had only one: before 3.16.
 pub(super) fn add_cpu(test: &mut TrafficTest, own: Option<f64>, other: Option<f64>) {
-    // A server does not have the client's figure yet when it prints.
-    let other = other.filter(|_| test.view == View::Client && test.interrupted.is_none());
+    // A server does not have the client's figure yet when it prints. No end that carries traffic uses no time at
+    // all: linerate's first versions told zero because they did not look.
+    let is_told =
+        |percent: &f64| *percent > 0.0 && test.view == View::Client && test.interrupted.is_none();
+    let other = other.filter(is_told);
     if minor(test).is_some_and(|minor| minor < 16) {
         test.thread_load = [own, other].map(|percent| percent.map(|percent| percent / 100.0));
     } else if let (Some(own), Some(other)) = (own, other) {

@@ -28,6 +28,23 @@ fn iperf3_json_totals_are_those_of_its_sums() {
     assert_eq!(bytes(&lines), (Some(1_557_790_720), Some(1_555_431_424)));
 }
 
+/// linerate's first versions told a client that they used no CPU at all.
+#[test]
+fn a_peer_that_used_no_cpu_did_not_look() {
+    let (name, bytes) = read("formats/iperf3-3.1.3-tcp.client.txt");
+    let text = String::from_utf8(bytes).unwrap();
+    let zero = text.replace("23.3% (1.2%u/22.2%s)", "0.0% (0.0%u/0.0%s)");
+    let loads = |text: &str| {
+        let imported = import(&[(name.clone(), text.as_bytes().to_vec())]).unwrap();
+        let cpu = imported.runs[0].trials[0].cpu.clone().unwrap();
+        [cpu.sender, cpu.receiver].map(|side| side.and_then(|side| side.thread_ratio))
+    };
+    assert!(loads(&text)[1].is_some());
+    let told = loads(&zero);
+    assert!(told[0].is_some());
+    assert_eq!(told[1], None);
+}
+
 #[test]
 fn the_state_of_tcp_lands_in_the_run() {
     let trial = both("iperf3-3.22-stream", "json");
