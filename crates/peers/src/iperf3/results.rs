@@ -302,7 +302,7 @@ fn numbered(sender: &StreamReport) -> u64 {
 /// Both ends end the warm-up by their own clocks, so their counted datagrams are not the same ones; loss is the
 /// same whichever is taken. So a far sender counts what came after the number at which this end's
 /// receiver began to count, and a far receiver what this end's sender counted less what was lost after
-/// the peer's warm-up.
+/// the peer's warm-up. Their bytes are those of these datagrams.
 pub(super) fn align(
     spec: &TestSpec,
     own: &[EndpointReport],
@@ -324,6 +324,9 @@ pub(super) fn align(
                 }
                 Side::Receiver => received_of(own, stream)?,
             });
+            // Its bytes are of its own clock too; each datagram has as many.
+            let payload = spec.payload().get();
+            stream.bytes = ByteCount::new(stream.packets.get().saturating_mul(payload));
         }
     }
     Ok(())

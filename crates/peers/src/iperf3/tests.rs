@@ -239,6 +239,8 @@ fn a_far_sender_counts_from_where_this_end_did() {
             results::from_json(End::Server, &spec, &json!({"streams": [entry]})).unwrap();
         results::align(&spec, &own, &mut theirs).unwrap();
         assert_eq!(theirs[0].streams[0].packets.get(), 100);
+        let bytes = 100 * spec.payload().get();
+        assert_eq!(theirs[0].streams[0].bytes.get(), bytes);
     }
 }
 
