@@ -6,7 +6,8 @@
 //! on; that never falls, so no interval's loss is negative. What only the sender's total tells (a lost
 //! tail, a stream of which nothing came) goes to the last intervals in which more was sent than received.
 //!
-//! Invariant: the intervals' losses sum to the trial's, whatever the reports say.
+//! Invariant: the intervals' losses sum to the trial's, whatever the reports say. They are absent where the receiver
+//! tells of no intervals: another tool's, which counts for the whole test.
 
 use super::slots::{slot, whole};
 use super::{Ends, streams};
@@ -30,6 +31,11 @@ pub(super) fn spread(ends: &Ends<'_>, lost: u64, slots: &[u128], intervals: &mut
         return;
     };
     if !ends.is_datagrams() || intervals.is_empty() {
+        return;
+    }
+    // A receiver that tells one sum does not tell when what was lost was lost, unless that is all.
+    let is_sum = |stream: &StreamReport| stream.intervals.is_empty() && stream.packets.get() > 0;
+    if streams(ends.receiver).any(is_sum) {
         return;
     }
     let mut counts = vec![Count::default(); intervals.len()];
@@ -112,5 +118,45 @@ fn spread_rest(mut left: u64, counts: &mut [Count]) {
     }
     if let Some(last) = counts.last_mut() {
         last.lost += left;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::report;
+    use super::super::trial;
+    use super::*;
+    use linerate_model::ByteCount;
+    use linerate_model::run::Trial;
+    use linerate_model::spec::{Direction, Pace, Side, TestSpec};
+
+    /// Two seconds of 100 datagrams each, of which a receiver without intervals counts so many.
+    fn told_as_a_sum(came: u64) -> Trial {
+        let mut sender = report(Side::Sender, 200, 1000);
+        sender.streams[0].intervals = [0, 1]
+            .map(|second| IntervalCount {
+                start: Duration::from_secs(second),
+                end: Duration::from_secs(second + 1),
+                bytes: ByteCount::new(100_000),
+                packets: PacketCount::new(100),
+                next_expected: None,
+            })
+            .into();
+        let receiver = report(Side::Receiver, came, 1000);
+        let mut spec = TestSpec::udp_datagrams(Pace::Unpaced);
+        spec.interval = Duration::from_secs(1);
+        trial(0, &spec, Direction::Forward, Some(sender), Some(receiver))
+    }
+
+    #[test]
+    fn a_receiver_without_intervals_says_when_loss_was_only_if_all_was_lost() {
+        let lost = |trial: &Trial| -> Vec<_> {
+            let each = trial.intervals.iter();
+            each.map(|interval| interval.lost_packets).collect()
+        };
+        assert_eq!(lost(&told_as_a_sum(190)), [None, None]);
+        assert_eq!(lost(&told_as_a_sum(200)), [None, None]);
+        let all = Some(PacketCount::new(100));
+        assert_eq!(lost(&told_as_a_sum(0)), [all, all]);
     }
 }
