@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
 use linerate_model::Clock as _;
+use linerate_model::facts::Facts;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::{Limits, PeerEvent, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
@@ -390,7 +391,7 @@ impl AgentState<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: TIMEOUT,
             session: format!("{number:08}"),
-            facts: observer.facts(),
+            facts: facts(kind, || observer.facts()),
             limits: Limits {
                 max_duration: self.plan.max_duration,
                 max_streams: MAX_STREAMS,
@@ -406,6 +407,15 @@ impl AgentState<'_> {
         };
         let session = kind.server(config, MonoClock.now());
         Ok(Driver::server(line, session, observer, TIMEOUT))
+    }
+}
+
+/// What a server of this kind tells of its host; what it cannot tell is not read.
+fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
+    if kind.tells_facts() {
+        read()
+    } else {
+        Facts::default()
     }
 }
 
@@ -428,6 +438,19 @@ fn answer(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Its client sends without waiting, so what is read before its traffic is missed.
+    #[test]
+    fn the_host_is_not_looked_at_for_a_client_that_is_told_nothing_of_it() {
+        for kind in linerate_peers::ALL {
+            let mut reads = 0;
+            facts(*kind, || {
+                reads += 1;
+                Facts::default()
+            });
+            assert_eq!(reads, u32::from(kind.tells_facts()), "{}", kind.id());
+        }
+    }
 
     #[test]
     fn a_thread_that_the_host_refuses_is_an_error_and_others_go_on() {

@@ -95,6 +95,15 @@ mod tests {
     }
 
     #[test]
+    fn a_protocol_without_control_connection_tells_nothing_of_the_host() {
+        for kind in ALL {
+            let can_tell = matches!(kind.control(), Control::Connection);
+            assert!(can_tell || !kind.tells_facts(), "{}", kind.id());
+        }
+        assert!(own().tells_facts());
+    }
+
+    #[test]
     fn summaries_are_one_sentence() {
         for kind in ALL {
             let summary = kind.summary();

@@ -88,6 +88,11 @@ pub trait PeerKind: Send + Sync {
     fn has_keys(&self) -> bool {
         false
     }
+    /// Whether its servers tell anything of their host. To read its facts takes some 10 ms, which are the first of
+    /// the test where a client's traffic does not wait for an answer.
+    fn tells_facts(&self) -> bool {
+        false
+    }
     /// Whether its servers may ask for a user and a password.
     fn has_users(&self) -> bool {
         false
@@ -603,7 +608,7 @@ pub struct ServerConfig {
     pub timeout: Duration,
     /// Id of this session, unique at this server, at most 64 characters.
     pub session: String,
-    /// This host's facts.
+    /// This host's facts, for protocols that tell them.
     pub facts: Facts,
     /// What any test may take.
     pub limits: Limits,

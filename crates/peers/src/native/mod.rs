@@ -104,6 +104,10 @@ impl PeerKind for Native {
         Tests::Many
     }
 
+    fn tells_facts(&self) -> bool {
+        true
+    }
+
     fn blind_spots(&self) -> &'static [&'static str] {
         &[]
     }

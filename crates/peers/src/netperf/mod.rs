@@ -72,6 +72,10 @@ impl PeerKind for Netperf {
         classic::check(spec)
     }
 
+    fn tells_facts(&self) -> bool {
+        true
+    }
+
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
             "facts, counters and CPU use of the far host",
