@@ -39,6 +39,7 @@ pub(crate) fn with_store<T>(
         store,
         watcher: &mut *watcher,
         command: command_line(),
+        unsaved: None,
         interrupt: &interrupt,
     };
     work(&mut context)

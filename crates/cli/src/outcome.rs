@@ -3,7 +3,7 @@
 use crate::args::output::OutputArgs;
 use crate::context::in_context;
 use crate::terminal;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
@@ -16,8 +16,16 @@ pub(crate) fn measured(
     output: &OutputArgs,
     work: impl FnOnce(&mut Context<'_>) -> Result<Run>,
 ) -> Result<ExitCode> {
-    let run = in_context(output, work)?;
+    let mut unsaved = None;
+    let run = in_context(output, |context| {
+        let run = work(context);
+        unsaved = context.unsaved.take();
+        run
+    })?;
     show_runs(output, std::slice::from_ref(&run))?;
+    if let Some(error) = unsaved {
+        return Err(Error::new(error).context(NOT_KEPT));
+    }
     if run.status == RunStatus::Incomplete {
         terminal::error(&format!("{} was interrupted; {}", run.id, kept(output)));
     }
@@ -29,6 +37,9 @@ pub(crate) fn measured(
     }
     Ok(code)
 }
+
+/// What is said of a result that is on the screen only.
+const NOT_KEPT: &str = "the result above is not in the store, where at most some of its trials are: to have it all, make room or give another --store, and measure again, or have it written elsewhere with -o FILE";
 
 /// The run after its proof, if one is asked for.
 pub(crate) fn proved(

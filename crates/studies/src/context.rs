@@ -1,7 +1,7 @@
 //! What every command gets: a store, a watcher, a way to be interrupted.
 
 use crate::watch::{Silent, Watcher};
-use linerate_store::Store;
+use linerate_store::{Store, StoreError};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The surroundings of a command.
@@ -12,6 +12,8 @@ pub struct Context<'a> {
     pub watcher: &'a mut dyn Watcher,
     /// The command line that repeats the run.
     pub command: String,
+    /// Why a run that was measured is not in the store as a whole.
+    pub unsaved: Option<StoreError>,
     /// Set when the user wants to stop: the run ends early and is kept as incomplete.
     pub interrupt: &'a AtomicBool,
 }
@@ -29,6 +31,7 @@ pub fn unattended<T>(command: impl FnOnce(&mut Context<'_>) -> T) -> T {
         store: None,
         watcher: &mut Silent,
         command: String::new(),
+        unsaved: None,
         interrupt: &AtomicBool::new(false),
     })
 }

@@ -76,26 +76,36 @@ impl Recorder {
         self.quantiles = quantiles.to_vec();
     }
 
-    /// Adds a trial.
-    pub(crate) fn trial(&mut self, context: &mut Context<'_>, mut trial: Trial) -> Result<()> {
+    /// Adds a trial. One that cannot be written yet is not lost: the whole run is written at the end.
+    pub(crate) fn trial(&mut self, context: &mut Context<'_>, mut trial: Trial) {
         if let Some(delay) = trial.delay_mut() {
             delay.list_quantiles(&self.quantiles);
         }
         context.watcher.event(Event::Trial(&trial));
-        if let Some(writer) = &mut self.writer {
-            writer.trial(&trial)?;
+        if let Some(writer) = &mut self.writer
+            && writer.trial(&trial).is_err()
+        {
+            let note = format!(
+                "trial {} is in memory only, until the run is written at its end",
+                trial.index
+            );
+            context.watcher.event(Event::Note(&note));
         }
         self.run.trials.push(trial);
-        Ok(())
     }
 
-    /// Adds a run that this run is made of.
-    pub(crate) fn part(&mut self, part: Run) -> Result<()> {
-        if let Some(writer) = &mut self.writer {
-            writer.part(&part)?;
+    /// Adds a run that this run is made of. As with trials, it is not lost if it cannot be written yet.
+    pub(crate) fn part(&mut self, context: &mut Context<'_>, part: Run) {
+        if let Some(writer) = &mut self.writer
+            && writer.part(&part).is_err()
+        {
+            let note = format!(
+                "run {} is in memory only, until the whole is written at its end",
+                part.id
+            );
+            context.watcher.event(Event::Note(&note));
         }
         self.run.parts.push(part);
-        Ok(())
     }
 
     /// Ends a run that cannot go on: it stays incomplete and says why.
@@ -111,8 +121,9 @@ impl Recorder {
         }
     }
 
-    /// Ends the run: draws the verdict and writes the final document.
-    pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<Run> {
+    /// Ends the run: draws the verdict and writes the final document. A run that cannot be written comes back all
+    /// the same, and [`Context::unsaved`] says why.
+    pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Run {
         self.run.status = status(&self.run, context.interrupted());
         if !matches!(self.run.kind, RunKind::Demo | RunKind::Study) {
             let (verdict, findings) = linerate_analysis::diagnose(&self.run);
@@ -120,10 +131,10 @@ impl Recorder {
             self.run.findings = findings;
         }
         if let Some(writer) = self.writer {
-            writer.finish(&self.run)?;
+            context.unsaved = writer.finish(&self.run).err();
         }
         context.watcher.event(Event::Ended);
-        Ok(self.run)
+        self.run
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stores, reports and peers in places where they cannot be, and values that are none.
 
-use crate::harness::{Ended, Place, good_log, linerate};
+use crate::harness::{Ended, Place, Server, good_log, linerate};
 use std::fs::File;
 use std::process::Stdio;
 
@@ -46,7 +46,7 @@ fn values_out_of_bounds_are_named() {
 #[test]
 fn a_search_between_bounds_that_cross() {
     let place = Place::new();
-    let server = crate::harness::Server::on("127.0.0.1");
+    let server = Server::on("127.0.0.1");
     let ended = place.run(&["saturate", server.address(), "--min", "20M", "--max", "10M"]);
     ended.failed(2, &["cannot search"]);
     place.is_sound_with(0);

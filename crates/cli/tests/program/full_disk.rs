@@ -20,6 +20,7 @@ fn after(before: &str, program: &Command) -> Command {
 /// Files of at most 16 KiB: enough for the head of a run, not for a trial of a hundred intervals.
 const LIMIT: &str = "ulimit -f 32";
 
+/// What was measured is on the screen all the same.
 #[test]
 fn a_trial_that_does_not_fit() {
     let place = Place::new();
@@ -34,7 +35,16 @@ fn a_trial_that_does_not_fit() {
         "10ms",
     ];
     let ended = Ended::spawn(&mut after(LIMIT, &place.command(&args)));
-    ended.failed(1, &["trials.jsonl", "File too large", "ulimit -f"]);
+    let words = [
+        "not in the store",
+        "-o FILE",
+        "run.json",
+        "File too large",
+        "ulimit -f",
+    ];
+    ended.failed(1, &words);
+    assert!(ended.err.contains("trial 0 is in memory only"), "{ended:?}");
+    assert!(ended.out.contains("1 Mbit/s"), "{ended:?}");
     place.is_sound_with(1);
 }
 

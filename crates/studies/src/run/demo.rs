@@ -112,11 +112,12 @@ fn measure_parts(context: &mut Context<'_>, target: &Target, plan: &DemoPlan) ->
             store: None,
             watcher: &mut watcher,
             command: context.command.clone(),
+            unsaved: None,
             interrupt: context.interrupt,
         };
         let mut run = (part.run)(&mut inner, target, plan)?;
         run.title = Some(part.name.to_owned());
-        recorder.part(run)?;
+        recorder.part(context, run);
         before += part.seconds;
     }
     let truth = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, plan.link_rate, 1448);
@@ -124,7 +125,7 @@ fn measure_parts(context: &mut Context<'_>, target: &Target, plan: &DemoPlan) ->
         "both hosts are this machine and share its cores; the link between them carries {} at L1, which is {truth} of L4 payload in datagrams of 1448 bytes over IPv4",
         plan.link_rate
     ));
-    recorder.finish(context)
+    Ok(recorder.finish(context))
 }
 
 fn header(plan: &DemoPlan) -> Header {

@@ -78,7 +78,7 @@ pub(crate) fn measure(
 ) -> Result<Vec<Trial>> {
     let made = measured(context, recorder, client, spec, label)?;
     for trial in &made {
-        recorder.trial(context, trial.clone())?;
+        recorder.trial(context, trial.clone());
     }
     Ok(made)
 }

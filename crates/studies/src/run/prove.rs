@@ -33,8 +33,9 @@ pub fn prove(context: &mut Context<'_>, target: &Target, mut run: Run) -> Result
         return Ok(run);
     }
     experiments(context, target, &mut run)?;
-    if let Some(store) = &context.store {
-        store.replace(&run.id, &run)?;
+    // A run that could not be written is not there to be replaced.
+    if let (Some(store), None) = (&context.store, &context.unsaved) {
+        context.unsaved = store.replace(&run.id, &run).err();
     }
     Ok(run)
 }

@@ -138,6 +138,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
             store: None,
             watcher: &mut told,
             command: String::new(),
+            unsaved: None,
             interrupt: context.interrupt,
         };
         let trials = attempts.make(&mut inner, &mut recorder, &mut client, &spec)?;
@@ -155,7 +156,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
     if plan.profile && !context.interrupted() {
         profile(context, &mut recorder, &mut client, plan)?;
     }
-    recorder.finish(context)
+    Ok(recorder.finish(context))
 }
 
 /// Tests in a row that a search may lose.
@@ -192,7 +193,7 @@ impl Attempts {
             }
         };
         for trial in &made {
-            recorder.trial(context, trial.clone())?;
+            recorder.trial(context, trial.clone());
         }
         Ok(made)
     }

@@ -24,7 +24,7 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
     let mut recorder = Recorder::begin(context, header)?;
     recorder.run_mut().notes.extend(client.blind_spots());
     measure_between(context, &mut recorder, &mut client, spec)?;
-    recorder.finish(context)
+    Ok(recorder.finish(context))
 }
 
 /// `UDP 100 Mbit/s to board:5301`.

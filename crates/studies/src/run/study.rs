@@ -19,14 +19,14 @@ pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) 
     let taken = earlier.map_or_else(|| Ok(Vec::new()), |earlier| finished_parts(plan, earlier))?;
     let mut recorder = Recorder::begin(context, header(plan))?;
     for part in taken {
-        recorder.part(part)?;
+        recorder.part(context, part);
     }
     let id = recorder.run_mut().id.clone();
     measure_missing(context, &mut recorder, plan)
         .with_context(|| format!("the study {id} ended early; go on with --resume {id}"))?;
     let run = recorder.run_mut();
     run.estimates = estimates(plan, &run.parts);
-    recorder.finish(context)
+    Ok(recorder.finish(context))
 }
 
 /// Measures in order what no part has yet.
@@ -54,6 +54,7 @@ fn measure_missing(
                 store: None,
                 watcher: &mut watcher,
                 command: context.command.clone(),
+                unsaved: None,
                 interrupt: context.interrupt,
             };
             let mut part = measure(&mut inner, plan, cell)?;
@@ -65,7 +66,7 @@ fn measure_missing(
                 cell: cell.label.clone(),
                 repetition: number,
             });
-            recorder.part(part)?;
+            recorder.part(context, part);
         }
         offset += share;
     }

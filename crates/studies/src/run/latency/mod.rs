@@ -245,13 +245,13 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     recorder.run_mut().notes.extend(bench.notes(plan));
     if plan.rpm {
         responsive::responsiveness(context, &mut recorder, bench.client, (target, plan))?;
-        return recorder.finish(context);
+        return Ok(recorder.finish(context));
     }
     sweep(context, &mut recorder, &mut bench, plan, None)?;
     if let Some(load) = plan.load.filter(|_| !context.interrupted()) {
         loaded::under_load(context, &mut recorder, &mut bench, (plan, load))?;
     }
-    recorder.finish(context)
+    Ok(recorder.finish(context))
 }
 
 /// What cannot be, before anybody is asked.

@@ -53,7 +53,7 @@ pub(super) fn take_apart(
                 .zip(without)
                 .and_then(|(with, without)| with.checked_sub(without));
         }
-        recorder.trial(context, trial)?;
+        recorder.trial(context, trial);
     }
     Ok(())
 }

@@ -153,7 +153,7 @@ fn together(
             load.streams,
             way(load.direction)
         ));
-        recorder.trial(context, trial.clone())?;
+        recorder.trial(context, trial.clone());
         under_load = Some(trial);
     }
     Ok((foreign, under_load))

@@ -125,7 +125,7 @@ pub(super) fn sweep(
             continue;
         };
         trial.label = Some(label.clone());
-        recorder.trial(context, trial.clone())?;
+        recorder.trial(context, trial.clone());
         if plan.decompose && ended.is_ok() && !context.interrupted() {
             let before = (label.as_str(), &trial);
             ended = parts::take_apart((context, recorder, bench.client), &spec, before);
