@@ -150,7 +150,7 @@ fn tcp(context: &mut Context<'_>, target: &Target, direction: Direction) -> Resu
         ..TestSpec::tcp_bulk()
     };
     let run = single(context, target, &spec)?;
-    diagnose(context, target, run, DIAGNOSIS)
+    Ok(diagnose(context, target, run, DIAGNOSIS))
 }
 
 fn search(

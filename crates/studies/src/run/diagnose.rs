@@ -4,7 +4,6 @@ use crate::archive;
 use crate::context::Context;
 use crate::run::bench::{Bench, Obstacle};
 use crate::watch::{Event, Scaled};
-use anyhow::Result;
 use linerate_analysis::next_probe;
 use linerate_client::Target;
 use linerate_model::Clock as _;
@@ -17,23 +16,19 @@ use std::time::Duration;
 ///
 /// What cannot be done (a peer that serves one test, a limit of the server) leaves the run as it is, with a note. A run
 /// that was interrupted comes back as it is.
-pub fn diagnose(
-    context: &mut Context<'_>,
-    target: &Target,
-    mut run: Run,
-    time: Duration,
-) -> Result<Run> {
+pub fn diagnose(context: &mut Context<'_>, target: &Target, mut run: Run, time: Duration) -> Run {
     if run.status != RunStatus::Complete || context.interrupted() {
-        return Ok(run);
+        return run;
     }
     probe(context, target, &mut run, time);
     if !run.probes.is_empty() {
         archive::conclude(&mut run);
-        if let Some(store) = &context.store {
-            store.replace(&run.id, &run)?;
+        // A run that could not be written is not there to be replaced.
+        if let (Some(store), None) = (&context.store, &context.unsaved) {
+            context.unsaved = store.replace(&run.id, &run).err();
         }
     }
-    Ok(run)
+    run
 }
 
 fn probe(context: &mut Context<'_>, target: &Target, run: &mut Run, time: Duration) {
