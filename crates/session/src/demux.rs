@@ -226,8 +226,13 @@ impl DemuxHandle {
     }
 
     /// From now on this many streams are awaited. Datagram streams of one address are opened for one test at
-    /// a time: this waits for its turn.
-    pub fn expect(&self, transport: Transport, count: usize, limit: Duration) -> Result<()> {
+    /// a time: this waits for its turn, as long as the client says nothing on its control connection.
+    pub fn expect(
+        &self,
+        (transport, count): (Transport, usize),
+        control: &TcpStream,
+        limit: Duration,
+    ) -> Result<()> {
         let deadline = MonoClock.now().after(limit);
         let mut pending_tests = self.demux.lock();
         loop {
@@ -242,6 +247,9 @@ impl DemuxHandle {
             }
             if MonoClock.now() >= deadline {
                 bail!("another UDP test from the same address never opened its streams");
+            }
+            if wait_readable(&[control.as_fd()], Duration::ZERO)?[0] {
+                bail!("its client said something, or left, before it was its turn");
             }
             let waited = self
                 .demux

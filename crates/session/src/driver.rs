@@ -1,12 +1,11 @@
 //! Drives one control session: the same loop at both ends.
 
 use crate::demux::DemuxHandle;
-use crate::endpoints::{DataStreams, Endpoints, sides};
+use crate::endpoints::{DataStreams, Endpoints, cause, sides};
 use crate::flows::Place;
 use crate::line::{Heard, Line};
 use crate::listener::StreamListener;
 use anyhow::{Result, bail};
-use linerate_engine::EngineError;
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Side, TestSpec, Transport, WaitMode};
@@ -27,6 +26,10 @@ const BUSY_WAIT: Duration = Duration::from_millis(5);
 /// How long a read waits otherwise: bounds how late an interrupt is noticed. A wake-up takes some 50 µs of a core
 /// that may be the traffic's.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
+
+/// How long after its deadline a session that hears something goes on: the rest of a message that keeps it may be
+/// under way. A peer that never pauses does not keep it beyond this.
+const HEARING_GRACE: Duration = Duration::from_secs(1);
 
 /// How long it waits while the traffic spins. On a core that it shares with this thread every wake-up holds up two
 /// or three round trips, and a 99th percentile rests on ten in a thousand.
@@ -212,6 +215,11 @@ impl Driver {
     /// Whether the peer has said anything over the control connection.
     pub const fn was_heard(&self) -> bool {
         self.was_heard
+    }
+
+    /// Whether a test is under way, from the opening of its data streams on.
+    pub const fn has_test(&self) -> bool {
+        self.state.test().is_some()
     }
 
     /// What this end has counted so far in the test under way.
@@ -415,7 +423,8 @@ impl Driver {
     fn await_demux(&mut self, handle: &DemuxHandle, spec: &TestSpec) -> Result<Awaited> {
         let sides = sides(self.role, spec.direction).len();
         let count = usize::from(spec.streams) * sides;
-        if let Err(error) = handle.expect(spec.transport(), count, STREAMS_LIMIT) {
+        let wanted = (spec.transport(), count);
+        if let Err(error) = handle.expect(wanted, self.line.connection()?, STREAMS_LIMIT) {
             self.refuse(RefusalCode::Busy, &error)?;
             return Ok(Awaited::Over);
         }
@@ -624,17 +633,21 @@ impl Driver {
         match self.line.read(&mut buffer, wait, &beside)? {
             Heard::Bytes(length) => {
                 self.was_heard = true;
-                self.tell(Input::Bytes(&buffer[..length]))
+                self.tell(Input::Bytes(&buffer[..length]))?;
+                self.tell_overdue(HEARING_GRACE)
             }
             Heard::End => self.tell(Input::Eof),
-            Heard::Nothing => {
-                let deadline = self.session.deadline();
-                if deadline.is_some_and(|deadline| MonoClock.now() >= deadline) {
-                    self.tell(Input::Timeout)?;
-                }
-                Ok(())
-            }
+            Heard::Nothing => self.tell_overdue(Duration::ZERO),
         }
+    }
+
+    /// Lets the session see that its deadline has passed by so much.
+    fn tell_overdue(&mut self, by: Duration) -> Result<()> {
+        let deadline = self.session.deadline();
+        if deadline.is_some_and(|deadline| MonoClock.now() >= deadline.after(by)) {
+            self.tell(Input::Timeout)?;
+        }
+        Ok(())
     }
 
     /// How long a read may wait if nothing is due before.
@@ -726,13 +739,5 @@ impl State {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.clear();
-    }
-}
-
-/// Whether this end lacks something for the test, or the cause is another.
-fn cause(error: &anyhow::Error) -> RefusalCode {
-    match error.downcast_ref() {
-        Some(EngineError::Host { .. } | EngineError::Plan { .. }) => RefusalCode::Unsupported,
-        _ => RefusalCode::Internal,
     }
 }

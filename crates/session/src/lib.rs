@@ -11,6 +11,8 @@ mod line;
 mod listener;
 pub mod login;
 mod opening;
+#[cfg(test)]
+mod tests;
 
 pub use demux::{Admission, DemuxHandle, StreamDemux};
 pub use driver::{Driver, SessionEvent};
