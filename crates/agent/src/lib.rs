@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod connections;
 mod data_streams;
+mod notices;
 mod pending;
 mod per_address;
 mod port;

@@ -2,9 +2,11 @@
 
 use crate::AgentPlan;
 use crate::access::{is_allowed, unproved_sending};
+use crate::connections::Connections;
 use crate::data_streams::{Addresses, describe};
+use crate::notices::Notices;
 use crate::pending::Pending;
-use crate::per_address::Counted as Place;
+use crate::per_address::{Counted as Place, PerAddress};
 use crate::port::{By, Port, Shared};
 use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
@@ -25,14 +27,20 @@ use linerate_sys::tcp::wait_readable;
 use linerate_sys::wake::Waker;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
 /// How often the listener looks whether it should end. It is woken when there is something to tell, by a signal, and
 /// by [`Agent::stop`](crate::Agent::stop).
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a client keeps its place without a test.
+const IDLE_LIMIT: Duration = Duration::from_mins(10);
+
+/// How long clients are said goodbye to before their connections are ended.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// How long it waits when no connection can be taken.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -41,32 +49,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 struct AgentState<'a> {
     plan: &'a AgentPlan,
     stop: &'a AtomicBool,
-    clients: AtomicU32,
+    clients: PerAddress,
     pending: Pending,
     data_streams: Addresses,
+    connections: Connections,
     sessions: AtomicU64,
     /// Clients that have left.
     left: AtomicU64,
     lines: mpsc::Sender<String>,
+    notices: Mutex<Notices>,
     /// Wakes the listener.
     wakeup_fd: &'a Waker,
-}
-
-/// Counts something as long as it lives.
-struct Counted<'a>(&'a AtomicU32);
-
-impl<'a> Counted<'a> {
-    /// Counts one more; how many there were before.
-    fn one_more(counter: &'a AtomicU32) -> (Self, u32) {
-        let before = counter.fetch_add(1, Ordering::Relaxed);
-        (Self(counter), before)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 pub(crate) fn accept_loop(
@@ -80,12 +73,14 @@ pub(crate) fn accept_loop(
     let state = AgentState {
         plan,
         stop,
-        clients: AtomicU32::new(0),
+        clients: PerAddress::default(),
         pending: Pending::default(),
         data_streams: Addresses::default(),
+        connections: Connections::default(),
         sessions: AtomicU64::new(0),
         left: AtomicU64::new(0),
         lines,
+        notices: Mutex::default(),
         wakeup_fd,
     };
     let mut fds: Vec<_> = ports.iter().flat_map(Port::fds).collect();
@@ -97,37 +92,20 @@ pub(crate) fn accept_loop(
             while let Ok(line) = inbox.try_recv() {
                 tell(&line);
             }
+            if let Some(line) = state.notices().summary(MonoClock.now()) {
+                tell(&line);
+            }
             let one_left = plan.once && state.left.load(Ordering::Relaxed) > 0;
-            if stop.load(Ordering::Relaxed) || one_left {
+            if stop.load(Ordering::Relaxed) {
+                state.connections.end(GOODBYE);
+                return Ok(());
+            }
+            if one_left {
                 return Ok(());
             }
             wait_readable(&fds, POLL_INTERVAL).context("waiting for clients")?;
             for port in ports {
-                match &port.shared {
-                    None => {}
-                    Some(Shared {
-                        udp,
-                        by: By::Cookie(demux),
-                    }) => demux.meet(udp),
-                    Some(Shared {
-                        udp,
-                        by: By::Itself { flows, .. },
-                    }) => {
-                        for flow in flows.meet(udp, |from| is_allowed(from, &plan.allow)) {
-                            let state = &state;
-                            state.start(scope, flow.from, move |place| {
-                                state.take_flow(flow, place, port);
-                            });
-                        }
-                    }
-                }
-                while let Some((stream, from)) = next(port) {
-                    let (state, number) = (&state, connections);
-                    connections += 1;
-                    state.start(scope, from, move |place| {
-                        state.take(stream, place, number, port);
-                    });
-                }
+                state.take_all(scope, port, &mut connections);
             }
         }
     })
@@ -166,6 +144,39 @@ fn start_thread<'scope>(
 }
 
 impl AgentState<'_> {
+    /// Begins with what has come to a port; connections are numbered in their order.
+    fn take_all<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        port: &'scope Port,
+        connections: &mut u64,
+    ) {
+        match &port.shared {
+            None => {}
+            Some(Shared {
+                udp,
+                by: By::Cookie(demux),
+            }) => demux.meet(udp),
+            Some(Shared {
+                udp,
+                by: By::Itself { flows, .. },
+            }) => {
+                for flow in flows.meet(udp, |from| is_allowed(from, &self.plan.allow)) {
+                    self.start(scope, flow.from, move |place| {
+                        self.take_flow(flow, place, port);
+                    });
+                }
+            }
+        }
+        while let Some((stream, from)) = next(port) {
+            let number = *connections;
+            *connections += 1;
+            self.start(scope, from, move |place| {
+                self.take(stream, place, number, port);
+            });
+        }
+    }
+
     /// Does `work` for what came from `from` on a thread of its own, if there is a place for it and the host has
     /// a thread. If not, that client's socket is closed, and the others go on.
     fn start<'scope>(
@@ -179,7 +190,18 @@ impl AgentState<'_> {
         let started = place
             .and_then(|place| start_thread(scope, thread::Builder::new(), move || work(place)));
         if let Err(error) = started {
-            self.say(format!("{from}: refused: {error:#}"));
+            self.note(format!("{from}: refused: {error:#}"));
+        }
+    }
+
+    fn notices(&self) -> MutexGuard<'_, Notices> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says something about a client, of which there may be a flood.
+    fn note(&self, line: String) {
+        if self.notices().admit(MonoClock.now()) {
+            self.say(line);
         }
     }
 
@@ -187,6 +209,9 @@ impl AgentState<'_> {
     fn take(&self, stream: TcpStream, place: Place<'_>, number: u64, port: &Port) {
         let Ok(from) = stream.peer_addr() else { return };
         let from = canonical(from);
+        let Ok(_known) = self.connections.enter(&stream) else {
+            return self.note(format!("{from}: refused: no more files may be open"));
+        };
         let served = match &port.shared {
             None => self.serve(stream, place, None, port),
             Some(Shared {
@@ -219,7 +244,9 @@ impl AgentState<'_> {
             Err(error) => format!("{from}: {error:#}"),
         };
         self.left.fetch_add(1, Ordering::Relaxed);
-        self.say(said);
+        self.note(said);
+        // Also where nothing is said: `--once` waits for it.
+        drop(self.wakeup_fd.wake());
     }
 
     /// Nobody listens any more when the agent ends.
@@ -277,7 +304,8 @@ impl AgentState<'_> {
         let from = line.remote();
         let from = canonical(from);
         let (_counted, before) = self.data_streams.one_more(from.ip());
-        let turn_away = self.admission(from.ip(), before, port);
+        let busy = || (before >= u32::from(self.plan.max_clients)).then(|| self.busy());
+        let turn_away = self.denied(from.ip(), port).or_else(busy);
         let _waiting = turn_away.is_some().then_some(place);
         let mut driver = self.driver(line, &*port.kind, turn_away)?;
         driver.host(data_streams, bytes)?;
@@ -329,14 +357,46 @@ impl AgentState<'_> {
         port: &Port,
     ) -> Result<()> {
         let from = stream.peer_addr()?.ip();
-        let (_counted, before) = Counted::one_more(&self.clients);
-        let turn_away = self.admission(from, before, port);
+        let (turn_away, _counted) = match self.admit(from, port) {
+            Ok(counted) => (None, Some(counted)),
+            Err(why) => (Some(why), None),
+        };
         let _waiting = turn_away.is_some().then_some(place);
         self.converse(stream, handle, (&*port.kind, turn_away))
     }
 
-    /// Why this client is turned away, if it is.
-    fn admission(&self, from: IpAddr, clients: u32, port: &Port) -> Option<(RefusalCode, String)> {
+    /// A place among the clients that are served, taken as long as it lives; if there is none, why.
+    fn admit(&self, from: IpAddr, port: &Port) -> Result<Place<'_>, (RefusalCode, String)> {
+        if let Some(why) = self.denied(from, port) {
+            return Err(why);
+        }
+        let (place, counts) = self.clients.one_more(from.to_canonical());
+        let most = u32::from(self.plan.max_clients);
+        // Some are kept from an address that wants them all.
+        let share = most - most / 4;
+        if counts.total > most {
+            return Err(self.busy());
+        }
+        if counts.of_address > share {
+            let message = format!(
+                "this address has {share} of this server's {most} places already; try again later, or start it with a higher --max-clients"
+            );
+            return Err((RefusalCode::Busy, message));
+        }
+        Ok(place)
+    }
+
+    /// What a client is told that comes when all places are taken.
+    fn busy(&self) -> (RefusalCode, String) {
+        let most = self.plan.max_clients;
+        let message = format!(
+            "this server has {most} clients already; try again later, or start it with a higher --max-clients"
+        );
+        (RefusalCode::Busy, message)
+    }
+
+    /// Why a client of this address is served by no means, if so.
+    fn denied(&self, from: IpAddr, port: &Port) -> Option<(RefusalCode, String)> {
         let shows_key = self.plan.key.is_some() && port.has_keys();
         if !shows_key && !is_allowed(from, &self.plan.allow) {
             let from = from.to_canonical();
@@ -345,11 +405,7 @@ impl AgentState<'_> {
             );
             return Some((RefusalCode::Denied, message));
         }
-        let most = u32::from(self.plan.max_clients);
-        (clients >= most).then(|| {
-            let message = format!("this server has {most} clients already; try again later, or start it with a higher --max-clients");
-            (RefusalCode::Busy, message)
-        })
+        None
     }
 
     /// The users that are let in, for a session that begins now.
@@ -384,14 +440,23 @@ impl AgentState<'_> {
         turn_away: Option<(RefusalCode, String)>,
     ) -> Result<Driver> {
         let (local, remote) = (line.local().ip(), line.remote().ip());
+        // Who is turned away costs no look at the host.
+        let is_served = turn_away.is_none();
         let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
-        let observer = Observer::new(Scope::live(self.plan.interface.clone().or_else(found)));
+        let interface = self.plan.interface.clone();
+        let interface = interface.or_else(|| is_served.then(found).flatten());
+        let observer = Observer::new(Scope::live(interface));
+        let facts = if is_served {
+            facts(kind, || observer.facts())
+        } else {
+            Facts::default()
+        };
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let config = ServerConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: TIMEOUT,
             session: format!("{number:08}"),
-            facts: facts(kind, || observer.facts()),
+            facts,
             limits: Limits {
                 max_duration: self.plan.max_duration,
                 max_streams: MAX_STREAMS,
@@ -419,13 +484,20 @@ fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
     }
 }
 
-/// Answers until the client leaves or the agent is stopped.
+/// Answers until the client leaves, has made no test for long, or the agent is stopped.
 fn answer(
     driver: &mut Driver,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&SessionEvent),
 ) -> Result<()> {
+    let mut busy = MonoClock.now();
     while !stop.load(Ordering::Relaxed) {
+        let now = MonoClock.now();
+        if driver.has_test() {
+            busy = now;
+        } else if now.saturating_since(busy) >= IDLE_LIMIT {
+            bail!("it made no test for {IDLE_LIMIT:?}: its place is free for others");
+        }
         match driver.turn().context("the session ended")? {
             Some(SessionEvent::Closed) => break,
             Some(event) => tell(&event),

@@ -3,6 +3,7 @@
 //!
 //! What each protocol makes of which bytes is tested in `linerate-peers`; here whole programs meet over sockets.
 
+mod admission;
 mod attacks;
 mod reflection;
 

@@ -1,0 +1,113 @@
+//! Connections that are open: when the agent ends, whatever waits for one of their clients ends too.
+
+use linerate_model::Clock as _;
+use linerate_sys::clock::MonoClock;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// All that are open.
+#[derive(Default)]
+pub(crate) struct Connections {
+    open: Mutex<Open>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Open {
+    next: u64,
+    /// No more is waited for: who comes now is ended at once.
+    has_ended: bool,
+    streams: BTreeMap<u64, TcpStream>,
+}
+
+/// One that is known as long as this lives.
+pub(crate) struct Known<'a> {
+    connections: &'a Connections,
+    number: u64,
+}
+
+impl Drop for Known<'_> {
+    fn drop(&mut self) {
+        self.connections.lock().streams.remove(&self.number);
+        self.connections.changed.notify_all();
+    }
+}
+
+impl Connections {
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Knows one more.
+    pub(crate) fn enter(&self, stream: &TcpStream) -> io::Result<Known<'_>> {
+        let stream = stream.try_clone()?;
+        let mut open = self.lock();
+        if open.has_ended {
+            stream.shutdown(Shutdown::Both)?;
+        }
+        let number = open.next;
+        open.next += 1;
+        open.streams.insert(number, stream);
+        drop(open);
+        let connections = self;
+        Ok(Known {
+            connections,
+            number,
+        })
+    }
+
+    /// Leaves all so long to say goodbye, then ends those that are still open: reads and writes that wait return.
+    pub(crate) fn end(&self, patience: Duration) {
+        let deadline = MonoClock.now().after(patience);
+        let mut open = self.lock();
+        while !open.streams.is_empty() {
+            let left = deadline.saturating_since(MonoClock.now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.changed.wait_timeout(open, left);
+            (open, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        open.has_ended = true;
+        for stream in open.streams.values() {
+            // One that is gone already has ended.
+            drop(stream.shutdown(Shutdown::Both));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::thread;
+
+    #[test]
+    fn who_reads_from_a_silent_client_hears_of_the_end() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let _silent = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let connections = Connections::default();
+        thread::scope(|scope| {
+            let known = connections.enter(&stream).unwrap();
+            let reader = scope.spawn(move || {
+                let _known = known;
+                stream.read(&mut [0]).unwrap()
+            });
+            connections.end(Duration::ZERO);
+            assert_eq!(reader.join().unwrap(), 0);
+        });
+        assert!(connections.lock().streams.is_empty());
+        // With none there is nothing to wait for.
+        connections.end(Duration::MAX);
+        // A thread may come to know its connection only now.
+        let _late = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut late, _) = listener.accept().unwrap();
+        let _known = connections.enter(&late).unwrap();
+        assert_eq!(late.read(&mut [0]).unwrap(), 0);
+    }
+}

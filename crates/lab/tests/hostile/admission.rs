@@ -1,0 +1,90 @@
+//! Who gets a place at a server, and that none keeps the server from its end.
+
+use super::{plan, with_server};
+use anyhow::{Context as _, Result};
+use linerate_agent::{AgentPlan, serve};
+use linerate_client::address::PeerAddress;
+use linerate_client::{Client, Target};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+fn client(server: SocketAddr) -> Result<Client> {
+    Client::connect(&Target::new(PeerAddress::parse(&server.to_string())?))
+}
+
+#[test]
+fn one_address_does_not_get_all_places_and_hears_why() {
+    let plan = AgentPlan {
+        max_clients: 4,
+        ..plan(linerate_peers::own()).unwrap()
+    };
+    with_server(&plan, |server, _| {
+        let held = (0..3).map(|_| client(server)).collect::<Result<Vec<_>>>()?;
+        for _ in 0..5 {
+            let error = client(server).err().context("a fourth place")?;
+            let said = format!("{error:#}");
+            assert!(said.contains("3 of this server's 4 places"), "{said}");
+        }
+        drop(held);
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// A cookie, and after the server's word for it a test of which no stream ever comes.
+fn never_opens_its_streams(server: SocketAddr) -> Result<TcpStream> {
+    const PARAMETERS: &[u8] = br#"{"tcp":true,"omit":0,"time":1,"parallel":1,"len":131072}"#;
+    const PARAM_EXCHANGE: u8 = 9;
+    const CREATE_STREAMS: u8 = 10;
+    let mut stream = TcpStream::connect(server)?;
+    stream.write_all(b"abcdefghijklmnopqrstuvwxyz234567abcd\0")?;
+    let mut state = [0];
+    stream.read_exact(&mut state)?;
+    assert_eq!(state, [PARAM_EXCHANGE]);
+    stream.write_all(&u32::try_from(PARAMETERS.len())?.to_be_bytes())?;
+    stream.write_all(PARAMETERS)?;
+    stream.read_exact(&mut state)?;
+    assert_eq!(state, [CREATE_STREAMS]);
+    Ok(stream)
+}
+
+/// Shorter than a server waits for what an iperf2 stream begins with (10 s) and for an iperf3 client's streams (25 s).
+const PROMPT: Duration = Duration::from_secs(8);
+
+#[test]
+fn a_server_ends_though_clients_keep_it_waiting() {
+    for (id, begin) in [
+        ("iperf2", None),
+        (
+            "iperf3",
+            Some(never_opens_its_streams as fn(SocketAddr) -> Result<TcpStream>),
+        ),
+    ] {
+        let plan = plan(linerate_peers::find(id).unwrap()).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (say, said) = mpsc::channel();
+        let stopped = Arc::clone(&stop);
+        let server = thread::spawn(move || {
+            serve(&plan, &stopped, &mut |line| {
+                let _ = say.send(line.to_owned());
+            })
+        });
+        let first = said.recv().unwrap();
+        let address = first.rsplit(' ').next().unwrap().parse().unwrap();
+        let waits = begin.unwrap_or(|address| Ok(TcpStream::connect(address)?));
+        let mut held = waits(address).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        // The connection ends before the wait for its client would.
+        let (done, outcome) = mpsc::channel();
+        thread::spawn(move || done.send(server.join().expect("no panic")));
+        outcome.recv_timeout(PROMPT).expect(id).unwrap();
+        let mut rest = Vec::new();
+        let _ = held.read_to_end(&mut rest);
+        assert!(rest.len() < 100, "{rest:?}");
+    }
+}
