@@ -12,9 +12,9 @@ const SUPPORTED: f64 = 0.9;
 /// One with less is no answer.
 const LIKELY: f64 = 0.5;
 
-/// The suspects of `run` after every probe that was made.
-pub(super) fn weigh(run: &Run, baseline: &Trial) -> Suspects {
-    let mut suspects = prior::prior(baseline, &run.findings);
+/// The suspects of `run`, of which the rules found `findings`, after every probe that was made.
+pub(super) fn weigh(run: &Run, findings: &[Finding], baseline: &Trial) -> Suspects {
+    let mut suspects = prior::prior(baseline, findings);
     for (probe, compared) in compared(run, baseline) {
         suspects.update(probe, &probe.read(&compared));
     }
@@ -43,11 +43,9 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         return None;
     }
     let baseline = baseline(run)?;
-    let mut known = run.clone();
-    findings.clone_into(&mut known.findings);
-    let suspects = weigh(&known, baseline);
+    let suspects = weigh(run, findings, baseline);
     let (best, weight) = suspects.best();
-    let seen = compared(&known, baseline).map(|(probe, compared)| probe.describe(&compared));
+    let seen = compared(run, baseline).map(|(probe, compared)| probe.describe(&compared));
     let seen: Vec<String> = seen.collect();
     if weight < LIKELY {
         return Some(undecided([best, suspects.second().0], seen));
@@ -61,7 +59,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         evidence: Vec::new(),
         experiment: None,
     });
-    let is_shown = !best.is_on_path() || spoke(&known, baseline, &Datagrams);
+    let is_shown = !best.is_on_path() || spoke(run, baseline, &Datagrams);
     verdict.confidence = if weight >= SUPPORTED && is_shown {
         Confidence::Supported
     } else {
@@ -72,7 +70,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
 }
 
 /// Whether a probe said something.
-fn spoke(run: &Run, baseline: &Trial, probe: &dyn super::Probe) -> bool {
+pub(super) fn spoke(run: &Run, baseline: &Trial, probe: &dyn super::Probe) -> bool {
     compared(run, baseline)
         .any(|(made, compared)| made.change() == probe.change() && !made.read(&compared).is_empty())
 }

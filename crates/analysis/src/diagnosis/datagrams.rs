@@ -4,7 +4,7 @@
 //! a host does, and shows where: behind a queue, without one, or at the receiver.
 
 use super::suspects::Suspect;
-use super::{Compared, Probe};
+use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
 use linerate_model::run::{Change, DelayOf, Place, Run, Trial};
 use linerate_model::signals::{
@@ -275,9 +275,6 @@ fn held_back(trial: &Trial) -> u64 {
 
 fn describe(compared: &Compared<'_>) -> String {
     let changed = compared.changed;
-    let shown = |rate: Option<BitRate>| {
-        rate.map_or_else(|| "an unknown rate".to_owned(), |rate| rate.to_string())
-    };
     let offered = shown(changed.offered_load);
     let loss = changed.loss_ratio().unwrap_or_default();
     let outcome = match seen(compared).as_slice() {

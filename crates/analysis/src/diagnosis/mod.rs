@@ -27,19 +27,20 @@ mod tests;
 pub(crate) use conclusion::conclude;
 
 use crate::experiment::NotRun;
+use linerate_model::BitRate;
 use linerate_model::run::{Change, Run, Trial};
-use linerate_model::spec::{Direction, TestSpec, Transport};
+use linerate_model::spec::{TestSpec, Transport};
 use std::time::Duration;
 use suspects::{Suspect, Suspects};
 
 /// Every probe. A new one: its file, its `mod` line above, its entry here.
 static ALL: &[&dyn Probe] = &[
     &datagrams::Datagrams,
-    &streams::Streams,
-    &buffers::ReceiveBuffer,
-    &buffers::SendBuffer,
-    &other_core::OtherCore::SENDER,
-    &other_core::OtherCore::RECEIVER,
+    &streams::STREAMS,
+    &buffers::RECEIVE_BUFFER,
+    &buffers::SEND_BUFFER,
+    &other_core::SENDER,
+    &other_core::RECEIVER,
 ];
 
 /// A short trial with one change, and what its answers say of each suspect.
@@ -75,6 +76,11 @@ impl Compared<'_> {
     }
 }
 
+/// A rate for sentences.
+fn shown(rate: Option<BitRate>) -> String {
+    rate.map_or_else(|| "an unknown rate".to_owned(), |rate| rate.to_string())
+}
+
 /// What to try next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextProbe {
@@ -90,26 +96,15 @@ pub struct NextProbe {
 /// `refused` are changes that could not be made here.
 pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     let baseline = baseline(run)?;
-    let suspects = conclusion::weigh(run, baseline);
+    let suspects = conclusion::weigh(run, &run.findings, baseline);
     if suspects.best().1 >= SURE {
         return None;
     }
     let is_new = |probe: &dyn Probe| {
-        let made = || {
-            run.probes
-                .iter()
-                .filter(|made| made.change == probe.change())
-        };
-        let says = |trial| {
-            !probe
-                .read(&Compared {
-                    baseline,
-                    changed: trial,
-                })
-                .is_empty()
-        };
-        let spoke = made().any(|made| says(&made.trial));
-        !refused.contains(&probe.change()) && !spoke && made().count() < MOST_TRIES
+        let change = probe.change();
+        let made = run.probes.iter().filter(|made| made.change == change);
+        let spoke = conclusion::spoke(run, baseline, probe);
+        !refused.contains(&change) && !spoke && made.count() < MOST_TRIES
     };
     let mut tests: Vec<(&dyn Probe, TestSpec)> = Vec::new();
     for probe in ALL
@@ -146,10 +141,8 @@ fn baseline(run: &Run) -> Option<&Trial> {
         .verdict
         .as_ref()
         .is_none_or(|verdict| !verdict.limit.is_none() && verdict.limit.id() != PATH_MTU);
-    let one_way = trial.direction != Direction::Duplex;
     let moved = trial.received_rate.is_some_and(|rate| rate.bps() > 0);
-    (limited && one_way && moved && trial.valid && trial.transport == Transport::Tcp)
-        .then_some(trial)
+    (limited && moved && trial.valid && trial.transport == Transport::Tcp).then_some(trial)
 }
 
 /// The probe, by its position, that tells `suspects` apart best per second; `None` if none is worth it.

@@ -1,16 +1,68 @@
-//! What the probes of TCP have in common: the run's own test with one change, and whether its rate fell, stayed or rose.
+//! Probes of TCP itself: the run's own test with one change, and whether its rate fell, stayed or rose.
 
-use super::Compared;
 use super::suspects::Suspect;
-use crate::experiment::{Design, NotRun};
+use super::{Compared, Probe, shown};
+use crate::experiment::{NotRun, changed_test, short_test, took_effect};
 use crate::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_model::run::{Change, Run, Trial};
 use linerate_model::spec::TestSpec;
 use std::time::Duration;
 
-/// The answers of a probe that changes what TCP may use: the rate fell, stayed, or rose.
+/// The run's own test, short, with one change.
+pub(super) struct RateProbe {
+    pub(super) change: Change,
+    /// The change at the beginning of a sentence.
+    pub(super) said: &'static str,
+    /// How probable each answer is, in the order of [`RateAnswer`].
+    pub(super) likelihoods: fn(Suspect) -> [f64; RATE_ANSWERS],
+}
+
+impl Probe for RateProbe {
+    fn change(&self) -> Change {
+        self.change
+    }
+
+    fn cost(&self) -> Duration {
+        COST
+    }
+
+    fn answers(&self) -> usize {
+        RATE_ANSWERS
+    }
+
+    fn likelihood(&self, suspect: Suspect, answer: usize) -> f64 {
+        (self.likelihoods)(suspect)[answer]
+    }
+
+    /// Nothing where the change had no effect: the system gave no larger buffer.
+    fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
+        match took_effect(self.change, compared.baseline, compared.changed) {
+            Ok(()) => read_rate(compared),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn describe(&self, compared: &Compared<'_>) -> String {
+        format!(
+            "{}, {} arrived in place of {}.",
+            self.said,
+            shown(compared.changed.received_rate),
+            shown(compared.baseline.received_rate)
+        )
+    }
+
+    fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
+        let (_, changed) = changed_test(short_test(run)?, self.change, baseline)?;
+        Ok(changed)
+    }
+}
+
+/// A trial of TCP with its warm-up on a path of ordinary length.
+const COST: Duration = Duration::from_secs(2);
+
+/// Whether the rate fell, stayed, or rose.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum RateAnswer {
+enum RateAnswer {
     Fell,
     Stayed,
     Rose,
@@ -24,7 +76,7 @@ const RISEN: f64 = 1.25;
 const FALLEN: f64 = 0.8;
 
 /// Whether the rate rose, stayed or fell.
-pub(super) fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
+fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
     if !compared.changed.valid {
         return Vec::new();
     }
@@ -62,33 +114,6 @@ fn spread(trial: &Trial) -> f64 {
             // Half a 95 % interval is about two standard errors.
             (interval.high - interval.low) / 4.0
         })
-}
-
-/// `With four times the streams, 94.1 Mbit/s arrived in place of 94.0 Mbit/s.`
-pub(super) fn describe_rate(change: &str, compared: &Compared<'_>) -> String {
-    let shown = |trial: &Trial| {
-        trial
-            .received_rate
-            .map_or_else(|| "an unknown rate".to_owned(), |rate| rate.to_string())
-    };
-    format!(
-        "{change}, {} arrived in place of {}.",
-        shown(compared.changed),
-        shown(compared.baseline)
-    )
-}
-
-/// A trial of TCP with its warm-up on a path of ordinary length.
-pub(super) const TCP_COST: Duration = Duration::from_secs(2);
-
-/// The run's own test, short, with one change.
-pub(super) fn changed_test(
-    run: &Run,
-    baseline: &Trial,
-    change: Change,
-) -> Result<TestSpec, NotRun> {
-    let design = Design::of_change(run, change)?;
-    design.prepare(baseline).map(|(_, changed)| changed)
 }
 
 /// The one that is relieved rises; the others stay.

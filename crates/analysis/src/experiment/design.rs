@@ -94,23 +94,11 @@ impl Design {
     }
 }
 
-impl Design {
-    /// The run's test, short, with one change and nothing predicted.
-    pub(crate) fn of_change(run: &Run, change: Change) -> Result<Self, NotRun> {
-        let mut baseline = repeatable(run)?;
-        shorten(&mut baseline, run);
-        let predictions = Vec::new();
-        Ok(Self {
-            limit: Limit::unknown(),
-            side: None,
-            test: ExperimentTest {
-                change,
-                predictions,
-                baseline: Baseline::default(),
-            },
-            baseline,
-        })
-    }
+/// The run's own test as long as a trial of an experiment.
+pub(crate) fn short_test(run: &Run) -> Result<TestSpec, NotRun> {
+    let mut test = repeatable(run)?;
+    shorten(&mut test, run);
+    Ok(test)
 }
 
 /// The test that `run` made, if it can be made again for an experiment; else why not.

@@ -21,10 +21,11 @@ mod prepare;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use design::short_test;
 pub use design::{Design, NotRun, repeatable};
 pub use judge::{judge, told};
 pub use observe::observe;
-pub(crate) use prepare::took_effect;
+pub(crate) use prepare::{changed_test, took_effect};
 
 /// Pairs before the first look at the answer: fewer have intervals that are too wide for most noise.
 pub const FIRST_LOOK: u32 = 4;

@@ -24,53 +24,61 @@ fn impossible(why: impl Into<String>) -> NotRun {
 impl Design {
     /// The two tests to compare, from what the pilot showed: the baseline, and it with the change.
     pub fn prepare(&self, pilot: &Trial) -> Result<(TestSpec, TestSpec), NotRun> {
-        let mut baseline = self.baseline.clone();
-        let mut changed = baseline.clone();
-        match self.test.change {
-            Change::Load { factor } => load(&mut changed, pilot, factor)?,
-            Change::Payload { factor } => payload(&mut changed, factor)?,
-            Change::Streams { factor } => changed.streams = changed.streams.saturating_mul(factor),
-            Change::SendBuffer { factor } => {
-                changed.socket.send_buffer_bytes = Some(larger(
-                    pilot,
-                    Side::Sender,
-                    factor,
-                    changed.socket.send_buffer_bytes,
-                )?);
-            }
-            Change::ReceiveBuffer { factor } => {
-                changed.socket.receive_buffer_bytes = Some(larger(
-                    pilot,
-                    Side::Receiver,
-                    factor,
-                    changed.socket.receive_buffer_bytes,
-                )?);
-                let fill = fill_time(pilot, factor)?;
-                baseline.warm_up = baseline.warm_up.max(fill);
-                changed.warm_up = baseline.warm_up;
-            }
-            Change::Datagrams { .. } => {
-                return Err(impossible("datagrams answer to no claim about TCP alone"));
-            }
-            Change::OtherCore { side } => other_core(&mut changed, pilot, side)?,
-            Change::Aggregation { on } => aggregation(&mut changed, on)?,
-            Change::Reverse => {
-                changed.direction = match changed.direction {
-                    Direction::Forward => Direction::Reverse,
-                    Direction::Reverse => Direction::Forward,
-                    Direction::Duplex => return Err(impossible("traffic flows both ways already")),
-                };
-            }
-        }
-        validate(&changed)
-            .map_err(|error| impossible(format!("the change is out of bounds: {error}")))?;
-        Ok((baseline, changed))
+        changed_test(self.baseline.clone(), self.test.change, pilot)
     }
 
     /// Whether the change took effect in a trial of the changed test.
     pub fn took_effect(&self, pilot: &Trial, changed: &Trial) -> Result<(), NotRun> {
         took_effect(self.test.change, pilot, changed)
     }
+}
+
+/// `baseline` and it with one change, from what the pilot showed. Both get the warm-up that the change needs.
+pub(crate) fn changed_test(
+    mut baseline: TestSpec,
+    change: Change,
+    pilot: &Trial,
+) -> Result<(TestSpec, TestSpec), NotRun> {
+    let mut changed = baseline.clone();
+    match change {
+        Change::Load { factor } => load(&mut changed, pilot, factor)?,
+        Change::Payload { factor } => payload(&mut changed, factor)?,
+        Change::Streams { factor } => changed.streams = changed.streams.saturating_mul(factor),
+        Change::SendBuffer { factor } => {
+            changed.socket.send_buffer_bytes = Some(larger(
+                pilot,
+                Side::Sender,
+                factor,
+                changed.socket.send_buffer_bytes,
+            )?);
+        }
+        Change::ReceiveBuffer { factor } => {
+            changed.socket.receive_buffer_bytes = Some(larger(
+                pilot,
+                Side::Receiver,
+                factor,
+                changed.socket.receive_buffer_bytes,
+            )?);
+            let fill = fill_time(pilot, factor)?;
+            baseline.warm_up = baseline.warm_up.max(fill);
+            changed.warm_up = baseline.warm_up;
+        }
+        Change::Datagrams { .. } => {
+            return Err(impossible("datagrams answer to no claim about TCP alone"));
+        }
+        Change::OtherCore { side } => other_core(&mut changed, pilot, side)?,
+        Change::Aggregation { on } => aggregation(&mut changed, on)?,
+        Change::Reverse => {
+            changed.direction = match changed.direction {
+                Direction::Forward => Direction::Reverse,
+                Direction::Reverse => Direction::Forward,
+                Direction::Duplex => return Err(impossible("traffic flows both ways already")),
+            };
+        }
+    }
+    validate(&changed)
+        .map_err(|error| impossible(format!("the change is out of bounds: {error}")))?;
+    Ok((baseline, changed))
 }
 
 /// Whether the system gave what `change` wants of it.
