@@ -1,5 +1,6 @@
 //! What becomes of the runs that a command makes: shown, written as a report, turned into an exit code.
 
+use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::context::in_context;
 use crate::terminal;
@@ -41,14 +42,15 @@ pub(crate) fn measured(
 /// What is said of a result that is on the screen only.
 const NOT_KEPT: &str = "the result above is not in the store, where at most some of its trials are: to have it all, make room or give another --store, and measure again, or have it written elsewhere with -o FILE";
 
-/// The run after its proof, if one is asked for.
-pub(crate) fn proved(
+/// The run after a look for what limits it, and after its proof if one is asked for.
+pub(crate) fn explained(
     context: &mut Context<'_>,
     target: &Target,
     run: Run,
-    asked: bool,
+    limits: &LimitArgs,
 ) -> Result<Run> {
-    if !asked {
+    let run = run::diagnose(context, target, run, limits.diagnosis(target));
+    if !limits.prove {
         return Ok(run);
     }
     let id = run.id.clone();

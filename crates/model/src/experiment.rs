@@ -41,8 +41,8 @@ pub enum Change {
         /// Multiple of the buffer.
         factor: f64,
     },
-    /// Datagrams in place of TCP, at a multiple of the rate that TCP carried (L4 payload): they show what the path
-    /// and the hosts carry whatever TCP makes of it.
+    /// Datagrams, after TCP in its place, at a multiple of the rate that was carried (L4 payload): they show what the
+    /// path and the hosts carry whatever TCP makes of it.
     Datagrams {
         /// Multiple of the received rate.
         factor: f64,
@@ -97,7 +97,7 @@ impl fmt::Display for Change {
             }
             Self::Datagrams { factor } => write!(
                 f,
-                "send datagrams at {} times the rate that TCP carried",
+                "send datagrams at {} times the rate that was carried",
                 short(factor)
             ),
             Self::OtherCore { side: whose } => {

@@ -3,7 +3,7 @@
 use super::{Ends, duration, total};
 use linerate_model::cost::{CoreShares, CpuCost, InterruptKind, PacketKind, PacketsPerInterrupt};
 use linerate_model::run::{CpuSide, CpuSummary};
-use linerate_model::sample::{EndpointReport, StreamReport};
+use linerate_model::sample::{DatagramSender, EndpointReport, StreamReport};
 use linerate_model::signals;
 use linerate_model::spec::Side;
 use linerate_model::{PacketCount, Ratio};
@@ -178,6 +178,16 @@ fn packets_per_interrupt(report: &EndpointReport) -> Option<PacketsPerInterrupt>
         let runs = gained(signals::SOFTIRQ_NET_RX).filter(|_| report.side == Side::Receiver);
         ratio(received, runs, InterruptKind::NetRxSoftirq)
     })
+}
+
+/// Share of the time that the busiest sending thread slept in sending calls: neither on a core nor waiting for one.
+///
+/// A lower bound: its CPU time and its waits are taken to be in those calls alone.
+pub(super) fn send_blocked(ends: &Ends<'_>) -> Option<Ratio> {
+    let stream = ends.sender?.streams.iter().max_by_key(|s| s.thread_cpu)?;
+    let sending = stream.work.get::<DatagramSender>()?.sending?;
+    let awake = stream.thread_cpu.saturating_add(stream.run_delay?);
+    of_trial(ends, stream, sending.saturating_sub(awake))
 }
 
 fn of_trial(ends: &Ends<'_>, stream: &StreamReport, part: Duration) -> Option<Ratio> {

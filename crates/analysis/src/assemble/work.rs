@@ -1,6 +1,6 @@
 //! What each kind of work tells, from the raw reports of its ends.
 
-use super::{Ends, duration, merged, one_way, packets, requests, stages, streams, tcp, total};
+use super::{Ends, cpu, duration, merged, one_way, packets, requests, stages, streams, tcp, total};
 use crate::ledger;
 use linerate_model::run::{
     ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, Delay, DelayOf,
@@ -65,6 +65,7 @@ fn datagrams(ends: &Ends<'_>) -> DatagramsResult {
         counts,
         delay: delay(ends),
         lateness: lateness(ends),
+        send_blocked_ratio: cpu::send_blocked(ends),
         one_way: one_way::summary(ends).map(Box::new),
         ipdv: one_way::ipdv(ends).map(Box::new),
         rtp_jitter_ns: one_way::rtp_jitter(ends),

@@ -16,6 +16,13 @@ pub(super) const SEND_BUFFER: RateProbe = RateProbe {
     likelihoods: |suspect| relieved(suspect, Suspect::SenderBuffer, FOLLOWS),
 };
 
+/// Room for bursts, and for a reader's pauses; a reader that is too slow for good fills any buffer.
+pub(super) const DATAGRAM_BUFFER: RateProbe = RateProbe {
+    change: Change::ReceiveBuffer { factor: 8.0 },
+    said: "With eight times the receive buffer",
+    likelihoods: |suspect| relieved(suspect, Suspect::ReceiverSocket, FOLLOWS),
+};
+
 /// How often twice the buffer carries a quarter more, if the buffer is what limits: the system may not give it, or the
 /// next limit be near.
 const FOLLOWS: f64 = 0.85;

@@ -1,11 +1,12 @@
 //! From weights to a verdict.
 
-use super::datagrams::Datagrams;
+use super::datagrams::OVERLOAD;
 use super::suspects::{Suspect, Suspects};
-use super::{ALL, Compared, baseline, prior};
+use super::{Compared, limited, prior, probes, reference};
 use linerate_model::run::{
     Confidence, Finding, Limit, Probe as Made, RuleOutcome, Run, Trial, Verdict,
 };
+use linerate_model::spec::Transport;
 
 /// A suspect with this share of the weight is supported.
 const SUPPORTED: f64 = 0.9;
@@ -13,9 +14,9 @@ const SUPPORTED: f64 = 0.9;
 const LIKELY: f64 = 0.5;
 
 /// The suspects of `run`, of which the rules found `findings`, after every probe that was made.
-pub(super) fn weigh(run: &Run, findings: &[Finding], baseline: &Trial) -> Suspects {
-    let mut suspects = prior::prior(baseline, findings);
-    for (probe, compared) in compared(run, baseline) {
+pub(super) fn weigh(run: &Run, findings: &[Finding], limited: &Trial) -> Suspects {
+    let mut suspects = prior::prior(limited, findings);
+    for (probe, compared) in compared(run, limited) {
         suspects.update(probe, &probe.read(&compared));
     }
     suspects
@@ -23,14 +24,15 @@ pub(super) fn weigh(run: &Run, findings: &[Finding], baseline: &Trial) -> Suspec
 
 fn compared<'a>(
     run: &'a Run,
-    baseline: &'a Trial,
+    limited: &'a Trial,
 ) -> impl Iterator<Item = (&'static dyn super::Probe, Compared<'a>)> {
     run.probes.iter().filter_map(move |Made { change, trial }| {
-        let probe = ALL.iter().find(|probe| probe.change() == *change)?;
+        let mut known = probes(limited.transport).iter();
+        let probe = known.find(|probe| probe.change() == *change)?;
         Some((
             *probe,
             Compared {
-                baseline,
+                baseline: reference(run, limited, *change)?,
                 changed: trial,
             },
         ))
@@ -42,10 +44,10 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
     if run.probes.is_empty() {
         return None;
     }
-    let baseline = baseline(run)?;
-    let suspects = weigh(run, findings, baseline);
+    let limited = limited(run)?;
+    let suspects = weigh(run, findings, limited);
     let (best, weight) = suspects.best();
-    let seen = compared(run, baseline).map(|(probe, compared)| probe.describe(&compared));
+    let seen = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
     let seen: Vec<String> = seen.collect();
     if weight < LIKELY {
         return Some(undecided([best, suspects.second().0], seen));
@@ -55,11 +57,11 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         side: best.side(),
         share_ratio: None,
         confidence: Confidence::Weak,
-        claim: claim(best, baseline),
+        claim: claim(best, limited),
         evidence: Vec::new(),
         experiment: None,
     });
-    let is_shown = !best.is_on_path() || spoke(run, baseline, &Datagrams);
+    let is_shown = !best.is_on_path() || spoke(run, limited, &OVERLOAD);
     verdict.confidence = if weight >= SUPPORTED && is_shown {
         Confidence::Supported
     } else {
@@ -70,8 +72,8 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
 }
 
 /// Whether a probe said something.
-pub(super) fn spoke(run: &Run, baseline: &Trial, probe: &dyn super::Probe) -> bool {
-    compared(run, baseline)
+pub(super) fn spoke(run: &Run, limited: &Trial, probe: &dyn super::Probe) -> bool {
+    compared(run, limited)
         .any(|(made, compared)| made.change() == probe.change() && !made.read(&compared).is_empty())
 }
 
@@ -97,21 +99,26 @@ fn undecided(suspects: [Suspect; 2], evidence: Vec<String>) -> Verdict {
 }
 
 /// What no rule has words for.
-fn claim(suspect: Suspect, baseline: &Trial) -> String {
-    let rate = baseline.received_rate.unwrap_or_default();
+fn claim(suspect: Suspect, limited: &Trial) -> String {
+    let rate = limited.received_rate.unwrap_or_default();
     let mut subject = suspect.subject().to_owned();
     if let Some(first) = subject.get_mut(0..1) {
         first.make_ascii_uppercase();
     }
     let because = match suspect {
         Suspect::OwnShaper => "it holds packets back to keep its rate",
-        Suspect::Link => "at a higher load no more gets through, and a queue stands",
+        Suspect::Link => "at a higher load no more gets through",
         Suspect::Policer => "what exceeds its rate is dropped without queueing",
-        Suspect::PathLoss => {
+        Suspect::PathLoss if limited.transport == Transport::Tcp => {
             "datagrams get through faster, but for a loss that TCP takes for congestion"
         }
+        Suspect::PathLoss => "packets are lost whatever the load",
         Suspect::Congestion => "more fits through the path than its window lets be in flight",
         _ => "of all that may limit, it fits best with what the probes showed",
     };
-    format!("{subject} limits TCP at {rate} of L4 payload: {because}.")
+    let what = match limited.transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "datagrams",
+    };
+    format!("{subject} limits {what} at {rate} of L4 payload: {because}.")
 }

@@ -1,4 +1,4 @@
-//! Datagrams at one and a half times the rate that TCP carried: do they arrive, and if not, where do they go?
+//! Datagrams at one and a half times the rate that was carried: do they arrive, and if not, where do they go?
 //!
 //! What limits TCP itself (a window, a buffer, its reaction to loss) does not hold datagrams back; what limits the path or
 //! a host does, and shows where: behind a queue, without one, or at the receiver.
@@ -6,15 +6,28 @@
 use super::suspects::Suspect;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
-use linerate_model::run::{Change, DelayOf, Place, Run, Trial};
+use linerate_model::run::{Change, DelayOf, Place, Run, RunKind, Trial};
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
 };
-use linerate_model::spec::{Pace, Side, Stop, TestSpec};
+use linerate_model::spec::{Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use std::time::Duration;
 
-pub(super) struct Datagrams;
+pub(super) struct Datagrams {
+    /// How probable each answer is, in the order of [`Answer`].
+    likelihoods: fn(Suspect) -> [f64; ANSWERS],
+}
+
+/// After a test of TCP.
+pub(super) const AGAINST_TCP: Datagrams = Datagrams {
+    likelihoods: against_tcp,
+};
+
+/// After a test of datagrams.
+pub(super) const OVERLOAD: Datagrams = Datagrams {
+    likelihoods: overload,
+};
 
 /// Of TCP's rate: far enough above it that what a queue or a bucket of tokens adds is not taken for more.
 const FACTOR: f64 = 1.5;
@@ -47,15 +60,19 @@ enum Answer {
     Queued,
     /// Lost before the receiver, without a queue.
     Dropped,
-    /// Lost at the receiver.
-    AtReceiver,
+    /// Lost at the receiver's socket.
+    AtSocket,
+    /// Lost at the receiver, before its socket.
+    BeforeSocket,
     /// Held back by the sender's own shaper.
     HeldBack,
+    /// Held back by the sender's own interface, without a shaper.
+    PushedBack,
     /// The sender could not offer them.
     Short,
 }
 
-const ANSWERS: usize = 7;
+const ANSWERS: usize = 9;
 
 impl Answer {
     const fn index(self) -> usize {
@@ -63,20 +80,44 @@ impl Answer {
     }
 }
 
-/// How probable each answer is, in the order of [`Answer`].
-const fn likelihoods(suspect: Suspect) -> [f64; ANSWERS] {
+/// What is to be expected after a test of TCP, in the order of [`Answer`].
+#[rustfmt::skip]
+const fn against_tcp(suspect: Suspect) -> [f64; ANSWERS] {
     match suspect {
-        Suspect::OwnShaper => [0.03, 0.02, 0.04, 0.03, 0.02, 0.78, 0.08],
-        Suspect::Link => [0.03, 0.02, 0.84, 0.01, 0.05, 0.01, 0.04],
-        Suspect::Policer => [0.03, 0.04, 0.04, 0.80, 0.05, 0.01, 0.03],
-        Suspect::PathLoss => [0.20, 0.63, 0.05, 0.06, 0.03, 0.01, 0.02],
-        Suspect::Congestion => [0.56, 0.12, 0.15, 0.05, 0.04, 0.02, 0.06],
-        Suspect::SenderCpu => [0.33, 0.02, 0.03, 0.01, 0.06, 0.02, 0.53],
-        Suspect::ReceiverCpu => [0.23, 0.03, 0.03, 0.01, 0.62, 0.01, 0.07],
-        Suspect::ReceiverApp => [0.61, 0.02, 0.03, 0.01, 0.30, 0.01, 0.02],
-        Suspect::SenderApp | Suspect::SenderBuffer | Suspect::ReceiverWindow => {
-            [0.84, 0.03, 0.04, 0.01, 0.04, 0.01, 0.03]
-        }
+        Suspect::OwnShaper => [0.03, 0.02, 0.04, 0.03, 0.01, 0.01, 0.74, 0.06, 0.06],
+        Suspect::Link => [0.03, 0.02, 0.68, 0.01, 0.04, 0.01, 0.01, 0.17, 0.03],
+        Suspect::Policer => [0.03, 0.04, 0.04, 0.80, 0.04, 0.01, 0.01, 0.01, 0.02],
+        Suspect::PathLoss => [0.20, 0.63, 0.05, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
+        Suspect::Congestion => [0.56, 0.12, 0.15, 0.05, 0.03, 0.01, 0.02, 0.01, 0.05],
+        Suspect::SenderCpu => [0.33, 0.02, 0.03, 0.01, 0.05, 0.01, 0.02, 0.02, 0.51],
+        Suspect::ReceiverCpu => [0.23, 0.03, 0.03, 0.01, 0.47, 0.15, 0.01, 0.01, 0.06],
+        Suspect::ReceiverApp => [0.61, 0.02, 0.03, 0.01, 0.29, 0.01, 0.01, 0.01, 0.01],
+        Suspect::ReceiverBacklog => [0.25, 0.03, 0.03, 0.01, 0.07, 0.56, 0.01, 0.01, 0.03],
+        Suspect::SenderApp
+        | Suspect::SenderBuffer
+        | Suspect::ReceiverWindow
+        | Suspect::ReceiverSocket => [0.83, 0.03, 0.04, 0.01, 0.03, 0.01, 0.01, 0.01, 0.03],
+    }
+}
+
+/// What is to be expected after a test of datagrams, in the order of [`Answer`].
+#[rustfmt::skip]
+const fn overload(suspect: Suspect) -> [f64; ANSWERS] {
+    match suspect {
+        Suspect::OwnShaper => [0.02, 0.02, 0.04, 0.03, 0.01, 0.01, 0.78, 0.05, 0.04],
+        Suspect::Link => [0.03, 0.02, 0.68, 0.03, 0.03, 0.01, 0.01, 0.16, 0.03],
+        Suspect::Policer => [0.03, 0.04, 0.04, 0.80, 0.04, 0.01, 0.01, 0.01, 0.02],
+        Suspect::PathLoss => [0.08, 0.75, 0.05, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
+        Suspect::SenderCpu => [0.10, 0.02, 0.03, 0.01, 0.03, 0.01, 0.02, 0.02, 0.76],
+        Suspect::ReceiverCpu => [0.06, 0.02, 0.03, 0.01, 0.62, 0.19, 0.01, 0.01, 0.05],
+        Suspect::ReceiverApp => [0.04, 0.02, 0.03, 0.01, 0.86, 0.01, 0.01, 0.01, 0.01],
+        Suspect::ReceiverSocket => [0.12, 0.03, 0.03, 0.01, 0.76, 0.02, 0.01, 0.01, 0.01],
+        Suspect::ReceiverBacklog => [0.05, 0.02, 0.03, 0.01, 0.07, 0.78, 0.01, 0.01, 0.02],
+        // What limits byte streams alone does nothing to datagrams.
+        Suspect::Congestion
+        | Suspect::SenderApp
+        | Suspect::SenderBuffer
+        | Suspect::ReceiverWindow => [0.83, 0.03, 0.04, 0.01, 0.03, 0.01, 0.01, 0.01, 0.03],
     }
 }
 
@@ -94,7 +135,7 @@ impl Probe for Datagrams {
     }
 
     fn likelihood(&self, suspect: Suspect, answer: usize) -> f64 {
-        likelihoods(suspect)[answer]
+        (self.likelihoods)(suspect)[answer]
     }
 
     fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
@@ -107,20 +148,34 @@ impl Probe for Datagrams {
 
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
         let impossible = |why: &str| Err(NotRun::Impossible(why.to_owned()));
-        let Some(rate) = carried(baseline).filter(|rate| *rate <= FASTEST) else {
-            return impossible("datagrams of one thread do not reach that rate");
-        };
         let asked = crate::experiment::repeatable(run)?;
+        let Some(rate) = carried(baseline) else {
+            return impossible("nothing was carried");
+        };
+        let load = Pace::At(BitRate::from_f64(rate.as_f64() * FACTOR));
+        if baseline.transport == Transport::Udp {
+            let mut test = crate::experiment::short_test(run)?;
+            test.interval = INTERVAL;
+            // An unpaced sender may offer more than one that keeps a schedule can.
+            let offered = baseline.offered_load.unwrap_or_default();
+            let is_enough = offered.as_f64() >= rate.as_f64() * CARRIED;
+            if test.pace() != Pace::Unpaced || !is_enough || run.kind == RunKind::Saturate {
+                test.work.set_pace(load);
+            }
+            return Ok(test);
+        }
+        if rate > FASTEST {
+            return impossible("datagrams of one thread do not reach that rate");
+        }
         let segment = baseline.tcp().and_then(|tcp| tcp.smss_bytes);
         let payload = segment.map_or(PAYLOAD, |bytes| PAYLOAD.min(ByteCount::new(bytes)));
-        let load = BitRate::from_f64(rate.as_f64() * FACTOR);
         Ok(TestSpec {
             direction: asked.direction,
             stop: Stop::After(TIME),
             interval: INTERVAL,
             pinning: asked.pinning,
             seed: asked.seed,
-            ..TestSpec::udp_datagrams(Pace::At(load)).with_payload(payload)
+            ..TestSpec::udp_datagrams(load).with_payload(payload)
         })
     }
 }
@@ -154,30 +209,47 @@ fn seen(compared: &Compared<'_>) -> Vec<Answer> {
     if dropped_here || short && held_back(changed) > 0 {
         return vec![Answer::HeldBack];
     }
-    // A path passes as many datagrams as it passed of TCP: fewer arrived because of something that was not there then.
+    if short && blocked(changed) >= BLOCKED {
+        return vec![Answer::PushedBack];
+    }
+    // A path passes as many datagrams as it passed before: fewer arrived because of something that was not there then.
     if ratio < DISTURBED && share_at(changed, AT_RECEIVER).is_none_or(|share| share < 0.5) {
         return Vec::new();
     }
-    // Of fewer than TCP carried, no path loses any: what is lost is lost to a host that cannot keep up.
+    // Of fewer than were carried, no path loses any: what is lost is lost to a host that cannot keep up.
     let short = short || offered.is_some_and(|offered| offered < before.as_f64());
     if short {
-        let waited = waiting_share(changed);
-        return if waited < STARVED {
+        // One that had to wait in the run's own datagram test too is what is looked for.
+        let same = compared.baseline.transport == Transport::Udp;
+        let as_before = same && waiting_share(compared.baseline) >= STARVED;
+        return if waiting_share(changed) < STARVED || as_before {
             vec![Answer::Short]
         } else {
             Vec::new()
         };
     }
-    let before = match queue_stands(changed) {
+    lost_at(changed)
+}
+
+/// Where the datagrams went that were offered and did not arrive.
+fn lost_at(changed: &Trial) -> Vec<Answer> {
+    let on_path = match queue_stands(changed) {
         Some(true) => vec![Answer::Queued],
         Some(false) => vec![Answer::Dropped],
         None => vec![Answer::Queued, Answer::Dropped],
     };
     match share_at(changed, AT_RECEIVER) {
-        Some(share) if share >= 0.5 => vec![Answer::AtReceiver],
-        Some(_) => before,
-        None if receiver_dropped_none(changed) => before,
-        None => [before, vec![Answer::AtReceiver]].concat(),
+        Some(share) if share >= 0.5 => {
+            let at_socket = share_at(changed, &[Place::ReceiverSocket]).unwrap_or(0.0);
+            vec![if at_socket >= share / 2.0 {
+                Answer::AtSocket
+            } else {
+                Answer::BeforeSocket
+            }]
+        }
+        Some(_) => on_path,
+        None if receiver_dropped_none(changed) => on_path,
+        None => [on_path, vec![Answer::AtSocket, Answer::BeforeSocket]].concat(),
     }
 }
 
@@ -195,7 +267,7 @@ fn lasting_rate(trial: &Trial) -> Option<f64> {
         .iter()
         .map(|interval| interval.received_rate.map(BitRate::as_f64));
     let rates: Vec<f64> = rates.collect::<Option<_>>()?;
-    let late = rates.get(rates.len() / 2..).filter(|late| late.len() > 1)?;
+    let late = rates.get(rates.len() / 2..).filter(|_| rates.len() > 1)?;
     crate::statistics::mean(late, crate::statistics::USUAL_CONFIDENCE)
         .ok()
         .map(|mean| mean.point)
@@ -265,6 +337,14 @@ fn queue_stands(trial: &Trial) -> Option<bool> {
     (waited >= LEAST_DELAY.max(packet.mul_f64(SHORTEST_QUEUE))).then_some(true)
 }
 
+/// A sending thread that slept in its calls for this share of the time was held back by what takes its packets.
+const BLOCKED: f64 = 0.3;
+
+/// Share of the time in which the sender's socket was full.
+fn blocked(trial: &Trial) -> f64 {
+    trial.send_blocked_ratio().map_or(0.0, Ratio::get)
+}
+
 /// Times the sender's own queueing discipline held packets back.
 fn held_back(trial: &Trial) -> u64 {
     let counters = trial.counters(Side::Sender);
@@ -282,32 +362,41 @@ fn describe(compared: &Compared<'_>) -> String {
         [Answer::CarriedWithLoss] => format!("they arrived, but for {loss} lost on the path"),
         [Answer::Queued] => format!("{loss} were lost before the receiver, behind a queue"),
         [Answer::Dropped] => format!("{loss} were lost before the receiver, without a queue"),
-        [Answer::AtReceiver] => format!("{loss} were lost at the receiver"),
+        [Answer::AtSocket] => format!("{loss} were lost at the receiver's socket"),
+        [Answer::BeforeSocket] => format!("{loss} were lost at the receiver, before its socket"),
         [Answer::HeldBack] => "the sender's own queueing discipline held the rest back".to_owned(),
+        [Answer::PushedBack] => "the sender's own interface took no more".to_owned(),
         [Answer::Short] => "the sender could not offer more".to_owned(),
         [] => {
-            "less than TCP carried, or a sender that had to wait for a core, so this says nothing"
+            "less than was carried before, or a sender that had to wait for a core, so this says nothing"
                 .to_owned()
         }
         _ => format!("{loss} were lost, where is not known"),
     };
+    let at = changed.intended_load.map_or_else(String::new, |load| {
+        format!(" at {load} ({FACTOR} times what was carried)")
+    });
     format!(
-        "Of datagrams at {} ({FACTOR} times what TCP carried), {offered} were sent and {} arrived: {outcome}.",
-        shown(changed.intended_load),
+        "Of datagrams{at}, {offered} were sent and {} arrived: {outcome}.",
         shown(changed.received_rate),
     )
 }
 
-/// What the sender's own shaper says of itself in the run's own trial: how much more likely it is what limits.
+/// What the run's own trial says of what takes the sender's packets: how much more likely each is what limits.
 ///
-/// One that never held a packet back limits nothing. One that did may still have room between bursts.
-pub(super) fn shaper_factor(baseline: &Trial, suspect: Suspect) -> f64 {
-    let known = baseline
+/// A shaper that never held a packet back limits nothing. One that did may still have room between bursts, unless it kept
+/// the socket full.
+pub(super) fn push_back_factor(limited: &Trial, suspect: Suspect) -> f64 {
+    let known = limited
         .counters(Side::Sender)
         .is_some_and(|counters| counters.contains_key(QDISC_OVERLIMITS));
-    match (suspect == Suspect::OwnShaper, known) {
-        (true, true) if held_back(baseline) == 0 => 0.01,
-        (true, true) => 8.0,
+    let (holds, blocks) = (held_back(limited) > 0, blocked(limited) >= BLOCKED);
+    match suspect {
+        Suspect::OwnShaper if known && !holds => 0.01,
+        Suspect::OwnShaper if holds && blocks => 40.0,
+        Suspect::OwnShaper if holds => 8.0,
+        Suspect::Link if blocks && known && !holds => 6.0,
+        Suspect::SenderCpu if blocks => 0.2,
         _ => 1.0,
     }
 }

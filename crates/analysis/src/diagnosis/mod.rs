@@ -12,10 +12,12 @@
 //! # References
 //! - Expected information as the measure of an experiment: D. V. Lindley, Ann. Math. Statist. 27(4), 1956
 
+mod aggregation;
 mod buffers;
 mod conclusion;
 mod datagrams;
 mod other_core;
+mod payload;
 mod prior;
 mod rate;
 mod streams;
@@ -28,20 +30,38 @@ pub(crate) use conclusion::conclude;
 
 use crate::experiment::NotRun;
 use linerate_model::BitRate;
-use linerate_model::run::{Change, Run, Trial};
+use linerate_model::run::{Change, Run, Trial, Verdict};
 use linerate_model::spec::{TestSpec, Transport};
 use std::time::Duration;
 use suspects::{Suspect, Suspects};
 
-/// Every probe. A new one: its file, its `mod` line above, its entry here.
-static ALL: &[&dyn Probe] = &[
-    &datagrams::Datagrams,
+/// Every probe of a limited byte stream. A new one: its file, its `mod` line above, its entry here.
+static OF_BYTE_STREAMS: &[&dyn Probe] = &[
+    &datagrams::AGAINST_TCP,
     &streams::STREAMS,
     &buffers::RECEIVE_BUFFER,
     &buffers::SEND_BUFFER,
     &other_core::SENDER,
     &other_core::RECEIVER,
 ];
+
+/// Every probe of limited datagrams.
+static OF_DATAGRAMS: &[&dyn Probe] = &[
+    &datagrams::OVERLOAD,
+    &payload::HALF,
+    &aggregation::ON,
+    &buffers::DATAGRAM_BUFFER,
+    &other_core::SENDER,
+    &other_core::RECEIVER,
+];
+
+/// The probes of what `transport` carried.
+const fn probes(transport: Transport) -> &'static [&'static dyn Probe] {
+    match transport {
+        Transport::Tcp => OF_BYTE_STREAMS,
+        Transport::Udp => OF_DATAGRAMS,
+    }
+}
 
 /// A short trial with one change, and what its answers say of each suspect.
 trait Probe: Sync {
@@ -95,23 +115,25 @@ pub struct NextProbe {
 ///
 /// `refused` are changes that could not be made here.
 pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
-    let baseline = baseline(run)?;
-    let suspects = conclusion::weigh(run, &run.findings, baseline);
+    let limited = limited(run)?;
+    let suspects = conclusion::weigh(run, &run.findings, limited);
     if suspects.best().1 >= SURE {
         return None;
     }
     let is_new = |probe: &dyn Probe| {
         let change = probe.change();
         let made = run.probes.iter().filter(|made| made.change == change);
-        let spoke = conclusion::spoke(run, baseline, probe);
+        let spoke = conclusion::spoke(run, limited, probe);
         !refused.contains(&change) && !spoke && made.count() < MOST_TRIES
     };
     let mut tests: Vec<(&dyn Probe, TestSpec)> = Vec::new();
-    for probe in ALL
+    for probe in probes(limited.transport)
         .iter()
         .filter(|probe| probe.cost() <= left && is_new(**probe))
     {
-        tests.extend(probe.test(run, baseline).ok().map(|test| (*probe, test)));
+        let test = reference(run, limited, probe.change())
+            .and_then(|baseline| probe.test(run, baseline).ok());
+        tests.extend(test.map(|test| (*probe, test)));
     }
     let best = most_telling(&suspects, tests.iter().map(|(probe, _)| *probe))?;
     let (probe, test) = tests.swap_remove(best);
@@ -130,19 +152,44 @@ const MOST_TRIES: usize = 2;
 /// Bits per second of trial time below which a probe is not worth it.
 const LEAST_GAIN: f64 = 0.02;
 
-/// The trial that probes are compared with, if `run` is one that they can explain: TCP in one direction, measured by
-/// linerate itself and limited by something.
-fn baseline(run: &Run) -> Option<&Trial> {
-    crate::experiment::repeatable(run).ok()?;
-    let [trial] = run.trials.as_slice() else {
+/// The trial whose rate is to be explained, if `run` is one that probes can explain: traffic in one direction, measured by
+/// linerate itself and limited by something. Of several trials of datagrams it is the one of which most arrived; of a
+/// search, of those up to the bound that it found: what it looked for is what keeps the next higher load from meeting
+/// its goal, which may be far below what arrives at most.
+fn limited(run: &Run) -> Option<&Trial> {
+    let asked = crate::experiment::repeatable(run).ok()?;
+    let explained = |verdict: &Verdict| verdict.limit.is_none() || verdict.limit.id() == PATH_MTU;
+    if run.verdict.as_ref().is_some_and(explained) {
         return None;
-    };
-    let limited = run
-        .verdict
-        .as_ref()
-        .is_none_or(|verdict| !verdict.limit.is_none() && verdict.limit.id() != PATH_MTU);
-    let moved = trial.received_rate.is_some_and(|rate| rate.bps() > 0);
-    (limited && moved && trial.valid && trial.transport == Transport::Tcp).then_some(trial)
+    }
+    let mut trials = run.trials.iter().filter(|trial| {
+        let moved = trial.received_rate.is_some_and(|rate| rate.bps() > 0);
+        moved && trial.valid && trial.direction == asked.direction
+    });
+    match asked.transport() {
+        Transport::Tcp => trials.next().filter(|_| run.trials.len() == 1),
+        Transport::Udp => {
+            let bound = run.goals.iter().filter_map(|goal| goal.upper_bound).max();
+            let within = |trial: &&Trial| bound.is_none() || trial.intended_load <= bound;
+            trials
+                .filter(within)
+                .max_by_key(|trial| trial.received_rate)
+        }
+    }
+}
+
+/// The trial that a probe with `change` is compared with.
+///
+/// Datagrams under overload may arrive more slowly than at the load that carries most, so a change is compared with a
+/// trial at the same load: the first probe.
+fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a Trial> {
+    if limited.transport == Transport::Tcp || change == datagrams::OVERLOAD.change() {
+        return Some(limited);
+    }
+    let made = run.probes.iter().rev();
+    made.filter(|made| made.change == datagrams::OVERLOAD.change())
+        .map(|made| &made.trial)
+        .find(|trial| trial.valid)
 }
 
 /// The probe, by its position, that tells `suspects` apart best per second; `None` if none is worth it.

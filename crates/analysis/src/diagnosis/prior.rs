@@ -1,6 +1,6 @@
 //! What is known before the first probe: how often each limit occurs, the rules' findings, and what both hosts counted.
 
-use super::datagrams::shaper_factor;
+use super::datagrams::push_back_factor;
 use super::suspects::{Suspect, Suspects};
 use linerate_model::Ratio;
 use linerate_model::run::{Confidence, Finding, RuleOutcome, Trial};
@@ -23,9 +23,9 @@ const THROTTLED: f64 = 0.1;
 const THROTTLED_FACTOR: f64 = 12.0;
 
 pub(super) fn prior(baseline: &Trial, findings: &[Finding]) -> Suspects {
-    let mut suspects = Suspects::unweighed();
+    let mut suspects = Suspects::unweighed(baseline.transport);
     suspects.scale(|suspect| by_rules(findings, suspect));
-    suspects.scale(|suspect| shaper_factor(baseline, suspect));
+    suspects.scale(|suspect| push_back_factor(baseline, suspect));
     suspects.scale(|suspect| cpu_factor(baseline, suspect));
     suspects
 }

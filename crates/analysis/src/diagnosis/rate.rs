@@ -4,8 +4,9 @@ use super::suspects::Suspect;
 use super::{Compared, Probe, shown};
 use crate::experiment::{NotRun, changed_test, short_test, took_effect};
 use crate::statistics::{USUAL_CONFIDENCE, mean};
+use linerate_model::Ratio;
 use linerate_model::run::{Change, Run, Trial};
-use linerate_model::spec::TestSpec;
+use linerate_model::spec::{Pace, TestSpec, Transport};
 use std::time::Duration;
 
 /// The run's own test, short, with one change.
@@ -52,7 +53,11 @@ impl Probe for RateProbe {
     }
 
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
-        let (_, changed) = changed_test(short_test(run)?, self.change, baseline)?;
+        let mut test = short_test(run)?;
+        if let (Transport::Udp, Some(load)) = (baseline.transport, baseline.intended_load) {
+            test.work.set_pace(Pace::At(load));
+        }
+        let (_, changed) = changed_test(test, self.change, baseline)?;
         Ok(changed)
     }
 }
@@ -83,6 +88,9 @@ fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
     let Some(ratio) = compared.rate_ratio() else {
         return Vec::new();
     };
+    if has_less_loss(compared) {
+        return vec![RateAnswer::Rose as usize];
+    }
     // What the rate may be beside what chance made it: answers that both agree with are not told apart.
     let chance = (2.0 * spread(compared.baseline).hypot(spread(compared.changed))).exp();
     let answer = |ratio: f64| match ratio {
@@ -95,6 +103,20 @@ fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
         answer(ratio * chance) as usize,
     );
     (lowest..=highest).collect()
+}
+
+/// Loss that a change can halve.
+const LOSSY: f64 = 0.01;
+
+/// Whether a change at the same load halved the loss of datagrams, which may be a small part of their rate.
+fn has_less_loss(compared: &Compared<'_>) -> bool {
+    let loss = |trial: &Trial| {
+        let loss = trial.loss_ratio().map(Ratio::get);
+        loss.filter(|_| trial.transport == Transport::Udp)
+    };
+    let fell = compared.rate_ratio().is_some_and(|ratio| ratio < 1.0);
+    let both = loss(compared.baseline).zip(loss(compared.changed));
+    both.is_some_and(|(before, after)| !fell && before >= LOSSY && after <= before / 2.0)
 }
 
 /// Standard error of the logarithm of a trial's rate, from its intervals.

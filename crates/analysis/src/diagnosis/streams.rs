@@ -18,6 +18,6 @@ const fn likelihoods(suspect: Suspect) -> [f64; RATE_ANSWERS] {
         Suspect::ReceiverApp => [0.20, 0.45, 0.35],
         Suspect::SenderCpu | Suspect::ReceiverCpu => [0.25, 0.43, 0.32],
         Suspect::Policer => [0.13, 0.74, 0.13],
-        Suspect::Link | Suspect::OwnShaper => [0.06, 0.90, 0.04],
+        _ => [0.06, 0.90, 0.04],
     }
 }

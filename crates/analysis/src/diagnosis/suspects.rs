@@ -3,9 +3,9 @@
 use super::Probe;
 use crate::rules;
 use linerate_model::run::{Limit, Verdict};
-use linerate_model::spec::Side;
+use linerate_model::spec::{Side, Transport};
 
-/// What may limit a byte stream.
+/// What may limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Suspect {
     /// The path's rate, with a queue before it.
@@ -22,11 +22,28 @@ pub(super) enum Suspect {
     ReceiverWindow,
     ReceiverCpu,
     ReceiverApp,
+    /// Its buffer, too small for bursts of datagrams.
+    ReceiverSocket,
+    /// What has arrived and waits for the receiver's CPU to take it to the socket.
+    ReceiverBacklog,
 }
 
-/// Every suspect, with how often it limits before anything is known of the run: a judgement, in which the path has about
-/// half, each host a quarter.
-pub(super) const ALL: &[(Suspect, f64)] = &[
+/// What may limit datagrams, with how often it does before anything is known of the run: a judgement. They are held back
+/// by no window, and wait for no answer.
+const OF_DATAGRAMS: &[(Suspect, f64)] = &[
+    (Suspect::Link, 0.28),
+    (Suspect::OwnShaper, 0.08),
+    (Suspect::Policer, 0.08),
+    (Suspect::PathLoss, 0.08),
+    (Suspect::SenderCpu, 0.19),
+    (Suspect::ReceiverCpu, 0.12),
+    (Suspect::ReceiverApp, 0.05),
+    (Suspect::ReceiverSocket, 0.09),
+    (Suspect::ReceiverBacklog, 0.03),
+];
+
+/// What may limit a byte stream: the path has about half, each host a quarter.
+const OF_BYTE_STREAMS: &[(Suspect, f64)] = &[
     (Suspect::Link, 0.26),
     (Suspect::OwnShaper, 0.06),
     (Suspect::Policer, 0.08),
@@ -39,6 +56,14 @@ pub(super) const ALL: &[(Suspect, f64)] = &[
     (Suspect::ReceiverCpu, 0.11),
     (Suspect::ReceiverApp, 0.05),
 ];
+
+/// Every suspect of what `transport` carries, with its weight before anything is known of the run.
+pub(super) const fn of(transport: Transport) -> &'static [(Suspect, f64)] {
+    match transport {
+        Transport::Tcp => OF_BYTE_STREAMS,
+        Transport::Udp => OF_DATAGRAMS,
+    }
+}
 
 impl Suspect {
     /// The rule that knows it from one trial; none knows the sender's own shaper.
@@ -54,6 +79,8 @@ impl Suspect {
             Self::ReceiverWindow => "receiver-window",
             Self::ReceiverCpu => "receiver-cpu",
             Self::ReceiverApp => "receiver-app",
+            Self::ReceiverSocket => "receiver-socket",
+            Self::ReceiverBacklog => "receiver-backlog",
         }
     }
 
@@ -72,7 +99,11 @@ impl Suspect {
             | Self::SenderCpu
             | Self::SenderApp
             | Self::SenderBuffer => Some(Side::Sender),
-            Self::ReceiverWindow | Self::ReceiverCpu | Self::ReceiverApp => Some(Side::Receiver),
+            Self::ReceiverWindow
+            | Self::ReceiverCpu
+            | Self::ReceiverApp
+            | Self::ReceiverSocket
+            | Self::ReceiverBacklog => Some(Side::Receiver),
         }
     }
 
@@ -100,6 +131,8 @@ impl Suspect {
             Self::ReceiverWindow => "the receiver's window",
             Self::ReceiverCpu => "the receiver's CPU",
             Self::ReceiverApp => "the receiving application",
+            Self::ReceiverSocket => "the receiver's socket buffer",
+            Self::ReceiverBacklog => "the receiver's backlog",
         }
     }
 }
@@ -110,8 +143,8 @@ pub(super) struct Suspects(Vec<(Suspect, f64)>);
 
 impl Suspects {
     /// As before anything is known.
-    pub(super) fn unweighed() -> Self {
-        Self(ALL.to_vec())
+    pub(super) fn unweighed(transport: Transport) -> Self {
+        Self(of(transport).to_vec())
     }
 
     /// Multiplies the weight of each by what `factor` says of it.

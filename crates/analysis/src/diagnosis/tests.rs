@@ -1,35 +1,38 @@
 //! The tables add up, the choice of probes is calibrated against them, and scenes end where they must.
 
-use super::suspects::{ALL as SUSPECTS, Suspect, Suspects};
-use super::{ALL, SURE, most_telling, next_probe};
+use super::suspects::{Suspect, Suspects, of};
+use super::{SURE, most_telling, next_probe, probes};
 use crate::diagnose;
 use linerate_model::random::Random;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
 use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
-use linerate_model::spec::{Side, TestSpec};
+use linerate_model::spec::{Pace, Side, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 const BUDGET: Duration = Duration::from_secs(5);
 
+const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Udp];
+
 #[test]
 fn the_answers_of_every_suspect_add_up_to_one() {
-    let before: f64 = SUSPECTS.iter().map(|(_, weight)| weight).sum();
-    assert!((before - 1.0).abs() < 1e-9, "{before}");
-    for probe in ALL {
-        for (suspect, _) in SUSPECTS {
+    for transport in TRANSPORTS {
+        let suspects = of(transport);
+        let before: f64 = suspects.iter().map(|(_, weight)| weight).sum();
+        assert!((before - 1.0).abs() < 1e-9, "{before}");
+        for (probe, (suspect, _)) in probes(transport)
+            .iter()
+            .flat_map(|probe| suspects.iter().map(move |suspect| (probe, suspect)))
+        {
             let chances = (0..probe.answers()).map(|answer| probe.likelihood(*suspect, answer));
             let chances: Vec<f64> = chances.collect();
             let sum: f64 = chances.iter().sum();
-            assert!(
-                (sum - 1.0).abs() < 1e-9,
-                "{} {suspect:?}: {sum}",
-                probe.change()
-            );
+            let of = format!("{transport:?} {} {suspect:?}: {sum}", probe.change());
+            assert!((sum - 1.0).abs() < 1e-9, "{of}");
             assert!(
                 chances.iter().all(|chance| *chance > 0.0),
-                "nothing is impossible"
+                "impossible: {of}"
             );
         }
     }
@@ -59,13 +62,18 @@ const RUNS: u32 = 4000;
 /// drawn from them. The bounds are four standard errors wide: a false alarm in 1 of 10 000 sets of draws.
 #[test]
 fn a_weight_is_how_often_it_is_right_where_the_tables_are_true() {
+    TRANSPORTS.into_iter().for_each(is_calibrated);
+}
+
+fn is_calibrated(transport: Transport) {
     let mut random = Random::new(7);
+    let every = of(transport);
     let (mut sure, mut right, mut expected) = (0.0, 0.0, 0.0);
     let mut decided = 0.0;
     for _ in 0..RUNS {
-        let truth = SUSPECTS[drawn(&mut random, SUSPECTS.iter().map(|(_, weight)| *weight))].0;
-        let mut suspects = Suspects::unweighed();
-        let mut probes = ALL.to_vec();
+        let truth = every[drawn(&mut random, every.iter().map(|(_, weight)| *weight))].0;
+        let mut suspects = Suspects::unweighed(transport);
+        let mut probes = probes(transport).to_vec();
         let mut left = BUDGET;
         while suspects.best().1 < SURE {
             probes.retain(|probe| probe.cost() <= left);
@@ -89,9 +97,12 @@ fn a_weight_is_how_often_it_is_right_where_the_tables_are_true() {
     let error = (promised * (1.0 - promised) / sure).sqrt();
     assert!(
         (share - promised).abs() < 4.0 * error,
-        "{share} right, {promised} promised, of {sure}"
+        "{transport:?}: {share} right, {promised} promised, of {sure}"
     );
-    assert!(decided > 0.6 * f64::from(RUNS), "{decided} decided");
+    assert!(
+        decided > 0.6 * f64::from(RUNS),
+        "{transport:?}: {decided} decided"
+    );
 }
 
 /// TCP at 94 Mbit/s, of which the rules know next to nothing.
@@ -215,6 +226,88 @@ fn a_sender_that_its_own_shaper_holds_back_is_told_from_a_slow_one() {
     assert_ne!(next.change, again.change);
 }
 
+/// A search that ended at 94 Mbit/s, of which the rules know next to nothing.
+fn search() -> Run {
+    let test = TestSpec::udp_datagrams(Pace::Unpaced);
+    let carried = trial("udp", 94.0, &json!({"work": "datagrams"}));
+    let overloaded = trial("udp", 93.0, &json!({"work": "datagrams", "index": 1}));
+    serde_json::from_value(json!({
+        "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "saturate", "status": "complete",
+        "tool": {"name": "linerate"},
+        "config": {"asked": {"kind": "test", "test": test}},
+        "trials": [carried, overloaded]
+    }))
+    .unwrap()
+}
+
+#[test]
+fn datagrams_are_probed_at_more_than_the_most_that_arrived() {
+    let mut run = search();
+    let next = next_probe(&run, BUDGET, &[]).unwrap();
+    assert_eq!(next.change, Change::Datagrams { factor: 1.5 });
+    assert_eq!(next.test.pace().intended_load().unwrap().bps(), 141_000_000);
+    // Other changes are made at the same load, and only once that has been tried without any.
+    let unknown =
+        json!({"packets": {"sent": 10_000, "received": 6_800, "lost": 3_200, "loss_ratio": 0.32}});
+    run.probes = vec![datagrams(95.6, &unknown)];
+    let next = next_probe(&run, BUDGET, &[]).unwrap();
+    assert_eq!(next.change, Change::Payload { factor: 0.5 });
+    assert_eq!(next.test.pace().intended_load().unwrap().bps(), 141_000_000);
+    assert_eq!(next.test.payload().get(), 724);
+    let without = next_probe(&search(), BUDGET, &[Change::Datagrams { factor: 1.5 }]);
+    assert_eq!(without, None);
+}
+
+#[test]
+fn what_holds_datagrams_back_at_the_sender_is_told_apart() {
+    let judged = |blocked: f64, overlimits: u64| {
+        let more = json!({
+            "offered_bps": 95_000_000, "send_blocked_ratio": blocked,
+            "counters": {"sender": {"qdisc.overlimits": overlimits}}
+        });
+        let mut run = search();
+        run.probes = vec![datagrams(95.0, &more)];
+        let (verdict, _) = diagnose(&run);
+        (verdict.limit.id().to_owned(), verdict.side)
+    };
+    let link = || "link".to_owned();
+    assert_eq!(judged(0.7, 900), (link(), Some(Side::Sender)), "its shaper");
+    assert_eq!(judged(0.7, 0), (link(), None), "its interface");
+    let cpu = ("sender-cpu".to_owned(), Some(Side::Sender));
+    assert_eq!(judged(0.02, 0), cpu, "its CPU");
+}
+
+#[test]
+fn a_receiver_is_told_from_its_socket_by_what_more_room_does() {
+    let at = |megabits: f64, buffer: u64, packets: u64| {
+        let mut made = datagrams(megabits, &lost(packets, "receiver-socket", 300_000));
+        let mut stream = StreamReport::new(0, StreamWork::Unreported);
+        stream.path.receive_buffer_bytes = Some(ByteCount::new(buffer));
+        let raw = EndpointReport::of_streams(Side::Receiver, vec![stream]);
+        made.trial.measured_mut().unwrap().raw = vec![raw];
+        made
+    };
+    let roomy = Change::ReceiveBuffer { factor: 8.0 };
+    let half = Change::Payload { factor: 0.5 };
+    let judged = |changes: Vec<(Change, Made)>| {
+        let mut run = search();
+        run.probes = vec![at(94.0, 100_000, 3200)];
+        let changed = changes.into_iter();
+        run.probes
+            .extend(changed.map(|(change, made)| Made { change, ..made }));
+        diagnose(&run).0.limit.id().to_owned()
+    };
+    assert_eq!(
+        judged(vec![(roomy, at(140.0, 800_000, 3))]),
+        "receiver-socket"
+    );
+    let no_better = vec![
+        (roomy, at(94.0, 800_000, 3200)),
+        (half, at(48.0, 100_000, 6600)),
+    ];
+    assert_eq!(judged(no_better), "receiver-cpu");
+}
+
 #[test]
 fn a_window_is_what_limits_where_the_rate_follows_it() {
     let carried = || datagrams(140.9, &lost(0, "network", 15_000));
@@ -261,12 +354,13 @@ fn no_probe_is_made_that_was_refused_or_has_no_time_left() {
 /// Suspects are told apart by what they are, not by their order.
 #[test]
 fn equal_weights_are_as_uncertain_as_can_be() {
-    let mut suspects = Suspects::unweighed();
+    let every = of(Transport::Tcp);
+    let mut suspects = Suspects::unweighed(Transport::Tcp);
     suspects.scale(|suspect| {
-        let found = SUSPECTS.iter().find(|(other, _)| *other == suspect);
+        let found = every.iter().find(|(other, _)| *other == suspect);
         1.0 / found.map_or(1.0, |(_, weight)| *weight)
     });
-    let most = f64::from(u32::try_from(SUSPECTS.len()).unwrap()).log2();
+    let most = f64::from(u32::try_from(every.len()).unwrap()).log2();
     assert!((suspects.entropy() - most).abs() < 1e-9);
     let only = Suspect::Link;
     suspects.scale(|suspect| f64::from(u8::from(suspect == only)));

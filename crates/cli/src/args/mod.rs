@@ -1,6 +1,7 @@
 //! Arguments that several commands share: groups of options, and how values are read.
 
 pub(crate) mod closed_loop;
+pub(crate) mod limits;
 pub(crate) mod open_loop;
 pub(crate) mod output;
 pub(crate) mod stored;

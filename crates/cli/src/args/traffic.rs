@@ -39,9 +39,6 @@ pub(crate) struct TrafficArgs {
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Then run the experiment that the verdict proposes: only what it agrees with is confirmed.
-    #[arg(long)]
-    pub(crate) prove: bool,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
 }

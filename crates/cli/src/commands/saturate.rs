@@ -1,10 +1,11 @@
 //! `linerate saturate`.
 
+use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
 use crate::args::traffic::{TrafficArgs, checked};
 use crate::args::values::{rate, share, size};
-use crate::outcome::{measured, proved};
+use crate::outcome::{explained, measured};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
@@ -21,6 +22,8 @@ pub(crate) struct SaturateArgs {
     target: TargetArgs,
     #[command(flatten)]
     traffic: TrafficArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Loss ratios to search for, each a goal of its own.
     #[arg(long, default_value = "0,0.1%,0.5%", value_delimiter = ',', value_parser = share)]
     loss_goal: Vec<Ratio>,
@@ -50,7 +53,7 @@ impl SaturateArgs {
         let (target, plan) = (self.target.target()?, self.plan()?);
         measured(output, |context| {
             let run = run::saturate(context, &target, &plan)?;
-            proved(context, &target, run, self.traffic.prove)
+            explained(context, &target, run, &self.limits)
         })
     }
 

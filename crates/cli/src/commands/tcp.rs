@@ -1,18 +1,17 @@
 //! `linerate tcp`.
 
+use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
 use crate::args::traffic::{LengthArgs, TrafficArgs, checked};
 use crate::args::values::{rate, size};
-use crate::outcome::{measured, proved};
+use crate::outcome::{explained, measured};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Pace, TestSpec};
-use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, ByteCount};
 use linerate_studies::run;
-use std::time::Duration;
 
 /// Arguments of `tcp`.
 #[derive(Debug, Clone, Args)]
@@ -23,6 +22,8 @@ pub(crate) struct TcpArgs {
     length: LengthArgs,
     #[command(flatten)]
     traffic: TrafficArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Size of each write.
     #[arg(long, default_value = "128K", value_parser = size)]
     payload: ByteCount,
@@ -32,31 +33,15 @@ pub(crate) struct TcpArgs {
     /// Congestion control algorithm.
     #[arg(short = 'C', long)]
     congestion: Option<String>,
-    /// After the test, probe what limits it for at most this long: short trials with one thing changed each. 0s leaves
-    /// it out. [default: 5s if the peer is linerate, else 0s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    diagnose: Option<Duration>,
 }
-
-/// Time for probing what limits, unless another is given.
-const DIAGNOSIS: Duration = Duration::from_secs(5);
 
 impl TcpArgs {
     /// Runs the test.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         let (target, spec) = (self.target.target()?, self.spec()?);
-        // A server of another tool may be there for one test only.
-        let is_foreign = target.far.kind().is_foreign();
-        let usual = if is_foreign {
-            Duration::ZERO
-        } else {
-            DIAGNOSIS
-        };
-        let diagnosis = self.diagnose.unwrap_or(usual);
         measured(output, |context| {
             let run = run::single(context, &target, &spec)?;
-            let run = run::diagnose(context, &target, run, diagnosis);
-            proved(context, &target, run, self.traffic.prove)
+            explained(context, &target, run, &self.limits)
         })
     }
 

@@ -1,10 +1,11 @@
 //! `linerate udp`.
 
+use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
 use crate::args::traffic::{LengthArgs, TrafficArgs, checked};
 use crate::args::values::{pace, size};
-use crate::outcome::{measured, proved};
+use crate::outcome::{explained, measured};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::ByteCount;
@@ -24,6 +25,8 @@ pub(crate) struct UdpArgs {
     length: LengthArgs,
     #[command(flatten)]
     traffic: TrafficArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Payload of each datagram.
     #[arg(long, default_value = "1448", value_parser = size)]
     payload: ByteCount,
@@ -35,7 +38,7 @@ impl UdpArgs {
         let (target, spec) = (self.target.target()?, self.spec()?);
         measured(output, |context| {
             let run = run::single(context, &target, &spec)?;
-            proved(context, &target, run, self.traffic.prove)
+            explained(context, &target, run, &self.limits)
         })
     }
 

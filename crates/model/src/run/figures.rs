@@ -9,7 +9,7 @@ use crate::estimate::Interval;
 use crate::one_way::{Decomposition, Ipdv, OneWay};
 use crate::sample::EndpointReport;
 use crate::spec::Side;
-use crate::units::{LossRatio, PacketRate};
+use crate::units::{LossRatio, PacketRate, Ratio};
 use std::collections::BTreeMap;
 
 /// Empty or `None` where the trial has another origin.
@@ -65,6 +65,14 @@ impl Trial {
 /// For readers that do not care which kind of work it was: `None` or empty where this kind has no such thing, and where
 /// it is not known.
 impl Trial {
+    /// Share of the time in which the busiest sending thread slept in a sending call.
+    pub fn send_blocked_ratio(&self) -> Option<Ratio> {
+        match &self.work {
+            TrialWork::Datagrams(result) => result.send_blocked_ratio,
+            _ => None,
+        }
+    }
+
     /// Counts of datagrams or requests.
     pub fn counts(&self) -> Option<&UnitCounts> {
         match &self.work {

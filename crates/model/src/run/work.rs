@@ -5,7 +5,7 @@ use crate::delay::Delay;
 use crate::one_way::{Decomposition, Ipdv, OneWay};
 use crate::requests::Requests;
 use crate::turns::Turns;
-use crate::units::PacketRate;
+use crate::units::{PacketRate, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +96,10 @@ pub struct DatagramsResult {
     /// How late the sender was against its schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Delay>,
+    /// Share of the traffic's time in which the busiest sending thread slept in a sending call: its socket was full,
+    /// since the queueing discipline or the interface took no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_blocked_ratio: Option<Ratio>,
     /// One-way delays with the error that the clocks leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<Box<OneWay>>,

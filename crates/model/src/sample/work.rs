@@ -5,9 +5,11 @@ use super::{
 };
 use crate::histogram::Histogram;
 use crate::one_way::{SignedHistogram, StageReport, Transits};
+use crate::time::as_optional_seconds;
 use crate::units::PacketCount;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// What one end of a stream did, with exactly what is counted of it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -134,6 +136,15 @@ pub struct DatagramSender {
     pub unsent: PacketCount,
     /// Most datagrams given to the system in one burst (GSO segments included).
     pub burst_max: PacketCount,
+    /// Time in calls that give datagrams to the system, the warm-up included; `None` where the peer does not tell.
+    #[serde(
+        rename = "sending_s",
+        with = "as_optional_seconds",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<f64>")]
+    pub sending: Option<Duration>,
     /// Datagrams of the warm-up; `None` where their numbers are not those of the test, or there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omitted>,

@@ -169,7 +169,8 @@ fn search(
         budget: Duration::from_secs(24),
         ..SaturatePlan::new(spec)
     };
-    saturate(context, target, &search)
+    let run = saturate(context, target, &search)?;
+    Ok(diagnose(context, target, run, DIAGNOSIS))
 }
 
 fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {

@@ -55,7 +55,10 @@ pub(super) struct Sender {
     /// When the last sending call was seen to have returned.
     sent_by: MonoInstant,
     ended: Option<MonoInstant>,
-    sending: bool,
+    /// When the sending call was made that has not been seen to return.
+    sending: Option<MonoInstant>,
+    /// Time in sending calls.
+    in_calls: Duration,
     /// Says to the peer that all was sent, where the stream itself does.
     farewell: Option<Farewell>,
 }
@@ -90,7 +93,8 @@ impl Sender {
             cautious: 0,
             sent_by: start,
             ended: None,
-            sending: false,
+            sending: None,
+            in_calls: Duration::ZERO,
             farewell: None,
             plan: kit.plan,
             progress: kit.progress,
@@ -265,9 +269,9 @@ impl Work for Sender {
     }
 
     fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
-        if self.sending {
+        if let Some(called) = self.sending.take() {
             self.sent_by = now;
-            self.sending = false;
+            self.in_calls += now.saturating_since(called);
         }
         self.enter_counted(now);
         if self.limit.is_over(now) {
@@ -281,7 +285,7 @@ impl Work for Sender {
         };
         self.fill(count, now);
         let want = usize::try_from(count).unwrap_or(usize::MAX);
-        self.sending = true;
+        self.sending = Some(now);
         match self.path.send(want) {
             Ok(accepted) => {
                 self.accepted(now, count, accepted as u64);
@@ -302,6 +306,7 @@ impl Work for Sender {
             unsent: PacketCount::new(self.unsent(end)),
             pacing: self.lateness.into(),
             burst_max: PacketCount::new(self.burst_max),
+            sending: Some(self.in_calls),
             omitted: (self.omitted > 0).then(|| Omitted {
                 packets: PacketCount::new(self.omitted),
                 missing: PacketCount::new(0),

@@ -248,6 +248,20 @@ fn a_refused_datagram_is_counted_and_leaves_no_gap() {
 }
 
 #[test]
+fn time_in_sending_calls_is_counted_and_waiting_for_a_slot_is_not() {
+    let mut bench = Bench::new(Side::Sender, paced);
+    let micros = |micros: u64| START.after(Duration::from_micros(micros));
+    for (called, returned) in [(0, 300), (1000, 1200)] {
+        assert_eq!(bench.turn(micros(called)), Step::Again);
+        let next_slot = micros(called + 1000);
+        assert_eq!(bench.turn(micros(returned)), Step::Until(next_slot));
+    }
+    let report = bench.run(at(2));
+    let sending = report.work.get::<DatagramSender>().unwrap().sending;
+    assert_eq!(sending, Some(Duration::from_micros(500)));
+}
+
+#[test]
 fn a_perfect_paced_sender_uses_each_slot_and_the_whole_time() {
     let report = Bench::new(Side::Sender, paced).run(START);
     assert_eq!(report.packets, PacketCount::new(100));
