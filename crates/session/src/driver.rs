@@ -5,6 +5,7 @@ use crate::endpoints::{DataStreams, Endpoints, cause, sides};
 use crate::flows::Place;
 use crate::line::{Heard, Line};
 use crate::listener::StreamListener;
+use crate::state::{State, Test};
 use anyhow::{Result, bail};
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
@@ -56,34 +57,6 @@ pub struct Driver {
     state: State,
     /// Whether the peer has said anything over the control connection.
     was_heard: bool,
-}
-
-/// How far the test of a session is.
-enum State {
-    /// Client: asked for; its data streams are not open.
-    Asked {
-        spec: TestSpec,
-        /// Streams of the test before, for this one; none unless its protocol keeps them.
-        kept: DataStreams,
-    },
-    /// There is none.
-    Idle { kept: DataStreams },
-    /// Data streams are open, or are being opened.
-    Open(Test),
-    /// This end's endpoints are done and have been reported; the session may say more over the data streams.
-    Reported(Test),
-    /// Traffic flows.
-    Running {
-        test: Test,
-        /// When the session is told the progress again.
-        next_progress: MonoInstant,
-    },
-}
-
-/// A test with data streams.
-struct Test {
-    spec: TestSpec,
-    endpoints: Endpoints,
 }
 
 /// Server of a port that many tests share: how its data streams come.
@@ -236,19 +209,29 @@ impl Driver {
 
     /// One turn: carries out what the session wants, or waits a moment for something to happen.
     pub fn turn(&mut self) -> Result<Option<SessionEvent>> {
+        if let Some(event) = self.carry_out_all()? {
+            return Ok(Some(event));
+        }
+        self.attend_arrivals()?;
+        if let Some(event) = self.attend_traffic()? {
+            return Ok(Some(event));
+        }
+        self.attend_listener()?;
+        // What it wants because of what it was told now: the peer may wait for just that.
+        if let Some(event) = self.carry_out_all()? {
+            return Ok(Some(event));
+        }
+        self.read()?;
+        Ok(None)
+    }
+
+    /// Carries out what the session wants, up to what the owner should know.
+    fn carry_out_all(&mut self) -> Result<Option<SessionEvent>> {
         while let Some(action) = self.session.poll_action() {
             if let Some(event) = self.carry_out(action)? {
                 return Ok(Some(event));
             }
         }
-        if self.attend_arrivals()? {
-            return Ok(None);
-        }
-        if let Some(event) = self.attend_traffic()? {
-            return Ok(Some(event));
-        }
-        self.attend_listener()?;
-        self.read()?;
         Ok(None)
     }
 
@@ -519,17 +502,16 @@ impl Driver {
         self.abort(RefusalCode::Protocol, &error)
     }
 
-    /// Tells what comes on a data stream of which the session makes no test yet. Whether something was told.
-    fn attend_arrivals(&mut self) -> Result<bool> {
+    /// Tells what comes on a data stream of which the session makes no test yet.
+    fn attend_arrivals(&mut self) -> Result<()> {
         let Arrivals::Here(streams) = &mut self.arrivals else {
-            return Ok(false);
+            return Ok(());
         };
         let Some((stream, bytes)) = streams.next_datagram() else {
-            return Ok(false);
+            return Ok(());
         };
         let bytes = &bytes;
-        self.tell(Input::Stream(StreamEvent::Datagram { stream, bytes }))?;
-        Ok(true)
+        self.tell(Input::Stream(StreamEvent::Datagram { stream, bytes }))
     }
 
     /// Looks after this end's traffic: what is said on its streams, finished senders, drained receivers, progress.
@@ -669,70 +651,6 @@ impl Driver {
         let kept = self.state.end();
         (self.listener, self.listened) = (None, None);
         self.state = State::Idle { kept };
-    }
-}
-
-impl State {
-    /// Nothing was before.
-    const IDLE: Self = Self::Idle {
-        kept: DataStreams {
-            tcp: Vec::new(),
-            udp: Vec::new(),
-        },
-    };
-
-    /// The test that has data streams.
-    const fn test(&self) -> Option<&Test> {
-        match self {
-            Self::Open(test) | Self::Reported(test) | Self::Running { test, .. } => Some(test),
-            Self::Asked { .. } | Self::Idle { .. } => None,
-        }
-    }
-
-    /// The test that has data streams.
-    const fn test_mut(&mut self) -> Option<&mut Test> {
-        match self {
-            Self::Open(test) | Self::Reported(test) | Self::Running { test, .. } => Some(test),
-            Self::Asked { .. } | Self::Idle { .. } => None,
-        }
-    }
-
-    /// When the session is told the progress again, while traffic flows.
-    const fn next_progress(&self) -> Option<MonoInstant> {
-        match self {
-            Self::Running { next_progress, .. } => Some(*next_progress),
-            _ => None,
-        }
-    }
-
-    /// Traffic of an open test flows from `now` on.
-    fn run(&mut self, now: MonoInstant) {
-        *self = match std::mem::replace(self, Self::IDLE) {
-            Self::Open(test) | Self::Running { test, .. } => Self::Running {
-                next_progress: now.after(test.spec.interval),
-                test,
-            },
-            other => other,
-        };
-    }
-
-    /// The endpoints of the test under way have been reported.
-    fn report(&mut self) {
-        *self = match std::mem::replace(self, Self::IDLE) {
-            Self::Running { test, .. } => Self::Reported(test),
-            other => other,
-        };
-    }
-
-    /// Stops what runs; the streams that are there for another test.
-    fn end(&mut self) -> DataStreams {
-        match std::mem::replace(self, Self::IDLE) {
-            Self::Asked { kept, .. } | Self::Idle { kept } => kept,
-            Self::Open(mut test) | Self::Reported(mut test) | Self::Running { mut test, .. } => {
-                test.endpoints.stop();
-                DataStreams::default()
-            }
-        }
     }
 }
 

@@ -11,6 +11,7 @@ mod line;
 mod listener;
 pub mod login;
 mod opening;
+mod state;
 #[cfg(test)]
 mod tests;
 
