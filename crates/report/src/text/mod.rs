@@ -20,6 +20,7 @@ use crate::words;
 use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
 use linerate_model::run::{CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, TcpSummary, Trial};
 pub(crate) use paper::Paper;
+use std::collections::BTreeMap;
 
 /// Whether a terminal's colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -392,5 +393,19 @@ fn trials(paper: &mut Paper, run: &Run) {
             "",
             &format!("trial {} invalid: {}", trial.index, clean(&why)),
         );
+    }
+    cautions(paper, run);
+}
+
+/// What spoils no trial but should be known of some.
+fn cautions(paper: &mut Paper, run: &Run) {
+    let valid = run.trials.iter().filter(|trial| trial.valid);
+    let all = valid.flat_map(|trial| trial.reasons.iter().map(|why| (why, trial.index)));
+    let mut first = BTreeMap::new();
+    for (why, index) in all {
+        first.entry(why).or_insert(index);
+    }
+    for (why, index) in first.into_iter().take(2) {
+        paper.row("", &format!("trial {index}: {}", clean(why)));
     }
 }

@@ -196,3 +196,20 @@ fn the_knee_of_a_curve_is_marked_between_the_loads_that_it_lies_between() {
     insta::assert_snapshot!(chart.caption);
     insta::assert_snapshot!(summary_text(&rising(), 96, Style::Plain));
 }
+
+#[test]
+fn what_should_be_known_of_valid_trials_is_said_once_each() {
+    let mut run = bare(RunKind::Latency);
+    for index in 0..3 {
+        let mut trial = trial(index, "64 B", ClosedLoopResult::default());
+        trial.reasons = vec!["sender: the exchange stood still".to_owned()];
+        run.trials.push(trial);
+    }
+    let text = summary_text(&run, 96, Style::Plain);
+    let said: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains("stood still"))
+        .collect();
+    assert_eq!(said.len(), 1, "{text}");
+    assert!(said[0].contains("trial 0: sender"), "{text}");
+}

@@ -27,6 +27,7 @@ mod reflector;
 mod requester;
 mod responder;
 mod stages;
+mod stalls;
 
 use super::datagrams::MAX_DATAGRAM;
 use super::{Kit, Work, WorkloadKind};

@@ -3,6 +3,7 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
+use super::stalls::Stalls;
 use crate::error::EngineError;
 use crate::moments::Sums;
 use crate::orders::Orders;
@@ -49,6 +50,7 @@ pub(super) struct Requester {
     next: u64,
     /// Where messages are agreed on beforehand.
     allowance: Option<Allowance>,
+    stalls: Stalls,
     /// Until when what comes is an answer that comes too late.
     silent_until: MonoInstant,
     /// The way back, where answers carry the far clock.
@@ -77,6 +79,7 @@ impl Requester {
             called: start,
             messenger,
             allowance: kit.plan.format.is_granted().then(Allowance::default),
+            stalls: Stalls::default(),
             limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
             tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
             plan: kit.plan,
@@ -269,7 +272,10 @@ impl Work for Requester {
             None if self.warming == 0 && self.limit.is_over(now) => return Step::Done,
             // A new grant has been waited for: the time is another.
             Some(allowance) if !allowance.is_used() => {
-                allowance.is_open(orders, |_| true);
+                self.stalls.wait(now);
+                if allowance.is_open(orders, |_| true) {
+                    self.stalls.end(self.clock.now(), self.tally.start());
+                }
                 return Step::Again;
             }
             None | Some(_) => {}
@@ -317,7 +323,8 @@ impl Work for Requester {
                 congestion_control: None,
             },
         };
-        let aside = self.messenger.aside();
+        let mut aside = self.messenger.aside();
+        aside.notes.extend(self.stalls.note(active));
         StreamReport {
             errors: self.troubles.into_counts(),
             path: PathReport {
