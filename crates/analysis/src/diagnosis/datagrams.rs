@@ -193,7 +193,7 @@ fn seen(compared: &Compared<'_>) -> Vec<Answer> {
     };
     let ratio = received / before.as_f64();
     let loss = changed.loss_ratio().map_or(0.0, Ratio::get);
-    if ratio >= CARRIED {
+    if ratio >= CARRIED || loses_the_same_share(compared) {
         let on_path = share_at(changed, BEFORE_RECEIVER);
         return match on_path {
             _ if loss < LOSSLESS => vec![Answer::Carried],
@@ -229,6 +229,26 @@ fn seen(compared: &Compared<'_>) -> Vec<Answer> {
         };
     }
     lost_at(changed)
+}
+
+/// More datagrams than this, as a multiple of before, show whether loss grows with load.
+const MORE: f64 = 1.15;
+/// Arrived of the offered, as a multiple of before: less would be loss that the load made.
+const SAME_SHARE: f64 = 0.95;
+
+/// Whether of clearly more datagrams the same share arrived: great loss by chance keeps the rate below what was aimed at.
+fn loses_the_same_share(compared: &Compared<'_>) -> bool {
+    let share = |trial: &Trial| {
+        let offered = trial.offered_load?.as_f64();
+        Some((offered, trial.received_rate?.as_f64() / offered))
+    };
+    if compared.baseline.transport != Transport::Udp {
+        return false;
+    }
+    let both = share(compared.baseline).zip(share(compared.changed));
+    both.is_some_and(|((offered_before, before), (offered, after))| {
+        offered >= offered_before * MORE && after >= before * SAME_SHARE
+    })
 }
 
 /// Where the datagrams went that were offered and did not arrive.

@@ -278,6 +278,23 @@ fn what_holds_datagrams_back_at_the_sender_is_told_apart() {
 }
 
 #[test]
+fn loss_by_chance_is_told_from_a_policer_by_more_load() {
+    let judged = |received: f64| {
+        let offered = json!({"offered_bps": 100_000_000, "intended_bps": 100_000_000});
+        let mut run = search();
+        run.trials = vec![datagrams(80.0, &offered).trial];
+        let share = BitRate::from_f64(10_000.0 * (1.0 - received / 120.0)).bps();
+        let more = lost(share, "network", 15_000);
+        let mut made = datagrams(received, &more);
+        made.trial.offered_load = Some(BitRate::from_bps(120_000_000));
+        run.probes = vec![made];
+        diagnose(&run).0.limit.id().to_owned()
+    };
+    assert_eq!(judged(96.0), "path-loss", "a fifth, as before");
+    assert_eq!(judged(81.0), "policer", "no more than before");
+}
+
+#[test]
 fn a_receiver_is_told_from_its_socket_by_what_more_room_does() {
     let at = |megabits: f64, buffer: u64, packets: u64| {
         let mut made = datagrams(megabits, &lost(packets, "receiver-socket", 300_000));
