@@ -36,6 +36,11 @@ impl<T> Measured<T> {
     }
 }
 
+/// Measures once, and says how much of the CPU went elsewhere meanwhile.
+pub fn observed<T>(measure: impl FnOnce() -> T) -> Measured<T> {
+    once(0, measure, &mut CpuTime::now)
+}
+
 /// Measures, and again while [`DISTURBED`] or more of the CPU goes elsewhere meanwhile.
 pub fn undisturbed<T>(mut measure: impl FnMut() -> T) -> Measured<T> {
     undisturbed_by(&mut measure, CpuTime::now)
@@ -45,22 +50,12 @@ fn undisturbed_by<T>(
     measure: &mut impl FnMut() -> T,
     mut now: impl FnMut() -> CpuTime,
 ) -> Measured<T> {
-    let mut once = |repeats| {
-        let before = now();
-        let value = measure();
-        let taken = now().taken_since(before);
-        Measured {
-            value,
-            repeats,
-            taken,
-        }
-    };
-    let mut best = once(0);
+    let mut best = once(0, &mut *measure, &mut now);
     for repeats in 1..=MAX_REPEATS {
         if !best.is_disturbed() {
             break;
         }
-        let again = once(repeats);
+        let again = once(repeats, &mut *measure, &mut now);
         best.repeats = repeats;
         if again.taken < best.taken {
             best = again;
@@ -70,6 +65,21 @@ fn undisturbed_by<T>(
         }
     }
     best
+}
+
+fn once<T>(
+    repeats: u32,
+    measure: impl FnOnce() -> T,
+    now: &mut impl FnMut() -> CpuTime,
+) -> Measured<T> {
+    let before = now();
+    let value = measure();
+    let taken = now().taken_since(before);
+    Measured {
+        value,
+        repeats,
+        taken,
+    }
 }
 
 /// What the cores of this machine did since it started, in ticks.

@@ -120,27 +120,45 @@ pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextP
     if suspects.best().1 >= SURE {
         return None;
     }
-    let is_new = |probe: &dyn Probe| {
+    let mut open = open_probes(run, limited, refused);
+    open.retain(|(probe, _)| probe.cost() <= left);
+    let best = most_telling(&suspects, open.iter().map(|(probe, _)| *probe))?;
+    let (probe, test) = open.swap_remove(best);
+    Some(NextProbe {
+        change: probe.change(),
+        test,
+    })
+}
+
+/// Any probe that has not been made and can be, whatever it may tell: to learn what is answered.
+pub fn any_probe(run: &Run, refused: &[Change]) -> Option<NextProbe> {
+    let open = open_probes(run, limited(run)?, refused);
+    open.into_iter().next().map(|(probe, test)| NextProbe {
+        change: probe.change(),
+        test,
+    })
+}
+
+/// The probes that can be made and have not said anything yet, with their tests.
+fn open_probes(
+    run: &Run,
+    limited: &Trial,
+    refused: &[Change],
+) -> Vec<(&'static dyn Probe, TestSpec)> {
+    let is_open = |probe: &dyn Probe| {
         let change = probe.change();
         let made = run.probes.iter().filter(|made| made.change == change);
         let spoke = conclusion::spoke(run, limited, probe);
         !refused.contains(&change) && !spoke && made.count() < MOST_TRIES
     };
-    let mut tests: Vec<(&dyn Probe, TestSpec)> = Vec::new();
-    for probe in probes(limited.transport)
+    let open = probes(limited.transport)
         .iter()
-        .filter(|probe| probe.cost() <= left && is_new(**probe))
-    {
-        let test = reference(run, limited, probe.change())
-            .and_then(|baseline| probe.test(run, baseline).ok());
-        tests.extend(test.map(|test| (*probe, test)));
-    }
-    let best = most_telling(&suspects, tests.iter().map(|(probe, _)| *probe))?;
-    let (probe, test) = tests.swap_remove(best);
-    Some(NextProbe {
-        change: probe.change(),
-        test,
+        .filter(|probe| is_open(**probe));
+    open.filter_map(|probe| {
+        let baseline = reference(run, limited, probe.change())?;
+        Some((*probe, probe.test(run, baseline).ok()?))
     })
+    .collect()
 }
 
 /// A suspect with this share of the weight is the answer.

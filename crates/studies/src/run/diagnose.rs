@@ -4,7 +4,7 @@ use crate::archive;
 use crate::context::Context;
 use crate::run::bench::{Bench, Obstacle};
 use crate::watch::{Event, Scaled};
-use linerate_analysis::next_probe;
+use linerate_analysis::{NextProbe, any_probe, next_probe};
 use linerate_client::Target;
 use linerate_model::Clock as _;
 use linerate_model::run::{Change, Probe, Run, RunStatus};
@@ -16,11 +16,34 @@ use std::time::Duration;
 ///
 /// What cannot be done (a peer that serves one test, a limit of the server) leaves the run as it is, with a note. A run
 /// that was interrupted comes back as it is.
-pub fn diagnose(context: &mut Context<'_>, target: &Target, mut run: Run, time: Duration) -> Run {
+pub fn diagnose(context: &mut Context<'_>, target: &Target, run: Run, time: Duration) -> Run {
+    probed(context, target, run, time, next_probe)
+}
+
+/// Makes every probe that can be made, whatever it may tell: to learn how often each answer is given.
+pub fn probe_all(context: &mut Context<'_>, target: &Target, run: Run) -> Run {
+    probed(context, target, run, LEARNING, |run, _, refused| {
+        any_probe(run, refused)
+    })
+}
+
+/// More than all probes take.
+const LEARNING: Duration = Duration::from_mins(1);
+
+/// What to try next, in the time that is left, but for what was refused.
+type Choice = fn(&Run, Duration, &[Change]) -> Option<NextProbe>;
+
+fn probed(
+    context: &mut Context<'_>,
+    target: &Target,
+    mut run: Run,
+    time: Duration,
+    choice: Choice,
+) -> Run {
     if run.status != RunStatus::Complete || context.interrupted() {
         return run;
     }
-    probe(context, target, &mut run, time);
+    probe(context, target, &mut run, (time, choice));
     if !run.probes.is_empty() {
         archive::conclude(&mut run);
         // A run that could not be written is not there to be replaced.
@@ -31,13 +54,18 @@ pub fn diagnose(context: &mut Context<'_>, target: &Target, mut run: Run, time: 
     run
 }
 
-fn probe(context: &mut Context<'_>, target: &Target, run: &mut Run, time: Duration) {
+fn probe(
+    context: &mut Context<'_>,
+    target: &Target,
+    run: &mut Run,
+    (time, choice): (Duration, Choice),
+) {
     let mut bench = Bench::new(target);
     let mut refused: Vec<Change> = Vec::new();
     let mut spent = Duration::ZERO;
     while !context.interrupted() {
         let left = time.saturating_sub(spent);
-        let Some(next) = next_probe(run, left, &refused) else {
+        let Some(next) = choice(run, left, &refused) else {
             break;
         };
         if spent.is_zero() {

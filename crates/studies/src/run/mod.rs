@@ -11,7 +11,7 @@ mod single;
 mod study;
 
 pub use demo::{DemoPlan, demo};
-pub use diagnose::diagnose;
+pub use diagnose::{diagnose, probe_all};
 pub(crate) use latency::usual_percentiles;
 pub use latency::{
     CHILD, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Wrap, latency, parse_stall,
