@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo check test test-all bench calibrate laboratory interop fuzz audit fmt docs clean help
+.PHONY: all build demo check test test-all bench calibrate laboratory verdicts interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -44,6 +44,13 @@ laboratory: ## build known bottlenecks, prove every verdict; writes docs/results
 	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all --write
 
 # Other programs by variable: LINERATE_IPERF3=iperf3:/path/to/iperf3 make interop
+# Scenes are drawn by seed and number; those that target/verdicts holds are not played again.
+SEED = 1
+SCENES = 300
+verdicts: ## compose scenes at random, measure what limits them, judge the verdicts; writes docs/results/verdicts.md
+	@ci/need cargo namespaces packages-test
+	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --scenes $(SEED) $(SCENES) --keep $(CURDIR)/target/verdicts --write
+
 interop: ## measure with the real tools, in every combination; writes docs/results/interop.md
 	@ci/need cargo packages-test
 	LINERATE_INTEROP=write $(CARGO) test --locked -p linerate-lab --test interop every_cell -- --nocapture

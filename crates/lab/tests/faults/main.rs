@@ -7,11 +7,16 @@
 //! with `--write` makes the table the page `docs/results/laboratory.md`. Prints the table in Markdown. It fails if a wrong
 //! verdict is confirmed, or if so few are right that 95 % can be ruled out at a false-alarm rate of
 //! 0.1 %; what could not run is named, and counted as ignored, never as passed.
+//!
+//! `--scenes SEED COUNT --keep DIR` plays composed scenes instead, those of the first so many that the folder lacks, and
+//! judges the verdicts on all that it holds; with `--write` that is the page `docs/results/verdicts.md`.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
+mod composed;
 mod families;
 mod fault;
 mod guard;
+mod records;
 mod rig;
 mod rivals;
 mod scene;
@@ -21,7 +26,7 @@ use crate::fault::{Fault, Need, Strength};
 use crate::guard::Guard;
 use crate::rig::Proof;
 use crate::table::{Outcome, Row};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use linerate_model::Clock as _;
 use linerate_model::run::Run;
 use linerate_sys::clock::MonoClock;
@@ -66,6 +71,15 @@ struct Request {
     write: bool,
     proofs: Proofs,
     strengths: Strengths,
+    scenes: Option<Scenes>,
+}
+
+/// Composed scenes instead of the faults.
+#[derive(Debug, Clone, Copy)]
+struct Scenes {
+    seed: u64,
+    /// Played are those that the folder lacks of the first so many.
+    count: u64,
 }
 
 /// Which strengths of each fault are played.
@@ -151,6 +165,11 @@ impl Request {
                     let word = arguments.next().unwrap_or_default();
                     request.proofs = Proofs::parse(&word).unwrap();
                 }
+                "--scenes" => {
+                    let mut number = || arguments.next().and_then(|word| word.parse().ok());
+                    let (seed, count) = (number().unwrap(), number().unwrap());
+                    request.scenes = Some(Scenes { seed, count });
+                }
                 "--list" => request.list = true,
                 "--write" => request.write = true,
                 "--keep" => request.keep = arguments.next().map(PathBuf::from),
@@ -214,6 +233,9 @@ fn laboratory(request: &Request) -> Result<bool> {
     // Before the namespace, so that it stays outside.
     let mut guard = Guard::start()?;
     enter_user_namespace()?;
+    if let Some(scenes) = request.scenes {
+        return compose(scenes, request, &mut guard);
+    }
     let rows = play_all(&cells, request, &mut guard);
     let (text, good) = table::conclusion(&rows);
     say(&text);
@@ -232,6 +254,21 @@ fn laboratory(request: &Request) -> Result<bool> {
         u8::from(!good)
     ));
     Ok(good)
+}
+
+/// Plays composed scenes and says how often the verdicts on all that the folder holds are right.
+fn compose(scenes: Scenes, request: &Request, guard: &mut Guard) -> Result<bool> {
+    let folder = request
+        .keep
+        .as_deref()
+        .context("--scenes needs --keep DIR")?;
+    records::play_missing(scenes.seed, scenes.count, folder, guard)?;
+    let text = records::judgement(folder)?;
+    say(&text);
+    if request.write {
+        records::write(&text)?;
+    }
+    Ok(true)
 }
 
 fn play_all(

@@ -38,8 +38,20 @@ pub(crate) struct Played {
 
 /// Builds the scene, runs its test, takes it down.
 pub(crate) fn play(scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Played> {
+    let test = scene.test.clone();
+    on_scene(scene, guard, move |context, target| {
+        measure(context, target, &test, proof)
+    })
+}
+
+/// Builds the scene, does something on host A against the peer, takes it down.
+pub(crate) fn on_scene<T: Send + 'static>(
+    scene: &Scene,
+    guard: &mut Guard,
+    work: impl FnOnce(&mut Context<'_>, &Target) -> Result<T> + Send + 'static,
+) -> Result<T> {
     let hosts = TwoHosts::create(scene.link.clone(), 1)?;
-    let result = on(&hosts, scene, proof, guard);
+    let result = disturbed(&hosts, scene, guard, work);
     guard.undo()?;
     hosts
         .close()
@@ -47,23 +59,29 @@ pub(crate) fn play(scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Pla
     result
 }
 
-fn on(hosts: &TwoHosts, scene: &Scene, proof: Proof, guard: &mut Guard) -> Result<Played> {
+fn disturbed<T: Send + 'static>(
+    hosts: &TwoHosts,
+    scene: &Scene,
+    guard: &mut Guard,
+    work: impl FnOnce(&mut Context<'_>, &Target) -> Result<T> + Send + 'static,
+) -> Result<T> {
     for step in &scene.setup {
         take(hosts, step, guard).with_context(|| format!("{step:?}"))?;
     }
     let far = FarSide::start(hosts.host(HostId::B), scene.peer, guard)?;
     let rivals = Rivals::start(hosts, scene.rivals)?;
     let busy = Busy::start(&scene.busy);
-    let run = measure(
-        hosts.host(HostId::A),
-        &far.target,
-        scene.test.clone(),
-        proof,
-    );
+    let target = far.target.clone();
+    let client = move || unattended(|context: &mut Context<'_>| work(context, &target));
+    let result = hosts
+        .host(HostId::A)
+        .spawn("client", client)?
+        .join()
+        .unwrap();
     busy.stop();
     rivals.stop();
     far.stop()?;
-    run
+    result
 }
 
 fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
@@ -91,30 +109,36 @@ fn take(hosts: &TwoHosts, step: &Step, guard: &mut Guard) -> Result<()> {
 /// What `linerate tcp` spends on what limits, unless told otherwise.
 const DIAGNOSIS: Duration = Duration::from_secs(5);
 
-/// Runs the test on host A; a disturbed run is made again, whatever its verdict.
-fn measure(host: &Host, target: &Target, test: Test, proof: Proof) -> Result<Played> {
-    let target = target.clone();
-    let work = move |context: &mut Context<'_>| {
-        let measured = undisturbed(|| match &test {
-            Test::Search(plan) => saturate(context, &target, plan),
-            Test::Single(spec) => single(context, &target, spec),
-        });
-        let (repeats, is_disturbed) = (measured.repeats, measured.is_disturbed());
-        let value = measured.value;
-        let run = diagnose(context, &target, value?, DIAGNOSIS);
-        let run = match proof {
-            Proof::Demanded => prove(context, &target, run)?,
-            Proof::Waived => run,
-        };
-        Ok(Played {
-            run,
-            repeats,
-            is_disturbed,
-        })
+/// Runs the test; a disturbed run is made again, whatever its verdict.
+fn measure(
+    context: &mut Context<'_>,
+    target: &Target,
+    test: &Test,
+    proof: Proof,
+) -> Result<Played> {
+    let measured = undisturbed(|| test.run(context, target));
+    let (repeats, is_disturbed) = (measured.repeats, measured.is_disturbed());
+    let value = measured.value;
+    let run = diagnose(context, target, value?, DIAGNOSIS);
+    let run = match proof {
+        Proof::Demanded => prove(context, target, run)?,
+        Proof::Waived => run,
     };
-    host.spawn("client", move || unattended(work))?
-        .join()
-        .unwrap()
+    Ok(Played {
+        run,
+        repeats,
+        is_disturbed,
+    })
+}
+
+impl Test {
+    /// Runs it, as its command does.
+    pub(crate) fn run(&self, context: &mut Context<'_>, target: &Target) -> Result<Run> {
+        match self {
+            Self::Search(plan) => saturate(context, target, plan),
+            Self::Single(spec) => single(context, target, spec),
+        }
+    }
 }
 
 /// Busy loops, until stopped.

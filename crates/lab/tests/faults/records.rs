@@ -1,0 +1,394 @@
+//! What composed scenes gave, one file each, and how often the verdicts on them are right.
+//!
+//! A record holds every probe that could be made, so that the choice of probes and their tables can be tried on it again
+//! without measuring: a verdict is replayed as the command would have come to it.
+
+use crate::composed::{Carried, Composed, Expected, Mechanism};
+use crate::guard::Guard;
+use crate::rig::on_scene;
+use crate::say;
+use crate::scene::{Scene, Test};
+use anyhow::{Context as _, Result};
+use linerate_analysis::{diagnose, next_probe};
+use linerate_model::run::{Change, Confidence, Probe, Run, Verdict};
+use linerate_model::spec::{Side, Stop, TestSpec};
+use linerate_studies::run::{probe_all, single};
+use linerate_testkit::disturbance::{DISTURBED, observed};
+use linerate_testkit::pages;
+use serde::{Deserialize, Serialize};
+use statrs::statistics::{Data, OrderStatistics as _};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// One scene, what its mechanisms cost, and its run with every probe.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Record {
+    seed: u64,
+    number: u64,
+    scene: Composed,
+    /// With all mechanisms, before and after the others.
+    base: [Carried; 2],
+    /// Without each mechanism, in their order.
+    relieved: Vec<Carried>,
+    /// Share of the CPU that went to other programs, or was stolen, at most of its tests.
+    taken: f64,
+    run: Run,
+}
+
+/// Plays the scenes of `seed` that `folder` does not hold yet.
+pub(crate) fn play_missing(seed: u64, count: u64, folder: &Path, guard: &mut Guard) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    for number in 0..count {
+        let path = folder.join(format!("{seed}-{number}.json"));
+        if path.exists() {
+            continue;
+        }
+        match play(seed, number, guard) {
+            Ok(record) => {
+                say(&record.line());
+                let part = folder.join(".part");
+                fs::write(&part, serde_json::to_vec(&record)?)?;
+                fs::rename(part, path)?;
+            }
+            Err(error) => say(&format!("{seed}-{number}: not played: {error:#}")),
+        }
+    }
+    Ok(())
+}
+
+fn play(seed: u64, number: u64, guard: &mut Guard) -> Result<Record> {
+    let scene = Composed::draw(seed, number);
+    let mut taken = 0.0;
+    let first = carried(&scene, guard, &mut taken)?;
+    let relieved = (0..scene.mechanisms.len())
+        .map(|index| carried(&scene.without(index), guard, &mut taken))
+        .collect::<Result<_>>()?;
+    let Scene { test, .. } = scene.scene();
+    let probed = on_scene(&scene.scene(), guard, move |context, target| {
+        let probed = observed(|| {
+            let run = test.run(context, target)?;
+            anyhow::Ok(probe_all(context, target, run))
+        });
+        Ok(probed)
+    })?;
+    taken = f64::max(taken, probed.taken);
+    let last = carried(&scene, guard, &mut taken)?;
+    Ok(Record {
+        seed,
+        number,
+        scene,
+        base: [first, last],
+        relieved,
+        taken,
+        run: probed.value?,
+    })
+}
+
+/// What a scene carries in a short test.
+fn carried(scene: &Composed, guard: &mut Guard, taken: &mut f64) -> Result<Carried> {
+    let scene = scene.measured();
+    let Test::Single(spec) = scene.test.clone() else {
+        anyhow::bail!("invariant: a single test");
+    };
+    let measured = on_scene(&scene, guard, move |context, target| {
+        Ok(observed(|| single(context, target, &spec)))
+    })?;
+    *taken = taken.max(measured.taken);
+    let run = measured.value?;
+    let trial = run.trials.first().context("the run has no trial")?;
+    Ok(Carried::of(trial))
+}
+
+/// A mechanism is a limit if without it at least this much more arrives.
+const GAIN: f64 = 1.1;
+/// A limit that stands out.
+const CLEAR_GAIN: f64 = 1.3;
+/// Two tests of one scene that differ by more were not of one scene.
+const STEADY: f64 = 1.2;
+/// Loss of datagrams that is worth a verdict.
+const LOSSY: f64 = 0.005;
+
+impl Record {
+    /// Each mechanism with what taking it away gains, as a multiple of the rate.
+    fn gains(&self) -> Vec<(Mechanism, f64)> {
+        let base = (self.base[0].bps * self.base[1].bps).sqrt();
+        let gain = |relieved: &Carried| relieved.bps / base.max(1.0);
+        let mechanisms = self.scene.mechanisms.iter().copied();
+        mechanisms.zip(self.relieved.iter().map(gain)).collect()
+    }
+
+    fn is_steady(&self) -> bool {
+        let ratio = self.base[0].bps / self.base[1].bps.max(1.0);
+        (1.0 / STEADY..=STEADY).contains(&ratio)
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.taken < DISTURBED
+    }
+
+    /// What limits, the greatest gain first; where nothing limits the rate of datagrams, what makes them lost.
+    fn limits(&self) -> Vec<(Expected, f64)> {
+        let transport = self.scene.transport;
+        let mut limits: Vec<(Expected, f64)> = self
+            .gains()
+            .into_iter()
+            .filter(|(_, gain)| *gain >= GAIN)
+            .map(|(mechanism, gain)| (mechanism.expected(transport), gain))
+            .collect();
+        limits.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let loss = self.base[0].loss.min(self.base[1].loss);
+        if limits.is_empty() && loss >= LOSSY {
+            let pairs = self.scene.mechanisms.iter().zip(&self.relieved);
+            let relieving = pairs.filter(|(_, relieved)| relieved.loss <= loss / 2.0);
+            limits.extend(
+                relieving.map(|(mechanism, _)| (mechanism.expected(transport), CLEAR_GAIN)),
+            );
+        }
+        limits
+    }
+
+    /// The limit, where there is one alone and it stands out.
+    fn clear_limit(&self) -> Option<Expected> {
+        match self.limits().as_slice() {
+            [(expected, gain)] if *gain >= CLEAR_GAIN => Some(*expected),
+            _ => None,
+        }
+    }
+
+    fn line(&self) -> String {
+        let (verdict, _) = self.replayed();
+        let gains: Vec<String> = self
+            .gains()
+            .iter()
+            .map(|(mechanism, gain)| format!("{mechanism:?} ×{gain:.2}"))
+            .collect();
+        let found = found(&verdict);
+        let expected: Vec<String> = self
+            .limits()
+            .iter()
+            .map(|(limit, _)| name(*limit))
+            .collect();
+        let mark = match self.clear_limit() {
+            _ if !self.is_steady() => "unsteady",
+            None => "no single limit",
+            Some(limit) if name(limit) == found => "right",
+            Some(_) => "WRONG",
+        };
+        format!(
+            "{}-{} {:?} {:?}{} {:.1} Mbit/s: {} | limits: {} | said: {found} ({}) | {mark}",
+            self.seed,
+            self.number,
+            self.scene.transport,
+            self.scene.direction,
+            if self.scene.search { " search" } else { "" },
+            self.base[0].bps / 1e6,
+            gains.join(", "),
+            expected.join(", "),
+            confidence(&verdict),
+        )
+    }
+
+    /// The verdict that the command would have come to in its five seconds, and how long that took.
+    fn replayed(&self) -> (Verdict, Duration) {
+        let mut run = self.run.clone();
+        let mut recorded = std::mem::take(&mut run.probes);
+        conclude(&mut run);
+        let (mut spent, mut refused) = (Duration::ZERO, Vec::<Change>::new());
+        while let Some(next) = next_probe(&run, BUDGET.saturating_sub(spent), &refused) {
+            let Some(at) = recorded
+                .iter()
+                .position(|probe| probe.change == next.change)
+            else {
+                refused.push(next.change);
+                continue;
+            };
+            spent += traffic(&next.test);
+            let probe: Probe = recorded.remove(at);
+            run.probes.push(probe);
+        }
+        conclude(&mut run);
+        (diagnose(&run).0, spent)
+    }
+}
+
+/// What the commands spend.
+const BUDGET: Duration = Duration::from_secs(5);
+
+/// How long a test sends.
+fn traffic(test: &TestSpec) -> Duration {
+    match test.stop {
+        Stop::After(time) => test.warm_up + time,
+        _ => test.warm_up,
+    }
+}
+
+fn conclude(run: &mut Run) {
+    let (verdict, findings) = diagnose(run);
+    (run.verdict, run.findings) = (Some(verdict), findings);
+}
+
+fn name((limit, side): Expected) -> String {
+    match (limit, side) {
+        ("link", Some(Side::Sender)) => "own shaper".to_owned(),
+        _ => limit.to_owned(),
+    }
+}
+
+fn confidence(verdict: &Verdict) -> &'static str {
+    match verdict.confidence {
+        Confidence::Weak => "weak",
+        Confidence::Supported => "supported",
+        Confidence::Confirmed => "confirmed",
+    }
+}
+
+fn found(verdict: &Verdict) -> String {
+    let own = verdict.limit.id() == "link" && verdict.side == Some(Side::Sender);
+    if own {
+        "own shaper".to_owned()
+    } else {
+        verdict.limit.id().to_owned()
+    }
+}
+
+/// Every record of `folder`, in the order of their names.
+fn read(folder: &Path) -> Result<Vec<Record>> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "json")
+    });
+    paths.sort();
+    let record = |path: &PathBuf| {
+        let bytes = fs::read(path)?;
+        serde_json::from_slice(&bytes).with_context(|| path.display().to_string())
+    };
+    paths.iter().map(record).collect()
+}
+
+/// How often the verdicts on the scenes with one clear limit are right, by what limits, as Markdown.
+pub(crate) fn judgement(folder: &Path) -> Result<String> {
+    let records = read(folder)?;
+    let (quiet, loud): (Vec<&Record>, Vec<&Record>) =
+        records.iter().partition(|record| record.is_quiet());
+    let mut text = table("On a quiet machine", &quiet)?;
+    text.push_str(&table("Beside other programs", &loud)?);
+    Ok(text)
+}
+
+fn table(title: &str, records: &[&Record]) -> Result<String> {
+    let judged: Vec<(&Record, Expected)> = records
+        .iter()
+        .filter(|record| record.is_steady())
+        .filter_map(|record| Some((*record, record.clear_limit()?)))
+        .collect();
+    let unsteady = records.iter().filter(|record| !record.is_steady()).count();
+    let mut text = format!(
+        "## {title}\n\n{} scenes: {} with one limit whose relief gains at least 30 %, judged here; {unsteady} unsteady (two tests of the same differ by more than 20 %); the others have several limits, or none of what was built.\n\n",
+        records.len(),
+        judged.len(),
+    );
+    let mut rows: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut all = Tally::default();
+    let mut times: Vec<f64> = Vec::new();
+    for (record, expected) in &judged {
+        let (verdict, time) = record.replayed();
+        times.push(time.as_secs_f64());
+        rows.entry(name(*expected))
+            .or_default()
+            .count(&verdict, *expected);
+        all.count(&verdict, *expected);
+    }
+    text.push_str("| limits | scenes | right, supported | right, weak | not identified | wrong, weak | wrong, supported | said instead |\n|---|--:|--:|--:|--:|--:|--:|---|\n");
+    for (name, tally) in &rows {
+        writeln!(text, "{}", tally.row(name))?;
+    }
+    writeln!(text, "{}", all.row("**all**"))?;
+    writeln!(text, "\n{}", of_several(records))?;
+    let mut times = Data::new(times);
+    writeln!(
+        text,
+        "\nProbes took {:.1} s of traffic in the median, {:.1} s at p90.\n",
+        times.quantile(0.5),
+        times.quantile(0.9)
+    )?;
+    Ok(text)
+}
+
+/// What was said of scenes in which taking away any of several mechanisms raises the rate.
+fn of_several(records: &[&Record]) -> String {
+    let (mut scenes, mut greatest, mut another) = (0, 0, 0);
+    for record in records.iter().filter(|record| record.is_steady()) {
+        let limits = record.limits();
+        if limits.len() < 2 {
+            continue;
+        }
+        scenes += 1;
+        let said = found(&record.replayed().0);
+        match limits.iter().position(|(limit, _)| name(*limit) == said) {
+            Some(0) => greatest += 1,
+            Some(_) => another += 1,
+            None => {}
+        }
+    }
+    format!(
+        "Of {scenes} scenes with several limits, {greatest} verdicts named the one whose relief gains most, {another} another of them."
+    )
+}
+
+/// Of the page of results.
+const TITLE: &str = "Verdicts on composed scenes";
+
+/// Writes what was judged as a page of results.
+pub(crate) fn write(text: &str) -> Result<()> {
+    Ok(pages::write("verdicts.md", TITLE, "make verdicts", text)?)
+}
+
+/// Verdicts on scenes of one limit.
+#[derive(Default)]
+struct Tally {
+    scenes: u32,
+    right: [u32; 2],
+    unknown: u32,
+    wrong: [u32; 2],
+    instead: BTreeMap<String, u32>,
+}
+
+impl Tally {
+    fn count(&mut self, verdict: &Verdict, expected: Expected) {
+        self.scenes += 1;
+        let sure = usize::from(verdict.confidence != Confidence::Weak);
+        let found = found(verdict);
+        if found == name(expected) {
+            self.right[sure] += 1;
+        } else if verdict.limit.is_unknown() {
+            self.unknown += 1;
+        } else {
+            self.wrong[sure] += 1;
+            *self.instead.entry(found).or_default() += 1;
+        }
+    }
+
+    fn row(&self, name: &str) -> String {
+        let instead: Vec<String> = self
+            .instead
+            .iter()
+            .map(|(limit, count)| format!("{limit} {count}"))
+            .collect();
+        format!(
+            "| {name} | {} | {} | {} | {} | {} | {} | {} |",
+            self.scenes,
+            self.right[1],
+            self.right[0],
+            self.unknown,
+            self.wrong[0],
+            self.wrong[1],
+            instead.join(", ")
+        )
+    }
+}
