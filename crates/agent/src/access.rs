@@ -1,5 +1,5 @@
 //! Which clients `serve` accepts: loopback, private and link-local addresses, what `--allow` adds, and
-//! from anywhere who holds its key.
+//! from anywhere who holds its key; or those of `--only` and no others.
 
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::UnprovedSending;
@@ -36,7 +36,7 @@ impl Network {
 impl std::str::FromStr for Network {
     type Err = Failure;
 
-    /// `192.0.2.0/24`, `2001:db8::/32`, or a single address.
+    /// `192.0.2.0/24`, `2001:db8::/32`, or a single address. IPv4 that is written as IPv6 is IPv4, as its clients are.
     fn from_str(text: &str) -> Result<Self, Failure> {
         let wrong = || {
             let message =
@@ -49,7 +49,7 @@ impl std::str::FromStr for Network {
         };
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let most = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
+        let prefix: u8 = match prefix {
             Some(digits) => digits
                 .parse()
                 .ok()
@@ -57,7 +57,84 @@ impl std::str::FromStr for Network {
                 .ok_or_else(wrong)?,
             None => most,
         };
-        Ok(Self { address, prefix })
+        match (address, address.to_canonical()) {
+            (IpAddr::V6(_), IpAddr::V4(mapped)) => {
+                let prefix = prefix.checked_sub(MAPPED_PREFIX).ok_or_else(wrong)?;
+                Ok(Self::new(mapped.into(), prefix))
+            }
+            _ => Ok(Self { address, prefix }),
+        }
+    }
+}
+
+/// Bits of `::ffff:0:0/96`, in which IPv4 addresses are written as IPv6 (RFC 4291 §2.5.5.2).
+const MAPPED_PREFIX: u8 = 96;
+
+/// What `--only` takes: `private`, or a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Zone {
+    /// Loopback, private and link-local addresses.
+    Private,
+    /// This network.
+    Network(Network),
+}
+
+impl Zone {
+    fn contains(&self, address: IpAddr) -> bool {
+        match self {
+            Self::Private => is_near(address.to_canonical()),
+            Self::Network(network) => network.contains(address),
+        }
+    }
+}
+
+impl std::str::FromStr for Zone {
+    type Err = Failure;
+
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        if text == "private" {
+            return Ok(Self::Private);
+        }
+        let network = text.parse().map(Self::Network);
+        network
+            .map_err(|error: Failure| Failure::new(ExitCode::Usage, format!("{error}, or private")))
+    }
+}
+
+/// The addresses that clients may come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// Loopback, private and link-local addresses and these networks; from anywhere who shows the server's key.
+    NearAnd(Vec<Network>),
+    /// These, with or without a key, and no others.
+    Only(Vec<Zone>),
+}
+
+impl Access {
+    /// Whether a client at `address` may ask for tests without a key.
+    pub(crate) fn admits(&self, address: IpAddr) -> bool {
+        match self {
+            Self::NearAnd(extra) => is_near(address.to_canonical()) || is_in(address, extra),
+            Self::Only(zones) => zones.iter().any(|zone| zone.contains(address)),
+        }
+    }
+
+    /// Whether a client at `address` may show the server's key.
+    pub(crate) fn may_show_key(&self, address: IpAddr) -> bool {
+        matches!(self, Self::NearAnd(_)) || self.admits(address)
+    }
+
+    /// Why a client at `address` is turned away, and what would let it in.
+    pub(crate) fn denial(&self, address: IpAddr) -> String {
+        let from = address.to_canonical();
+        match self {
+            Self::NearAnd(_) => format!(
+                "{from} is not a loopback, private or link-local address; start the server with --allow {from}, or with --key"
+            ),
+            Self::Only(_) => format!(
+                "{from} is not in the networks that this server is for; start it with --only {from} as well"
+            ),
+        }
     }
 }
 
@@ -79,15 +156,15 @@ impl Network {
     }
 }
 
-/// Whether a client at `address` may ask for tests.
-pub fn is_allowed(address: IpAddr, extra: &[Network]) -> bool {
-    is_near(address.to_canonical()) || extra.iter().any(|network| network.contains(address))
+/// Whether `address` is in one of `networks`.
+pub(crate) fn is_in(address: IpAddr, networks: &[Network]) -> bool {
+    networks.iter().any(|network| network.contains(address))
 }
 
 /// How much UDP goes to a client at `address` that no connection proves to be there, where so much as it asks for
 /// goes to these networks.
 pub(crate) fn unproved_sending(address: IpAddr, allowed: &[Network]) -> UnprovedSending {
-    if allowed.iter().any(|network| network.contains(address)) {
+    if is_in(address, allowed) {
         UnprovedSending::AsAsked
     } else {
         UnprovedSending::AtMostReceived
@@ -115,6 +192,15 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn near_and(networks: &[&str]) -> Access {
+        let networks = networks.iter().map(|text| text.parse().unwrap());
+        Access::NearAnd(networks.collect())
+    }
+
+    fn only(zones: &[&str]) -> Access {
+        Access::Only(zones.iter().map(|text| text.parse().unwrap()).collect())
+    }
+
     #[test]
     fn near_addresses_are_allowed_and_far_ones_are_not() {
         for near in [
@@ -127,26 +213,54 @@ mod tests {
             "fd00::1",
             "::ffff:10.0.0.1",
         ] {
-            assert!(is_allowed(ip(near), &[]), "{near}");
+            assert!(near_and(&[]).admits(ip(near)), "{near}");
         }
         for far in ["192.0.2.1", "8.8.8.8", "2001:db8::1", "::ffff:8.8.8.8"] {
-            assert!(!is_allowed(ip(far), &[]), "{far}");
+            assert!(!near_and(&[]).admits(ip(far)), "{far}");
         }
     }
 
     #[test]
     fn allow_widens_by_network() {
-        let nets = [
-            "192.0.2.0/24".parse().unwrap(),
-            "2001:db8::/32".parse().unwrap(),
-        ];
-        assert!(is_allowed(ip("192.0.2.77"), &nets));
-        assert!(is_allowed(ip("::ffff:192.0.2.77"), &nets));
-        assert!(!is_allowed(ip("192.0.3.1"), &nets));
-        assert!(is_allowed(ip("2001:db8:1::1"), &nets));
+        let access = near_and(&["192.0.2.0/24", "2001:db8::/32"]);
+        assert!(access.admits(ip("192.0.2.77")));
+        assert!(access.admits(ip("::ffff:192.0.2.77")));
+        assert!(!access.admits(ip("192.0.3.1")));
+        assert!(!access.admits(ip("2001:db9::1")));
+        assert!(access.may_show_key(ip("192.0.3.1")));
         let all: Network = "0.0.0.0/0".parse().unwrap();
         assert!(all.contains(ip("8.8.8.8")));
         assert!("192.0.2.0/33".parse::<Network>().is_err());
         assert!("x/8".parse::<Network>().is_err());
+    }
+
+    #[test]
+    fn only_closes_to_all_others_even_with_a_key() {
+        let access = only(&["private"]);
+        assert!(access.admits(ip("10.1.2.3")) && access.admits(ip("::1")));
+        assert!(!access.may_show_key(ip("8.8.8.8")));
+        let access = only(&["10.0.0.0/8", "2001:db8::/32"]);
+        assert!(access.admits(ip("2001:db8::7")));
+        // Near, but not named.
+        assert!(!access.may_show_key(ip("192.168.0.3")));
+        let said = access.denial(ip("::ffff:192.168.0.3"));
+        assert!(said.contains("--only 192.168.0.3"), "{said}");
+        let error = "here".parse::<Zone>().unwrap_err().to_string();
+        assert!(error.contains("or private"), "{error}");
+    }
+
+    #[test]
+    fn ipv4_written_as_ipv6_is_the_ipv4_network() {
+        for (text, inside, outside) in [
+            ("::ffff:10.0.0.1", "10.0.0.1", "10.0.0.2"),
+            ("::ffff:192.0.2.0/120", "192.0.2.9", "192.0.3.9"),
+        ] {
+            let network: Network = text.parse().unwrap();
+            assert!(network.contains(ip(inside)), "{text}");
+            assert!(network.contains(ip(&format!("::ffff:{inside}"))), "{text}");
+            assert!(!network.contains(ip(outside)), "{text}");
+        }
+        // Neither IPv4 nor a network of IPv6 clients.
+        assert!("::ffff:10.0.0.0/8".parse::<Network>().is_err());
     }
 }

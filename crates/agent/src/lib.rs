@@ -13,11 +13,12 @@ mod state;
 pub use linerate_peers::{Setting, SettingValues};
 pub use port::Speaking;
 
-use access::Network;
+use access::{Access, Network};
 use anyhow::{Context as _, Result};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
+use linerate_peers::PeerKind;
 use linerate_peers::key::Key;
 use linerate_session::login::Logins;
 use linerate_sys::wake::Waker;
@@ -37,11 +38,13 @@ pub struct AgentPlan {
     pub listen: SocketAddr,
     /// What to speak.
     pub speak: Vec<Speaking>,
-    /// Networks beside loopback, private and link-local ones.
-    pub allow: Vec<Network>,
+    /// Where clients may come from.
+    pub access: Access,
+    /// Networks whose clients may ask, without a key, for what takes more of this host than traffic does.
+    pub allow_intrusive: Vec<Network>,
     /// Networks whose clients get as much UDP as they ask for, though no connection proves that they did.
     pub allow_unproved: Vec<Network>,
-    /// The key that every client must hold; those that do may come from anywhere.
+    /// The key that every client must hold.
     pub key: Option<Key>,
     /// The users that are let in by protocols that have users; `None` lets in all.
     pub logins: Option<Arc<Logins>>,
@@ -78,6 +81,7 @@ impl AgentPlan {
             listen: address,
             allow_imitation: false,
             allow_unproved: Network::LOOPBACK.to_vec(),
+            allow_intrusive: Network::LOOPBACK.to_vec(),
             ..Self::private()
         })
     }
@@ -87,8 +91,9 @@ impl AgentPlan {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
             speak: vec![Speaking::own()],
-            allow: Vec::new(),
+            access: Access::NearAnd(Vec::new()),
             allow_unproved: Network::ALL.to_vec(),
+            allow_intrusive: Network::ALL.to_vec(),
             key: None,
             logins: None,
             max_clients: 16,
@@ -104,11 +109,12 @@ impl AgentPlan {
 
 /// Every setting that only one protocol has, in the order of the protocols.
 pub fn settings() -> impl Iterator<Item = &'static Setting> {
-    linerate_peers::served().flat_map(linerate_peers::PeerKind::settings)
+    linerate_peers::served().flat_map(PeerKind::settings)
 }
 
 /// Serves until `stop` is set. `tell` gets one line per event.
 pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Result<()> {
+    check_keys(plan)?;
     let ports = open_all(plan)?;
     for port in &ports {
         tell(&port.words());
@@ -124,6 +130,28 @@ fn wakeup_fd() -> Result<Waker> {
 fn open_all(plan: &AgentPlan) -> Result<Vec<Port>> {
     let open = |speaking| Port::open(speaking, plan);
     plan.speak.iter().map(open).collect()
+}
+
+/// Refuses to speak what lets in clients without the key where every client must hold it.
+fn check_keys(plan: &AgentPlan) -> Result<(), Failure> {
+    if plan.key.is_none() {
+        return Ok(());
+    }
+    let asks_who =
+        |kind: &dyn PeerKind| kind.has_keys() || (kind.has_users() && plan.logins.is_some());
+    let Some(open) = plan.speak.iter().find(|speaking| !asks_who(speaking.kind)) else {
+        return Ok(());
+    };
+    let users = if open.kind.has_users() {
+        ", give it users by --logins"
+    } else {
+        ""
+    };
+    let message = format!(
+        "--key: clients of {} cannot show a key, so anybody in reach would be served: leave it out of --speak{users}, or serve it by a second `linerate serve` without --key",
+        open.id()
+    );
+    Err(Failure::new(ExitCode::Usage, message))
 }
 
 /// An agent on a thread of its own, on a host of the testbed.
@@ -172,5 +200,33 @@ impl Agent {
         self.thread
             .join()
             .map_err(|_| anyhow::anyhow!("the agent panicked: please report this as a bug"))?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_key(speak: &[&str]) -> AgentPlan {
+        AgentPlan {
+            speak: speak.iter().map(|text| text.parse().unwrap()).collect(),
+            key: Some(Key::new(b"a key of these tests, no other").unwrap()),
+            ..AgentPlan::private()
+        }
+    }
+
+    #[test]
+    fn a_server_with_a_key_speaks_nothing_that_has_none() {
+        assert!(check_keys(&with_key(&["native"])).is_ok());
+        for kind in linerate_peers::served().filter(|kind| !kind.has_keys()) {
+            let error = check_keys(&with_key(&["native", kind.id()])).unwrap_err();
+            assert!(error.message.contains(kind.id()), "{error}");
+            assert_eq!(
+                error.message.contains("--logins"),
+                kind.has_users(),
+                "{error}"
+            );
+            assert_eq!(error.code, ExitCode::Usage);
+        }
     }
 }

@@ -185,11 +185,6 @@ impl Port {
     pub(crate) fn words(&self) -> String {
         format!("serving {} on {}", self.kind.name(), self.address)
     }
-
-    /// Whether its clients can show a key.
-    pub(crate) fn has_keys(&self) -> bool {
-        self.kind.has_keys()
-    }
 }
 
 /// Segments of the control connection fit into 576 bytes of IP, which every path carries (RFC 791,

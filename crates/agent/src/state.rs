@@ -1,7 +1,7 @@
 //! Where clients come in: who is admitted, and the conversation with each.
 
 use crate::AgentPlan;
-use crate::access::{is_allowed, unproved_sending};
+use crate::access::{is_in, unproved_sending};
 use crate::connections::Connections;
 use crate::data_streams::{Addresses, describe};
 use crate::notices::Notices;
@@ -161,7 +161,7 @@ impl AgentState<'_> {
                 udp,
                 by: By::Itself { flows, .. },
             }) => {
-                for flow in flows.meet(udp, |from| is_allowed(from, &self.plan.allow)) {
+                for flow in flows.meet(udp, |from| self.plan.access.admits(from)) {
                     self.start(scope, flow.from, move |place| {
                         self.take_flow(flow, place, port);
                     });
@@ -397,15 +397,18 @@ impl AgentState<'_> {
 
     /// Why a client of this address is served by no means, if so.
     fn denied(&self, from: IpAddr, port: &Port) -> Option<(RefusalCode, String)> {
-        let shows_key = self.plan.key.is_some() && port.has_keys();
-        if !shows_key && !is_allowed(from, &self.plan.allow) {
-            let from = from.to_canonical();
-            let message = format!(
-                "{from} is not a loopback, private or link-local address; start the server with --allow {from}, or with --key"
-            );
-            return Some((RefusalCode::Denied, message));
-        }
-        None
+        let access = &self.plan.access;
+        let is_let_in = if self.asks_for_key(&*port.kind) {
+            access.may_show_key(from)
+        } else {
+            access.admits(from)
+        };
+        (!is_let_in).then(|| (RefusalCode::Denied, access.denial(from)))
+    }
+
+    /// Whether clients of this protocol get nothing until they have shown the key.
+    fn asks_for_key(&self, kind: &dyn PeerKind) -> bool {
+        self.plan.key.is_some() && kind.has_keys()
     }
 
     /// The users that are let in, for a session that begins now.
@@ -462,6 +465,7 @@ impl AgentState<'_> {
                 max_streams: MAX_STREAMS,
                 max_rate: self.plan.max_rate,
                 imitation: self.plan.allow_imitation,
+                intrusion: self.asks_for_key(kind) || is_in(remote, &self.plan.allow_intrusive),
             },
             unproved: unproved_sending(remote, &self.plan.allow_unproved),
             random: random_bytes()?,

@@ -498,6 +498,10 @@ pub struct Limits {
     /// Whether it imitates slow applications: of use to tests of linerate only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub imitation: bool,
+    /// Whether it makes tests that take more of its host than traffic does: see [`TestSpec::intrusion`].
+    /// Not told: who asks for one hears why not.
+    #[serde(skip)]
+    pub intrusion: bool,
 }
 
 impl Default for Limits {
@@ -507,6 +511,7 @@ impl Default for Limits {
             max_streams: MAX_STREAMS,
             max_rate: None,
             imitation: false,
+            intrusion: true,
         }
     }
 }
@@ -532,6 +537,11 @@ impl Limits {
         if spec.is_server_slow() && !self.imitation {
             let reason = "this server imitates no slow application: start it with `linerate serve --allow-imitation`";
             return Some(reason.to_owned());
+        }
+        if let Some(what) = spec.intrusion().filter(|_| !self.intrusion) {
+            return Some(format!(
+                "this server takes no {what} for a client without a key: start it with --key, or with --allow-intrusive and this client's address"
+            ));
         }
         let most = self.max_rate?;
         match spec.pace() {

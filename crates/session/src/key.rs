@@ -2,20 +2,31 @@
 
 use anyhow::Result;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_peers::key::{Credential, Key, MIN_KEY_BYTES, SIZE};
+pub use linerate_peers::key::Key;
+use linerate_peers::key::{Credential, MIN_KEY_BYTES, SIZE};
 use linerate_sys::random::random_bytes;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Most of a key file that is read.
 const MAX_KEY: u64 = 4096;
 
+/// Whether others on this host can read the secret in the file at `path`, and what would change that.
+pub fn exposure(path: &Path) -> Option<String> {
+    // A file that is none, such as a pipe of the shell, has no bits to set.
+    let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    let others = metadata.permissions().mode() & 0o044;
+    let path = path.display();
+    (others != 0).then(|| format!("others on this host can read {path}: chmod 600 {path}"))
+}
+
 /// Reads the key in the file at `path`.
 pub fn read_key(path: &Path) -> Result<Key, Failure> {
     let fail = |why: String| {
         let message = format!(
-            "cannot use the key in {}: {why}; make one with: head -c 32 /dev/urandom | base64 > {}",
+            "cannot use the key in {}: {why}; make one with: (umask 077; head -c 32 /dev/urandom | base64 > {})",
             path.display(),
             path.display()
         );
@@ -40,4 +51,24 @@ pub fn credential(key: Option<&Key>) -> Result<Option<Credential>> {
     };
     let nonce: [u8; SIZE] = random_bytes()?;
     Ok(Some(Credential { key, nonce }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, set_permissions, write};
+
+    #[test]
+    fn a_secret_that_others_can_read_is_named_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        write(&path, "a secret").unwrap();
+        for (mode, is_exposed) in [(0o600, false), (0o400, false), (0o640, true), (0o604, true)] {
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let said = exposure(&path);
+            assert_eq!(said.is_some(), is_exposed, "{mode:o}");
+            assert!(said.is_none_or(|text| text.contains("chmod 600")));
+        }
+        assert_eq!(exposure(dir.path()), None);
+    }
 }

@@ -1,13 +1,14 @@
 //! Whom to measure, and as which user.
 
+use crate::terminal;
 use clap::Args;
 use linerate_client::Target;
 use linerate_client::address::{IpChoice, PeerAddress, help, with_users};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
-use linerate_session::key::read_key;
+use linerate_session::key::{Key, exposure, read_key};
 use linerate_session::login::{Login, Padding, read_login, read_password};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ impl TargetArgs {
             target.set_timeout(timeout);
         }
         target.interface.clone_from(&self.interface);
-        target.key = self.key.as_deref().map(read_key).transpose()?;
+        target.key = self.key.as_deref().map(key_in).transpose()?;
         target.far_output = self.far_output;
         target.login = self.login.login()?;
         if target.login.is_some() && !target.far.kind().has_users() {
@@ -60,6 +61,20 @@ impl TargetArgs {
             return Err(Failure::new(ExitCode::Usage, message));
         }
         Ok(target)
+    }
+}
+
+/// The key in the file at `path`.
+pub(crate) fn key_in(path: &Path) -> Result<Key, Failure> {
+    let key = read_key(path)?;
+    note_exposure(path);
+    Ok(key)
+}
+
+/// Says so if others can read the secret in the file at `path`.
+pub(crate) fn note_exposure(path: &Path) {
+    if let Some(exposed) = exposure(path) {
+        terminal::note(&exposed);
     }
 }
 
@@ -88,7 +103,10 @@ impl LoginArgs {
             return Ok(None);
         };
         let password = match &self.password_file {
-            Some(file) => read_password(file)?,
+            Some(file) => {
+                note_exposure(file);
+                read_password(file)?
+            }
             None => password()?,
         };
         let login = read_login(user, &password, key, self.login_padding)?;

@@ -1,13 +1,12 @@
 //! `linerate run`.
 
 use crate::args::output::OutputArgs;
-use crate::args::target::LoginArgs;
+use crate::args::target::{LoginArgs, key_in};
 use crate::context::open_store;
 use crate::outcome::measured;
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::ExitCode;
-use linerate_session::key::read_key;
 use linerate_studies::plan::StudyPlan;
 use linerate_studies::{archive, run};
 use std::path::PathBuf;
@@ -32,7 +31,7 @@ impl RunArgs {
     /// Runs the study.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         let plan = StudyPlan {
-            key: self.key.as_deref().map(read_key).transpose()?,
+            key: self.key.as_deref().map(key_in).transpose()?,
             login: self.login.login()?,
             ..StudyPlan::read(&self.plan)?
         };

@@ -1,18 +1,18 @@
 //! `linerate serve`.
 
 use crate::args::output::OutputArgs;
+use crate::args::target::{key_in, note_exposure};
 use crate::args::values::rate;
 use crate::context::interrupt_flag;
 use crate::outcome::no_report;
 use crate::terminal;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use linerate_agent::access::Network;
+use linerate_agent::access::{Access, Network};
 use linerate_agent::{AgentPlan, SettingValues, Speaking, serve, settings};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
-use linerate_session::key::read_key;
 use linerate_session::login::{Logins, Padding, read_logins};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -33,7 +33,18 @@ pub(crate) struct ServeArgs {
     /// Let iperf2 clients in these networks have as much UDP as they ask for (default: loopback; to others no more bytes than came from them, since addresses can be forged).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     allow_unproved: Vec<String>,
-    /// Accept only clients that hold the key in this file, from any address.
+    /// Accept clients from these networks only, with --key as well: CIDR, or `private` for loopback, private and link-local addresses.
+    #[arg(
+        long,
+        value_name = "CIDR",
+        value_delimiter = ',',
+        conflicts_with = "allow"
+    )]
+    only: Vec<String>,
+    /// Let clients without a key from these networks have threads of this host spin or be pinned, profiles of it, datapaths past its sockets, and socket buffers above 64 MiB (default: loopback).
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    allow_intrusive: Vec<String>,
+    /// Accept only clients that hold the key in this file, from any address; protocols that cannot show one are refused.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// Let in only iperf3 clients of these users: lines of USER,HASH as iperf3 has them.
@@ -77,9 +88,9 @@ impl ServeArgs {
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         no_report(output, "serve")?;
         let mut plan = AgentPlan {
-            allow: parse_all(&self.allow)?,
+            access: self.access()?,
             speak: parse_all(&self.speak)?,
-            key: self.key.as_deref().map(read_key).transpose()?,
+            key: self.key.as_deref().map(key_in).transpose()?,
             logins: self.logins()?,
             max_clients: self.max_clients,
             max_duration: self.max_duration,
@@ -92,9 +103,20 @@ impl ServeArgs {
         };
         let unproved = parse_all::<Network>(&self.allow_unproved)?;
         plan.allow_unproved.extend(unproved);
+        let intrusive = parse_all::<Network>(&self.allow_intrusive)?;
+        plan.allow_intrusive.extend(intrusive);
         let interrupt = interrupt_flag()?;
         serve(&plan, &interrupt, &mut |text| terminal::note(text))?;
         Ok(ExitCode::Done)
+    }
+
+    /// Where clients may come from.
+    fn access(&self) -> Result<Access, Failure> {
+        Ok(if self.only.is_empty() {
+            Access::NearAnd(parse_all(&self.allow)?)
+        } else {
+            Access::Only(parse_all(&self.only)?)
+        })
     }
 
     /// The users that are let in.
@@ -102,6 +124,8 @@ impl ServeArgs {
         let (Some(list), Some(key)) = (&self.logins, &self.login_key) else {
             return Ok(None);
         };
+        note_exposure(key);
+        note_exposure(list);
         let logins = read_logins(list, key, self.login_padding)?;
         Ok(Some(Arc::new(logins)))
     }

@@ -2,8 +2,10 @@
 
 use crate::harness::{Place, Running, Server};
 use rustix::process::Signal;
+use std::fs::Permissions;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::thread;
 
@@ -208,6 +210,8 @@ fn a_peer_with_a_key_serves_who_holds_it() {
     let wrong = place.with("wrong.key", b"some other key of this length\n");
     let short = place.with("short.key", b"short\n");
     let path = |file: &PathBuf| file.to_str().unwrap().to_owned();
+    std::fs::set_permissions(&right, Permissions::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(&wrong, Permissions::from_mode(0o644)).unwrap();
     let server = Server::with(&["--listen", "127.0.0.1:0", "--key", &path(&right)]);
     let test = |key: &[&str]| {
         let args = ["udp", server.address(), "--rate", "1M", "-t", "50ms"];
@@ -215,7 +219,9 @@ fn a_peer_with_a_key_serves_who_holds_it() {
     };
     test(&["--key", &path(&right)]).done();
     test(&[]).failed(5, &["wants a key", "--key"]);
-    test(&["--key", &path(&wrong)]).failed(5, &["its key is another"]);
+    let other = test(&["--key", &path(&wrong)]);
+    other.failed(5, &["its key is another"]);
+    assert!(other.err.contains("chmod 600"), "{}", other.err);
     test(&["--key", &path(&short)]).failed(2, &["short.key", "at least 16", "urandom"]);
     let open = Server::on("127.0.0.1");
     let args = [

@@ -44,7 +44,14 @@ const KINDS: [(&str, Observe); 3] = [
 pub(crate) fn rows(program: &Path, lab: &Lab, options: &Options) -> Result<Vec<String>> {
     let (address, port) = (lab.b().ipv4(), lab.port());
     let listen = format!("{address}:{port}");
-    let words = ["serve", "--listen", &listen].map(str::to_owned);
+    let words = [
+        "serve",
+        "--listen",
+        &listen,
+        "--allow-intrusive",
+        "0.0.0.0/0",
+    ]
+    .map(str::to_owned);
     let server = lab.serve(program, &words, ("tcp", port))?;
     let target = Target::new(PeerAddress::parse(&listen)?);
     let (cores, rounds, seed) = (lab.cores, options.rounds * PER_ROUND, options.seed);

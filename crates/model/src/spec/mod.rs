@@ -211,6 +211,11 @@ impl DatapathChoice {
         }
     }
 
+    /// Whether it takes more of its host than sockets do: a queue of the device, threads of the kernel.
+    pub fn is_past_sockets(&self) -> bool {
+        self.id != Self::SOCKETS
+    }
+
     fn is_on(&self, key: &str) -> bool {
         self.params.get(key).is_some_and(|value| value != "false")
     }
@@ -271,6 +276,10 @@ pub struct SocketChoice {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_delay: bool,
 }
+
+/// Socket buffers, each way and over all streams, that a test may have without being asked who it is: twice the
+/// window of 10 Gbit/s over 25 ms.
+const UNASKED_BUFFERS: ByteCount = ByteCount::new(64 * 1024 * 1024);
 
 /// One test. Both ends receive the same value and derive their own part from it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -401,6 +410,30 @@ impl TestSpec {
         self
     }
 
+    /// What the server is to do of this test that holds up others on its host, or looks at them; `None` if nothing.
+    pub fn intrusion(&self) -> Option<String> {
+        if self.wait == WaitMode::Spin {
+            return Some("spinning threads".to_owned());
+        }
+        if self.observe == Observe::All {
+            return Some("profiles of its whole host".to_owned());
+        }
+        if self.pinning.remote.is_some() {
+            return Some("pinned threads".to_owned());
+        }
+        if self.datapath.is_past_sockets() {
+            return Some(format!("datapath {}", self.datapath.id));
+        }
+        let socket = &self.socket;
+        let buffers = [socket.send_buffer_bytes, socket.receive_buffer_bytes];
+        let largest = buffers.into_iter().flatten().max()?;
+        let is_large = largest.get().saturating_mul(self.streams.into()) > UNASKED_BUFFERS.get();
+        is_large.then(|| {
+            let mib = UNASKED_BUFFERS.get() >> 20;
+            format!("socket buffers above {mib} MiB over all streams")
+        })
+    }
+
     /// Whether the server is to imitate a slow application.
     pub fn is_server_slow(&self) -> bool {
         self.imitation
@@ -438,6 +471,36 @@ mod tests {
         path.set_aggregation(false);
         assert_eq!(both(&path), (false, false));
         assert!(path.can_aggregate() && !datapath("af-xdp").can_aggregate());
+    }
+
+    #[test]
+    fn what_takes_more_of_a_host_than_traffic_is_named() {
+        type Change = fn(&mut TestSpec);
+        let ways: [(&str, Change); 6] = [
+            ("spin", |spec| spec.wait = WaitMode::Spin),
+            ("profiles", |spec| spec.observe = Observe::All),
+            ("pinned", |spec| spec.pinning.remote = Some(0)),
+            ("af-xdp", |spec| spec.datapath.id = "af-xdp".to_owned()),
+            ("64 MiB", |spec| {
+                spec.socket.send_buffer_bytes = Some(ByteCount::new(65 << 20));
+            }),
+            ("64 MiB", |spec| {
+                spec.streams = 128;
+                spec.socket.receive_buffer_bytes = Some(ByteCount::new(1 << 20));
+            }),
+        ];
+        for (name, change) in ways {
+            let mut spec = TestSpec::tcp_bulk();
+            assert_eq!(spec.intrusion(), None);
+            change(&mut spec);
+            let said = spec.intrusion().unwrap();
+            assert!(said.contains(name), "{said}");
+        }
+        let mut spec = TestSpec::tcp_bulk();
+        // The client's own business.
+        spec.pinning.local = Some(0);
+        spec.wait = WaitMode::BusyPoll;
+        assert_eq!(spec.intrusion(), None);
     }
 
     #[test]

@@ -154,7 +154,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
     run.curve = Some(search.curve());
     run.notes.extend(search.notes());
     if plan.profile && !context.interrupted() {
-        profile(context, &mut recorder, &mut client, plan)?;
+        profile(context, &mut recorder, &mut client, plan);
     }
     Ok(recorder.finish(context))
 }
@@ -223,19 +223,22 @@ fn profile(
     recorder: &mut Recorder,
     client: &mut Client,
     plan: &SaturatePlan,
-) -> Result<()> {
+) {
     let Some(load) = saturation(recorder.run_mut()) else {
         let note = "not profiled: no load was found to carry anything".to_owned();
         recorder.run_mut().notes.push(note);
-        return Ok(());
+        return;
     };
     let spec = TestSpec {
         stop: Stop::After(PROFILE_TIME),
         observe: Observe::All,
         ..plan.spec.clone().with_pace(Pace::At(load))
     };
-    measure(context, recorder, client, &spec, Some("profile"))?;
-    Ok(())
+    // The search is complete: a peer that makes no profiles takes nothing from it.
+    if let Err(error) = measure(context, recorder, client, &spec, Some("profile")) {
+        let note = format!("not profiled: {error:#}");
+        recorder.run_mut().notes.push(note);
+    }
 }
 
 /// The lowest load that every goal calls too much, else the highest that one calls good.

@@ -85,7 +85,15 @@ impl Linerate {
     fn start_test(&self, lab: &Lab, activity: Activity, lengths: Lengths) -> Result<Pair> {
         let (address, port) = (lab.b().ipv4(), lab.port());
         let listen = format!("{address}:{port}");
-        let serve = words(&["serve", "--once", "--listen", &listen]);
+        let serve = [
+            "serve",
+            "--once",
+            "--listen",
+            &listen,
+            "--allow-intrusive",
+            "0.0.0.0/0",
+        ];
+        let serve = words(&serve);
         let server = lab.serve(&self.program, &serve, ("tcp", port))?;
         let seconds = format!("{}s", lengths.seconds());
         let mut client = test(activity, &listen);

@@ -3,7 +3,7 @@
 use super::{ask, carry, frame, interrupt, never, pair, prepare, senders, server, server_with};
 use crate::harness::{End, START, converse, later, server_config, specs};
 use linerate_model::sample::{ByteStreamSender, IntervalCount, StreamReport};
-use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec};
+use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec, WaitMode};
 use linerate_model::{BitRate, PacketCount};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Finished, Message, Report, TestNumber};
@@ -64,6 +64,7 @@ fn a_test_beyond_the_servers_limits_is_refused_with_what_to_use() {
         max_streams: 1,
         max_rate: Some(BitRate::from_bps(1_000_000)),
         imitation: false,
+        intrusion: false,
     };
     let short = TestSpec {
         stop: Stop::After(Duration::from_secs(1)),
@@ -90,6 +91,13 @@ fn a_test_beyond_the_servers_limits_is_refused_with_what_to_use() {
                 .clone()
                 .with_imitation(Imitation::slow_receiver(Duration::from_millis(1))),
             "`linerate serve --allow-imitation`",
+        ),
+        (
+            TestSpec {
+                wait: WaitMode::Spin,
+                ..short.clone()
+            },
+            "--allow-intrusive",
         ),
         (
             short.clone().with_pace(Pace::Unpaced),
