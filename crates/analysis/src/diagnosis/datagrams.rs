@@ -1,4 +1,4 @@
-//! Datagrams at one and a half times the rate that was carried: do they arrive, and if not, where do they go?
+//! Datagrams at a multiple of the rate that was carried: do they arrive, and if not, where do they go?
 //!
 //! What limits TCP itself (a window, a buffer, its reaction to loss) does not hold datagrams back; what limits the path or
 //! a host does, and shows where: behind a queue, without one, or at the receiver.
@@ -15,24 +15,37 @@ use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use std::time::Duration;
 
 pub(super) struct Datagrams {
+    /// Of the rate that was carried.
+    factor: f64,
     /// How probable each answer is, in the order of [`Answer`].
     likelihoods: fn(Suspect) -> [f64; ANSWERS],
 }
 
+/// Far enough above what was carried that what a queue or a bucket of tokens adds is not taken for more.
+const USUAL: f64 = 1.5;
+/// A policer or a short queue may drop so much of TCP's bursts that far less is carried than it lets pass.
+const FAR: f64 = 6.0;
+
 /// After a test of TCP.
 pub(super) const AGAINST_TCP: Datagrams = Datagrams {
+    factor: USUAL,
     likelihoods: against_tcp,
+};
+
+/// After a test of TCP, far above its rate.
+pub(super) const FAR_ABOVE_TCP: Datagrams = Datagrams {
+    factor: FAR,
+    likelihoods: far_above_tcp,
 };
 
 /// After a test of datagrams.
 pub(super) const OVERLOAD: Datagrams = Datagrams {
+    factor: USUAL,
     likelihoods: overload,
 };
 
-/// Of TCP's rate: far enough above it that what a queue or a bucket of tokens adds is not taken for more.
-const FACTOR: f64 = 1.5;
-/// From this multiple of TCP's rate on, more arrived than TCP carried.
-const CARRIED: f64 = 1.25;
+/// From this share of what was intended on, more arrived than was carried before.
+const CARRIED: f64 = 1.25 / 1.5;
 /// Below this multiple of TCP's rate, the trial was not made under the same conditions.
 const DISTURBED: f64 = 0.7;
 /// Loss below this is none.
@@ -44,9 +57,8 @@ const LOSSY: f64 = 0.03;
 const TIME: Duration = Duration::from_secs(1);
 /// Its first half fills and empties what holds some; the second shows what lasts.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Above this rate the datagrams of an ordinary host do not reach one and a half times what TCP carries, which says
-/// nothing of the path.
-const FASTEST: BitRate = BitRate::from_bps(1_500_000_000);
+/// More than this the datagrams of an ordinary host do not reach, which says nothing of the path.
+const FASTEST: BitRate = BitRate::from_bps(2_250_000_000);
 /// A full Ethernet frame over IPv4 with TCP's timestamps: as large as TCP's own segments.
 const PAYLOAD: ByteCount = ByteCount::new(1448);
 
@@ -85,8 +97,8 @@ impl Answer {
 const fn against_tcp(suspect: Suspect) -> [f64; ANSWERS] {
     match suspect {
         Suspect::OwnShaper => [0.03, 0.02, 0.04, 0.03, 0.01, 0.01, 0.74, 0.06, 0.06],
-        Suspect::Link => [0.03, 0.02, 0.68, 0.01, 0.04, 0.01, 0.01, 0.17, 0.03],
-        Suspect::Policer => [0.03, 0.04, 0.04, 0.80, 0.04, 0.01, 0.01, 0.01, 0.02],
+        Suspect::Link => [0.07, 0.02, 0.64, 0.01, 0.04, 0.01, 0.01, 0.17, 0.03],
+        Suspect::Policer => [0.22, 0.04, 0.04, 0.61, 0.04, 0.01, 0.01, 0.01, 0.02],
         Suspect::PathLoss => [0.20, 0.63, 0.05, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
         Suspect::Congestion => [0.56, 0.12, 0.15, 0.05, 0.03, 0.01, 0.02, 0.01, 0.05],
         Suspect::SenderCpu => [0.33, 0.02, 0.03, 0.01, 0.05, 0.01, 0.02, 0.02, 0.51],
@@ -97,6 +109,26 @@ const fn against_tcp(suspect: Suspect) -> [f64; ANSWERS] {
         | Suspect::SenderBuffer
         | Suspect::ReceiverWindow
         | Suspect::ReceiverSocket => [0.83, 0.03, 0.04, 0.01, 0.03, 0.01, 0.01, 0.01, 0.03],
+    }
+}
+
+/// The same at a load far above TCP's. What TCP itself made the limit lets through what the next limit does.
+#[rustfmt::skip]
+const fn far_above_tcp(suspect: Suspect) -> [f64; ANSWERS] {
+    match suspect {
+        Suspect::OwnShaper => [0.03, 0.02, 0.05, 0.03, 0.03, 0.01, 0.70, 0.05, 0.08],
+        Suspect::Link => [0.02, 0.02, 0.68, 0.02, 0.07, 0.01, 0.01, 0.12, 0.05],
+        Suspect::Policer => [0.03, 0.02, 0.04, 0.81, 0.04, 0.01, 0.01, 0.01, 0.03],
+        Suspect::PathLoss => [0.10, 0.52, 0.14, 0.05, 0.06, 0.02, 0.03, 0.02, 0.06],
+        Suspect::Congestion => [0.30, 0.08, 0.35, 0.05, 0.06, 0.01, 0.04, 0.03, 0.08],
+        Suspect::SenderCpu => [0.15, 0.01, 0.04, 0.01, 0.07, 0.01, 0.02, 0.02, 0.67],
+        Suspect::ReceiverCpu => [0.08, 0.01, 0.04, 0.01, 0.56, 0.17, 0.01, 0.01, 0.11],
+        Suspect::ReceiverApp => [0.20, 0.01, 0.05, 0.01, 0.65, 0.01, 0.01, 0.01, 0.05],
+        Suspect::SenderApp
+        | Suspect::SenderBuffer
+        | Suspect::ReceiverWindow
+        | Suspect::ReceiverSocket
+        | Suspect::ReceiverBacklog => [0.52, 0.02, 0.15, 0.03, 0.10, 0.02, 0.05, 0.03, 0.08],
     }
 }
 
@@ -123,7 +155,9 @@ const fn overload(suspect: Suspect) -> [f64; ANSWERS] {
 
 impl Probe for Datagrams {
     fn change(&self) -> Change {
-        Change::Datagrams { factor: FACTOR }
+        Change::Datagrams {
+            factor: self.factor,
+        }
     }
 
     fn cost(&self) -> Duration {
@@ -139,11 +173,12 @@ impl Probe for Datagrams {
     }
 
     fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
-        seen(compared).into_iter().map(Answer::index).collect()
+        let answers = seen(self.factor, compared);
+        answers.into_iter().map(Answer::index).collect()
     }
 
     fn describe(&self, compared: &Compared<'_>) -> String {
-        describe(compared)
+        describe(self.factor, compared)
     }
 
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
@@ -152,19 +187,19 @@ impl Probe for Datagrams {
         let Some(rate) = carried(baseline) else {
             return impossible("nothing was carried");
         };
-        let load = Pace::At(BitRate::from_f64(rate.as_f64() * FACTOR));
+        let load = Pace::At(BitRate::from_f64(rate.as_f64() * self.factor));
         if baseline.transport == Transport::Udp {
             let mut test = crate::experiment::short_test(run)?;
             test.interval = INTERVAL;
             // An unpaced sender may offer more than one that keeps a schedule can.
             let offered = baseline.offered_load.unwrap_or_default();
-            let is_enough = offered.as_f64() >= rate.as_f64() * CARRIED;
+            let is_enough = offered.as_f64() >= rate.as_f64() * self.factor * CARRIED;
             if test.pace() != Pace::Unpaced || !is_enough || run.kind == RunKind::Saturate {
                 test.work.set_pace(load);
             }
             return Ok(test);
         }
-        if rate > FASTEST {
+        if rate.as_f64() * self.factor > FASTEST.as_f64() {
             return impossible("datagrams of one thread do not reach that rate");
         }
         let segment = baseline.tcp().and_then(|tcp| tcp.smss_bytes);
@@ -181,7 +216,7 @@ impl Probe for Datagrams {
 }
 
 /// Every answer that the trial may stand for.
-fn seen(compared: &Compared<'_>) -> Vec<Answer> {
+fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
     let changed = compared.changed;
     let Some(before) = carried(compared.baseline) else {
         return Vec::new();
@@ -193,8 +228,9 @@ fn seen(compared: &Compared<'_>) -> Vec<Answer> {
     };
     let ratio = received / before.as_f64();
     let loss = changed.loss_ratio().map_or(0.0, Ratio::get);
-    if ratio >= CARRIED || loses_the_same_share(compared) {
-        let on_path = share_at(changed, BEFORE_RECEIVER);
+    let enough = factor * CARRIED;
+    if ratio >= enough || loses_the_same_share(compared) {
+        let on_path = share_at(changed, &[Place::Network]);
         return match on_path {
             _ if loss < LOSSLESS => vec![Answer::Carried],
             None => vec![Answer::Carried, Answer::CarriedWithLoss],
@@ -205,7 +241,7 @@ fn seen(compared: &Compared<'_>) -> Vec<Answer> {
     let dropped_here = share_at(changed, &[Place::SenderQdisc]).is_some_and(|share| share >= 0.5);
     let offered = changed.offered_load.map(BitRate::as_f64);
     // What was lost of less than was wanted still shows where.
-    let short = loss < LOSSY && offered.is_some_and(|offered| offered < before.as_f64() * CARRIED);
+    let short = loss < LOSSY && offered.is_some_and(|offered| offered < before.as_f64() * enough);
     if dropped_here || short && held_back(changed) > 0 {
         return vec![Answer::HeldBack];
     }
@@ -315,12 +351,6 @@ fn receiver_dropped_none(trial: &Trial) -> bool {
         .all(|signal| counters.get(*signal) == Some(&0))
 }
 
-const BEFORE_RECEIVER: &[Place] = &[
-    Place::SenderSocket,
-    Place::SenderQdisc,
-    Place::SenderNic,
-    Place::Network,
-];
 const AT_RECEIVER: &[Place] = &[
     Place::ReceiverNic,
     Place::ReceiverBacklog,
@@ -373,11 +403,11 @@ fn held_back(trial: &Trial) -> u64 {
         .unwrap_or(0)
 }
 
-fn describe(compared: &Compared<'_>) -> String {
+fn describe(factor: f64, compared: &Compared<'_>) -> String {
     let changed = compared.changed;
     let offered = shown(changed.offered_load);
     let loss = changed.loss_ratio().unwrap_or_default();
-    let outcome = match seen(compared).as_slice() {
+    let outcome = match seen(factor, compared).as_slice() {
         [Answer::Carried] => "nearly all arrived".to_owned(),
         [Answer::CarriedWithLoss] => format!("they arrived, but for {loss} lost on the path"),
         [Answer::Queued] => format!("{loss} were lost before the receiver, behind a queue"),
@@ -394,7 +424,7 @@ fn describe(compared: &Compared<'_>) -> String {
         _ => format!("{loss} were lost, where is not known"),
     };
     let at = changed.intended_load.map_or_else(String::new, |load| {
-        format!(" at {load} ({FACTOR} times what was carried)")
+        format!(" at {load} ({factor} times what was carried)")
     });
     format!(
         "Of datagrams{at}, {offered} were sent and {} arrived: {outcome}.",

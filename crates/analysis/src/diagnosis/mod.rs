@@ -38,6 +38,7 @@ use suspects::{Suspect, Suspects};
 /// Every probe of a limited byte stream. A new one: its file, its `mod` line above, its entry here.
 static OF_BYTE_STREAMS: &[&dyn Probe] = &[
     &datagrams::AGAINST_TCP,
+    &datagrams::FAR_ABOVE_TCP,
     &streams::STREAMS,
     &buffers::RECEIVE_BUFFER,
     &buffers::SEND_BUFFER,

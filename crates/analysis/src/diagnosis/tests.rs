@@ -201,6 +201,21 @@ fn loss_without_a_queue_is_a_policers() {
 }
 
 #[test]
+fn a_policer_under_which_tcp_collapses_shows_far_above_its_rate() {
+    let far = |megabits: f64, more: &Value| {
+        let mut made = datagrams(megabits, more);
+        made.change = Change::Datagrams { factor: 6.0 };
+        made.trial.offered_load = Some(BitRate::from_bps(564_000_000));
+        made
+    };
+    let near = || datagrams(140.9, &lost(0, "network", 15_000));
+    let dropped = far(310.0, &lost(4500, "network", 3_000));
+    assert_eq!(verdict(vec![near(), dropped]).0, "policer");
+    let carried = far(563.0, &lost(0, "network", 3_000));
+    assert_ne!(verdict(vec![near(), carried]).0, "policer");
+}
+
+#[test]
 fn a_sender_that_its_own_shaper_holds_back_is_told_from_a_slow_one() {
     let short = |overlimits: u64, waited: f64| {
         datagrams(
