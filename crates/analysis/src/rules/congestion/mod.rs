@@ -2,8 +2,8 @@
 //! others use the link, because the path reorders, or by its own choice.
 
 use super::evidence::{
-    Delays, Evidence, Need, Others, Regime, Stall, is_misled, needless, share_of, time_told,
-    window_share,
+    Delays, Evidence, Need, Others, Regime, Stall, WindowEffect, is_misled, needless, share_of,
+    time_told, window_share,
 };
 use super::receiver_window::LEAST_SHARE;
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, proof, words};
@@ -235,6 +235,13 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     if of_link.is_some_and(|share| share > 0.9) {
         return clear("the rate is the link's");
     }
+    let effect = WindowEffect::from_evidence(evidence);
+    if let Some(effect) = effect.filter(|effect| effect.rate_stands()) {
+        return clear(format!(
+            "{}: what is in flight beyond that waits in a queue, so the window is not what limits",
+            effect.told()
+        ));
+    }
     let mut claim = format!(
         "Throughput follows the congestion window / RTT: {}",
         first.told()
@@ -264,9 +271,8 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     figures.extend(Need::missing(&missing, evidence).map(|text| format!("{text}.")));
     let growing = keeps_growing(evidence);
     if growing {
-        figures.push("The window kept growing while nothing was retransmitted, which Linux allows only while the window limits.".to_owned());
+        figures.push("The window kept growing whenever nothing was retransmitted, which Linux allows only while the window is full.".to_owned());
     }
-    figures.extend(evidence.subject().iter().filter_map(|t| outgrown(t)));
     let supported =
         of_link.is_some_and(|share| share < 0.5) && (growing || rises_with_window(windows));
     let confidence = if supported {
@@ -292,31 +298,6 @@ fn implied_rtt(windows: &[Window]) -> Option<String> {
         words::time(low),
         words::time(high)
     ))
-}
-
-/// Says so when the window grew clearly more than the rate: then the RTT grew with the window.
-fn outgrown(trial: &Trial) -> Option<String> {
-    let known: Vec<(f64, f64)> = trial
-        .intervals
-        .iter()
-        .filter_map(|interval| {
-            let rate = interval.received_rate.or(interval.offered_load)?;
-            Some((interval.cwnd_bytes?.as_f64(), rate.as_f64()))
-        })
-        .collect();
-    let [first, .., last] = known.as_slice() else {
-        return None;
-    };
-    let growth = |from: f64, to: f64| (from > 0.0).then(|| to / from - 1.0);
-    let (window, rate) = (growth(first.0, last.0)?, growth(first.1, last.1)?);
-    // A fifth is more than one step of congestion avoidance; half of it is no longer "follows".
-    (window >= 0.2 && rate < window / 2.0).then(|| {
-        format!(
-            "Within the trial the window grew by {:.0} % and the rate by {:.0} %, so the RTT grew too: a queue, in the path or in a busy host, is not excluded.",
-            window * 100.0,
-            rate * 100.0
-        )
-    })
 }
 
 /// Whether of any two trials the one with the larger window is the faster, and windows do differ.

@@ -7,6 +7,7 @@ mod needs;
 mod overload;
 mod reader;
 mod tcp;
+mod window;
 
 pub(super) use bucket::Bucket;
 pub(super) use cpu::{Cpu, HOT};
@@ -17,6 +18,8 @@ pub(super) use tcp::{
     Others, Stall, StreamReader, is_misled, needless, receiver_window_share, share_of, time_told,
     window_share,
 };
+
+pub(super) use window::WindowEffect;
 
 pub use needs::Need;
 

@@ -1,6 +1,6 @@
 //! What is left when something gave way and no other rule found why.
 
-use super::evidence::{Evidence, Need, Placed, Plateau, Regime};
+use super::evidence::{Evidence, Need, Placed, Plateau, Regime, WindowEffect};
 use super::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
 use linerate_model::run::{Confidence, Experiment, Place, RuleOutcome as Outcome};
 use linerate_model::spec::Side;
@@ -47,12 +47,7 @@ impl Rule for Unknown {
                 Vec::new(),
                 evidence,
             ),
-            Regime::Nothing | Regime::Unpaced => case(
-                None,
-                format!("What limits at {} of L4 payload is not known.", words::rate(best(evidence))),
-                Vec::new(),
-                evidence,
-            ),
+            Regime::Nothing | Regime::Unpaced => case(None, unpaced(evidence), Vec::new(), evidence),
         }
     }
 }
@@ -61,6 +56,26 @@ fn best(evidence: &Evidence<'_>) -> f64 {
     let rate = |trial: &&linerate_model::run::Trial| trial.received_rate.or(trial.offered_load);
     let best = evidence.trials().iter().filter_map(rate).max();
     best.map_or(0.0, linerate_model::BitRate::as_f64)
+}
+
+/// What a byte stream tells without counters: at least whether its window is what limits.
+fn unpaced(evidence: &Evidence<'_>) -> String {
+    let rate = words::rate(best(evidence));
+    let effect = WindowEffect::from_evidence(evidence).filter(|effect| effect.rate_stands());
+    let Some(effect) = effect else {
+        return format!("What limits at {rate} of L4 payload is not known.");
+    };
+    let of_link = evidence.link_speed().map_or_else(String::new, |speed| {
+        format!(
+            ", {} of the link's {}",
+            words::percent(best(evidence) / speed),
+            words::rate(speed)
+        )
+    });
+    format!(
+        "Not the congestion window: {}. Segments wait in a queue before what limits at {rate} of L4 payload{of_link}: a slower link on the way, or a busy host; the log does not tell which.",
+        effect.told()
+    )
 }
 
 /// More lines than these repeat themselves.
