@@ -5,7 +5,7 @@
 )]
 #![expect(clippy::float_cmp, reason = "figures as printed are exact")]
 
-use linerate_model::run::{Confidence, DelayOf, Run, RunKind, RunStatus, Trial, Verdict};
+use linerate_model::run::{DelayOf, Run, RunKind, RunStatus, Trial, Verdict};
 use linerate_model::spec::Side;
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_store::import::{Imported, import};
