@@ -88,6 +88,12 @@ pub struct Endpoint {
     pub port: u16,
 }
 
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} port {}", self.address, self.port)
+    }
+}
+
 /// One stream, seen from the end that wrote the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
@@ -116,6 +122,8 @@ pub struct TrafficTest {
     pub command: Option<Command>,
     /// What the tool's own rules make of the command's `-b`.
     pub intended: Option<Intended>,
+    /// What the client made to name the test.
+    pub cookie: Option<String>,
     /// The streams.
     pub connections: Vec<Connection>,
     /// Address of the other end, for a log that names no streams.
@@ -159,6 +167,7 @@ impl TrafficTest {
             started: None,
             command: None,
             intended: None,
+            cookie: None,
             connections: Vec::new(),
             peer: None,
             flows: Vec::new(),

@@ -1,5 +1,6 @@
 //! Puts the client's and the server's view of one test together.
 
+use super::pairs::{Sign, certain, counted_alike};
 use super::{Flow, Totals, TrafficTest, View, shortened};
 use linerate_model::spec::Direction;
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ pub(super) struct Merged {
     pub(super) flows: Vec<Flow>,
 }
 
-/// Pairs views by the addresses and ports of their streams. Warns where the two disagree, about
+/// Pairs views by what shows that they are of one test. Warns where the two disagree, about
 /// tests that failed, and about tests that are given twice.
 pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<Merged> {
     let mut merged: Vec<Merged> = Vec::new();
@@ -36,23 +37,51 @@ pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<
             }
         }
     }
+    let mut alone = Vec::new();
     for server in servers {
         let mut clients: Vec<_> = merged
             .iter_mut()
-            .filter(|client| client.is_seen_by(&server))
+            .filter_map(|client| Some((certain(&client.main, &server)?, client)))
             .collect();
-        let free = clients.iter().position(|client| client.server.is_none());
+        let free = clients
+            .iter()
+            .position(|(_, client)| client.server.is_none());
         match free.or_else(|| clients.len().checked_sub(1)) {
-            Some(at) if free.is_some() => clients.swap_remove(at).add(server, warnings),
+            Some(at) if free.is_some() => {
+                let (sign, client) = clients.swap_remove(at);
+                client.add(server, sign, warnings);
+            }
             // The client's log has it already.
             Some(_) => warnings.push(format!(
                 "{}: test at line {} was left out: it is given twice",
                 server.origin.file, server.origin.line
             )),
+            None => alone.push(server),
+        }
+    }
+    join_by_counts(&mut merged, alone, warnings);
+    merged
+}
+
+/// Adds the views of servers to the clients that counted the same, where neither fits another; the others stand
+/// by themselves.
+fn join_by_counts(merged: &mut Vec<Merged>, servers: Vec<TrafficTest>, warnings: &mut Vec<String>) {
+    let fits = |client: &Merged, server: &TrafficTest| {
+        client.server.is_none() && counted_alike(&client.main, server)
+    };
+    let mut partners: Vec<Option<usize>> = Vec::new();
+    for server in &servers {
+        let mut clients = (0..merged.len()).filter(|at| fits(&merged[*at], server));
+        let only = clients.next().filter(|_| clients.next().is_none());
+        let rivals = |at: &usize| servers.iter().filter(|s| fits(&merged[*at], s)).count();
+        partners.push(only.filter(|at| rivals(at) == 1));
+    }
+    for (server, partner) in servers.into_iter().zip(partners) {
+        match partner {
+            Some(at) => merged[at].add(server, Sign::Counts, warnings),
             None => merged.push(Merged::alone(server)),
         }
     }
-    merged
 }
 
 impl Merged {
@@ -64,22 +93,9 @@ impl Merged {
         }
     }
 
-    /// Whether `server` is the other end of this test.
-    fn is_seen_by(&self, server: &TrafficTest) -> bool {
-        let mut pairs = self
-            .main
-            .connections
-            .iter()
-            .flat_map(|client| server.connections.iter().map(move |other| (client, other)));
-        self.main.view == View::Client
-            && self.main.transport == server.transport
-            // A server that reports each stream by itself has no view of the whole test.
-            && self.main.connections.len() == server.connections.len()
-            && pairs
-                .any(|(client, other)| client.local == other.remote && client.remote == other.local)
-    }
-
-    fn add(&mut self, server: TrafficTest, warnings: &mut Vec<String>) {
+    /// Adds the other end's view, which `sign` shows to be of this test.
+    fn add(&mut self, server: TrafficTest, sign: Sign, warnings: &mut Vec<String>) {
+        self.main.notes.extend(joined_by(sign, &self.main, &server));
         for theirs in &server.flows {
             let Some(ours) = self
                 .flows
@@ -112,6 +128,20 @@ impl Merged {
         }
         self.server = Some(server);
     }
+}
+
+/// By what two views with different addresses were put together.
+fn joined_by(sign: Sign, client: &TrafficTest, server: &TrafficTest) -> Option<String> {
+    let by = match sign {
+        Sign::Addresses => return None,
+        Sign::Cookie => "the test's cookie",
+        Sign::Counts => "what both counted and when",
+    };
+    let (ours, theirs) = (client.connections.first()?, server.connections.first()?);
+    Some(format!(
+        "the logs of both ends were joined by {by}: the client's {} is {} at the server, and the server's {} is {} at the client, so addresses are translated on the way (NAT)",
+        ours.local, theirs.remote, theirs.local, ours.remote
+    ))
 }
 
 /// Puts the server's own totals, if it has any, in the place of what the client was told of them.

@@ -26,6 +26,7 @@ mod lwiperf;
 mod merge;
 mod neper;
 mod netperf;
+mod pairs;
 mod reader;
 mod rounded;
 mod sfnt_pingpong;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 mod iperf2;
 mod iperf3;
+mod nat;
 mod others;
 
 fn fixtures() -> PathBuf {

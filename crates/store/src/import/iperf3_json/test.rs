@@ -81,6 +81,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         let version = start.string("version");
         test.tool.version = version.map(|text| text.trim_start_matches("iperf ").to_owned());
         test.started = started(start);
+        test.cookie = start.string("cookie");
         test.command.clone_from(&document.command);
         test.connections = start.objects("connected").filter_map(connection).collect();
         test.payload_bytes = settings.count("blksize").filter(|bytes| *bytes > 0);

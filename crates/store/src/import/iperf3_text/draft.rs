@@ -197,6 +197,8 @@ impl<'a> Draft<'a> {
             self.test.congestion_control = Some(algorithm.trim().to_owned());
         } else if let Some((_, used)) = line.split_once("CPU Utilization: ") {
             self.cpu = cpu(used);
+        } else if let Some((_, cookie)) = line.split_once("Cookie: ") {
+            self.test.cookie = Some(cookie.trim().to_owned());
         } else if let Some((_, segment)) = line.split_once("TCP MSS: ") {
             let bytes = segment.split_whitespace().next();
             self.test.smss_bytes = bytes.and_then(|bytes| bytes.parse().ok());
