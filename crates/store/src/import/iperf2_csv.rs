@@ -12,6 +12,8 @@ use super::{
     Totals, TrafficTest, View, at_least_one,
 };
 use linerate_model::spec::{Direction, Transport};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// iperf 2's CSV output.
 #[derive(Debug)]
@@ -373,8 +375,10 @@ impl<'a> Draft<'a> {
         match known {
             Some(stream) if is_sender => {
                 let forget = |row: &mut Row| (row.lost, row.jitter) = (None, None);
+                if stream.counted_by != counted_by {
+                    stream.rows.iter_mut().for_each(forget);
+                }
                 stream.rows.push(row);
-                stream.rows.iter_mut().for_each(forget);
                 stream.counted_by = counted_by;
             }
             // A sender's log ends with what its receiver reported.
@@ -460,6 +464,7 @@ impl<'a> Draft<'a> {
     /// All streams together.
     fn sums(&self, file: &str) -> Result<Sums, ImportError> {
         let mut sums = Sums::default();
+        let mut places: BTreeMap<[u64; 2], usize> = BTreeMap::new();
         for stream in &self.streams {
             let (last, before) = stream.total().ok_or_else(|| ImportError::Cut {
                 file: file.to_owned(),
@@ -468,13 +473,13 @@ impl<'a> Draft<'a> {
             })?;
             join(&mut sums.total, last);
             for row in before {
-                let same = sums
-                    .rows
-                    .iter_mut()
-                    .find(|other| other.start == row.start && other.end == row.end);
-                match same {
-                    Some(other) => other.add(row),
-                    None => sums.rows.push(*row),
+                let time = [row.start, row.end].map(|end| end.value.to_bits());
+                match places.entry(time) {
+                    Entry::Occupied(place) => sums.rows[*place.get()].add(row),
+                    Entry::Vacant(place) => {
+                        place.insert(sums.rows.len());
+                        sums.rows.push(*row);
+                    }
                 }
             }
             if let Some(row) = &stream.report {
