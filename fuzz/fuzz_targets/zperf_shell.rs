@@ -20,6 +20,7 @@ fuzz_target!(|data: &[u8]| {
         wire: if choice & 1 == 0 { Wire::Serial } else { Wire::Telnet },
         release: None,
         timeout: Duration::from_secs(10),
+        first_answer: Duration::from_secs(2),
     };
     let transport = if choice & 2 == 0 { Transport::Udp } else { Transport::Tcp };
     let mut now = MonoInstant::from_nanos(1);

@@ -93,6 +93,7 @@ impl Client {
             wire: config.wire.unwrap_or(Wire::Serial),
             release,
             timeout: config.timeout,
+            first_answer: config.first_answer,
         };
         let traffic = ClientConfig {
             credential: None,

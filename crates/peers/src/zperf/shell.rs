@@ -39,6 +39,8 @@ pub struct Config {
     pub release: Option<Release>,
     /// Silence after which the shell counts as gone.
     pub timeout: Duration,
+    /// The same of one that has never said anything.
+    pub first_answer: Duration,
 }
 
 /// Who is at the peer.
@@ -86,7 +88,7 @@ pub enum ShellError {
         while_doing: &'static str,
     },
     /// Nothing that looks like a prompt.
-    #[error("no shell prompt came within {} s ({}): check device, baud rate and that Zephyr's shell runs there; a running command or a full-screen program must be ended first", .limit.as_secs_f64(), heard(.last))]
+    #[error("no shell prompt came within {} s ({}): check device, baud rate and that Zephyr's shell runs there; a running command or a full-screen program must be ended first; wait longer with --timeout", .limit.as_secs_f64(), heard(.last))]
     NoPrompt {
         /// The time it had.
         limit: Duration,
@@ -190,6 +192,8 @@ pub struct Shell {
     events: VecDeque<Event>,
     /// When the present step must be over, and how long it had.
     due: Option<(MonoInstant, Duration)>,
+    /// When the conversation did.
+    began: MonoInstant,
     /// When silence means that there is no more to come.
     settles: Option<MonoInstant>,
 }
@@ -215,7 +219,8 @@ impl Shell {
             last: Vec::new(),
             sends: VecDeque::new(),
             events: VecDeque::new(),
-            due: Some((now.after(config.timeout), config.timeout)),
+            due: Some((now.after(config.first_answer), config.first_answer)),
+            began: now,
             settles: Some(now.after(AGAIN)),
         };
         shell.enter_key();
@@ -300,6 +305,11 @@ impl Shell {
         let refused = self.telnet.refused();
         if refused > OPTIONS {
             return self.closing(Err(ShellError::Options { refused }));
+        }
+        // Something is there: a board that starts may take its time for a prompt.
+        if self.state == State::Greeting && self.last.is_empty() && !text.is_empty() {
+            let limit = self.config.timeout.max(self.config.first_answer);
+            self.due = Some((self.began.after(limit), limit));
         }
         self.remember(&text);
         for byte in text {

@@ -19,6 +19,7 @@ use linerate_model::MonoInstant;
 use linerate_model::spec::Transport;
 use linerate_peers::Wire;
 use linerate_peers::zperf::{Config, Event, Job, Shell, ShellError};
+use linerate_peers::{FIRST_ANSWER, TIMEOUT};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
@@ -106,7 +107,8 @@ impl Talk {
         let config = Config {
             wire,
             release: None,
-            timeout: Duration::from_secs(10),
+            timeout: TIMEOUT,
+            first_answer: FIRST_ANSWER,
         };
         Self {
             shell: Shell::new(config, START),
