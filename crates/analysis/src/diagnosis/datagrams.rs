@@ -238,7 +238,7 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
             Some(_) => vec![Answer::Carried],
         };
     }
-    let dropped_here = share_at(changed, &[Place::SenderQdisc]).is_some_and(|share| share >= 0.5);
+    let dropped_here = drops_at_own_qdisc(changed);
     let offered = changed.offered_load.map(BitRate::as_f64);
     // What was lost of less than was wanted still shows where.
     let short = loss < LOSSY && offered.is_some_and(|offered| offered < before.as_f64() * enough);
@@ -434,19 +434,27 @@ fn describe(factor: f64, compared: &Compared<'_>) -> String {
 
 /// What the run's own trial says of what takes the sender's packets: how much more likely each is what limits.
 ///
-/// A shaper that never held a packet back limits nothing. One that did may still have room between bursts, unless it kept
-/// the socket full.
+/// A shaper that never held a packet back limits nothing. One that did may still have room between bursts, unless it dropped
+/// some or kept the socket full.
 pub(super) fn push_back_factor(limited: &Trial, suspect: Suspect) -> f64 {
     let known = limited
         .counters(Side::Sender)
         .is_some_and(|counters| counters.contains_key(QDISC_OVERLIMITS));
-    let (holds, blocks) = (held_back(limited) > 0, blocked(limited) >= BLOCKED);
+    let holds = held_back(limited) > 0;
+    // What is full is not waiting for a CPU to fill it.
+    let full = blocked(limited) >= BLOCKED || drops_at_own_qdisc(limited);
     match suspect {
         Suspect::OwnShaper if known && !holds => 0.01,
-        Suspect::OwnShaper if holds && blocks => 40.0,
+        Suspect::OwnShaper if holds && full => 40.0,
         Suspect::OwnShaper if holds => 8.0,
-        Suspect::Link if blocks && known && !holds => 6.0,
-        Suspect::SenderCpu if blocks => 0.2,
+        Suspect::Link if full && known && !holds => 6.0,
+        Suspect::SenderCpu if full => 0.2,
         _ => 1.0,
     }
+}
+
+/// Whether the sender's own queueing discipline dropped most of what was lost.
+fn drops_at_own_qdisc(trial: &Trial) -> bool {
+    let lost = trial.loss_ratio().map_or(0.0, Ratio::get);
+    lost >= LOSSLESS && share_at(trial, &[Place::SenderQdisc]).is_some_and(|share| share >= 0.5)
 }

@@ -293,6 +293,23 @@ fn what_holds_datagrams_back_at_the_sender_is_told_apart() {
 }
 
 #[test]
+fn a_shaper_that_drops_is_what_limits_though_the_sender_is_slow_later() {
+    let judged = |place: &str| {
+        let mut run = search();
+        let mut first = datagrams(94.0, &lost(102, place, 8_000_000));
+        let counters = json!({"sender": {"qdisc.overlimits": 900}});
+        first.trial.measured_mut().unwrap().counters = serde_json::from_value(counters).unwrap();
+        run.trials = vec![first.trial];
+        run.probes = vec![datagrams(80.0, &json!({"offered_bps": 80_000_000}))];
+        let (verdict, _) = diagnose(&run);
+        (verdict.limit.id().to_owned(), verdict.side)
+    };
+    let sender = Some(Side::Sender);
+    assert_eq!(judged("sender-qdisc"), ("link".to_owned(), sender));
+    assert_ne!(judged("network"), ("link".to_owned(), sender));
+}
+
+#[test]
 fn loss_by_chance_is_told_from_a_policer_by_more_load() {
     let judged = |received: f64| {
         let offered = json!({"offered_bps": 100_000_000, "intended_bps": 100_000_000});
