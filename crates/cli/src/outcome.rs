@@ -109,12 +109,14 @@ pub(crate) fn no_report(output: &OutputArgs, command: &str) -> Result<()> {
 /// The exit code that a finished run deserves. The goals of a demo's parts are not the user's: it is
 /// done when everything was measured, however fast this machine is.
 fn verdict_code(run: &Run) -> ExitCode {
-    let missed = |run: &Run| run.goals.iter().any(|goal| !goal.reached);
+    let missed = |run: &Run| run.goals().iter().any(|goal| !goal.reached);
     match run.status {
         RunStatus::Invalid => ExitCode::Invalid,
         RunStatus::Incomplete => ExitCode::Other,
-        RunStatus::Complete if run.kind == RunKind::Demo => ExitCode::Done,
-        RunStatus::Complete if missed(run) || run.parts.iter().any(missed) => ExitCode::GoalMissed,
+        RunStatus::Complete if run.kind() == RunKind::Demo => ExitCode::Done,
+        RunStatus::Complete if missed(run) || run.parts().iter().any(missed) => {
+            ExitCode::GoalMissed
+        }
         RunStatus::Complete => ExitCode::Done,
     }
 }

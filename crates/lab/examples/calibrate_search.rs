@@ -75,7 +75,7 @@ fn search(target: &Target, seed: u64, link: BitRate, capacity: BitRate) -> Resul
     let start = MonoClock.now();
     let run = unattended(|context| saturate(context, target, &plan))?;
     let whole = MonoClock.now().saturating_since(start);
-    let goal = run.goals.first().context("a search has goals")?;
+    let goal = run.goals().first().context("a search has goals")?;
     let (lower, upper) = bounds(goal)?;
     let holds = lower <= capacity && capacity <= upper;
     let against = |bound: BitRate| (bound.as_f64() / capacity.as_f64() - 1.0) * 100.0;

@@ -66,7 +66,7 @@ pub(crate) fn load_curves(run: &Run) -> Vec<LoadCurve<'_>> {
 }
 
 fn is_curve(run: &Run, curve: &LoadCurve<'_>) -> bool {
-    match run.kind {
+    match run.kind() {
         RunKind::Saturate => !curve.points.is_empty() || !curve.invalid.is_empty(),
         RunKind::Tcp | RunKind::Udp => curve.points.len() >= MIN_LOADS,
         RunKind::Demo | RunKind::Latency | RunKind::Study => false,
@@ -78,7 +78,7 @@ fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
     let mut invalid = Vec::new();
     // A sampled trial of a search was made after it, and carries the cost of the sampling.
     let is_point = |trial: &&Trial| {
-        let sampled = run.kind == RunKind::Saturate && trial.profile().is_some();
+        let sampled = run.kind() == RunKind::Saturate && trial.profile().is_some();
         trial.direction == direction && !sampled
     };
     for trial in run.trials.iter().filter(is_point) {
@@ -96,7 +96,7 @@ fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
         points: points.collect(),
         invalid,
         goals: run
-            .goals
+            .goals()
             .iter()
             .filter(|goal| goal.direction == direction)
             .collect(),

@@ -161,7 +161,7 @@ fn quantiles(trial: &Trial) -> Option<String> {
 /// The trials of `run` and of all its parts, each with the run it belongs to.
 pub(crate) fn trials(run: &Run) -> Vec<(&Run, &Trial)> {
     let own = run.trials.iter().map(|trial| (run, trial));
-    own.chain(run.parts.iter().flat_map(trials)).collect()
+    own.chain(run.parts().iter().flat_map(trials)).collect()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a cell")]
@@ -190,6 +190,7 @@ fn count(packets: Option<PacketCount>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_model::run::RunWork;
     use linerate_store::import::import;
 
     const LOG: &str = include_str!(
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn trials_of_parts_are_rows_too() {
         let mut whole = run();
-        whole.parts = vec![run()];
+        whole.work = RunWork::Demo { parts: vec![run()] };
         assert_eq!(csv(&whole).lines().count(), 3);
     }
 

@@ -18,10 +18,10 @@ pub(crate) struct Headline {
 
 /// The results of one run, its parts not included; empty when it measured nothing.
 pub(crate) fn headlines(run: &Run) -> Vec<Headline> {
-    match run.kind {
+    match run.kind() {
         RunKind::Demo | RunKind::Study => Vec::new(),
         RunKind::Latency => latency(run),
-        RunKind::Saturate if !run.goals.is_empty() => goals(run),
+        RunKind::Saturate if !run.goals().is_empty() => goals(run),
         _ if load_curves(run).is_empty() => rates(run),
         RunKind::Saturate | RunKind::Tcp | RunKind::Udp => peaks(run),
     }
@@ -32,10 +32,10 @@ const LOAD: &str = "(intended load, L4 payload)";
 
 fn goals(run: &Run) -> Vec<Headline> {
     let several = run
-        .goals
+        .goals()
         .iter()
-        .any(|g| g.direction != run.goals[0].direction);
-    let each = run.goals.iter().map(|goal| Headline {
+        .any(|g| g.direction != run.goals()[0].direction);
+    let each = run.goals().iter().map(|goal| Headline {
         figure: bounds(goal),
         about: if several {
             format!(

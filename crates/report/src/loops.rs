@@ -4,13 +4,15 @@
 use crate::figures::{UNKNOWN, digits, float, nanos, per_second};
 use crate::words;
 use linerate_model::responsiveness::Responsiveness;
-use linerate_model::run::{Knee, Run, RunKind, Trial};
+use linerate_model::run::{Knee, Run, RunWork, Trial};
 
 /// Why the quantiles of this run do, or do not, say how many requests a stall would hurt; `None` for a run
 /// that measured no round trips of its own.
 pub(crate) fn loop_note(run: &Run) -> Option<String> {
-    let is_ours = run.tool.is_linerate() && run.responsiveness.is_empty();
-    if run.kind != RunKind::Latency || !is_ours {
+    let RunWork::Latency { responsiveness, .. } = &run.work else {
+        return None;
+    };
+    if !run.tool.is_linerate() || !responsiveness.is_empty() {
         return None;
     }
     let timed = || run.trials.iter().filter(|trial| trial.delay().is_some());
@@ -66,6 +68,9 @@ pub(crate) fn knee_text(knee: &Knee) -> String {
 
 /// `RPM 840 (client → server): …`, one line for each direction of the load.
 pub(crate) fn responsiveness(run: &Run) -> Vec<String> {
+    let RunWork::Latency { responsiveness, .. } = &run.work else {
+        return Vec::new();
+    };
     let line = |found: &Responsiveness| {
         let time = |ns: Option<f64>| ns.map_or_else(|| UNKNOWN.to_owned(), nanos);
         let rpm = found
@@ -94,7 +99,7 @@ pub(crate) fn responsiveness(run: &Run) -> Vec<String> {
             found.marks
         )
     };
-    run.responsiveness.iter().map(line).collect()
+    responsiveness.iter().map(line).collect()
 }
 
 /// What the load changed, size by size: the idle trial and the one under load side by side.
@@ -227,19 +232,22 @@ mod tests {
     #[test]
     fn a_curve_is_drawn_with_its_knee_and_without_what_is_not_known() {
         let mut run = run(vec![open(100.0, 0), open(200.0, 0), open(400.0, 50)]);
-        run.curve = Some(CurveFacts {
-            knee: Some(Knee {
-                below: Some(PacketRate::from_pps(200.0)),
-                above: Some(PacketRate::from_pps(400.0)),
-                idle_p99_ns: 50_000.0,
-                idle_p99_high_ns: 60_000.0,
-                limit_p99_ns: 120_000.0,
-                answered_in_full: Some(PacketRate::from_pps(200.0)),
-                saturated: Some(PacketRate::from_pps(400.0)),
-                sender_limited: false,
+        run.work = RunWork::Latency {
+            curve: Some(CurveFacts {
+                knee: Some(Knee {
+                    below: Some(PacketRate::from_pps(200.0)),
+                    above: Some(PacketRate::from_pps(400.0)),
+                    idle_p99_ns: 50_000.0,
+                    idle_p99_high_ns: 60_000.0,
+                    limit_p99_ns: 120_000.0,
+                    answered_in_full: Some(PacketRate::from_pps(200.0)),
+                    saturated: Some(PacketRate::from_pps(400.0)),
+                    sender_limited: false,
+                }),
+                ..CurveFacts::default()
             }),
-            ..CurveFacts::default()
-        });
+            responsiveness: Vec::new(),
+        };
         let kind = charts::ALL.iter().find(|kind| kind.id() == "request-load");
         let charts::Drawn::Charts(drawn) = kind.unwrap().draw(&run) else {
             panic!("not drawn");

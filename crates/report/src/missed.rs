@@ -8,7 +8,7 @@ use linerate_model::run::{GoalResult, Run};
 /// all are reached.
 pub fn missed_goals(run: &Run) -> Vec<String> {
     let own = of_one(run);
-    let parts = run.parts.iter().flat_map(|part| {
+    let parts = run.parts().iter().flat_map(|part| {
         let title = words::title(part);
         let of_part = missed_goals(part).into_iter();
         of_part.map(move |sentence| format!("{title}: {sentence}"))
@@ -18,7 +18,7 @@ pub fn missed_goals(run: &Run) -> Vec<String> {
 
 fn of_one(run: &Run) -> Vec<String> {
     let mut causes: Vec<(&str, Vec<&GoalResult>)> = Vec::new();
-    for goal in run.goals.iter().filter(|goal| !goal.reached) {
+    for goal in run.goals().iter().filter(|goal| !goal.reached) {
         let why = goal.shortfall.as_deref().unwrap_or("why is not recorded");
         match causes.iter_mut().find(|(cause, _)| *cause == why) {
             Some((_, goals)) => goals.push(goal),
@@ -36,7 +36,7 @@ fn of_one(run: &Run) -> Vec<String> {
 mod tests {
     use super::*;
     use linerate_model::Ratio;
-    use linerate_model::run::{RunKind, Tool};
+    use linerate_model::run::{RunWork, Tool};
     use linerate_model::spec::Direction;
     use std::time::Duration;
 
@@ -63,9 +63,8 @@ mod tests {
             version: None,
         };
         Run {
-            goals,
             title: Some("a search".to_owned()),
-            ..Run::new("r".to_owned(), RunKind::Saturate, tool)
+            ..Run::new("r", RunWork::Saturate { goals, curve: None }, tool)
         }
     }
 
@@ -79,9 +78,11 @@ mod tests {
         ]);
         let said = format!("not reached: loss ≤ 0 %, loss ≤ 0.1 %; {why}");
         assert_eq!(missed_goals(&run), std::slice::from_ref(&said));
-        let mut study = search(Vec::new());
-        study.parts.push(run);
-        assert_eq!(missed_goals(&study), [format!("a search: {said}")]);
+        let demo = Run {
+            work: RunWork::Demo { parts: vec![run] },
+            ..search(Vec::new())
+        };
+        assert_eq!(missed_goals(&demo), [format!("a search: {said}")]);
         assert!(missed_goals(&search(vec![goal(0.0, None)])).is_empty());
     }
 }

@@ -207,8 +207,8 @@ pub(crate) const fn kind(kind: RunKind) -> &'static str {
 /// A run's own title, else what it is and which way.
 pub(crate) fn title(run: &Run) -> String {
     run.title.clone().unwrap_or_else(|| match directions(run) {
-        Some(way) if run.parts.is_empty() => format!("{}, {way}", kind(run.kind)),
-        _ => kind(run.kind).to_owned(),
+        Some(way) if run.parts().is_empty() => format!("{}, {way}", kind(run.kind())),
+        _ => kind(run.kind()).to_owned(),
     })
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn directions(run: &Run) -> Option<&'static str> {
 
 fn collect_directions(run: &Run, seen: &mut Vec<Direction>) {
     seen.extend(run.trials.iter().map(|trial| trial.direction));
-    for part in &run.parts {
+    for part in run.parts() {
         collect_directions(part, seen);
     }
 }

@@ -26,7 +26,7 @@ fn every_run_is_listed_and_loaded() {
         };
         let run = v1().load(&one.id).unwrap();
         assert_eq!(run.id, one.id);
-        assert_eq!((run.kind, run.status), (summary.kind, summary.status));
+        assert_eq!((run.kind(), run.status), (summary.kind, summary.status));
         assert_eq!(run.trials.len(), summary.trials);
         let document = serde_json::to_value(&run).unwrap();
         linerate_schema_check::validate(&document).unwrap();
@@ -156,7 +156,7 @@ fn both_ends_of_a_trial_are_named_by_what_they_did() {
 fn every_value_of_a_finished_run_is_kept() {
     let run = v1().load("20261121-050000-saturate").unwrap();
     assert_eq!(
-        (run.kind, run.status),
+        (run.kind(), run.status),
         (RunKind::Saturate, RunStatus::Complete)
     );
     assert_eq!(
@@ -186,7 +186,7 @@ fn every_value_of_a_finished_run_is_kept() {
         Some(14_480)
     );
     assert_eq!(run.verdict.as_ref().unwrap().limit.id(), "receiver-socket");
-    assert_eq!((run.goals.len(), run.findings.len()), (1, 3));
+    assert_eq!((run.goals().len(), run.findings.len()), (1, 3));
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn at<'a>(run: &'a Run, label: &str) -> &'a Trial {
 fn curve<'a>(runs: &'a [Run], client: &str) -> &'a Run {
     let mut found = runs
         .iter()
-        .filter(|run| run.kind == RunKind::Udp && run.hosts[0].name.as_deref() == Some(client));
+        .filter(|run| run.kind() == RunKind::Udp && run.hosts[0].name.as_deref() == Some(client));
     let run = found.next().unwrap();
     assert!(found.next().is_none(), "two curves of {client}");
     run
@@ -82,7 +82,7 @@ fn transfer<'a>(runs: &'a [Run], file: &str) -> &'a Trial {
             .any(|f| f.ends_with(file))
     });
     let run = run.unwrap_or_else(|| panic!("no run of {file}"));
-    assert_eq!(run.kind, RunKind::Tcp);
+    assert_eq!(run.kind(), RunKind::Tcp);
     assert_eq!(run.trials.len(), 1);
     &run.trials[0]
 }
@@ -313,7 +313,7 @@ fn ping_pong_is_half_of_a_round_trip_in_nanoseconds() {
     let runs = imported("published/onload-sfnt-pingpong");
     assert_eq!(runs.len(), 2);
     for (run, first, sizes, median_32) in [(&runs[0], 1, 17, 6827), (&runs[1], 0, 19, 5735)] {
-        assert_eq!(run.kind, RunKind::Latency);
+        assert_eq!(run.kind(), RunKind::Latency);
         assert_eq!(run.tool.version.as_deref(), Some("1.5.0"));
         assert_eq!(run.trials.len(), sizes);
         assert_eq!(run.trials[0].payload_bytes, Some(ByteCount::new(first)));

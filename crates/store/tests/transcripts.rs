@@ -48,7 +48,7 @@ fn each_iperf3_test_of_a_long_log_is_told_apart() {
     let runs = whole("iperf3.txt", IPERF3);
     let kinds: Vec<_> = runs
         .iter()
-        .map(|run| (run.kind, run.trials.len()))
+        .map(|run| (run.kind(), run.trials.len()))
         .collect();
     let (tcp, bidir) = ((RunKind::Tcp, 1), (RunKind::Tcp, 2));
     let udp = (RunKind::Udp, 3);
@@ -95,7 +95,10 @@ fn reverse_and_bidirectional_tests_keep_their_directions_apart() {
 #[test]
 fn client_and_server_of_an_iperf2_test_become_one_trial() {
     let runs = whole("iperf2.txt", IPERF2);
-    let udp: Vec<_> = runs.iter().filter(|run| run.kind == RunKind::Udp).collect();
+    let udp: Vec<_> = runs
+        .iter()
+        .filter(|run| run.kind() == RunKind::Udp)
+        .collect();
     assert_eq!(udp.len(), 1);
     let trial = &udp[0].trials[0];
     let packets = trial.packets().unwrap();
@@ -104,7 +107,7 @@ fn client_and_server_of_an_iperf2_test_become_one_trial() {
     assert_eq!(packets.lost, Some(PacketCount::new(692)));
     assert_eq!(trial.payload_bytes, Some(ByteCount::new(1470)));
     assert_eq!(trial.intended_load, Some(BitRate::from_bps(100_000_000)));
-    let tcp = runs.iter().find(|run| run.kind == RunKind::Tcp).unwrap();
+    let tcp = runs.iter().find(|run| run.kind() == RunKind::Tcp).unwrap();
     assert_eq!(
         tcp.trials[0].offered_load,
         Some(BitRate::from_bps(23_100_000_000))
@@ -125,7 +128,7 @@ fn bounce_back_is_a_delay_and_no_throughput() {
     let runs = whole("iperf2.txt", IPERF2);
     let delays: Vec<_> = runs
         .iter()
-        .filter(|run| run.kind == RunKind::Latency)
+        .filter(|run| run.kind() == RunKind::Latency)
         .collect();
     assert_eq!(delays.len(), 3);
     let trial = &delays[0].trials[0];

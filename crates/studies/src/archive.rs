@@ -301,7 +301,9 @@ pub fn to_hgrm(run: &Run, trial: Option<u32>) -> Result<String> {
     let mut chosen = run.clone();
     if let Some(index) = trial {
         chosen.trials.retain(|trial| trial.index == index);
-        chosen.parts.clear();
+        if let Some(parts) = chosen.parts_mut() {
+            parts.clear();
+        }
         if chosen.trials.is_empty() {
             let message = format!(
                 "{} has no trial {index}; it has 0 to {}",

@@ -105,7 +105,10 @@ impl Recorder {
             );
             context.watcher.event(Event::Note(&note));
         }
-        self.run.parts.push(part);
+        let parts = self.run.parts_mut();
+        parts
+            .expect("invariant: only demo and study are made of runs")
+            .push(part);
     }
 
     /// Ends a run that cannot go on: it stays incomplete and says why.
@@ -125,7 +128,7 @@ impl Recorder {
     /// the same, and [`Context::unsaved`] says why.
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Run {
         self.run.status = status(&self.run, context.interrupted());
-        if !matches!(self.run.kind, RunKind::Demo | RunKind::Study) {
+        if !matches!(self.run.kind(), RunKind::Demo | RunKind::Study) {
             let (verdict, findings) = linerate_analysis::diagnose(&self.run);
             self.run.verdict = Some(verdict);
             self.run.findings = findings;
@@ -145,15 +148,15 @@ pub(crate) fn this_tool() -> Tool {
 
 /// A run is as good as its trials; a search tolerates invalid trials as long as it found its goals.
 fn status(run: &Run, interrupted: bool) -> RunStatus {
-    let trials_fail = match run.kind {
+    let trials_fail = match run.kind() {
         RunKind::Saturate => run.trials.iter().all(|trial| !trial.valid),
         _ => run.trials.iter().any(|trial| !trial.valid),
     };
     let parts_fail = run
-        .parts
+        .parts()
         .iter()
         .any(|part| part.status == RunStatus::Invalid);
-    let empty = run.trials.is_empty() && run.parts.is_empty();
+    let empty = run.trials.is_empty() && run.parts().is_empty();
     if interrupted || empty {
         RunStatus::Incomplete
     } else if trials_fail || parts_fail {

@@ -27,15 +27,15 @@ pub(super) enum Seen<'a> {
 /// The cells of a run, in the order in which they were first measured.
 pub(super) fn of(run: &Run) -> Vec<Cell<'_>> {
     let mut found = Found::default();
-    if run.kind == RunKind::Study {
-        for part in &run.parts {
+    if run.kind() == RunKind::Study {
+        for part in run.parts() {
             let place = part.config.place.as_ref();
             let cell = place.map(|place| place.cell.as_str());
             found.add(part, cell.or(part.title.as_deref()), true);
         }
     } else {
         found.add(run, None, false);
-        for part in &run.parts {
+        for part in run.parts() {
             found.add(part, part.title.as_deref(), false);
         }
     }
@@ -52,8 +52,8 @@ impl<'a> Found<'a> {
     /// `is_repetition`, else each is one of its own.
     fn add(&mut self, run: &'a Run, part: Option<&str>, is_repetition: bool) {
         let is_own = run.source.is_none();
-        if run.kind == RunKind::Saturate && !run.goals.is_empty() {
-            for goal in &run.goals {
+        if run.kind() == RunKind::Saturate && !run.goals().is_empty() {
+            for goal in run.goals() {
                 let key = goal_key(run, part, goal);
                 if let Seen::Goals(goals) = &mut self.cell(key, is_own).seen {
                     goals.push(goal);
@@ -110,7 +110,7 @@ fn goal_key(run: &Run, part: Option<&str>, goal: &GoalResult) -> ComparedCell {
     let trial = run.trials.first();
     named(ComparedCell {
         name: String::new(),
-        kind: run.kind,
+        kind: run.kind(),
         part: part.map(str::to_owned),
         transport: trial.map(|trial| trial.transport),
         direction: Some(goal.direction),
@@ -125,7 +125,7 @@ fn goal_key(run: &Run, part: Option<&str>, goal: &GoalResult) -> ComparedCell {
 fn trial_key(run: &Run, part: Option<&str>, trial: &Trial) -> ComparedCell {
     named(ComparedCell {
         name: String::new(),
-        kind: run.kind,
+        kind: run.kind(),
         part: part.map(str::to_owned),
         transport: Some(trial.transport),
         direction: Some(trial.direction),
@@ -139,7 +139,7 @@ fn trial_key(run: &Run, part: Option<&str>, trial: &Trial) -> ComparedCell {
 
 /// Wait mode and load of a latency trial: its label without the size. A log of another tool tells neither.
 fn mode(run: &Run, trial: &Trial) -> Option<String> {
-    if run.kind != RunKind::Latency || run.source.is_some() {
+    if run.kind() != RunKind::Latency || run.source.is_some() {
         return None;
     }
     let label = trial.label.as_deref()?;

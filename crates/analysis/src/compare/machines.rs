@@ -74,7 +74,7 @@ pub(super) fn compared(a: &Run, b: &Run) -> Machines {
 /// The host of a role; of a study's parts the first that tells.
 fn host(run: &Run, role: HostRole) -> Option<&Host> {
     let own = run.hosts.iter().find(|host| host.role == role);
-    own.or_else(|| run.parts.iter().find_map(|part| host(part, role)))
+    own.or_else(|| run.parts().iter().find_map(|part| host(part, role)))
 }
 
 fn one(

@@ -142,7 +142,7 @@ fn side(named: Named<'_>) -> Compared {
     Compared {
         name: named.name.to_owned(),
         id: run.id.clone(),
-        kind: run.kind,
+        kind: run.kind(),
         title: run.title.clone(),
         started: run.started.clone(),
         tool: run.tool.clone(),

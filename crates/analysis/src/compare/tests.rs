@@ -2,7 +2,7 @@ use super::*;
 use linerate_model::comparison::{Basis, Comparison, MetricComparison};
 use linerate_model::run::{
     ClosedLoopResult, DatagramsResult, Delay, DelayOf, Host, HostRole, Imported, Packets, RunKind,
-    Source, StudyPlace, Tool, Trial, TrialOrigin,
+    RunWork, Source, StudyPlace, Tool, Trial, TrialOrigin,
 };
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, ByteCount, Histogram, Interval};
@@ -266,7 +266,7 @@ fn a_study_s_repetitions_are_what_is_independent() {
                 cell: "payload = 64".to_owned(),
                 repetition: repetition + 1,
             });
-            study.parts.push(part);
+            study.parts_mut().unwrap().push(part);
         }
         study
     };
@@ -366,7 +366,7 @@ fn a_search_is_compared_goal_by_goal_within_its_bounds() {
     let search = |low: u64, high: u64| {
         let mut run = run(RunKind::Saturate);
         run.trials = vec![rate_trial(1448, low), rate_trial(1448, high)];
-        run.goals = vec![
+        let goals = vec![
             serde_json::from_value(json!({
                 "direction": "forward", "loss_goal_ratio": 0.0, "lower_bound_bps": low,
                 "upper_bound_bps": high, "conditional_throughput_bps": low, "reached": true,
@@ -374,6 +374,7 @@ fn a_search_is_compared_goal_by_goal_within_its_bounds() {
             }))
             .unwrap(),
         ];
+        run.work = RunWork::Saturate { goals, curve: None };
         run
     };
     let comparison = usual(

@@ -194,7 +194,7 @@ impl Probe for Datagrams {
             // An unpaced sender may offer more than one that keeps a schedule can.
             let offered = baseline.offered_load.unwrap_or_default();
             let is_enough = offered.as_f64() >= rate.as_f64() * self.factor * CARRIED;
-            if test.pace() != Pace::Unpaced || !is_enough || run.kind == RunKind::Saturate {
+            if test.pace() != Pace::Unpaced || !is_enough || run.kind() == RunKind::Saturate {
                 test.work.set_pace(load);
             }
             return Ok(test);

@@ -188,7 +188,7 @@ fn limited(run: &Run) -> Option<&Trial> {
     match asked.transport() {
         Transport::Tcp => trials.next().filter(|_| run.trials.len() == 1),
         Transport::Udp => {
-            let bound = run.goals.iter().filter_map(|goal| goal.upper_bound).max();
+            let bound = run.goals().iter().filter_map(|goal| goal.upper_bound).max();
             let within = |trial: &&Trial| bound.is_none() || trial.intended_load <= bound;
             trials
                 .filter(within)

@@ -71,7 +71,7 @@ impl Design {
     /// The experiment on `verdict`, which is one of `run`.
     pub fn from_run(run: &Run, verdict: &Verdict) -> Result<Self, NotRun> {
         let mut baseline = repeatable(run)?;
-        if run.kind == RunKind::Saturate {
+        if run.kind() == RunKind::Saturate {
             let load = saturating_load(run, baseline.direction, verdict)
                 .ok_or(NotRun::Kind("the search found no load to repeat"))?;
             baseline.work.set_pace(Pace::At(load));
@@ -107,7 +107,7 @@ pub fn repeatable(run: &Run) -> Result<TestSpec, NotRun> {
         let tool = run.tool.name.clone();
         return Err(NotRun::Imported { tool });
     }
-    match run.kind {
+    match run.kind() {
         RunKind::Tcp | RunKind::Udp | RunKind::Saturate => {}
         RunKind::Latency => {
             return Err(NotRun::Kind(
@@ -162,7 +162,11 @@ fn saturating_load(run: &Run, direction: Direction, verdict: &Verdict) -> Option
     let scaled = |rate: BitRate, factor: f64| BitRate::from_f64(rate.as_f64() * factor);
     let best = here().filter_map(|trial| trial.received_rate).max();
     let carried = |trial: &&Trial| trial.loss_ratio().is_none_or(|loss| loss.get() <= 0.0);
-    let goals = || run.goals.iter().filter(|goal| goal.direction == direction);
+    let goals = || {
+        run.goals()
+            .iter()
+            .filter(|goal| goal.direction == direction)
+    };
     let bound = |by_sender: bool| {
         let of =
             move |goal: &&GoalResult| (goal.bounded_by == Some(BoundedBy::Sender)) == by_sender;

@@ -4,8 +4,8 @@ use super::*;
 use linerate_model::random::Random;
 use linerate_model::run::{
     Answer, Asked, Baseline, BoundedBy, ByteStreamResult, Change, Config, CpuSide, CpuSummary,
-    DatagramsResult, Experiment, ExperimentOutcome, ExperimentTest, Limit, Packets, Prediction,
-    Quantity, Run, RunKind, Trial, Verdict,
+    DatagramsResult, Experiment, ExperimentOutcome, ExperimentTest, GoalResult, Limit, Packets,
+    Prediction, Quantity, Run, RunKind, RunWork, Trial, Verdict,
 };
 use linerate_model::sample::{EndpointReport, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec, Transport};
@@ -20,7 +20,7 @@ fn run_of(kind: RunKind, spec: &TestSpec) -> Run {
         "tool": {"name": "linerate"}, "config": {},
     }))
     .unwrap();
-    run.kind = kind;
+    run.work = kind.into();
     run.config = Config {
         asked: Some(Asked::Test { test: spec.clone() }),
         ..Config::default()
@@ -137,11 +137,16 @@ fn a_tcp_baseline_warms_up_for_its_slow_start() {
 #[test]
 fn the_baseline_of_a_search_is_just_above_its_bound() {
     let mut run = run_of(RunKind::Saturate, &TestSpec::udp_datagrams(Pace::Unpaced));
-    run.goals = serde_json::from_value(json!([{
+    let mut goals: Vec<GoalResult> = serde_json::from_value(json!([{
         "direction": "forward", "loss_goal_ratio": 0.0, "lower_bound_bps": 95_000_000, "upper_bound_bps": 96_000_000,
         "conditional_throughput_bps": null, "reached": true, "bounded_by": "loss", "width_ratio": null, "trials": 9, "time_s": 9.0
     }]))
     .unwrap();
+    let search = |goals: &[GoalResult]| RunWork::Saturate {
+        goals: goals.to_vec(),
+        curve: None,
+    };
+    run.work = search(&goals);
     run.trials.push(trial(200.0, 5_000));
     let load = |run: &Run, baseline| {
         let test = ExperimentTest {
@@ -156,7 +161,8 @@ fn the_baseline_of_a_search_is_just_above_its_bound() {
     // 100 Mbit/s got through beyond the bound, so a link's limit is above that.
     assert_eq!(load(&run, Baseline::AbovePath), mbit(110.0));
     assert_eq!(load(&run, Baseline::BelowBest), mbit(80.0));
-    run.goals[0].bounded_by = Some(BoundedBy::Sender);
+    goals[0].bounded_by = Some(BoundedBy::Sender);
+    run.work = search(&goals);
     assert_eq!(load(&run, Baseline::AboveBound), mbit(120.0));
 }
 

@@ -17,7 +17,7 @@ use linerate_model::spec::Direction;
 /// was limited most surely, and its findings are the ones returned. A run made of other runs takes
 /// the verdict of the part that was limited most surely.
 pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
-    if run.trials.is_empty() && !run.parts.is_empty() {
+    if run.trials.is_empty() && !run.parts().is_empty() {
         return of_parts(run);
     }
     let mut directions: Vec<Direction> = Vec::new();
@@ -43,9 +43,12 @@ pub fn diagnose(run: &Run) -> (Verdict, Vec<Finding>) {
 }
 
 fn of_parts(run: &Run) -> (Verdict, Vec<Finding>) {
-    let parts = run.parts.iter().map(|part| {
+    let parts = run.parts().iter().map(|part| {
         let (mut verdict, findings) = diagnose(part);
-        let name = part.title.as_deref().unwrap_or(part.kind.as_str());
+        let name = part
+            .title
+            .as_deref()
+            .unwrap_or_else(|| part.kind().as_str());
         verdict.claim = format!("{name}: {}", verdict.claim);
         (verdict, findings)
     });

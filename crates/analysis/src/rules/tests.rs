@@ -3,7 +3,7 @@
 use super::*;
 use crate::assemble::{self, tests::any_report};
 use linerate_model::BitRate;
-use linerate_model::run::{Confidence, Run, RunKind};
+use linerate_model::run::{Confidence, Run, RunKind, RunWork};
 use linerate_model::sample::SequenceCount;
 use linerate_model::spec::{Direction, Pace, TestSpec};
 use proptest::prelude::*;
@@ -369,12 +369,12 @@ fn a_run_of_parts_takes_the_verdict_of_the_limited_part() {
         run(&case.run)
     };
     let mut demo = part("unknown", "no-trial");
-    demo.kind = RunKind::Demo;
-    demo.parts = vec![
+    let parts = vec![
         part("intended-load", "latency"),
         part("link", "shaped-search"),
         part("unknown", "only-rates"),
     ];
+    demo.work = RunWork::Demo { parts };
     let (verdict, _) = diagnose(&demo);
     assert_eq!(verdict.limit.id(), "link");
     assert!(verdict.claim.starts_with("saturate: "), "{}", verdict.claim);

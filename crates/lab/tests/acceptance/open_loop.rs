@@ -1,7 +1,7 @@
 //! Requests at a rate and round trips per minute against a peer and a link whose truth is known.
 
 use crate::bench_rig::Rig;
-use linerate_model::run::{Run, Trial};
+use linerate_model::run::{Run, RunWork, Trial};
 use linerate_model::spec::{
     Arrival, DEFAULT_ANSWER_TIMEOUT, Observe, Pinning, Stall, TransactionBounds, Transport,
 };
@@ -122,7 +122,7 @@ pub(crate) fn the_curve_holds_the_capacity_of_a_link() {
     let run = measured.value;
     let payload = FrameOverhead::UDP_IPV4.payload_rate(Layer::L1, rate, 1000);
     let capacity = payload.as_f64() / 8000.0;
-    let knee = run.curve.unwrap().knee.unwrap();
+    let knee = run.curve().unwrap().knee.unwrap();
     let (full, saturated) = (knee.answered_in_full.unwrap(), knee.saturated.unwrap());
     assert!(full.pps() < 1.12 * capacity, "{knee:?} for {capacity}");
     assert!(saturated.pps() > capacity, "{knee:?} for {capacity}");
@@ -154,8 +154,11 @@ pub(crate) fn round_trips_per_minute_are_those_of_the_path_and_its_queue() {
     let run = rig.run(move |context, target| latency(context, target, &rpm));
     let idle = run.trials[0].handshake().unwrap().min_ns.unwrap();
     assert!(Duration::from_nanos(idle) >= 2 * delay, "{idle}");
-    assert_eq!(run.responsiveness.len(), 2);
-    for found in &run.responsiveness {
+    let RunWork::Latency { responsiveness, .. } = &run.work else {
+        panic!("a {} run", run.kind().as_str());
+    };
+    assert_eq!(responsiveness.len(), 2);
+    for found in responsiveness {
         assert!(found.responsiveness_rpm.unwrap() < 6000.0, "{found:?}");
         assert!(found.in_band_ns.unwrap() > 2.0 * 5e6, "{found:?}");
         assert!(found.handshake_ns.unwrap() > 2.0 * 5e6, "{found:?}");

@@ -64,7 +64,7 @@ pub(crate) fn both_ends_profile_themselves_or_say_what_would_let_them() {
             .iter()
             .all(|trial| trial.profile().is_none())
     );
-    assert!(u64::from(run.goals[0].trials) <= last as u64);
+    assert!(u64::from(run.goals()[0].trials) <= last as u64);
     rig.close();
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn the_bounds_hold_the_link_capacity() {
     let measured = undisturbed(search);
     let is_disturbed = measured.is_disturbed();
     let run = measured.value;
-    let goal = zero_loss(&run.goals);
+    let goal = zero_loss(run.goals());
     let (lower, upper) = (goal.lower_bound.unwrap(), goal.upper_bound.unwrap());
     // Over a final trial of one second an excess of 0.1 % puts 12 KiB into the queue, a millisecond of delay: no
     // more than a core that is taken away for a moment.
@@ -96,7 +96,7 @@ pub(crate) fn a_starved_sender_is_the_limit_and_not_loss() {
         hog.join().unwrap();
     }
     let verdict = run.verdict.as_ref().unwrap();
-    for goal in &run.goals {
+    for goal in run.goals() {
         assert_eq!(goal.bounded_by, Some(BoundedBy::Sender), "{goal:?}");
     }
     assert_eq!(verdict.limit.id(), "sender-cpu", "{verdict:?}");

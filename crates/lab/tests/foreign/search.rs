@@ -46,7 +46,7 @@ pub(crate) fn capacity(bench: &Bench, protocol: &str) -> Run {
     let measured = undisturbed(search);
     let is_disturbed = measured.is_disturbed();
     let run = measured.value;
-    let goal = run.goals.iter().find(|goal| goal.loss_goal.get() == 0.0);
+    let goal = run.goals().iter().find(|goal| goal.loss_goal.get() == 0.0);
     let goal = goal.unwrap();
     let bounds = goal.lower_bound.zip(goal.upper_bound);
     let (lower, upper) = bounds.unwrap_or_else(|| panic!("{goal:?}"));

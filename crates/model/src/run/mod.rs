@@ -4,6 +4,7 @@
 
 mod cpu;
 mod figures;
+mod kind;
 mod limit;
 mod origin;
 mod packets;
@@ -25,6 +26,7 @@ pub use crate::origin::{
 pub use crate::requests::{Knee, Requests};
 pub use crate::turns::{Turn, Turns};
 pub use cpu::{CpuSide, CpuSummary};
+pub use kind::{RunKind, RunWork};
 pub use limit::Limit;
 pub use origin::{Imported, Measured, TrialOrigin};
 pub use packets::{LedgerEntry, Packets, Place};
@@ -39,7 +41,6 @@ pub use work::{
 
 use crate::estimate::Estimate;
 use crate::facts::Facts;
-use crate::responsiveness::Responsiveness;
 use crate::spec::Direction;
 use crate::time::WallTime;
 use schemars::JsonSchema;
@@ -55,8 +56,6 @@ pub struct Run {
     pub schema: String,
     /// Unique in a store: `20261121-050000-udp-1f3a`.
     pub id: String,
-    /// Which command, or what kind of log, this came from.
-    pub kind: RunKind,
     /// What the run is about in a few words, for lists and headings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -78,12 +77,6 @@ pub struct Run {
     /// Each trial in the order it was made.
     #[serde(default)]
     pub trials: Vec<Trial>,
-    /// Result per search goal (saturate).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub goals: Vec<GoalResult>,
-    /// Notable points of the load curve (saturate).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub curve: Option<CurveFacts>,
     /// What limits, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
@@ -99,24 +92,17 @@ pub struct Run {
     /// Things the user should know: imprecise sources, clock steps, unusual settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Means over the repetitions of each cell (study).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub estimates: Vec<CellEstimate>,
-    /// The runs that this run is made of (demo, study).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Self>,
-    /// Round trips per minute under load, one for each direction (latency only).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub responsiveness: Vec<Responsiveness>,
+    /// Which command, or what kind of log, this came from, and what only that kind of run has.
+    #[serde(flatten)]
+    pub work: RunWork,
 }
 
 impl Run {
     /// A complete run of which nothing more is known yet.
-    pub fn new(id: impl Into<String>, kind: RunKind, tool: Tool) -> Self {
+    pub fn new(id: impl Into<String>, work: impl Into<RunWork>, tool: Tool) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             id: id.into(),
-            kind,
             title: None,
             started: None,
             status: RunStatus::Complete,
@@ -125,16 +111,12 @@ impl Run {
             config: Config::default(),
             hosts: Vec::new(),
             trials: Vec::new(),
-            goals: Vec::new(),
-            curve: None,
             verdict: None,
             findings: Vec::new(),
-            notes: Vec::new(),
-            estimates: Vec::new(),
             experiments: Vec::new(),
             probes: Vec::new(),
-            parts: Vec::new(),
-            responsiveness: Vec::new(),
+            notes: Vec::new(),
+            work: work.into(),
         }
     }
 }
@@ -150,40 +132,6 @@ pub struct CellEstimate {
     pub quantity: String,
     /// Mean, interval and n over the valid runs of the cell.
     pub estimate: Estimate,
-}
-
-/// What made a run.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunKind {
-    /// `linerate demo`: its parts are runs of the other kinds.
-    Demo,
-    /// Request/response latency.
-    Latency,
-    /// A search for saturation.
-    Saturate,
-    /// `linerate run`: a part for each repetition of each cell.
-    Study,
-    /// TCP transfers.
-    Tcp,
-    /// UDP datagram streams; several trials at several loads make a load curve.
-    Udp,
-}
-
-impl RunKind {
-    /// The kebab-case name, as in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Demo => "demo",
-            Self::Latency => "latency",
-            Self::Saturate => "saturate",
-            Self::Study => "study",
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-        }
-    }
 }
 
 /// Whether a run came to its end.

@@ -28,7 +28,7 @@ impl ChartKind for DelayCdf {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        if run.kind != RunKind::Latency || run.trials.is_empty() {
+        if run.kind() != RunKind::Latency || run.trials.is_empty() {
             return Drawn::NotApplicable;
         }
         let (trials, _) = chosen(run, |trial| histogram(trial).is_some());

@@ -24,7 +24,7 @@ impl ChartKind for DelayQuantiles {
     fn draw(&self, run: &Run) -> Drawn {
         // A curve of many loads, or a list of sizes, is its own chart.
         let elsewhere = super::size_delay::is_best_for(run) || super::request_load::applies(run);
-        if run.kind != RunKind::Latency || run.trials.is_empty() || elsewhere {
+        if run.kind() != RunKind::Latency || run.trials.is_empty() || elsewhere {
             return Drawn::NotApplicable;
         }
         Drawn::or_missing(chart(run).into_iter().collect(), "delay of any trial")

@@ -109,7 +109,7 @@ fn caption(run: &Run, curve: &LoadCurve<'_>) -> String {
         return "No delay quantile was recorded.".to_owned();
     };
     let rise = run
-        .curve
+        .curve()
         .and_then(|facts| facts.delay_rise)
         .map_or_else(String::new, |load| {
             format!(

@@ -19,7 +19,7 @@ impl ChartKind for RateOverTime {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        if run.kind == RunKind::Latency || run.trials.is_empty() {
+        if run.kind() == RunKind::Latency || run.trials.is_empty() {
             return Drawn::NotApplicable;
         }
         let received = |t: &Trial| t.intervals.iter().any(|i| i.received_rate.is_some());

@@ -30,7 +30,7 @@ impl ChartKind for RequestLoad {
         if curves.is_empty() {
             return Drawn::NotApplicable;
         }
-        let knee = run.curve.and_then(|facts| facts.knee);
+        let knee = run.curve().and_then(|facts| facts.knee);
         let several = curves.len() > 1;
         let charts = curves.iter().enumerate().filter_map(|(index, curve)| {
             // The run has one knee: that of its first curve.
@@ -60,7 +60,7 @@ pub(super) fn applies(run: &Run) -> bool {
 }
 
 fn curves(run: &Run) -> Vec<Curve<'_>> {
-    if run.kind != RunKind::Latency {
+    if run.kind() != RunKind::Latency {
         return Vec::new();
     }
     let mut groups: BTreeMap<(u32, String), Vec<Loaded<'_>>> = BTreeMap::new();

@@ -61,7 +61,7 @@ fn timed(run: &Run) -> Vec<Timed<'_>> {
     let round_trips = valid.filter_map(|trial| {
         let delay = trial.delay()?;
         let fits = matches!(delay.of, DelayOf::RoundTrip | DelayOf::HalfRoundTrip);
-        (run.kind == RunKind::Latency && fits).then_some(())?;
+        (run.kind() == RunKind::Latency && fits).then_some(())?;
         Some(Timed {
             size: trial.payload_bytes?.get(),
             mode: mode(trial),

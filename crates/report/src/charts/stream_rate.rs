@@ -21,7 +21,7 @@ impl ChartKind for StreamRate {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        if !matches!(run.kind, RunKind::Tcp | RunKind::Udp) || run.trials.len() > 2 {
+        if !matches!(run.kind(), RunKind::Tcp | RunKind::Udp) || run.trials.len() > 2 {
             return Drawn::NotApplicable;
         }
         let charts = run.trials.iter().filter_map(|trial| of_trial(run, trial));

@@ -19,7 +19,7 @@ impl ChartKind for TcpRtt {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        if run.kind != RunKind::Tcp || run.trials.is_empty() {
+        if run.kind() != RunKind::Tcp || run.trials.is_empty() {
             return Drawn::NotApplicable;
         }
         let (lines, total) = lines(run, |s| s.srtt_ns, |i| i.srtt_ns);

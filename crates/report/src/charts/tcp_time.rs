@@ -27,7 +27,7 @@ impl ChartKind for TcpTime {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        if run.kind != RunKind::Tcp || run.trials.is_empty() {
+        if run.kind() != RunKind::Tcp || run.trials.is_empty() {
             return Drawn::NotApplicable;
         }
         let (trials, total) = chosen(run, |trial| !stretches(trial).is_empty());

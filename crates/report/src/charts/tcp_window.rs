@@ -20,7 +20,7 @@ impl ChartKind for TcpWindow {
     }
 
     fn draw(&self, run: &Run) -> Drawn {
-        if run.kind != RunKind::Tcp || run.trials.is_empty() {
+        if run.kind() != RunKind::Tcp || run.trials.is_empty() {
             return Drawn::NotApplicable;
         }
         let (lines, total) = lines(

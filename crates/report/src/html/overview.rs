@@ -47,8 +47,8 @@ fn row(run: &Run, href: &str) -> Markup {
             td data-label="Direction" { (words::directions(run).unwrap_or("–")) }
             td data-label="Result" {
                 @if results.is_empty() {
-                    @if run.parts.is_empty() { (UNKNOWN) }
-                    @else { (run.parts.len()) " parts" }
+                    @if run.parts().is_empty() { (UNKNOWN) }
+                    @else { (run.parts().len()) " parts" }
                 }
                 @for result in &results {
                     div { strong { (result.figure) } " " (result.about) }
@@ -67,7 +67,7 @@ fn row(run: &Run, href: &str) -> Markup {
 /// Trials of a run and its parts, and how many of them do not count.
 fn trials(run: &Run) -> (usize, usize) {
     let bad = run.trials.iter().filter(|trial| !trial.valid).count();
-    run.parts
+    run.parts()
         .iter()
         .map(trials)
         .fold((run.trials.len(), bad), |all, part| {

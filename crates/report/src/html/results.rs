@@ -5,7 +5,7 @@ use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::table::{Cell, Table};
 use crate::words;
-use linerate_model::run::{Finding, RuleOutcome, Run, Trial};
+use linerate_model::run::{Finding, RuleOutcome, Run, RunWork, Trial};
 use linerate_model::{BitRate, Ratio};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -79,6 +79,9 @@ fn invalid(run: &Run) -> Markup {
 
 /// The means over the repetitions of a study, cell by cell.
 pub(super) fn means(run: &Run, level: u8) -> Markup {
+    let RunWork::Study { estimates, .. } = &run.work else {
+        return html! {};
+    };
     let mut table = Table::new([
         "Cell",
         "Direction",
@@ -88,7 +91,7 @@ pub(super) fn means(run: &Run, level: u8) -> Markup {
         "Unit",
         "Runs (n)",
     ]);
-    for mean in &run.estimates {
+    for mean in estimates {
         let (unit, what) = words::quantity(mean);
         let interval = mean.estimate.interval.map(|interval| {
             let (low, high) = (unit.number(interval.low), unit.number(interval.high));
@@ -113,11 +116,11 @@ pub(super) fn means(run: &Run, level: u8) -> Markup {
 }
 
 fn goals(run: &Run, level: u8) -> Markup {
-    if run.goals.is_empty() {
+    if run.goals().is_empty() {
         return html! {};
     }
     let bounds = run
-        .goals
+        .goals()
         .iter()
         .flat_map(|g| [g.lower_bound, g.upper_bound]);
     let largest = bounds.flatten().map(BitRate::as_f64).fold(0.0, f64::max);
@@ -135,7 +138,7 @@ fn goals(run: &Run, level: u8) -> Markup {
         "Trials".to_owned(),
         "Trial time (s)".to_owned(),
     ]);
-    for goal in &run.goals {
+    for goal in run.goals() {
         let rate = |rate: Option<BitRate>| Cell::number(rate.map(BitRate::as_f64), unit);
         table.push(vec![
             Cell::text(goal_name(goal)),

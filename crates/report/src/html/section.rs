@@ -11,7 +11,7 @@ pub(super) fn run(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
         section.run aria-labelledby=(format!("{anchor}-title")) id=(anchor) {
             (heading(2, Some(&format!("{anchor}-title")), &words::title(run)))
             (about(run))
-            @if run.parts.is_empty() {
+            @if run.parts().is_empty() {
                 (leaf(run, anchor, 3, drawings))
             } @else {
                 (whole(run, anchor, drawings))
@@ -23,12 +23,12 @@ pub(super) fn run(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
 /// A run made of parts: the overview, its own verdict, each part, then what they share.
 fn whole(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
     html! {
-        (overview::table(&run.parts, anchor))
+        (overview::table(run.parts(), anchor))
         @if run.verdict.is_some() { (verdict::card(run, 3)) }
         (figure::charts(run, anchor, 3, drawings))
         (results::notes(run))
         (results::means(run, 3))
-        @for (index, part) in run.parts.iter().enumerate() {
+        @for (index, part) in run.parts().iter().enumerate() {
             (part_of(run, part, &format!("{anchor}-{}", index + 1), drawings))
         }
         (hosts::facts(&run.hosts, 3))
@@ -48,7 +48,7 @@ fn part_of(whole: &Run, part: &Run, anchor: &str, drawings: &mut Drawings) -> Ma
             (results::all(part, 4))
             @if !shared { (hosts::facts(&part.hosts, 4)) }
             (hosts::configuration(part, 4))
-            @for (index, inner) in part.parts.iter().enumerate() {
+            @for (index, inner) in part.parts().iter().enumerate() {
                 (part_of(part, inner, &format!("{anchor}-{}", index + 1), drawings))
             }
         }
@@ -79,7 +79,7 @@ fn about(run: &Run) -> Markup {
         .unwrap_or("version not recorded");
     html! {
         p.muted {
-            (words::kind(run.kind)) " · " (started) " · " (run.tool.name) " " (version)
+            (words::kind(run.kind())) " · " (started) " · " (run.tool.name) " " (version)
             @if let Some(source) = &run.source {
                 " · read from " (files(&source.files)) " (" (source.format) ")"
             }

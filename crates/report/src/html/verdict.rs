@@ -36,7 +36,7 @@ fn figures(run: &Run) -> Markup {
                     }
                 }
             }
-        } @else if run.parts.is_empty() {
+        } @else if run.parts().is_empty() {
             p.muted { "Result: " (crate::figures::UNKNOWN) "." }
         }
     }

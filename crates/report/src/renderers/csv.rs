@@ -38,7 +38,7 @@ type Column = (&'static str, fn(&Run, &Trial) -> Option<String>);
 /// The columns: name with unit as in the run document, and where the value comes from.
 const COLUMNS: &[Column] = &[
     ("run", |r, _| Some(r.id.clone())),
-    ("kind", |r, _| Some(r.kind.as_str().to_owned())),
+    ("kind", |r, _| Some(r.kind().as_str().to_owned())),
     ("title", |r, _| Some(words::title(r))),
     ("trial", |_, t| Some(t.index.to_string())),
     ("label", |_, t| t.label.clone()),

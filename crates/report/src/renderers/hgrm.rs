@@ -66,7 +66,7 @@ fn collect<'a>(run: &'a Run, into: &mut Vec<Found<'a>>) {
             into.push((run, trial, histogram));
         }
     }
-    for part in &run.parts {
+    for part in run.parts() {
         collect(part, into);
     }
 }

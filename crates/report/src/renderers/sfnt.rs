@@ -54,7 +54,7 @@ fn table(text: &mut String, run: &Run) {
         );
         written.expect("invariant: writing to memory cannot fail");
     }
-    for part in &run.parts {
+    for part in run.parts() {
         table(text, part);
     }
 }

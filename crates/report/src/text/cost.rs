@@ -12,7 +12,7 @@ pub(super) fn of_waiting(paper: &mut Paper, run: &Run) -> bool {
         .iter()
         .filter(|t| t.valid && is_told(t))
         .collect();
-    if run.kind != RunKind::Latency || known.is_empty() {
+    if run.kind() != RunKind::Latency || known.is_empty() {
         return false;
     }
     paper.row("cpu", "of the traffic threads, asking + answering end");

@@ -30,7 +30,7 @@ fn explain_into(run: &Run, lines: &mut Vec<String>) {
         };
         lines.push(format!("  {:<18} {mark:<14} {text}", finding.rule));
     }
-    for part in &run.parts {
+    for part in run.parts() {
         lines.push(String::new());
         explain_into(part, lines);
     }

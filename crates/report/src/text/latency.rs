@@ -18,7 +18,7 @@ type Timed<'a> = (&'a Trial, &'a Delay);
 /// Whether `run` has such a table: what was asked at a rate is shown by load, with its service time.
 pub(super) fn is_of(run: &Run) -> bool {
     let at_a_rate = |trial: &Trial| trial.requests().is_some();
-    run.kind == RunKind::Latency && !run.trials.iter().any(at_a_rate)
+    run.kind() == RunKind::Latency && !run.trials.iter().any(at_a_rate)
 }
 
 /// The half round trip of each trial, and the median of the whole; what is no round trip is shown as it is.

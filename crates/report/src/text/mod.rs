@@ -18,7 +18,9 @@ use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, 
 use crate::headline::headlines;
 use crate::words;
 use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
-use linerate_model::run::{CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, TcpSummary, Trial};
+use linerate_model::run::{
+    CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, RunWork, TcpSummary, Trial,
+};
 pub(crate) use paper::Paper;
 use std::collections::BTreeMap;
 
@@ -46,12 +48,12 @@ const MAX_LINES: usize = 40;
 pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
     head(&mut paper, run);
-    if run.kind == RunKind::Study {
-        study::means(&mut paper, run);
-    } else if run.parts.is_empty() {
+    if let RunWork::Study { estimates, parts } = &run.work {
+        study::means(&mut paper, estimates, parts.len());
+    } else if run.parts().is_empty() {
         body(&mut paper, run);
     } else {
-        parts::overview(&mut paper, &run.parts);
+        parts::overview(&mut paper, run.parts());
         verdict(&mut paper, run);
     }
     paper.finish()
@@ -60,7 +62,7 @@ pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
 /// A run and all its parts, each in full; of a study only its means, since its parts repeat each other.
 pub(crate) fn full_text(run: &Run, width: usize, style: Style) -> String {
     let mut text = summary_text(run, width, style);
-    let apart = run.parts.iter().filter(|_| run.kind != RunKind::Study);
+    let apart = run.parts().iter().filter(|_| run.kind() != RunKind::Study);
     for part in apart {
         text.push('\n');
         text.push_str(&full_text(part, width, style));
@@ -128,7 +130,7 @@ fn far_output(paper: &mut Paper, run: &Run) {
 
 fn verdict(paper: &mut Paper, run: &Run) {
     let Some(verdict) = &run.verdict else {
-        if run.parts.is_empty() {
+        if run.parts().is_empty() {
             paper.row("limit", "no verdict was made");
         }
         return;
@@ -167,7 +169,7 @@ fn verdict(paper: &mut Paper, run: &Run) {
 }
 
 fn curve(paper: &mut Paper, run: &Run) {
-    let Some(facts) = run.curve else { return };
+    let Some(facts) = run.curve() else { return };
     if let Some(knee) = &facts.knee {
         paper.wrapped("knee", &crate::loops::knee_text(knee), 4);
         return;
@@ -203,7 +205,7 @@ fn delays(paper: &mut Paper, run: &Run) {
         DelayOf::ResponseTime => "service p99",
         _ => "",
     };
-    let most = match run.curve.and_then(|facts| facts.knee) {
+    let most = match run.curve().and_then(|facts| facts.knee) {
         Some(_) => MAX_LOADS,
         None => MAX_ROWS,
     };
@@ -239,7 +241,7 @@ fn loops(paper: &mut Paper, run: &Run) {
     for (index, line) in crate::loops::side_by_side(run).iter().take(2).enumerate() {
         paper.row(if index == 0 { "under load" } else { "" }, line);
     }
-    if run.curve.is_none_or(|facts| facts.knee.is_none()) {
+    if run.curve().is_none_or(|facts| facts.knee.is_none()) {
         for trial in run.trials.iter().take(MAX_ROWS) {
             if let Some(requests) = trial.requests() {
                 paper.row("requests", &words::requests(trial, requests));

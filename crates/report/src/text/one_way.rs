@@ -14,7 +14,7 @@ const SHOWN: usize = 2;
 pub(super) fn one_way(paper: &mut Paper, run: &Run) {
     // A search has too many trials for it.
     let known = run.trials.iter().filter(|trial| trial.valid);
-    let known = known.filter(|_| run.kind != RunKind::Saturate);
+    let known = known.filter(|_| run.kind() != RunKind::Saturate);
     let known: Vec<_> = known
         .filter_map(|trial| Some((trial, trial.one_way()?)))
         .collect();

@@ -33,7 +33,7 @@ fn said(run: &Run) -> Vec<String> {
         .map(|result| format!("{} {}", result.figure, result.about))
         .collect();
     if lines.is_empty() {
-        lines.push(match run.parts.len() {
+        lines.push(match run.parts().len() {
             0 => format!("result {UNKNOWN}"),
             parts => format!("{parts} parts"),
         });

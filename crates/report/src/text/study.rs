@@ -3,22 +3,22 @@
 use super::paper::Paper;
 use crate::figures::{UNKNOWN, Value};
 use crate::words;
-use linerate_model::run::{CellEstimate, Run};
+use linerate_model::run::CellEstimate;
 
 /// Every cell with its means, and how many runs they come from.
-pub(super) fn means(paper: &mut Paper, run: &Run) {
+pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], runs: usize) {
     let mut before = "";
-    for mean in &run.estimates {
+    for mean in estimates {
         if mean.cell != before {
             paper.strong("cell", &mean.cell);
         }
         paper.row("", &said(mean));
         before = &mean.cell;
     }
-    if run.estimates.is_empty() {
+    if estimates.is_empty() {
         paper.row("result", UNKNOWN);
     }
-    paper.row("runs", &format!("{}, in random order", run.parts.len()));
+    paper.row("runs", &format!("{runs}, in random order"));
 }
 
 /// `94.1 Mbit/s (95 %: 93.8–94.4, n = 10) received, L4 payload, client → server`.

@@ -6,7 +6,7 @@ use linerate_model::one_way::{
 };
 use linerate_model::run::{
     ClosedLoopResult, CurveFacts, Delay, DelayOf, Knee, OpenLoopResult, Requests, Run, RunKind,
-    Trial, TrialWork,
+    RunWork, Trial, TrialWork,
 };
 use linerate_model::spec::{Arrival, Direction, Transport};
 use linerate_model::{ByteCount, PacketCount, PacketRate};
@@ -121,19 +121,22 @@ pub(crate) fn rising() -> Run {
         let label = format!("64 B, block, {load}/s, idle");
         run.trials.push(trial(index, &label, work));
     }
-    run.curve = Some(CurveFacts {
-        knee: Some(Knee {
-            below: Some(rate(1e4)),
-            above: Some(rate(3e4)),
-            idle_p99_ns: 36e3,
-            idle_p99_high_ns: 38e3,
-            limit_p99_ns: 76e3,
-            answered_in_full: Some(rate(3e4)),
-            saturated: Some(rate(5e4)),
-            sender_limited: false,
+    run.work = RunWork::Latency {
+        curve: Some(CurveFacts {
+            knee: Some(Knee {
+                below: Some(rate(1e4)),
+                above: Some(rate(3e4)),
+                idle_p99_ns: 36e3,
+                idle_p99_high_ns: 38e3,
+                limit_p99_ns: 76e3,
+                answered_in_full: Some(rate(3e4)),
+                saturated: Some(rate(5e4)),
+                sender_limited: false,
+            }),
+            ..CurveFacts::default()
         }),
-        ..CurveFacts::default()
-    });
+        responsiveness: Vec::new(),
+    };
     run
 }
 

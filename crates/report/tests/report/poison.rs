@@ -41,9 +41,11 @@ const FIXED: &[&str] = &[
 /// The demo with every free string, and every free key, replaced.
 pub(crate) fn demo() -> Run {
     let mut run = runs::demo();
-    run.parts.push(runs::board_receives());
-    run.parts.push(runs::sweep());
-    run.parts.push(runs::unknown(RunKind::Udp));
+    run.parts_mut().unwrap().extend([
+        runs::board_receives(),
+        runs::sweep(),
+        runs::unknown(RunKind::Udp),
+    ]);
     let mut value = serde_json::to_value(run).unwrap();
     poison(&mut value);
     serde_json::from_value(value).unwrap()

@@ -5,7 +5,7 @@ use linerate_model::run::{
     CpuSide, CpuSummary, CurveFacts, DatagramsResult, Delay, DelayOf, Experiment,
     ExperimentOutcome, ExperimentRecord, ExperimentTest, Finding, GoalResult, Host, HostRole,
     LedgerEntry, Limit, Observed, Packets, Place, Prediction, Quantity, RuleOutcome, Run, RunKind,
-    RunStatus, Source, TcpSummary, Tool, Trial, TrialInterval, TrialWork, Verdict,
+    RunStatus, RunWork, Source, TcpSummary, Tool, Trial, TrialInterval, TrialWork, Verdict,
 };
 use linerate_model::sample::TcpSample;
 use linerate_model::spec::{Direction, Pace, Side, TestSpec, Transport};
@@ -230,7 +230,7 @@ trait IntoKind {
 
 impl IntoKind for Run {
     fn into_kind(mut self, kind: RunKind) -> Self {
-        self.kind = kind;
+        self.work = kind.into();
         self
     }
 }
@@ -341,15 +341,17 @@ pub(crate) fn search(direction: Direction) -> Run {
     }
     run.trials[3].valid = false;
     run.trials[3].reasons = vec!["the sender was 40 ms late against its schedule".to_owned()];
-    run.goals = goals(direction);
-    run.curve = Some(CurveFacts {
-        peak_received: Some(mbit(93.3)),
-        peak_intended: Some(mbit(150.0)),
-        max_offered: Some(mbit(150.0)),
-        delay_rise: Some(mbit(93.2)),
-        overload_received: None,
-        knee: None,
-    });
+    run.work = RunWork::Saturate {
+        goals: goals(direction),
+        curve: Some(CurveFacts {
+            peak_received: Some(mbit(93.3)),
+            peak_intended: Some(mbit(150.0)),
+            max_offered: Some(mbit(150.0)),
+            delay_rise: Some(mbit(93.2)),
+            overload_received: None,
+            knee: None,
+        }),
+    };
     run.verdict = Some(verdict(
         Limit::new("link", "the link's rate"),
         None,
@@ -614,7 +616,7 @@ pub(crate) fn demo() -> Run {
     run.hosts = vec![host(HostRole::Client), host(HostRole::Server)];
     run.config.command = Some("linerate demo -o report.html".to_owned());
     run.notes = vec!["The link element shapes to 100 Mbit/s at L1.".to_owned()];
-    run.parts = vec![
+    *run.parts_mut().unwrap() = vec![
         tcp(Direction::Forward),
         tcp(Direction::Reverse),
         search(Direction::Forward),
@@ -629,8 +631,7 @@ pub(crate) fn incomplete() -> Run {
     let mut run = search(Direction::Forward);
     run.trials.truncate(1);
     run.status = RunStatus::Incomplete;
-    run.goals.clear();
-    run.curve = None;
+    run.work = RunKind::Saturate.into();
     run.verdict = None;
     run
 }

@@ -34,14 +34,16 @@ pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
         .map_err(|error| corrupt(&header, &error))?;
     let path = dir.join(TRIALS);
     let log = Log::read(&path)?;
-    let is_latency = run.kind == RunKind::Latency;
+    let is_latency = run.kind() == RunKind::Latency;
     run.trials =
         log.values(|line| version.decode(line, |trial| v1::upgrade_trial(trial, is_latency)))?;
     let path = dir.join(PARTS);
     let parts = Log::read(&path)?;
-    run.parts = parts.values(|line| version.decode(line, v1::upgrade_run))?;
+    if let Some(kept) = run.parts_mut() {
+        *kept = parts.values(|line| version.decode(line, v1::upgrade_run))?;
+    }
     run.status = RunStatus::Incomplete;
-    run.notes.push(match (run.trials.len(), run.parts.len()) {
+    run.notes.push(match (run.trials.len(), run.parts().len()) {
         (_, parts @ 1..) => {
             format!("the run did not come to its end; its first {parts} parts were kept")
         }

@@ -15,6 +15,13 @@ fn run(id: &str) -> Run {
     }
 }
 
+fn demo(id: &str) -> Run {
+    Run {
+        work: RunKind::Demo.into(),
+        ..run(id)
+    }
+}
+
 fn trial(index: u32) -> Trial {
     let mut trial = Trial::from_log(
         index,
@@ -84,23 +91,23 @@ fn a_killed_run_has_the_trials_made_so_far_and_says_so() {
 #[test]
 fn a_killed_study_has_the_parts_made_so_far_and_a_finished_one_no_log_of_them() {
     let (_dir, store) = store();
-    let mut writer = store.create(&run("a")).unwrap();
+    let mut writer = store.create(&demo("a")).unwrap();
     writer.part(&run("x")).unwrap();
     writer.part(&run("y")).unwrap();
     let log = writer.path().join(PARTS);
     let whole = fs::read(&log).unwrap();
     fs::write(&log, &whole[..whole.len() - 1]).unwrap();
     let back = store.load("a").unwrap();
-    assert_eq!(back.parts, [run("x")], "the last one is torn");
+    assert_eq!(back.parts(), [run("x")], "the last one is torn");
     assert!(
         back.notes[0].contains("its first 1 parts"),
         "{:?}",
         back.notes
     );
     assert!(back.notes[1].contains("being written"), "{:?}", back.notes);
-    writer.finish(&run("a")).unwrap();
+    writer.finish(&demo("a")).unwrap();
     assert!(!log.exists());
-    assert_eq!(store.load("a").unwrap(), run("a"));
+    assert_eq!(store.load("a").unwrap(), demo("a"));
 }
 
 #[test]

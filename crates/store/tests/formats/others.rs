@@ -15,7 +15,7 @@ fn zperf_uploads_have_both_ends_and_the_units_of_their_era() {
         imported.warnings
     );
     let curve = &imported.runs[0];
-    assert_eq!((curve.kind, curve.trials.len()), (RunKind::Udp, 2));
+    assert_eq!((curve.kind(), curve.trials.len()), (RunKind::Udp, 2));
     let fast = &curve.trials[1];
     assert_eq!(fast.label.as_deref(), Some("200M"));
     assert_eq!(bps(fast.intended_load), 200 << 20);
@@ -44,13 +44,13 @@ fn a_report_that_a_board_cannot_read_is_unknown() {
     let tcp = imported
         .runs
         .iter()
-        .find(|run| run.kind == RunKind::Tcp)
+        .find(|run| run.kind() == RunKind::Tcp)
         .unwrap();
     assert_eq!(bytes(&tcp.trials[0]), (Some(27_272 * 1024), None));
     let udp = imported
         .runs
         .iter()
-        .find(|run| run.kind == RunKind::Udp)
+        .find(|run| run.kind() == RunKind::Udp)
         .unwrap();
     assert_eq!(packets(&udp.trials[0]), [Some(54_501), None, None]);
     assert!(

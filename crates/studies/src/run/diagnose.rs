@@ -70,7 +70,7 @@ fn probe(
         };
         if spent.is_zero() {
             context.watcher.event(Event::Began {
-                kind: run.kind,
+                kind: run.kind(),
                 title: "what limits",
             });
         }

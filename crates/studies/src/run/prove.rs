@@ -69,7 +69,7 @@ fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Res
     run.experiments.clear();
     archive::conclude(run);
     context.watcher.event(Event::Began {
-        kind: run.kind,
+        kind: run.kind(),
         title: "proof of what limits",
     });
     let mut bench = Bench::new(target);

@@ -10,7 +10,7 @@ use linerate_analysis::search::{
 };
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, DatagramsResult, Run, RunKind, SearchSettings, Trial};
+use linerate_model::run::{Asked, DatagramsResult, Run, RunKind, RunWork, SearchSettings, Trial};
 use linerate_model::spec::{Direction, Observe, Pace, Stop, TestSpec};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, Quantile, Ratio};
@@ -150,8 +150,10 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
         }
     }
     let run = recorder.run_mut();
-    run.goals = search.goals();
-    run.curve = Some(search.curve());
+    run.work = RunWork::Saturate {
+        goals: search.goals(),
+        curve: Some(search.curve()),
+    };
     run.notes.extend(search.notes());
     if plan.profile && !context.interrupted() {
         profile(context, &mut recorder, &mut client, plan);
@@ -243,7 +245,7 @@ fn profile(
 
 /// The lowest load that every goal calls too much, else the highest that one calls good.
 fn saturation(run: &Run) -> Option<BitRate> {
-    let goals = || run.goals.iter();
+    let goals = || run.goals().iter();
     let too_much = goals().filter_map(|goal| goal.upper_bound).max();
     let good = || goals().filter_map(|goal| goal.lower_bound).max();
     too_much.or_else(good)

@@ -9,7 +9,9 @@ use anyhow::{Context as _, Result};
 use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, CellEstimate, Run, RunKind, RunStatus, StudyPlace, Trial};
+use linerate_model::run::{
+    Asked, CellEstimate, Run, RunKind, RunStatus, RunWork, StudyPlace, Trial,
+};
 use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Interval, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +27,10 @@ pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) 
     measure_missing(context, &mut recorder, plan)
         .with_context(|| format!("the study {id} ended early; go on with --resume {id}"))?;
     let run = recorder.run_mut();
-    run.estimates = estimates(plan, &run.parts);
+    let made = estimates(plan, run.parts());
+    if let RunWork::Study { estimates, .. } = &mut run.work {
+        *estimates = made;
+    }
     Ok(recorder.finish(context))
 }
 
@@ -36,7 +41,7 @@ fn measure_missing(
     plan: &StudyPlan,
 ) -> Result<()> {
     let order = plan.order();
-    let done: BTreeSet<_> = recorder.run_mut().parts.iter().filter_map(key).collect();
+    let done: BTreeSet<_> = recorder.run_mut().parts().iter().filter_map(key).collect();
     let share = 1.0 / f64::from(u32::try_from(order.len()).unwrap_or(u32::MAX));
     let mut offset = 0.0;
     for (repetition, index) in order {
@@ -106,17 +111,16 @@ fn finished_parts(plan: &StudyPlan, earlier: Run) -> Result<Vec<Run>, Failure> {
         let message = format!("cannot resume {}: {why}", earlier.id);
         Err(Failure::new(ExitCode::Plan, message))
     };
-    if earlier.kind != RunKind::Study {
+    let RunWork::Study { parts, .. } = earlier.work else {
         return refuse("it is not a study; give the id of an incomplete one");
-    }
+    };
     if earlier.config.asked != Some(Asked::Study(plan.settings())) {
         return refuse("its plan was another one; leave out --resume to begin anew");
     }
     if earlier.status != RunStatus::Incomplete {
         return refuse("it is complete; leave out --resume to run the plan again");
     }
-    Ok(earlier
-        .parts
+    Ok(parts
         .into_iter()
         .filter(|part| key(part).is_some())
         .collect())
@@ -174,9 +178,9 @@ const QUANTITIES: [(&str, f64); 5] = [
 
 /// What one run says about its cell: direction, position in [`QUANTITIES`], value. Invalid trials say nothing.
 fn observations(part: &Run) -> Vec<(Direction, usize, f64)> {
-    if part.kind == RunKind::Saturate {
+    if part.kind() == RunKind::Saturate {
         // The strictest goal comes first.
-        let strictest = part.goals.first();
+        let strictest = part.goals().first();
         let found = strictest.and_then(|goal| Some((goal, goal.conditional_throughput?)));
         return found
             .map(|(goal, rate)| (goal.direction, 2, rate.as_f64()))
@@ -186,7 +190,7 @@ fn observations(part: &Run) -> Vec<(Direction, usize, f64)> {
     let valid = part.trials.iter().filter(|trial| trial.valid);
     valid
         .flat_map(|trial| {
-            let values = match part.kind {
+            let values = match part.kind() {
                 RunKind::Latency => delays(trial),
                 _ => rates(trial),
             };

@@ -68,7 +68,7 @@ impl<'a> Evidence<'a> {
             trials = all().collect();
         }
         let goal = run
-            .goals
+            .goals()
             .iter()
             .filter(|goal| goal.direction == direction)
             .min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()));
@@ -97,7 +97,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether this is request/response, which loads nothing on purpose.
     pub fn is_latency(&self) -> bool {
-        self.run.kind == RunKind::Latency
+        self.run.kind() == RunKind::Latency
     }
 
     /// Whether this is a TCP byte stream.

@@ -16,7 +16,7 @@ pub(in crate::rules) struct Overload<'a> {
 impl<'a> Overload<'a> {
     /// Of the run's curve; `None` if every rate was answered in full, or there was one rate only.
     pub(in crate::rules) fn from_evidence(evidence: &Evidence<'a>) -> Option<Self> {
-        let knee = evidence.run.curve?.knee?;
+        let knee = evidence.run.curve()?.knee?;
         let rate = knee.saturated?;
         let trials = evidence.trials().iter();
         let mut there = trials.filter(|trial| {

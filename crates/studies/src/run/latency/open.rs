@@ -8,7 +8,7 @@ use anyhow::Result;
 use linerate_analysis::load_delay::{Ladder, LoadPoint};
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{CurveFacts, Trial};
+use linerate_model::run::{CurveFacts, RunWork, Trial};
 use linerate_model::spec::{self, Arrival, Stall, Stop, TestSpec, TestWork, Transport};
 use linerate_model::units::parse_duration;
 use linerate_model::{ByteCount, PacketRate};
@@ -163,10 +163,11 @@ fn curve(
         ladder.record(trials.first().and_then(LoadPoint::from_trial));
         note_broken(recorder, trials.first());
     }
-    let run = recorder.run_mut();
     // With several sizes or modes each has its own curve; the knee of the first is the run's.
-    if run.curve.is_none() {
-        run.curve = ladder.knee().map(|knee| CurveFacts {
+    if let RunWork::Latency { curve, .. } = &mut recorder.run_mut().work
+        && curve.is_none()
+    {
+        *curve = ladder.knee().map(|knee| CurveFacts {
             knee: Some(knee),
             ..CurveFacts::default()
         });

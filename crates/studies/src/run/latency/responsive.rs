@@ -9,7 +9,7 @@ use linerate_analysis::assemble;
 use linerate_analysis::responsiveness::{Saturation, round_trips_per_minute, trimmed_mean};
 use linerate_client::{Client, Target};
 use linerate_model::responsiveness::Responsiveness;
-use linerate_model::run::{Delay, Trial};
+use linerate_model::run::{Delay, RunWork, Trial};
 use linerate_model::spec::{Direction, Stop, TestSpec};
 use linerate_model::{ByteCount, Clock as _, Histogram, PacketCount};
 use linerate_sys::clock::{MonoClock, sleep_until};
@@ -55,12 +55,10 @@ pub(super) fn responsiveness(
             ..stream(direction)
         };
         let (foreign, loaded) = together(context, recorder, client, (target, &probes, &load))?;
-        let run = recorder.run_mut();
-        run.responsiveness.push(judge(
-            foreign.as_ref(),
-            loaded.as_ref(),
-            (&load, &saturation),
-        ));
+        let judged = judge(foreign.as_ref(), loaded.as_ref(), (&load, &saturation));
+        if let RunWork::Latency { responsiveness, .. } = &mut recorder.run_mut().work {
+            responsiveness.push(judged);
+        }
     }
     Ok(())
 }
