@@ -4,7 +4,8 @@
 //! - draft-ietf-ippm-responsiveness: `RPM = (60000 / ((TM(tcp_f) + TM(tls_f) + TM(http_f)) / 3) + 60000 / TM(http_l)) / 2`
 //!   in milliseconds, TM the mean without the longest 5 %. Without TLS the first denominator is the mean of two.
 
-use linerate_model::{BitRate, Histogram, PacketCount};
+use crate::statistics::to_f64;
+use linerate_model::{BitRate, Histogram};
 
 /// The share of values that a trimmed mean keeps.
 const KEPT: f64 = 0.95;
@@ -20,13 +21,13 @@ const STREAMS: [u16; 5] = [1, 2, 4, 8, 16];
 
 /// The mean of the shortest 95 % of the values in nanoseconds; `None` without values.
 pub fn trimmed_mean(histogram: &Histogram) -> Option<f64> {
-    let all = PacketCount::new(histogram.len()).as_f64();
+    let all = to_f64(histogram.len());
     let mut left = (all * KEPT).floor().max(1.0).min(all);
     let kept = left;
     let mut sum = 0.0;
     for (nanos, count) in histogram.buckets() {
-        let taken = PacketCount::new(count).as_f64().min(left);
-        sum += taken * PacketCount::new(nanos).as_f64();
+        let taken = to_f64(count).min(left);
+        sum += taken * to_f64(nanos);
         left -= taken;
     }
     (kept > 0.0).then(|| sum / kept)

@@ -5,7 +5,7 @@
 //! turns of a trial others were measured, so the sums hold nothing of what happened there.
 
 use super::{Ends, one_way, trial};
-use crate::statistics::{USUAL_CONFIDENCE, mean};
+use crate::statistics::{USUAL_CONFIDENCE, mean, to_f64};
 use linerate_model::one_way::OneWay;
 use linerate_model::run::{Delay, DelayOf, Trial, TrialWork, Turn, Turns};
 use linerate_model::sample::{
@@ -98,11 +98,7 @@ fn told(turn: &TurnReports) -> Turn {
 }
 
 fn over(turns: &[Turn], part: impl Fn(&Turn) -> Option<u64>) -> Option<Estimate> {
-    let values: Vec<f64> = turns
-        .iter()
-        .filter_map(part)
-        .map(|nanos| PacketCount::new(nanos).as_f64())
-        .collect();
+    let values: Vec<f64> = turns.iter().filter_map(part).map(to_f64).collect();
     mean(&values, USUAL_CONFIDENCE).ok()
 }
 

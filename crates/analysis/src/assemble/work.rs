@@ -2,6 +2,7 @@
 
 use super::{Ends, cpu, duration, merged, one_way, packets, requests, stages, streams, tcp, total};
 use crate::ledger;
+use crate::statistics::to_f64;
 use linerate_model::run::{
     ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, Delay, DelayOf,
     OpenLoopResult, TrialWork, UnitCounts,
@@ -140,7 +141,7 @@ fn exact(mut delay: Delay, report: Option<&EndpointReport>) -> Delay {
     // Reports may come from the peer: what its own histogram denies is not believed.
     let near =
         |own: u64, told: Option<u64>| told.is_some_and(|told| own.abs_diff(told) <= told / 500 + 1);
-    let end = |nanos: u64| PacketCount::new(nanos).as_f64();
+    let end = |nanos: u64| to_f64(nanos);
     let inside = (end(moments.min_ns)..=end(moments.max_ns)).contains(&moments.mean_ns);
     let is_its = Some(moments.count) == delay.count
         && near(moments.min_ns, delay.min_ns)

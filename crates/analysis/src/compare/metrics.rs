@@ -2,10 +2,10 @@
 
 use super::Options;
 use super::cells::{Cell, Seen};
-use crate::statistics::{Confidence, USUAL_CONFIDENCE, quantile_interval};
+use crate::statistics::{Confidence, USUAL_CONFIDENCE, quantile_interval, to_f64};
 use linerate_model::comparison::{Basis, BetterWhen};
 use linerate_model::run::{CpuSide, Delay, DelayOf, GoalResult, RunKind, Trial};
-use linerate_model::{BitRate, Interval, PacketCount, Quantile, Ratio};
+use linerate_model::{BitRate, Interval, Quantile, Ratio};
 
 /// One value of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -152,7 +152,7 @@ fn turns_of(repetitions: &[Vec<&Trial>], metric: &Metric) -> Option<Vec<Observat
     let turns = trial.turns()?.each.iter();
     let values: Vec<_> = turns
         .filter_map(|turn| turn.at(quantile))
-        .filter_map(|nanos| plain(Some(PacketCount::new(nanos).as_f64() * share)))
+        .filter_map(|nanos| plain(Some(to_f64(nanos) * share)))
         .collect();
     (values.len() > 1).then_some(values)
 }
@@ -165,7 +165,7 @@ fn together(trials: &[&Trial], get: &Get<'_>) -> Option<Observation> {
         [one] => Some(*one),
         several => {
             let sum: f64 = several.iter().map(|one| one.value).sum();
-            let count = PacketCount::new(several.len() as u64).as_f64();
+            let count = to_f64(several.len() as u64);
             Some(Observation {
                 value: sum / count,
                 within: None,
@@ -327,7 +327,7 @@ fn at_quantile(delay: &Delay, quantile: Quantile) -> Option<Observation> {
         })
     });
     Some(Observation {
-        value: PacketCount::new(value).as_f64(),
+        value: to_f64(value),
         within,
     })
 }

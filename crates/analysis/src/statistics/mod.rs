@@ -27,6 +27,15 @@ pub use ratio::paired_ratio;
 
 use linerate_model::{Estimate, Interval};
 
+/// A number of nanoseconds, or of anything that has no type of its own, for calculations.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact below 2^53: 104 days in nanoseconds"
+)]
+pub(crate) const fn to_f64(value: u64) -> f64 {
+    value as f64
+}
+
 /// Coverage of an interval that nobody asked to be another.
 pub const USUAL_CONFIDENCE: Confidence = Confidence(0.95);
 

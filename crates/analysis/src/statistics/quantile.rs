@@ -6,7 +6,7 @@
 //! # References
 //! - David, Nagaraja, "Order Statistics", §7.1
 
-use super::Confidence;
+use super::{Confidence, to_f64};
 use linerate_model::{Histogram, Interval};
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
@@ -39,7 +39,7 @@ pub fn quantile_interval(
 /// The ranks (from 1) between which the quantile lies as often as asked: the number of values at or
 /// below it is Binomial(n, q).
 fn ranks(n: u64, q: f64, tail: f64) -> Option<(u64, u64)> {
-    let count = linerate_model::PacketCount::new(n).as_f64();
+    let count = to_f64(n);
     let (below, above) = if (count * q).min(count * (1.0 - q)) > MIN_EXPECTED_FOR_NORMAL {
         let normal = Normal::new(count * q, (count * q * (1.0 - q)).sqrt()).ok()?;
         let at = |share: f64| normal.inverse_cdf(share);
@@ -86,5 +86,5 @@ fn at_rank(histogram: &Histogram, rank: u64) -> Option<f64> {
         seen += count;
         seen >= rank
     });
-    found.map(|(nanos, _)| linerate_model::PacketCount::new(nanos).as_f64())
+    found.map(|(nanos, _)| to_f64(nanos))
 }

@@ -2,6 +2,7 @@
 
 use crate::rules::evidence::{Evidence, Stall};
 use crate::rules::{Case, Rule, RuleOutcome, clear, not_evaluated, words};
+use crate::statistics::to_f64;
 use linerate_model::ByteCount;
 use linerate_model::run::{Confidence, Experiment};
 
@@ -13,7 +14,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
         "Handshake and control connection use the same path, and their short packets passed; {} B in all were acknowledged.",
         words::count(stall.acked)
     )];
-    let timeouts = evidence.tcp(|tcp| Some(words::nanos(tcp.retransmissions?.timeouts?)));
+    let timeouts = evidence.tcp(|tcp| Some(to_f64(tcp.retransmissions?.timeouts?)));
     figures.extend(
         timeouts.map(|n| format!("{n:.0} retransmission timeouts expired, without an answer.")),
     );

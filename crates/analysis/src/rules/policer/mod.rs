@@ -98,7 +98,7 @@ fn decide(
         ));
     }
     let packet = evidence
-        .mean(|trial| trial.payload_bytes.map(ByteCount::get).map(words::nanos))
+        .mean(|trial| trial.payload_bytes.map(ByteCount::as_f64))
         .map(|bytes| bytes * 8e9 / plateau.peak.max(1.0));
     let queued = packet.map(|packet| (delays.loaded - delays.base).max(0.0) / packet);
     let mut figures = vec![format!(
