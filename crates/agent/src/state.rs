@@ -39,8 +39,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a client keeps its place without a test.
 const IDLE_LIMIT: Duration = Duration::from_mins(10);
 
-/// How long clients are said goodbye to before their connections are ended.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// How long clients are said goodbye to before their connections are ended: half as long again as a session may wait
+/// before it hears of the end.
+const GOODBYE: Duration = Duration::from_millis(750);
 
 /// How long it waits when no connection can be taken.
 const PAUSE: Duration = Duration::from_millis(50);

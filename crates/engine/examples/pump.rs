@@ -81,7 +81,7 @@ fn exchange(spec: &TestSpec) -> Result<(Vec<StreamReport>, Vec<StreamReport>), E
     let mut server = Opened::listen(plan(Side::Receiver, Role::Server), local)?;
     let (ports, client) = (server.ports(), plan(Side::Sender, Role::Client));
     let client = std::thread::spawn(move || Opened::connect(client, local, &ports, LIMIT));
-    server.await_peer(local.ip(), LIMIT)?;
+    server.await_peer(local.ip(), LIMIT, &|| false)?;
     let client = client
         .join()
         .expect("invariant: connecting does not panic")?;

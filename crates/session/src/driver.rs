@@ -427,11 +427,14 @@ impl Driver {
         let State::Open(test) = &mut self.state else {
             return Ok(None);
         };
-        match test.endpoints.await_peer(from, limit) {
+        let line = &self.line;
+        match test.endpoints.await_peer(from, limit, &|| line.has_ended()) {
             Ok(()) => {
                 self.tell(Input::Connected)?;
                 Ok(Some(SessionEvent::TestBegan))
             }
+            // Reading tells why.
+            Err(_) if self.line.has_ended() => Ok(None),
             Err(error) => {
                 self.abort(RefusalCode::Timeout, &error)?;
                 Ok(None)
@@ -541,6 +544,11 @@ impl Driver {
         }
         if let Some(reports) = endpoints.reports(&self.observer) {
             self.state.report();
+            if self.role == Role::Server && self.line.is_control() {
+                // Its client gets them, and nobody here reads them: a report may be long.
+                self.tell(Input::Reports(reports))?;
+                return Ok(None);
+            }
             self.tell(Input::Reports(reports.clone()))?;
             return Ok(Some(SessionEvent::OwnReports(reports)));
         }

@@ -266,11 +266,16 @@ impl Endpoints {
         self.parts.iter().filter_map(port_of).collect()
     }
 
-    /// At the server: waits until the client has connected every stream.
-    pub(crate) fn await_peer(&mut self, from: IpAddr, timeout: Duration) -> Result<()> {
+    /// At the server: waits until the client has connected every stream, or `is_over`.
+    pub(crate) fn await_peer(
+        &mut self,
+        from: IpAddr,
+        timeout: Duration,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<()> {
         for part in &mut self.parts {
             if let Some(Stage::Opened(opened)) = &mut part.stage {
-                opened.await_peer(from, timeout)?;
+                opened.await_peer(from, timeout, is_over)?;
             }
         }
         Ok(())

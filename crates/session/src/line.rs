@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail};
 use linerate_model::Clock as _;
 use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::serial::SerialLine;
-use linerate_sys::tcp::wait_readable;
+use linerate_sys::tcp::{is_hung_up, wait_readable};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -99,6 +99,14 @@ impl Line {
     /// Whether all that is said of traffic is said over a control connection, and not on the data streams.
     pub const fn is_control(&self) -> bool {
         matches!(self.way, Way::Connection(_))
+    }
+
+    /// Whether the control connection has come to its end, at the peer or here.
+    pub fn has_ended(&self) -> bool {
+        match &self.way {
+            Way::Connection(stream) => is_hung_up(stream).unwrap_or(true),
+            Way::Absent | Way::Shell(_) => false,
+        }
     }
 
     /// This end's address.

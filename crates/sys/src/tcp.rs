@@ -149,6 +149,15 @@ pub fn wait_readable(sockets: &[BorrowedFd<'_>], limit: Duration) -> io::Result<
     }
 }
 
+/// Whether the peer of `socket` will send no more, or this end has shut it down; what has come may still be read.
+pub fn is_hung_up(socket: impl AsFd) -> io::Result<bool> {
+    let mut fds = [PollFd::new(&socket, PollFlags::RDHUP)];
+    match poll(&mut fds, Some(&Timespec::default())) {
+        Ok(_) | Err(Errno::INTR) => Ok(!fds[0].revents().is_empty()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() {
         AddressFamily::INET

@@ -18,6 +18,7 @@ use crate::lane::Lane;
 use crate::plan::{EndpointPlan, Role};
 use crate::workloads::{self, Ends, Kit, Path, WorkloadKind};
 use linerate_model::spec::Transport;
+use linerate_model::{Clock as _, MonoInstant};
 use linerate_peers::AfterTraffic;
 use linerate_sys::clock::MonoClock;
 use std::io;
@@ -54,6 +55,25 @@ enum Sockets {
 }
 
 static CLOCK: MonoClock = MonoClock;
+
+/// How long a server waits for its client.
+struct Wait<'a> {
+    timeout: Duration,
+    deadline: MonoInstant,
+    /// Whether the client will not come any more.
+    is_over: &'a dyn Fn() -> bool,
+}
+
+/// Longest wait for the next event: bounds how late a server sees that it need not wait.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+impl Wait<'_> {
+    /// How long to wait for the next event; `None` if for none any more.
+    fn next(&self) -> Option<Duration> {
+        let left = self.deadline.saturating_since(CLOCK.now());
+        (!left.is_zero() && !(self.is_over)()).then(|| left.min(POLL_INTERVAL))
+    }
+}
 
 impl Opened {
     const fn new(plan: EndpointPlan, sockets: Sockets) -> Self {
@@ -121,12 +141,22 @@ impl Opened {
     }
 
     /// The server's end: takes the client's data connections or hellos, only from address `from`
-    /// and only with the token. Does nothing on the client's end.
-    pub fn await_peer(&mut self, from: IpAddr, timeout: Duration) -> Result<(), EngineError> {
+    /// and only with the token. Gives up when `is_over`, as when the time is. Does nothing on the client's end.
+    pub fn await_peer(
+        &mut self,
+        from: IpAddr,
+        timeout: Duration,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<(), EngineError> {
         let from = from.to_canonical();
+        let wait = Wait {
+            timeout,
+            deadline: CLOCK.now().after(timeout),
+            is_over,
+        };
         match &self.sockets {
             Sockets::Listening(listeners) => {
-                let streams = tcp::accept(&self.plan, listeners, from, timeout)?;
+                let streams = tcp::accept(&self.plan, listeners, from, &wait)?;
                 let doors = std::mem::replace(&mut self.sockets, Sockets::Tcp(streams));
                 if let Sockets::Listening(doors) = doors
                     && workloads::find(&self.plan.spec.workload)?.connects()
@@ -135,7 +165,7 @@ impl Opened {
                 }
                 Ok(())
             }
-            Sockets::Udp(sockets) => udp::welcome(&self.plan, sockets, from, timeout),
+            Sockets::Udp(sockets) => udp::welcome(&self.plan, sockets, from, &wait),
             Sockets::Tcp(_) => Ok(()),
         }
     }

@@ -1,8 +1,9 @@
 //! Data connections over TCP.
 
+use super::Wait;
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
-use linerate_model::{Clock, MonoInstant};
+use linerate_model::Clock;
 use linerate_peers::StreamFormat;
 use linerate_sys::clock::MonoClock;
 use linerate_sys::{sockopt, tcp};
@@ -49,16 +50,15 @@ pub(super) fn accept(
     plan: &EndpointPlan,
     listeners: &[TcpListener],
     from: IpAddr,
-    timeout: Duration,
+    wait: &Wait<'_>,
 ) -> Result<Vec<TcpStream>, EngineError> {
-    let deadline = MonoClock.now().after(timeout);
     let accept = |(stream, listener)| {
         let opening = plan.format.tcp_opening(stream);
-        accept_one(listener, &opening, from, deadline)?.ok_or_else(|| EngineError::NoPeer {
+        accept_one(listener, &opening, from, wait)?.ok_or_else(|| EngineError::NoPeer {
             stream: usize::from(stream),
             what: "data connection",
             from,
-            waited: timeout,
+            waited: wait.timeout,
         })
     };
     (0..).zip(listeners).map(accept).collect()
@@ -69,14 +69,10 @@ fn accept_one(
     listener: &TcpListener,
     opening: &[u8],
     from: IpAddr,
-    deadline: MonoInstant,
+    wait: &Wait<'_>,
 ) -> Result<Option<TcpStream>, EngineError> {
     let failed = |error| EngineError::io("accept a data connection on", &"a data port", error);
-    loop {
-        let left = deadline.saturating_since(MonoClock.now());
-        if left.is_zero() {
-            return Ok(None);
-        }
+    while let Some(left) = wait.next() {
         let ready = tcp::wait_readable(&[listener.as_fd()], left).map_err(failed)?;
         if !ready[0] {
             continue;
@@ -85,10 +81,12 @@ fn accept_one(
             // The connection was gone before it was taken, or the table is full; try the next.
             continue;
         };
+        let left = wait.deadline.saturating_since(MonoClock.now());
         if address.ip().to_canonical() == from && shows(&socket, opening, left) {
             return Ok(Some(socket));
         }
     }
+    Ok(None)
 }
 
 /// Takes what an accepted stream begins with and is no data; it has been seen to be there.

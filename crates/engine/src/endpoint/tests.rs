@@ -35,7 +35,7 @@ fn strangers_on_a_tcp_port_are_sent_away() {
     let remote = "127.0.0.1:0".parse().unwrap();
     let client = Opened::connect(plan(Role::Client, &spec), remote, &ports, TEST_TIMEOUT).unwrap();
     server
-        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT)
+        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT, &|| false)
         .unwrap();
     let (Sockets::Tcp(taken), Sockets::Tcp(own)) = (&server.sockets, &client.sockets) else {
         unreachable!()
@@ -55,11 +55,26 @@ fn another_address_than_the_control_peers_is_not_taken() {
         TEST_TIMEOUT,
     )
     .unwrap();
-    let error = server.await_peer([192, 0, 2, 1].into(), Duration::from_millis(50));
+    let error = server.await_peer([192, 0, 2, 1].into(), Duration::from_millis(50), &|| false);
     assert!(
         matches!(error, Err(EngineError::NoPeer { stream: 0, .. })),
         "{error:?}"
     );
+}
+
+#[test]
+fn nobody_is_waited_for_when_it_is_over() {
+    for spec in [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)] {
+        let waits = std::cell::Cell::new(0);
+        let is_over = || waits.replace(waits.get() + 1) > 0;
+        // Were it not for that, the test would never end.
+        let for_ever = Duration::from_hours(24);
+        let error = server(&spec).await_peer([127, 0, 0, 1].into(), for_ever, &is_over);
+        assert!(
+            matches!(error, Err(EngineError::NoPeer { .. })),
+            "{error:?}"
+        );
+    }
 }
 
 #[test]
@@ -76,11 +91,11 @@ fn a_hello_without_the_token_gets_no_answer() {
         stream: 0,
         kind: native::wire::Kind::Hello,
         sequence: 0,
-        sent: linerate_peers::Stamp::from_instant(linerate_model::MonoInstant::default()),
+        sent: linerate_peers::Stamp::from_instant(MonoInstant::default()),
     };
     header.write(&mut hello);
     stranger.send(&hello).unwrap();
-    let error = server.await_peer([127, 0, 0, 1].into(), Duration::from_millis(50));
+    let error = server.await_peer([127, 0, 0, 1].into(), Duration::from_millis(50), &|| false);
     assert!(
         matches!(error, Err(EngineError::NoPeer { .. })),
         "{error:?}"
@@ -107,7 +122,7 @@ fn every_stream_meets_its_own_port() {
             .ports()
     });
     server
-        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT)
+        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT, &|| false)
         .unwrap();
     let Sockets::Udp(sockets) = &server.sockets else {
         unreachable!()
@@ -132,7 +147,7 @@ fn by_itself(spec: &TestSpec, disturb: impl FnOnce(u16)) -> [StreamReport; 2] {
     let client = Opened::connect(with(Role::Client), local, &server.ports(), TEST_TIMEOUT).unwrap();
     let sender = client.start().unwrap();
     server
-        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT)
+        .await_peer([127, 0, 0, 1].into(), TEST_TIMEOUT, &|| false)
         .unwrap();
     let receiver = server.start().unwrap();
     [sender, receiver].map(|running| running.join().remove(0))

@@ -1,6 +1,7 @@
 //! Opening datagram streams: who is there, before anything is sent to them. What is said is the peer's protocol's
 //! to say (see [`Handshake`]); here are the sockets and the waiting. Every datagram may be lost.
 
+use super::{POLL_INTERVAL, Wait};
 use crate::error::EngineError;
 use crate::plan::EndpointPlan;
 use linerate_model::{Clock, MonoInstant};
@@ -11,9 +12,6 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
-
-/// Longest wait of a server for the next datagram of a handshake: bounds how late it sees that one is settled.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Silence of a client that was answered, in pauses between its requests, after which it has the answer: so many
 /// requests would have to be lost in a row for this to be wrong.
@@ -127,20 +125,19 @@ pub(super) fn welcome(
     plan: &EndpointPlan,
     sockets: &[UdpSocket],
     from: IpAddr,
-    timeout: Duration,
+    wait: &Wait<'_>,
 ) -> Result<(), EngineError> {
-    let deadline = MonoClock.now().after(timeout);
     let failed = |error| EngineError::io("take datagrams on", &"a data port", error);
     let awaited = |stream, what| EngineError::NoPeer {
         stream,
         what,
         from,
-        waited: timeout,
+        waited: wait.timeout,
     };
     match plan.format.arrival() {
         Arrival::FirstDatagram => {
             for (stream, socket) in sockets.iter().enumerate() {
-                if !take_first(socket, from, deadline).map_err(failed)? {
+                if !take_first(socket, from, wait).map_err(failed)? {
                     return Err(awaited(stream, "datagram"));
                 }
             }
@@ -152,7 +149,7 @@ pub(super) fn welcome(
             let Some(handshakes) = handshakes.collect::<Option<Vec<_>>>() else {
                 return Err(EngineError::NotConnected { stream: 0 });
             };
-            match take_requests(&handshakes, sockets, from, deadline).map_err(failed)? {
+            match take_requests(&handshakes, sockets, from, wait).map_err(failed)? {
                 None => Ok(()),
                 Some(stream) => Err(awaited(stream, "UDP hello")),
             }
@@ -161,12 +158,12 @@ pub(super) fn welcome(
     }
 }
 
-/// Answers the clients' requests until all are settled, or to `deadline`; then a stream that has had none.
+/// Answers the clients' requests until all are settled, or to the end of the `wait`; then a stream that has had none.
 fn take_requests(
     handshakes: &[Box<dyn Handshake>],
     sockets: &[UdpSocket],
     from: IpAddr,
-    deadline: MonoInstant,
+    wait: &Wait<'_>,
 ) -> io::Result<Option<usize>> {
     let mut states = vec![HandshakeState::Awaited; sockets.len()];
     let fds: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
@@ -175,7 +172,8 @@ fn take_requests(
         let mut streams = states.iter().zip(handshakes);
         let open =
             streams.position(|(state, handshake)| !state.is_settled(now, handshake.as_ref()));
-        if open.is_none() || (now >= deadline && states.contains(&HandshakeState::Awaited)) {
+        let next = wait.next();
+        if open.is_none() || (next.is_none() && states.contains(&HandshakeState::Awaited)) {
             return Ok(open);
         }
         let readable = wait_readable(&fds, POLL_INTERVAL)?;
@@ -213,14 +211,10 @@ fn hear(
     }
 }
 
-/// Connects to the sender of the first datagram that comes from `from`; whether it came before `deadline`. That
+/// Connects to the sender of the first datagram that comes from `from`; whether it came before the end of the `wait`. That
 /// datagram stays: it is of the test. Those of others before it are passed over.
-fn take_first(socket: &UdpSocket, from: IpAddr, deadline: MonoInstant) -> io::Result<bool> {
-    loop {
-        let left = deadline.saturating_since(MonoClock.now());
-        if left.is_zero() {
-            return Ok(false);
-        }
+fn take_first(socket: &UdpSocket, from: IpAddr, wait: &Wait<'_>) -> io::Result<bool> {
+    while let Some(left) = wait.next() {
         if !wait_readable(&[socket.as_fd()], left)?[0] {
             continue;
         }
@@ -231,4 +225,5 @@ fn take_first(socket: &UdpSocket, from: IpAddr, deadline: MonoInstant) -> io::Re
         }
         socket.recv_from(&mut [0])?;
     }
+    Ok(false)
 }

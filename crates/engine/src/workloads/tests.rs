@@ -33,7 +33,9 @@ fn started(spec: &TestSpec, side: Side, address: &str) -> (Running, Running) {
     let (ports, client) = (server.ports(), plan(spec, Role::Client, side));
     let client =
         std::thread::spawn(move || Opened::connect(client, local, &ports, TEST_TIMEOUT).unwrap());
-    server.await_peer(local.ip(), TEST_TIMEOUT).unwrap();
+    server
+        .await_peer(local.ip(), TEST_TIMEOUT, &|| false)
+        .unwrap();
     let client = client.join().unwrap();
     // Receivers first.
     match side {
@@ -488,7 +490,9 @@ fn a_missing_core_is_an_error_that_names_it() {
     let (ports, client) = (server.ports(), plan(&spec, Role::Client, Side::Sender));
     let client =
         std::thread::spawn(move || Opened::connect(client, local, &ports, TEST_TIMEOUT).unwrap());
-    server.await_peer(local.ip(), TEST_TIMEOUT).unwrap();
+    server
+        .await_peer(local.ip(), TEST_TIMEOUT, &|| false)
+        .unwrap();
     let error = client.join().unwrap().start().err().unwrap().to_string();
     assert!(error.contains("core 1000"), "{error}");
 }
