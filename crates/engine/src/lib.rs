@@ -30,6 +30,7 @@ pub mod schedule;
 pub mod sequence;
 mod stamped;
 mod tally;
+mod tcp_samples;
 mod transit;
 pub mod workloads;
 

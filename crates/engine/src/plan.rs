@@ -59,7 +59,11 @@ impl EndpointPlan {
                 Stop::Transactions(count) => Stop::Transactions(share(count)),
             },
             warm_up: spec.warm_up,
-            interval: spec.interval,
+            interval: Intervals {
+                length: spec.interval,
+                most: spec.intervals_per_stream() as usize,
+            },
+            max_samples: (MAX_TCP_SAMPLES / usize::from(spec.streams.max(1))).max(2),
             imitation: spec.imitation,
             wait: spec.wait,
             observe: spec.observe,
@@ -75,6 +79,19 @@ fn share(total: u64, index: u8, streams: u16) -> u64 {
     total / streams + u64::from(u64::from(index) < total % streams)
 }
 
+/// Most readings of `TCP_INFO` that one side keeps over all streams: some 4 MB of a report. That is one a second for an
+/// hour of one stream or half a minute of 128; of longer tests there are fewer.
+const MAX_TCP_SAMPLES: usize = 4096;
+
+/// The reporting intervals of a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Intervals {
+    /// Of each but the last.
+    pub(crate) length: Duration,
+    /// Most; what follows is in one more.
+    pub(crate) most: usize,
+}
+
 /// What one stream is to do.
 #[derive(Debug, Clone)]
 pub struct StreamPlan {
@@ -84,7 +101,9 @@ pub struct StreamPlan {
     pub(crate) rate: Option<BitRate>,
     pub(crate) stop: Stop,
     pub(crate) warm_up: Duration,
-    pub(crate) interval: Duration,
+    pub(crate) interval: Intervals,
+    /// Most readings of `TCP_INFO` that it keeps.
+    pub(crate) max_samples: usize,
     pub(crate) imitation: Option<Imitation>,
     pub(crate) wait: WaitMode,
     pub(crate) observe: Observe,

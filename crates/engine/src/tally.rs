@@ -1,5 +1,6 @@
 //! What one stream counts while it runs: totals, intervals, errors, and the progress others see.
 
+use crate::plan::Intervals;
 use linerate_model::sample::{ErrorCount, IntervalCount, StreamReport, StreamWork};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::Refusals;
@@ -27,13 +28,13 @@ impl StreamProgress {
     }
 }
 
-/// Most interval records one stream keeps: three hours at ten per second.
-const MAX_INTERVALS: usize = 108_000;
+/// Room for intervals at the start, that none is made while traffic flows of usual length.
+const USUAL_INTERVALS: usize = 1024;
 
 /// Totals and intervals of one stream, by the time they were seen.
 pub(crate) struct Tally {
     start: MonoInstant,
-    interval: Duration,
+    interval: Intervals,
     bytes: u64,
     packets: u64,
     current: IntervalCount,
@@ -47,7 +48,7 @@ impl Tally {
     /// Counts from `start`, in intervals of `interval`.
     pub(crate) fn new(
         start: MonoInstant,
-        interval: Duration,
+        interval: Intervals,
         progress: Arc<StreamProgress>,
     ) -> Self {
         Self {
@@ -56,12 +57,12 @@ impl Tally {
             bytes: 0,
             packets: 0,
             current: IntervalCount {
-                end: interval,
+                end: interval.length,
                 ..IntervalCount::default()
             },
-            current_end: start.after(interval),
+            current_end: start.after(interval.length),
             last: start,
-            intervals: Vec::with_capacity(1024),
+            intervals: Vec::with_capacity(interval.most.min(USUAL_INTERVALS)),
             progress,
         }
     }
@@ -96,19 +97,19 @@ impl Tally {
 
     /// Closes the intervals that ended before `now`. Returns whether there was one.
     pub(crate) fn roll(&mut self, now: MonoInstant) -> bool {
-        let rolled = now >= self.current_end;
-        while now >= self.current_end && self.intervals.len() < MAX_INTERVALS {
+        let before = self.intervals.len();
+        while now >= self.current_end && self.intervals.len() < self.interval.most {
             self.intervals.push(self.current);
             let start = self.current.end;
             self.current = IntervalCount {
                 start,
-                end: start + self.interval,
+                end: start + self.interval.length,
                 next_expected: self.current.next_expected,
                 ..IntervalCount::default()
             };
             self.current_end = self.start.after(self.current.end);
         }
-        rolled
+        self.intervals.len() > before
     }
 
     /// The time of the last count, from the start.
@@ -260,7 +261,11 @@ mod tests {
 
     fn tally() -> Tally {
         let start = MonoInstant::from_nanos(5_000_000_000);
-        Tally::new(start, Duration::from_secs(1), Arc::default())
+        let interval = Intervals {
+            length: Duration::from_secs(1),
+            most: 100,
+        };
+        Tally::new(start, interval, Arc::default())
     }
 
     fn after_start(tally: &Tally, millis: u64) -> MonoInstant {
@@ -284,6 +289,23 @@ mod tests {
                 .all(|pair| pair[0].end == pair[1].start)
         );
         assert_eq!(intervals[3].end, Duration::from_millis(3600));
+    }
+
+    #[test]
+    fn what_follows_the_last_interval_that_may_be_is_in_one_more() {
+        let mut tally = tally();
+        tally.interval.most = 2;
+        for millis in [500, 1500, 2500, 9500] {
+            let rolled = tally.count(after_start(&tally, millis), 1, 0);
+            // So long as there are intervals to end: whoever asks then reads the socket's state.
+            assert_eq!(rolled, (1000..3000).contains(&millis), "{millis}");
+        }
+        let intervals = tally.into_intervals(Duration::from_secs(10));
+        let ends: Vec<_> = intervals
+            .iter()
+            .map(|i| (i.end.as_secs(), i.bytes.get()))
+            .collect();
+        assert_eq!(ends, [(1, 1), (2, 1), (10, 2)]);
     }
 
     #[test]

@@ -80,9 +80,9 @@ pub(crate) struct LengthArgs {
     /// Send for this long first without counting.
     #[arg(long, default_value = "0s", value_parser = parse_duration)]
     pub(crate) warm_up: Duration,
-    /// Length of a reporting interval.
-    #[arg(short = 'i', long, default_value = "1s", value_parser = parse_duration)]
-    pub(crate) interval: Duration,
+    /// Length of a reporting interval [default: 1s, longer where a test would have too many].
+    #[arg(short = 'i', long, value_parser = parse_duration)]
+    pub(crate) interval: Option<Duration>,
     /// How traffic threads wait.
     #[arg(long, default_value = "block")]
     pub(crate) wait: WaitArg,
@@ -97,7 +97,10 @@ impl LengthArgs {
         spec.stop = Stop::After(self.time);
         spec.streams = self.streams;
         spec.warm_up = self.warm_up;
-        spec.interval = self.interval;
+        match self.interval {
+            Some(interval) => spec.interval = interval,
+            None => spec.fit_interval(),
+        }
         spec.wait = self.wait.into();
     }
 }

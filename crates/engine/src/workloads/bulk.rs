@@ -12,8 +12,9 @@ use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
 use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tcp_samples::TcpSamples;
 use linerate_model::sample::{
-    ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSample, TcpSocketReport,
+    ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSocketReport,
 };
 use linerate_model::spec::{Observe, Side, Stop, TestSpec, TestWork};
 use linerate_model::{BitRate, ByteCount, Clock, Histogram, MonoInstant};
@@ -91,7 +92,7 @@ struct Stream {
     clock: &'static dyn Clock,
     tally: Option<Tally>,
     troubles: Troubles,
-    samples: Vec<TcpSample>,
+    samples: TcpSamples,
     start: MonoInstant,
     /// When bytes last moved.
     last: MonoInstant,
@@ -101,12 +102,12 @@ impl Stream {
     fn new(kit: Kit) -> Result<Self, EngineError> {
         Ok(Self {
             path: kit.path.stream()?,
+            samples: TcpSamples::new(kit.plan.max_samples),
             plan: kit.plan,
             progress: kit.progress,
             clock: kit.clock,
             tally: None,
             troubles: Troubles::default(),
-            samples: Vec::with_capacity(1024),
             start: MonoInstant::default(),
             last: MonoInstant::default(),
         })
@@ -121,9 +122,13 @@ impl Stream {
         if self.plan.observe == Observe::None {
             return;
         }
+        let at = self.since_start(now);
+        self.samples.take(|| self.path.info(at));
+    }
+
+    fn since_start(&self, now: MonoInstant) -> u64 {
         let at = now.saturating_since(self.start).as_nanos();
-        let sample = self.path.info(u64::try_from(at).unwrap_or(u64::MAX));
-        self.samples.extend(sample);
+        u64::try_from(at).unwrap_or(u64::MAX)
     }
 
     /// Starts the counting at `instant`.
@@ -172,9 +177,11 @@ impl Stream {
 
     /// The socket's last reading and those before it.
     fn tcp(&mut self, now: MonoInstant) -> TcpSocketReport {
-        self.sample(now);
+        let at = self.since_start(now);
+        let is_observed = self.plan.observe != Observe::None;
+        let last = || is_observed.then(|| self.path.info(at)).flatten();
         TcpSocketReport {
-            samples: std::mem::take(&mut self.samples),
+            samples: self.samples.finish(last),
             congestion_control: self.path.congestion_control(),
         }
     }

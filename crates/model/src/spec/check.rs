@@ -19,8 +19,9 @@ pub const MAX_DURATION: Duration = Duration::from_hours(24);
 pub const MAX_WARM_UP: Duration = Duration::from_mins(10);
 /// Shortest reporting interval: below it, taking the sample disturbs what is sampled.
 pub const MIN_INTERVAL: Duration = Duration::from_millis(1);
-/// Most intervals per stream: with 128 streams a report stays within one control message.
-pub const MAX_INTERVALS: u128 = 100_000;
+/// Most intervals of a test, over all its streams and both directions: some 10 MB in a report, which is one control
+/// message.
+pub const MAX_INTERVALS: u32 = 100_000;
 /// Highest intended load: above any link, low enough that no product of rate and time overflows.
 pub const MAX_RATE: BitRate = BitRate::from_bps(100_000_000_000_000);
 /// Largest socket buffer to ask for.
@@ -141,12 +142,17 @@ fn times(spec: &TestSpec) -> Result<(), SpecError> {
     let Stop::After(time) = spec.stop else {
         return Ok(());
     };
-    let intervals = time.as_nanos() / spec.interval.as_nanos().max(1);
+    let least = spec.least_interval(time);
     check(
-        intervals <= MAX_INTERVALS,
+        spec.interval >= least,
         "interval",
         format_args!("{:?}", spec.interval),
-        || format!("long enough that {time:?} have at most {MAX_INTERVALS} intervals"),
+        || {
+            format!(
+                "at least {least:?}: {} streams over {time:?} have at most {MAX_INTERVALS} intervals in all",
+                spec.flows()
+            )
+        },
     )
 }
 
@@ -287,7 +293,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{OpenLoop, Stall, WorkloadId};
+    use crate::spec::{Direction, OpenLoop, Stall, WorkloadId};
     use crate::units::PacketRate;
 
     fn refused(change: impl FnOnce(&mut TestSpec)) -> SpecError {
@@ -385,6 +391,32 @@ mod tests {
         assert_eq!(validate(&spec), Ok(()));
         let paced = spec.with_pace(Pace::At(BitRate::from_bps(1_000_000)));
         assert_eq!(validate(&paced).unwrap_err().key, "sender_pause");
+    }
+
+    #[test]
+    fn intervals_are_bounded_over_all_streams_and_directions() {
+        let many = |spec: &mut TestSpec| {
+            spec.streams = 128;
+            spec.stop = Stop::After(Duration::from_secs(20));
+            spec.interval = Duration::from_millis(1);
+            spec.direction = Direction::Duplex;
+        };
+        let error = refused(many);
+        assert_eq!(error.key, "interval");
+        // 256 streams have 390 intervals each.
+        let words = "at least 52ms: 256 streams over 20s have at most 100000 intervals in all";
+        assert_eq!(error.valid, words);
+        let mut spec = TestSpec::tcp_bulk();
+        many(&mut spec);
+        spec.fit_interval();
+        assert_eq!(spec.interval, Duration::from_millis(52));
+        assert_eq!(validate(&spec), Ok(()));
+        assert!(spec.intervals_per_stream() >= 20_000 / 52);
+        // One that fits stays.
+        let usual = TestSpec::tcp_bulk();
+        let mut same = usual.clone();
+        same.fit_interval();
+        assert_eq!(same, usual);
     }
 
     #[test]

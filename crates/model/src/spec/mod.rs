@@ -450,6 +450,34 @@ impl TestSpec {
         self.work.payload()
     }
 
+    /// Streams of all directions together.
+    pub const fn flows(&self) -> u32 {
+        let directions = match self.direction {
+            Direction::Forward | Direction::Reverse => 1,
+            Direction::Duplex => 2,
+        };
+        self.streams as u32 * directions
+    }
+
+    /// Intervals that each stream may have, so that all together have no more than [`MAX_INTERVALS`].
+    pub fn intervals_per_stream(&self) -> u32 {
+        (MAX_INTERVALS / self.flows().max(1)).max(1)
+    }
+
+    /// The shortest interval of a test of `time`, in whole milliseconds.
+    fn least_interval(&self, time: Duration) -> Duration {
+        let each = u128::from(self.intervals_per_stream());
+        let millis = time.as_nanos().div_ceil(each).div_ceil(1_000_000);
+        Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+    }
+
+    /// Lengthens the reporting interval if the test would have more of them than it may.
+    pub fn fit_interval(&mut self) {
+        if let Stop::After(time) = self.stop {
+            self.interval = self.interval.max(self.least_interval(time));
+        }
+    }
+
     /// Intended load over all streams.
     pub fn pace(&self) -> Pace {
         self.work.pace()

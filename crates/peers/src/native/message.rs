@@ -22,8 +22,8 @@ pub enum Role {
 const MAX_FIXED_BODY: u32 = 16 * 1024;
 /// Longest message before both ends have said hello, and longest specification.
 const MAX_SPEC_BODY: u32 = 64 * 1024;
-/// Longest report: 128 streams with intervals and histograms.
-const MAX_REPORT_BODY: u32 = 8 * 1024 * 1024;
+/// Longest report: [`MAX_INTERVALS`](linerate_model::spec::MAX_INTERVALS), histograms, and readings of TCP.
+pub(super) const MAX_REPORT_BODY: u32 = 20 * 1024 * 1024;
 
 /// The kind of a message, as its byte on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

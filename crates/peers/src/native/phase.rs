@@ -52,7 +52,7 @@ impl State {
     pub(super) const fn most_bytes(self) -> u32 {
         match self {
             Self::Greeting => 64 * 1024,
-            _ => 8 * 1024 * 1024,
+            _ => super::message::MAX_REPORT_BODY,
         }
     }
 }

@@ -247,6 +247,9 @@ impl Test {
             let why = "kind udp needs a rate such as 10M, or max for unpaced";
             return Err((Some(*at), why.to_owned()));
         }
+        if !values.iter().any(|(setting, ..)| setting.key == "interval") {
+            draft.spec.fit_interval();
+        }
         let test = draft.finish(kind).map_err(|why| (None, why))?;
         test.check().map_err(|why| (None, why))?;
         Ok(test)

@@ -4,7 +4,7 @@ use super::{ask, carry, frame, interrupt, never, pair, prepare, senders, server,
 use crate::harness::{End, START, converse, later, server_config, specs};
 use linerate_model::sample::{ByteStreamSender, IntervalCount, StreamReport};
 use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec, WaitMode};
-use linerate_model::{BitRate, PacketCount};
+use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_peers::native::Native;
 use linerate_peers::native::message::{Finished, Message, Report, TestNumber};
 use linerate_peers::{
@@ -465,11 +465,33 @@ fn a_client_may_leave_between_tests_without_a_word_but_not_in_one() {
 }
 
 #[test]
+fn as_many_intervals_as_a_test_may_have_fit_a_report() {
+    let (mut client, mut server) = pair(&specs()[..1], senders, never);
+    let mut reports = server.reports();
+    let interval = IntervalCount {
+        start: Duration::new(86_399, 999_999_999),
+        end: Duration::new(86_399, 999_999_999),
+        bytes: ByteCount::new(9_999_999_999_999),
+        packets: PacketCount::new(9_999_999_999),
+        next_expected: Some(999_999_999_999),
+    };
+    let each = TestSpec::tcp_bulk().intervals_per_stream() as usize;
+    reports[0].streams = vec![StreamReport {
+        intervals: vec![interval; each],
+        ..StreamReport::new(0, ByteStreamSender::default())
+    }];
+    let (bytes, _) = server.give(Input::Reports(reports));
+    client.give(Input::Bytes(&bytes)).1.unwrap();
+    let told = |a: &Action| matches!(a, Action::Peer(PeerEvent::Report(_)));
+    assert!(client.actions.iter().any(told), "{} bytes", bytes.len());
+}
+
+#[test]
 fn a_report_too_long_for_a_message_ends_the_test_with_advice() {
     let (mut client, mut server) = pair(&specs()[..1], senders, never);
     let mut reports = server.reports();
     reports[0].streams = vec![StreamReport {
-        intervals: vec![IntervalCount::default(); 200_000],
+        intervals: vec![IntervalCount::default(); 500_000],
         ..StreamReport::new(0, ByteStreamSender::default())
     }];
     let (bytes, outcome) = server.give(Input::Reports(reports));
