@@ -107,7 +107,8 @@ fn one_forged_request_to_iperf2_is_answered_with_nothing() {
 fn many_forged_requests_to_iperf2_are_answered_with_fewer_bytes() {
     let reverse = iperf2(REVERSE);
     let bytes = reflected("iperf2", &reverse, REQUESTS, "left").unwrap();
-    assert!((REQUEST..=REQUEST * REQUESTS).contains(&bytes), "{bytes}");
+    // Nothing at all where the server looked before the second request came.
+    assert!(bytes <= REQUEST * REQUESTS, "{bytes}");
 }
 
 /// The port to call back is one that never asked, of the same address.
