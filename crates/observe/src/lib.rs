@@ -20,6 +20,8 @@ pub mod collectors;
 mod condition;
 mod drops;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod history;
 mod host_view;
 mod interface;

@@ -22,6 +22,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::OnceLock;
 
+/// Reads any bytes as the kernel's description of its types, and asks it what is asked of the kernel's.
+#[cfg(fuzzing)]
+pub(crate) fn read_btf(bytes: &[u8]) {
+    if let Some(btf) = Btf::parse(bytes) {
+        let _ = Kernel::from(&btf);
+    }
+}
+
 /// What tells the test's own datagrams: bytes of their UDP payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {

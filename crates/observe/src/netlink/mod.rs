@@ -20,5 +20,19 @@ pub(crate) use nftables::base_chains;
 pub(crate) use qdisc::{QdiscStats, root_qdisc};
 pub(crate) use route::outgoing_interface;
 
+/// Has every parser read `bytes`, whole and as each message's body.
+#[cfg(fuzzing)]
+pub(crate) fn read_all(bytes: &[u8]) {
+    let read = |body: &[u8]| {
+        let _ = (link::parse(body), qdisc::parse(body), route::parse(body));
+    };
+    read(bytes);
+    message::messages(bytes).for_each(|(_, body)| read(body));
+    for kind in [16, 24, 36] {
+        let _ = message::answer(bytes, kind, 1);
+    }
+    let _ = nftables::take(bytes, &mut Vec::new());
+}
+
 #[cfg(test)]
 mod tests;
