@@ -99,7 +99,7 @@ const fn against_tcp(suspect: Suspect) -> [f64; ANSWERS] {
         Suspect::OwnShaper => [0.03, 0.02, 0.04, 0.03, 0.01, 0.01, 0.74, 0.06, 0.06],
         Suspect::Link => [0.07, 0.02, 0.64, 0.01, 0.04, 0.01, 0.01, 0.17, 0.03],
         Suspect::Policer => [0.22, 0.04, 0.04, 0.61, 0.04, 0.01, 0.01, 0.01, 0.02],
-        Suspect::PathLoss => [0.20, 0.63, 0.05, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
+        Suspect::PathLoss => [0.25, 0.58, 0.05, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
         Suspect::Congestion => [0.56, 0.12, 0.15, 0.05, 0.03, 0.01, 0.02, 0.01, 0.05],
         Suspect::SenderCpu => [0.33, 0.02, 0.03, 0.01, 0.05, 0.01, 0.02, 0.02, 0.51],
         Suspect::ReceiverCpu => [0.23, 0.03, 0.03, 0.01, 0.47, 0.15, 0.01, 0.01, 0.06],
@@ -119,7 +119,7 @@ const fn far_above_tcp(suspect: Suspect) -> [f64; ANSWERS] {
         Suspect::OwnShaper => [0.03, 0.02, 0.05, 0.03, 0.03, 0.01, 0.70, 0.05, 0.08],
         Suspect::Link => [0.02, 0.02, 0.68, 0.02, 0.07, 0.01, 0.01, 0.12, 0.05],
         Suspect::Policer => [0.03, 0.02, 0.04, 0.81, 0.04, 0.01, 0.01, 0.01, 0.03],
-        Suspect::PathLoss => [0.10, 0.52, 0.14, 0.05, 0.06, 0.02, 0.03, 0.02, 0.06],
+        Suspect::PathLoss => [0.22, 0.40, 0.14, 0.05, 0.06, 0.02, 0.03, 0.02, 0.06],
         Suspect::Congestion => [0.30, 0.08, 0.35, 0.05, 0.06, 0.01, 0.04, 0.03, 0.08],
         Suspect::SenderCpu => [0.15, 0.01, 0.04, 0.01, 0.07, 0.01, 0.02, 0.02, 0.67],
         Suspect::ReceiverCpu => [0.08, 0.01, 0.04, 0.01, 0.56, 0.17, 0.01, 0.01, 0.11],
@@ -233,6 +233,8 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
         let on_path = share_at(changed, &[Place::Network]);
         return match on_path {
             _ if loss < LOSSLESS => vec![Answer::Carried],
+            // A queue that overflows in between belongs to a link that others fill.
+            _ if queue_stands(changed) == Some(true) => vec![Answer::Carried],
             None => vec![Answer::Carried, Answer::CarriedWithLoss],
             Some(share) if share >= 0.5 => vec![Answer::CarriedWithLoss],
             Some(_) => vec![Answer::Carried],

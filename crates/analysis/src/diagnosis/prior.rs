@@ -34,6 +34,9 @@ fn by_rules(findings: &[Finding], suspect: Suspect) -> f64 {
     let mut factor = 1.0;
     for finding in findings {
         match &finding.outcome {
+            // A full socket is what a reader that is too slow leaves behind.
+            RuleOutcome::Found { .. }
+                if suspect == Suspect::ReceiverSocket && has_reader_fallen_behind(findings) => {}
             RuleOutcome::Found { verdict } if suspect.is_in(verdict) => {
                 let most = match verdict.confidence {
                     Confidence::Weak => WEAK,
@@ -53,6 +56,18 @@ fn by_rules(findings: &[Finding], suspect: Suspect) -> f64 {
         }
     }
     factor
+}
+
+/// Whether a rule found why the receiver did not read in time.
+fn has_reader_fallen_behind(findings: &[Finding]) -> bool {
+    let is_cause = |rule: &str| {
+        [Suspect::ReceiverApp, Suspect::ReceiverCpu]
+            .map(Suspect::rule)
+            .contains(&rule)
+    };
+    findings.iter().any(|finding| {
+        is_cause(&finding.rule) && matches!(finding.outcome, RuleOutcome::Found { .. })
+    })
 }
 
 /// What a side's CPU was kept from: by a quota, or by others on its core.

@@ -310,6 +310,21 @@ fn a_shaper_that_drops_is_what_limits_though_the_sender_is_slow_later() {
 }
 
 #[test]
+fn loss_at_a_queue_that_others_fill_is_not_the_paths() {
+    let mut run = run();
+    let some = |delay_ns: u64| {
+        let mut made = datagrams(137.0, &lost(250, "network", delay_ns));
+        made.trial.offered_load = Some(BitRate::from_bps(141_000_000));
+        made
+    };
+    let verdict = |run: &Run| diagnose(run).0.limit.id().to_owned();
+    run.probes = vec![some(15_000)];
+    assert_eq!(verdict(&run), "path-loss", "no queue stands");
+    run.probes = vec![some(9_000_000)];
+    assert_ne!(verdict(&run), "path-loss");
+}
+
+#[test]
 fn loss_by_chance_is_told_from_a_policer_by_more_load() {
     let judged = |received: f64| {
         let offered = json!({"offered_bps": 100_000_000, "intended_bps": 100_000_000});
