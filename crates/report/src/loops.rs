@@ -4,7 +4,7 @@
 use crate::figures::{UNKNOWN, digits, float, nanos, per_second};
 use crate::words;
 use linerate_model::responsiveness::Responsiveness;
-use linerate_model::run::{Knee, Run, RunWork, Trial};
+use linerate_model::run::{ExchangeConditions, Knee, Run, RunWork, Trial};
 
 /// Why the quantiles of this run do, or do not, say how many requests a stall would hurt; `None` for a run
 /// that measured no round trips of its own.
@@ -106,14 +106,19 @@ pub(crate) fn responsiveness(run: &Run) -> Vec<String> {
 pub(crate) fn side_by_side(run: &Run) -> Vec<String> {
     let valid = || run.trials.iter().filter(|trial| trial.valid);
     let pair = |loaded: &Trial| {
-        let (name, condition) = loaded.label.as_deref()?.rsplit_once(", under ")?;
-        let idle = valid().find(|trial| {
-            let label = trial
-                .label
-                .as_deref()
-                .and_then(|label| label.rsplit_once(", "));
-            label == Some((name, "idle"))
-        })?;
+        let conditions = loaded.conditions()?;
+        let load = conditions.load.as_deref()?;
+        let at_rest = ExchangeConditions {
+            load: None,
+            ..conditions.clone()
+        };
+        let what = |trial: &Trial| {
+            let rate = trial.requests().map(|requests| requests.intended_rate);
+            (trial.payload_bytes, rate, trial.decomposition().is_some())
+        };
+        let idle = valid()
+            .find(|trial| trial.conditions() == Some(&at_rest) && what(trial) == what(loaded))?;
+        let name = idle.label.as_deref()?.trim_end_matches(", idle");
         let (before, after) = (idle.delay()?, loaded.delay()?);
         let change = |low: Option<u64>, high: Option<u64>| {
             let (Some(low), Some(high)) = (low, high) else {
@@ -128,7 +133,7 @@ pub(crate) fn side_by_side(run: &Run) -> Vec<String> {
             )
         };
         Some(format!(
-            "{name}: idle → {condition}: p50 {}, p99 {}",
+            "{name}: idle → under {load}: p50 {}, p99 {}",
             change(before.p50_ns, after.p50_ns),
             change(before.p99_ns, after.p99_ns)
         ))
@@ -144,7 +149,7 @@ mod tests {
     use linerate_model::run::{
         ClosedLoopResult, CurveFacts, Delay, DelayOf, OpenLoopResult, Requests,
     };
-    use linerate_model::spec::{Arrival, Direction, Transport};
+    use linerate_model::spec::{Arrival, Direction, Transport, WaitMode};
     use linerate_model::{Histogram, PacketCount};
     use std::time::Duration;
 
@@ -220,10 +225,19 @@ mod tests {
 
     #[test]
     fn idle_and_loaded_trials_stand_side_by_side() {
-        let run = run(vec![
+        let mut run = run(vec![
             closed("32 B, block, idle", 50_000),
             closed("32 B, block, under TCP load", 5_000_000),
         ]);
+        for (trial, load) in run.trials.iter_mut().zip([None, Some("TCP load")]) {
+            trial.set_conditions(ExchangeConditions {
+                mode: "block".to_owned(),
+                wait: WaitMode::Block,
+                datapath: "sockets".to_owned(),
+                wrapped: false,
+                load: load.map(str::to_owned),
+            });
+        }
         let lines = side_by_side(&run);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].contains("50 µs → 5 ms (×100)"), "{lines:?}");

@@ -107,6 +107,8 @@ pub(crate) const fn status(status: RunStatus) -> &'static str {
 pub(crate) fn limited(by: &Limit) -> String {
     if by.is_none() {
         "Not saturated: the path carried the whole intended load".to_owned()
+    } else if by.is_round_trip() {
+        "Round trips, timed".to_owned()
     } else if by.is_unknown() {
         "Bottleneck not identified".to_owned()
     } else {

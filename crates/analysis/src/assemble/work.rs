@@ -44,6 +44,7 @@ fn closed_loop(ends: &Ends<'_>) -> ClosedLoopResult {
         decomposition: stages::summary(ends).map(Box::new),
         tcp: tcp::summary(ends),
         turns: None,
+        conditions: None,
     }
 }
 

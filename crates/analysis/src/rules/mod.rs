@@ -27,6 +27,7 @@ mod receiver_backlog;
 mod receiver_cpu;
 mod receiver_socket;
 mod receiver_window;
+mod round_trip;
 mod sender_app;
 mod sender_buffer;
 mod sender_cpu;
@@ -50,6 +51,7 @@ use linerate_model::spec::Side;
 /// where it shows (a receiver's CPU before the socket that overflows because of it). `unknown` is
 /// last, since it reads what the others found.
 pub static ALL: &[&dyn Rule] = &[
+    &round_trip::RoundTrip,
     &intended_load::IntendedLoad,
     &tool::Tool,
     &sender_cpu::SenderCpu,

@@ -370,7 +370,7 @@ fn a_run_of_parts_takes_the_verdict_of_the_limited_part() {
     };
     let mut demo = part("unknown", "no-trial");
     let parts = vec![
-        part("intended-load", "latency"),
+        part("round-trip", "latency"),
         part("link", "shaped-search"),
         part("unknown", "only-rates"),
     ];

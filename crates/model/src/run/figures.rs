@@ -1,8 +1,8 @@
 //! The figures of a trial, whatever its work and wherever they come from.
 
 use super::{
-    Delay, LedgerEntry, Measured, Packets, Requests, TcpSummary, Trial, TrialOrigin, TrialWork,
-    Turns, UnitCounts,
+    Delay, ExchangeConditions, LedgerEntry, Measured, Packets, Requests, TcpSummary, Trial,
+    TrialOrigin, TrialWork, Turns, UnitCounts,
 };
 use crate::cost::ProfileSummary;
 use crate::estimate::Interval;
@@ -239,6 +239,24 @@ impl Trial {
             TrialWork::ClosedLoop(result) => result.decomposition.as_deref_mut(),
             TrialWork::OpenLoop(result) => result.decomposition.as_deref_mut(),
             _ => None,
+        }
+    }
+
+    /// Wait mode and load, where messages were exchanged.
+    pub fn conditions(&self) -> Option<&ExchangeConditions> {
+        match &self.work {
+            TrialWork::ClosedLoop(result) => result.conditions.as_ref(),
+            TrialWork::OpenLoop(result) => result.conditions.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Says under what its messages were exchanged; nothing for work without messages.
+    pub fn set_conditions(&mut self, conditions: ExchangeConditions) {
+        match &mut self.work {
+            TrialWork::ClosedLoop(result) => result.conditions = Some(conditions),
+            TrialWork::OpenLoop(result) => result.conditions = Some(conditions),
+            _ => {}
         }
     }
 

@@ -38,6 +38,11 @@ impl Limit {
         Self::new("unknown", "not known")
     }
 
+    /// No limit was looked for: what was asked is how long round trips take.
+    pub const fn round_trip() -> Self {
+        Self::new("round-trip", "none looked for: round trips were timed")
+    }
+
     /// The kebab-case id, as in the document.
     pub fn id(&self) -> &str {
         &self.id
@@ -55,6 +60,11 @@ impl Limit {
     /// Whether nothing saturated.
     pub fn is_none(&self) -> bool {
         *self == Self::none()
+    }
+
+    /// Whether the verdict answers how long round trips take.
+    pub fn is_round_trip(&self) -> bool {
+        *self == Self::round_trip()
     }
 
     /// Whether it is not known what limits.

@@ -35,8 +35,8 @@ pub use tcp::TcpSummary;
 pub use trial::{Trial, TrialInterval};
 pub use verdict::{Confidence, Finding, RuleOutcome, Verdict};
 pub use work::{
-    ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, OpenLoopResult,
-    TrialWork, UnitCounts,
+    ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, ExchangeConditions,
+    OpenLoopResult, TrialWork, UnitCounts,
 };
 
 use crate::estimate::Estimate;

@@ -4,6 +4,7 @@ use super::{LedgerEntry, Packets, TcpSummary};
 use crate::delay::Delay;
 use crate::one_way::{Decomposition, Ipdv, OneWay};
 use crate::requests::Requests;
+use crate::spec::WaitMode;
 use crate::turns::Turns;
 use crate::units::{PacketRate, Ratio};
 use schemars::JsonSchema;
@@ -42,6 +43,9 @@ pub struct ByteStreamResult {
 /// What a closed loop tells.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct ClosedLoopResult {
+    /// Wait mode and load; absent in logs of other tools and in documents of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<ExchangeConditions>,
     /// Requests, answers and their rates.
     #[serde(flatten)]
     pub counts: UnitCounts,
@@ -61,6 +65,23 @@ pub struct ClosedLoopResult {
     /// once. Its raw reports are then the sums over the turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Box<Turns>>,
+}
+
+/// Under what messages were exchanged, size and rate aside: what trials of one run are told apart by.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct ExchangeConditions {
+    /// The wait mode's name on the command line: `spin`.
+    pub mode: String,
+    /// How the traffic threads of both ends waited.
+    pub wait: WaitMode,
+    /// The datapath's id: the same way to wait is another thing past the kernel's sockets.
+    pub datapath: String,
+    /// Whether the asking end ran under a wrapper.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrapped: bool,
+    /// What else went over the path, in words: `TCP load`; absent when nothing of this run did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<String>,
 }
 
 /// What short connections tell.
@@ -115,6 +136,9 @@ pub struct DatagramsResult {
 /// What an open loop tells.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct OpenLoopResult {
+    /// Wait mode and load; absent in logs of other tools and in documents of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<ExchangeConditions>,
     /// Requests, answers and their rates.
     #[serde(flatten)]
     pub counts: UnitCounts,

@@ -19,7 +19,7 @@ use crate::headline::headlines;
 use crate::words;
 use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
 use linerate_model::run::{
-    CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, RunWork, TcpSummary, Trial,
+    CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, RunWork, TcpSummary, Trial, Verdict,
 };
 pub(crate) use paper::Paper;
 use std::collections::BTreeMap;
@@ -88,8 +88,12 @@ fn head(paper: &mut Paper, run: &Run) {
 }
 
 fn body(paper: &mut Paper, run: &Run) {
-    let results = headlines(run);
-    if results.is_empty() {
+    // The table below has a row for each condition, and the answer says which is best.
+    let verdict_of = run.verdict.as_ref();
+    let answered = verdict_of.is_some_and(|verdict| verdict.limit.is_round_trip());
+    let in_table = answered && latency::is_of(run) && run.trials.len() > 1;
+    let results = if in_table { Vec::new() } else { headlines(run) };
+    if results.is_empty() && !in_table {
         paper.row("result", UNKNOWN);
     }
     for (index, result) in results.iter().take(MAX_ROWS).enumerate() {
@@ -135,6 +139,10 @@ fn verdict(paper: &mut Paper, run: &Run) {
         }
         return;
     };
+    if verdict.limit.is_round_trip() {
+        answer(paper, verdict);
+        return;
+    }
     let side = verdict.side.map_or_else(String::new, |side| {
         format!(" · where: {}", words::side(Some(side)))
     });
@@ -150,10 +158,7 @@ fn verdict(paper: &mut Paper, run: &Run) {
         ),
     );
     paper.wrapped("", &verdict.claim, 2);
-    for (index, evidence) in verdict.evidence.iter().take(MAX_EVIDENCE).enumerate() {
-        let label = if index == 0 { "evidence" } else { "" };
-        paper.wrapped(label, &format!("· {evidence}"), 2);
-    }
+    evidence(paper, verdict);
     if let Some(experiment) = &verdict.experiment {
         let text = match (&experiment.result, &experiment.not_run) {
             (Some(result), _) => format!("{}: {result}", experiment.change),
@@ -165,6 +170,23 @@ fn verdict(paper: &mut Paper, run: &Run) {
             .as_ref()
             .map_or("to confirm", |_| "experiment");
         paper.wrapped(label, &text, 3);
+    }
+}
+
+/// What a latency run was made for, in place of a limit.
+fn answer(paper: &mut Paper, verdict: &Verdict) {
+    paper.wrapped("answer", &verdict.claim, 3);
+    evidence(paper, verdict);
+    if let Some(further) = &verdict.experiment {
+        let text = format!("{}: {}", further.change, further.expect);
+        paper.wrapped("next", &text, 2);
+    }
+}
+
+fn evidence(paper: &mut Paper, verdict: &Verdict) {
+    for (index, evidence) in verdict.evidence.iter().take(MAX_EVIDENCE).enumerate() {
+        let label = if index == 0 { "evidence" } else { "" };
+        paper.wrapped(label, &format!("· {evidence}"), 3);
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Need {
     ReceiverCpu,
     /// What the receiver's application got.
     ReceivedRate,
+    /// Times from a request to its answer.
+    RoundTrips,
     /// CPU use of the sender.
     SenderCpu,
     /// Trials at two or more loads.
@@ -56,6 +58,7 @@ impl Need {
             Self::Loss => "packet accounting (trials.packets)",
             Self::OfferedLoad => "the offered load (trials.offered_bps)",
             Self::ReceivedRate => "the received rate (trials.received_bps)",
+            Self::RoundTrips => "round trips (trials.delay)",
             Self::ReceiverCpu => "the receiver's CPU use (trials.cpu.receiver)",
             Self::SenderCpu => "the sender's CPU use (trials.cpu.sender)",
             Self::SeveralLoads => "trials at two or more loads",
@@ -92,6 +95,7 @@ impl Need {
             }),
             Self::OfferedLoad => any(|t| t.offered_load.is_some()),
             Self::ReceivedRate => any(|t| t.received_rate.is_some()),
+            Self::RoundTrips => any(|t| t.delay().is_some_and(|delay| delay.p50_ns.is_some())),
             Self::ReceiverCpu => any(|t| has_cpu(t, Side::Receiver)),
             Self::SenderCpu => any(|t| has_cpu(t, Side::Sender)),
             Self::SeveralLoads => several_loads(evidence),

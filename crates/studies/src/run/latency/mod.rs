@@ -20,7 +20,7 @@ use crate::recorder::{Header, Recorder};
 use anyhow::Result;
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Asked, Run, RunKind};
+use linerate_model::run::{Asked, ExchangeConditions, Run, RunKind};
 use linerate_model::spec::{
     ClosedLoop, Imitation, Observe, Pinning, Stall, Stop, TestSpec, TestWork, TransactionBounds,
     Transport,
@@ -83,6 +83,19 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wrapped = if self.is_wrapped { ", wrapped" } else { "" };
         write!(f, "{}{wrapped}", self.mode)
+    }
+}
+
+impl Way {
+    /// What a trial says of how it was measured.
+    fn conditions(&self, load: Option<Load>) -> ExchangeConditions {
+        ExchangeConditions {
+            mode: self.mode.label().to_owned(),
+            wait: self.mode.wait(),
+            datapath: self.mode.datapath().id.clone(),
+            wrapped: self.is_wrapped,
+            load: load.map(|load| load.to_string()),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{LatencyPlan, Load, Way};
 use crate::context::Context;
 use crate::recorder::Recorder;
-use crate::run::measure;
+use crate::run::measured;
 use anyhow::Result;
 use linerate_analysis::load_delay::{Ladder, LoadPoint};
 use linerate_client::{Client, Target};
@@ -159,7 +159,11 @@ fn curve(
             ..open.at(rate, super::spec(plan, size, way))
         };
         let label = super::label(&spec, way, load);
-        let trials = measure(context, recorder, client, &spec, Some(&label))?;
+        let mut trials = measured(context, recorder, client, &spec, Some(&label))?;
+        for trial in &mut trials {
+            trial.set_conditions(way.conditions(load));
+            recorder.trial(context, trial.clone());
+        }
         ladder.record(trials.first().and_then(LoadPoint::from_trial));
         note_broken(recorder, trials.first());
     }

@@ -46,6 +46,9 @@ pub(super) fn take_apart(
     }
     let label = format!("{label}, with stamps");
     for mut trial in measured(context, recorder, client, &spec, Some(&label))? {
+        if let Some(conditions) = plain.conditions() {
+            trial.set_conditions(conditions.clone());
+        }
         let without = median(plain);
         let with = median(&trial);
         if let Some(parts) = trial.decomposition_mut() {

@@ -125,6 +125,7 @@ pub(super) fn sweep(
             continue;
         };
         trial.label = Some(label.clone());
+        trial.set_conditions(way.conditions(load));
         recorder.trial(context, trial.clone());
         if plan.decompose && ended.is_ok() && !context.interrupted() {
             let before = (label.as_str(), &trial);
