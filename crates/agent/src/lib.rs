@@ -165,15 +165,30 @@ pub struct Agent {
 impl Agent {
     /// Starts an agent in the network namespace of `host`.
     pub fn start_on(host: &Host, plan: AgentPlan) -> Result<Self> {
+        Self::start_by(plan, |work| Ok(host.spawn("agent", work)?))
+    }
+
+    /// Starts an agent on this host.
+    pub fn start(plan: AgentPlan) -> Result<Self> {
+        let named = std::thread::Builder::new().name("agent".to_owned());
+        Self::start_by(plan, |work| {
+            named.spawn(work).context("starting a thread for the agent")
+        })
+    }
+
+    fn start_by(
+        plan: AgentPlan,
+        spawn: impl FnOnce(Box<dyn FnOnce() -> Result<()> + Send>) -> Result<JoinHandle<Result<()>>>,
+    ) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let wakeup_fd = Arc::new(wakeup_fd()?);
         let (seen, heard) = (Arc::clone(&stop), Arc::clone(&wakeup_fd));
         let (tell_ports, ports) = mpsc::channel();
-        let thread = host.spawn("agent", move || {
+        let thread = spawn(Box::new(move || {
             let open = open_all(&plan)?;
             let _ = tell_ports.send(open.iter().map(|port| port.address.port()).collect());
             accept_loop(&open, &plan, &seen, &heard, &mut |_| {})
-        })?;
+        }))?;
         let Ok(ports) = ports.recv() else {
             thread.join().map_err(|_| {
                 anyhow::anyhow!("the agent panicked: please report this as a bug")

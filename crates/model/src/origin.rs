@@ -1,5 +1,6 @@
 //! Where a run came from: what measured, what was asked for, and which logs were read.
 
+use crate::calibration::HostCeiling;
 use crate::spec::TestSpec;
 use crate::time::as_seconds;
 use crate::{BitRate, Layer, Quantile, Ratio};
@@ -77,16 +78,15 @@ pub struct Config {
         skip_serializing_if = "Option::is_none"
     )]
     pub link_speed: Option<BitRate>,
+    /// What linerate does at most on the client's host; absent unless it was calibrated for such a test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<HostCeiling>,
 }
 
 impl Config {
     /// The test that was to be made, or the first of those that differ.
     pub fn test(&self) -> Option<&TestSpec> {
-        match self.asked.as_ref()? {
-            Asked::Test { test } | Asked::Search { test, .. } => Some(test),
-            Asked::Latency { test, .. } => test.as_ref(),
-            Asked::Study(_) | Asked::Demo(_) => None,
-        }
+        self.asked.as_ref()?.test()
     }
 
     /// Every setting as text, by its path of keys: `test.work.payload_bytes`.
@@ -227,6 +227,17 @@ pub enum Asked {
     Study(StudySettings),
     /// Two hosts on one machine.
     Demo(DemoSettings),
+}
+
+impl Asked {
+    /// The test that was to be made, or the first of those that differ.
+    pub const fn test(&self) -> Option<&TestSpec> {
+        match self {
+            Self::Test { test } | Self::Search { test, .. } => Some(test),
+            Self::Latency { test, .. } => test.as_ref(),
+            Self::Study(_) | Self::Demo(_) => None,
+        }
+    }
 }
 
 /// Where and how exactly a search looks.

@@ -12,6 +12,7 @@
   const MARKS = ["circle", "rect", "triangle", "diamond", "roundRect", "pin"];
   const CROSS = "path://M1,0 L5,4 L9,0 L10,1 L6,5 L10,9 L9,10 L5,6 L1,10 L0,9 L4,5 L0,1 Z";
   const ROLES = {
+    "ceiling": { dash: "dotted", mark: "none", width: 1.5 },
     "ideal": { dash: "dashed", mark: "none", width: 1.5 },
     "invalid": { dash: "solid", mark: CROSS, size: 10 },
     "lost": {},

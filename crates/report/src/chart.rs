@@ -149,6 +149,8 @@ pub enum Shape {
 /// What a series stands for; the page's style gives each role its colour, dash and mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
+    /// What the measuring tool itself does at most.
+    Ceiling,
     /// What would be if nothing limited.
     Ideal,
     /// What cannot be trusted.
@@ -172,6 +174,7 @@ pub enum Role {
 impl Serialize for Role {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
+            Self::Ceiling => s.serialize_str("ceiling"),
             Self::Ideal => s.serialize_str("ideal"),
             Self::Invalid => s.serialize_str("invalid"),
             Self::Lost => s.serialize_str("lost"),

@@ -32,7 +32,9 @@ pub use comparison::{comparison_csv, comparison_html, comparison_text};
 pub use missed::missed_goals;
 pub use renderers::Renderer;
 pub use table::{Cell, Table};
-pub use text::{ListedRun, Style, examination_text, explanation_text, listing_text, summary_text};
+pub use text::{
+    ListedRun, Style, ceilings_text, examination_text, explanation_text, listing_text, summary_text,
+};
 pub use words::progress;
 
 /// The runs to report on, and what the report says of itself.

@@ -6,5 +6,9 @@ fn main() -> std::io::Result<()> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema");
     std::fs::write(format!("{folder}/run-2.json"), schema::run_2())?;
     std::fs::write(format!("{folder}/doctor-1.json"), schema::doctor_1())?;
+    std::fs::write(
+        format!("{folder}/calibration-1.json"),
+        schema::calibration_1(),
+    )?;
     std::fs::write(format!("{folder}/compare-1.json"), schema::compare_1())
 }

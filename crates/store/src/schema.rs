@@ -3,6 +3,7 @@
 //! The published copies are in `schema/` at the root of the repository. Regenerate them with `cargo run -p linerate-store --example write-schema`; a test
 //! fails while one is out of date.
 
+use linerate_model::calibration::{self, Calibration};
 use linerate_model::comparison::{self, Comparison};
 use linerate_model::doctor::{self, Examination};
 use linerate_model::run::{self, Run};
@@ -24,6 +25,11 @@ pub fn doctor_1() -> String {
 /// The schema of `linerate/compare/1`, likewise.
 pub fn compare_1() -> String {
     of::<Comparison>("linerate comparison, version 1", comparison::SCHEMA)
+}
+
+/// The schema of `linerate/calibration/1`, likewise.
+pub fn calibration_1() -> String {
+    of::<Calibration>("linerate calibration, version 1", calibration::SCHEMA)
 }
 
 fn of<T: JsonSchema>(title: &str, version: &str) -> String {
@@ -53,6 +59,10 @@ mod tests {
         assert!(
             doctor_1() == linerate_schema_check::DOCTOR_1,
             "schema/doctor-1.json is out of date: cargo run -p linerate-store --example write-schema"
+        );
+        assert!(
+            calibration_1() == linerate_schema_check::CALIBRATION_1,
+            "schema/calibration-1.json is out of date: cargo run -p linerate-store --example write-schema"
         );
         assert!(
             run_2() == linerate_schema_check::RUN_2,

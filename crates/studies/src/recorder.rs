@@ -3,8 +3,9 @@
 use crate::context::Context;
 use crate::watch::Event;
 use anyhow::Result;
+use linerate_model::calibration::{HostCeiling, Platform};
 use linerate_model::run::{
-    Asked, Config, Host, Run, RunKind, RunStatus, TargetConfig, Tool, Trial,
+    Asked, Config, Host, HostRole, Run, RunKind, RunStatus, TargetConfig, Tool, Trial,
 };
 use linerate_model::{Clock as _, Quantile};
 use linerate_store::{RunWriter, new_id};
@@ -36,6 +37,7 @@ impl Recorder {
             kind: header.kind,
             title: &header.title,
         });
+        let ceiling = ceiling(context, &header);
         let run = Run {
             title: Some(header.title),
             started: Some(started),
@@ -44,6 +46,7 @@ impl Recorder {
                 command: Some(context.command.clone()),
                 target: header.target,
                 asked: Some(header.asked),
+                ceiling,
                 ..Config::default()
             },
             hosts: header.hosts,
@@ -139,6 +142,19 @@ impl Recorder {
         context.watcher.event(Event::Ended);
         self.run
     }
+}
+
+/// What linerate does at most in such a test, if this host was calibrated by this build, on this kernel and CPU.
+fn ceiling(context: &Context<'_>, header: &Header) -> Option<HostCeiling> {
+    let test = header.asked.test()?;
+    let kept = context.store.as_ref()?.calibration()?;
+    let here = header
+        .hosts
+        .iter()
+        .find(|host| host.role == HostRole::Client)?;
+    let holds = kept.platform == Platform::from_facts(&here.facts)
+        && this_tool().version.as_ref() == Some(&kept.version);
+    holds.then(|| kept.ceiling(test)).flatten()
 }
 
 /// This build.

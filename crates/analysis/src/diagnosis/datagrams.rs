@@ -50,8 +50,6 @@ const CARRIED: f64 = 1.25 / 1.5;
 const DISTURBED: f64 = 0.7;
 /// Loss below this is none.
 const LOSSLESS: f64 = 0.0005;
-/// Loss from which on its place says more than that the sender offered less than was wanted.
-const LOSSY: f64 = 0.03;
 /// Long enough to fill a queue of 200 ms, or to empty a bucket of tokens of 250 ms, in its first half; short enough for
 /// several in five seconds.
 const TIME: Duration = Duration::from_secs(1);
@@ -242,8 +240,11 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
     }
     let dropped_here = drops_at_own_qdisc(changed);
     let offered = changed.offered_load.map(BitRate::as_f64);
-    // What was lost of less than was wanted still shows where.
-    let short = loss < LOSSY && offered.is_some_and(|offered| offered < before.as_f64() * enough);
+    // Whichever is more speaks: what was never offered, or what was lost of the rest.
+    let short = offered.is_some_and(|offered| {
+        let missing = before.as_f64() * factor - offered;
+        offered < before.as_f64() * enough && offered - received < missing
+    });
     if dropped_here || short && held_back(changed) > 0 {
         return vec![Answer::HeldBack];
     }

@@ -1,7 +1,7 @@
 //! The verdict of a run: every rule is asked, the one that explains most speaks.
 
 use super::evidence::{Gap, Regime};
-use super::{ALL, Evidence, Rule, settle, words};
+use super::{ALL, Evidence, Rule, ceiling, settle, words};
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
 
@@ -124,6 +124,7 @@ fn one_way(run: &Run, direction: Direction) -> Diagnosis {
         .or_else(|| best.map(|best| best.0.clone()))
         .or_else(|| settle::nothing_left(&findings))
         .unwrap_or_else(|| undecided(&findings));
+    ceiling::apply(run, direction, &mut verdict);
     distrust(run, direction, &mut verdict);
     (verdict, findings)
 }

@@ -8,6 +8,7 @@
 //! - Causes: T-RAT (Zhang et al. 2002), RFC 6349, Linux TCP chronographs (commit 05b055e89121)
 //! - Intended and offered load: RFC 2285 §3.5
 
+mod ceiling;
 mod diagnose;
 mod evidence;
 mod page;

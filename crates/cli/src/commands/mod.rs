@@ -1,6 +1,7 @@
 //! The command line: a contract that help texts and scripts rely on. Each command is a file: its arguments, what they
 //! ask for, and what it calls.
 
+mod calibrate;
 mod compare;
 mod demo;
 mod doctor;
@@ -62,6 +63,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Say what on this host spoils measurements; change it, take it back, measure the host's own jitter.
     Doctor(doctor::DoctorArgs),
+    /// Find what linerate itself does at most on this host; later results near it are said to be the tool's.
+    Calibrate(calibrate::CalibrateArgs),
     /// List the stored runs.
     List,
     /// Show one stored run.
@@ -90,6 +93,7 @@ impl Cli {
             Command::Import(args) => args.run(output),
             Command::Report(args) => args.run(output),
             Command::Doctor(args) => args.run(output),
+            Command::Calibrate(args) => args.run(output),
             Command::List => list::list(output),
             Command::Show(which) => show::show(which, output),
             Command::Export(args) => args.run(output),

@@ -8,6 +8,7 @@
 
 mod bad_files;
 mod bad_places;
+mod ceilings;
 mod clocks;
 mod compare;
 mod doctor;

@@ -9,6 +9,7 @@ use crate::units::{BitRate, ByteCount, PacketRate, UnitError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 pub use check::{
@@ -33,8 +34,8 @@ pub enum Transport {
     Udp,
 }
 
-impl std::fmt::Display for Transport {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tcp => "TCP",
             Self::Udp => "UDP",
@@ -178,6 +179,17 @@ impl std::str::FromStr for DatapathChoice {
             .collect::<Option<_>>()
             .ok_or_else(|| UnitError::new(text, WANT))?;
         Ok(Self { id, params })
+    }
+}
+
+impl fmt::Display for DatapathChoice {
+    /// As on the command line: `sockets,gso=true`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)?;
+        for (key, value) in &self.params {
+            write!(f, ",{key}={value}")?;
+        }
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use crate::figures::{Unit, Value, percent, range, rate};
 use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::run::{GoalResult, Run};
+use linerate_model::spec::Direction;
 use linerate_model::{BitRate, Interval, Ratio};
 
 pub(super) struct LoadRate;
@@ -37,6 +38,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
     let unit = Unit::for_rate(curve.largest_rate());
     let lossy = curve.points.iter().any(|point| point.loss_or_zero() > 0.0);
     let mut series = rate_series(curve, unit);
+    series.extend(ceiling_series(run, curve, unit));
     if lossy {
         series.push(loss_series(curve, unit));
     }
@@ -52,6 +54,27 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         table: table(curve, unit),
     }
 }
+
+/// What linerate does at most on the client's host, where it is near enough to be seen.
+fn ceiling_series(run: &Run, curve: &LoadCurve<'_>, unit: Unit) -> Option<Series> {
+    let ceiling = run.config.ceiling.as_ref()?;
+    let most = match curve.direction {
+        Direction::Forward => ceiling.offered,
+        Direction::Reverse => ceiling.received,
+        Direction::Duplex => return None,
+    };
+    let most = most.as_f64();
+    if most > VISIBLE * curve.largest_rate() {
+        return None;
+    }
+    let ends = curve.points.first().into_iter().chain(curve.points.last());
+    let ends = ends.filter_map(|point| Point::new(unit.of(point.intended), unit.of(most)));
+    let name = format!("Ceiling of linerate on this host: {}", unit.show(most));
+    Some(Series::new(name, Role::Ceiling, Shape::Plain, ends))
+}
+
+/// A ceiling that is higher by more than this would squeeze the curve.
+const VISIBLE: f64 = 2.0;
 
 /// Loads that span more than this are drawn in equal ratios at first.
 const WIDE: f64 = 50.0;

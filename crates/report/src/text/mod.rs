@@ -1,5 +1,6 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
+mod ceilings;
 mod cost;
 mod doctor;
 mod explanation;
@@ -10,6 +11,7 @@ mod paper;
 mod parts;
 mod study;
 
+pub use ceilings::ceilings_text;
 pub use doctor::examination_text;
 pub use explanation::explanation_text;
 pub use listing::{ListedRun, listing_text};

@@ -5,6 +5,7 @@
 //!              trials.jsonl  one trial per line, appended and flushed; gone once run.json is there
 //!              parts.jsonl   one run that this run is made of per line, likewise; only if it has any
 //!              run.json      the whole run document; written last, atomically
+//!         calibration.json   what linerate does at most on this host; written by `linerate calibrate`
 //! ```
 //!
 //! Invariant: at every instant a crash leaves either a readable run or a directory without
@@ -23,11 +24,14 @@ pub use error::StoreError;
 pub use write::RunWriter;
 
 use linerate_model::WallTime;
+use linerate_model::calibration::{self, Calibration};
 use linerate_model::run::{Run, RunKind, RunStatus, Tool};
 use std::path::{Path, PathBuf};
 use std::thread::Builder;
 use std::time::SystemTime;
 
+/// File of what linerate does at most on this host.
+const CALIBRATION: &str = "calibration.json";
 /// File of the run without its trials.
 pub(crate) const HEADER: &str = "header.json";
 /// File of the trials made so far, one JSON document per line.
@@ -110,6 +114,23 @@ impl Store {
     /// The store's directory.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Keeps what linerate does at most on this host, in place of what was kept before.
+    pub fn keep_calibration(&self, calibration: &Calibration) -> Result<(), StoreError> {
+        std::fs::create_dir_all(&self.dir)
+            .map_err(|source| StoreError::io("create the store", &self.dir, source))?;
+        let bytes = serde_json::to_vec_pretty(calibration)
+            .map_err(|error| StoreError::io("write", &self.dir.join(CALIBRATION), error.into()))?;
+        files::write_atomically(&self.dir.join(CALIBRATION), &bytes)
+    }
+
+    /// What was kept last; `None` if the host was never calibrated, or by a build whose file this one cannot read: then it
+    /// has to be done anew.
+    pub fn calibration(&self) -> Option<Calibration> {
+        let bytes = std::fs::read(self.dir.join(CALIBRATION)).ok()?;
+        let found: Calibration = serde_json::from_slice(&bytes).ok()?;
+        (found.schema == calibration::SCHEMA).then_some(found)
     }
 
     /// Begins the run `header.id`: its trials follow through the writer.

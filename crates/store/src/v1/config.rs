@@ -28,6 +28,7 @@ pub(super) fn upgraded(kind: Option<&Value>, config: &Map<String, Value>) -> Con
         asked: asked(kind, &values),
         place: read::<StudyPlace>(&values),
         link_speed: read::<Link>(&values).map(|link| link.link_speed_bps),
+        ceiling: None,
     }
 }
 

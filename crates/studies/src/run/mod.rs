@@ -1,6 +1,7 @@
 //! The commands that measure: each turns a plan into a stored run.
 
 mod bench;
+mod calibrate;
 mod demo;
 mod diagnose;
 mod exchange;
@@ -10,6 +11,7 @@ mod saturate;
 mod single;
 mod study;
 
+pub use calibrate::{CalibratePlan, Calibrated, calibrate};
 pub use demo::{DemoPlan, demo};
 pub use diagnose::{diagnose, probe_all};
 pub(crate) use latency::usual_percentiles;
