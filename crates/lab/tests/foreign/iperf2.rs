@@ -52,7 +52,9 @@ pub(crate) fn client() {
 
 pub(crate) fn client_that_receives() {
     let bench = Bench::lossy(Drops::UpTo(SENT));
-    let said = their_test(&bench, &["--reverse", "-t", "3"]);
+    // By number: a machine that stands still for a second sends fewer in a given time.
+    let bytes = (SENT * PAYLOAD).to_string();
+    let said = their_test(&bench, &["--reverse", "-n", &bytes]);
     let truth = bench.truth(Direction::Reverse);
     assert_eq!(truth.dropped, DROPPED, "{truth:?}");
     let line = said.iter().find(|line| line.contains(" ms ")).unwrap();

@@ -10,14 +10,15 @@ use linerate_model::{MonoInstant, PacketCount};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Gap between two of the first ends of a stream: most are answered at once.
-const SOON: Duration = Duration::from_millis(10);
-/// How many of these.
+/// Gap after the first end of a stream: most are answered at once. Each gap is twice the one before.
+const SHORTEST_GAP: Duration = Duration::from_millis(10);
+/// The longest, which is iperf2's own. It answers ten ends and then warns that its answer was lost, so ten in a row
+/// must not fit into the time for which a busy host does not run it.
+const LONGEST_GAP: Duration = Duration::from_millis(250);
+/// Ends said where nobody has to answer them: they take 1.3 s.
 pub(super) const FIRST: u32 = 10;
-/// Gap between the later ones: a slow path is not to be filled with them.
-const LATER: Duration = Duration::from_millis(50);
 /// All of them; together 5 s, which is longer than a queue takes to drain that anybody can work with.
-pub(super) const MAX_CLOSING_DATAGRAMS: u32 = 110;
+pub(super) const MAX_CLOSING_DATAGRAMS: u32 = 24;
 
 /// What an end of datagram streams still has to hear and to say.
 #[derive(Debug)]
@@ -99,8 +100,8 @@ impl Closing {
                 actions.push_back(Action::Stream(StreamOrder::Datagram { stream, bytes }));
             }
         }
+        let gap = SHORTEST_GAP.saturating_mul(1 << self.tries.min(8)).min(LONGEST_GAP);
         self.tries += 1;
-        let gap = if self.tries < FIRST { SOON } else { LATER };
         self.next = (self.tries < MAX_CLOSING_DATAGRAMS).then(|| now.after(gap));
     }
 

@@ -159,8 +159,8 @@ fn a_test_back_is_no_larger_than_what_came() {
         let bytes = ByteCount::new(bytes);
         StreamReport::new(0, receiver).with_counts(bytes, PacketCount::new(1))
     };
-    // What closes such a test is 111 datagrams.
-    for (received, back) in [(111 * PAYLOAD, None), (1000 * PAYLOAD, Some(889 * PAYLOAD))] {
+    // What closes such a test is 25 datagrams.
+    for (received, back) in [(25 * PAYLOAD, None), (1000 * PAYLOAD, Some(975 * PAYLOAD))] {
         let mut server = running(UnprovedSending::AtMostReceived, &opening_with_back(0));
         let saw = vec![report(Side::Receiver, vec![stream(received)])];
         server.handle(START, Input::Reports(saw)).unwrap();
@@ -174,7 +174,7 @@ fn a_test_back_is_no_larger_than_what_came() {
 #[test]
 fn a_test_back_at_once_waits_until_enough_has_come() {
     let mut server = running(UnprovedSending::AtMostReceived, &opening_with_back(1));
-    for (received, back) in [(200, None), (300, Some(189 * PAYLOAD)), (400, None)] {
+    for (received, back) in [(50, None), (51, Some(26 * PAYLOAD)), (400, None)] {
         let progress = Progress {
             bytes: ByteCount::new(received * PAYLOAD),
             ..Progress::default()
