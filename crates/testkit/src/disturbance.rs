@@ -1,12 +1,17 @@
 //! Whether a measurement had the machine: those that were disturbed are made again, whatever they gave.
 //!
 //! A machine whose cores are taken away for a while, by its hypervisor or by programs beside the test, is not what a
-//! test has built. How much was taken say `/proc/stat` and the processes' own `stat`, so that the repetition does not
-//! depend on the result, and hides none. A test whose measurement stayed [`disturbed`](Measured::is_disturbed)
+//! test has built. How much was taken say `/proc/stat` and the processes' own `stat`, and how long it stood still a
+//! thread that only sleeps (not every hypervisor accounts what it takes), so that the repetition does not depend on
+//! the result, and hides none. A test whose measurement stayed [`disturbed`](Measured::is_disturbed)
 //! asserts only what must hold on any machine.
 
+use linerate_model::Clock as _;
+use linerate_sys::clock::MonoClock;
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 /// A measurement is disturbed when its hypervisor, or programs that are not the test's, take this share of all CPU
 /// time: a tenth of one of two cores.
@@ -35,6 +40,14 @@ impl<T> Measured<T> {
         self.taken >= DISTURBED
     }
 }
+
+/// A thread that sleeps a millisecond and wakes this much later stood still, with the whole machine or alone: a
+/// scheduler with a few busy threads lets a sleeper run within some milliseconds.
+const STOOD_STILL: Duration = Duration::from_millis(25);
+
+/// Standing still for this share of the time is worth a share of [`DISTURBED`] of the CPU: what is sent meanwhile, or
+/// not received, is a queue or a gap in a test of any kind.
+const STILL: f64 = 0.01;
 
 /// Measures once, and says how much of the CPU went elsewhere meanwhile.
 pub fn observed<T>(measure: impl FnOnce() -> T) -> Measured<T> {
@@ -73,12 +86,45 @@ fn once<T>(
     now: &mut impl FnMut() -> CpuTime,
 ) -> Measured<T> {
     let before = now();
-    let value = measure();
+    let (value, still) = while_watched(measure);
     let taken = now().taken_since(before);
+    let taken = taken.max(still / STILL * DISTURBED);
     Measured {
         value,
         repeats,
         taken,
+    }
+}
+
+/// Measures, and gives the share of the time for which a thread beside stood still.
+fn while_watched<T>(measure: impl FnOnce() -> T) -> (T, f64) {
+    std::thread::scope(|scope| {
+        let (end, ended) = channel();
+        let watch = scope.spawn(move || stood_still(&ended));
+        let value = measure();
+        // Also dropped by a measurement that panics: the thread ends then.
+        drop::<Sender<()>>(end);
+        (value, watch.join().unwrap_or_default())
+    })
+}
+
+/// Sleeps until `ended`, and gives the share of the time that was [`STOOD_STILL`].
+fn stood_still(ended: &Receiver<()>) -> f64 {
+    let begin = MonoClock.now();
+    let (mut last, mut still) = (begin, Duration::ZERO);
+    while ended.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
+        let now = MonoClock.now();
+        let gap = now.saturating_since(last);
+        if gap >= STOOD_STILL {
+            still += gap;
+        }
+        last = now;
+    }
+    let all = last.saturating_since(begin).as_secs_f64();
+    if all > 0.0 {
+        still.as_secs_f64() / all
+    } else {
+        0.0
     }
 }
 

@@ -6,6 +6,7 @@ use linerate_model::spec::{Direction, Imitation, Pace, SocketChoice, Stop, TestS
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_studies::run::single;
 use linerate_testbed::{LinkConfig, PacketList};
+use linerate_testkit::disturbance::undisturbed;
 use std::time::Duration;
 
 const GIGABIT: BitRate = BitRate::from_bps(1_000_000_000);
@@ -153,7 +154,12 @@ pub(crate) fn a_slow_reader_overflows_its_socket() {
         },
         ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(50_000_000)))
     };
-    let run = rig.run(move |context, target| single(context, target, &spec));
+    let measured = undisturbed(|| {
+        let spec = spec.clone();
+        rig.run(move |context, target| single(context, target, &spec))
+    });
+    let is_disturbed = measured.is_disturbed();
+    let run = measured.value;
     let trial = &run.trials[0];
     assert_balanced(trial);
     let lost = trial.packets().unwrap().lost.unwrap().get();
@@ -168,12 +174,13 @@ pub(crate) fn a_slow_reader_overflows_its_socket() {
         .counters(linerate_model::spec::Side::Receiver)
         .unwrap();
     assert_eq!(host[linerate_model::signals::UDP_RCVBUF_ERRORS], lost);
-    assert_eq!(
-        run.verdict.as_ref().unwrap().limit.id(),
-        "receiver-socket",
+    assert_eq!(run.status, RunStatus::Complete);
+    let limit = run.verdict.as_ref().unwrap().limit.id();
+    // A sender whose core is taken away may offer less than the reader takes: another limit, and rightly said.
+    assert!(
+        limit == "receiver-socket" || is_disturbed,
         "{:?}",
         run.verdict
     );
-    assert_eq!(run.status, RunStatus::Complete);
     rig.close();
 }

@@ -8,7 +8,7 @@ use linerate_model::tcp::{TcpShares, TcpWait};
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_studies::run::{prove, single};
 use linerate_testbed::LinkConfig;
-use linerate_testkit::disturbance::undisturbed;
+use linerate_testkit::disturbance::{Measured, undisturbed};
 use std::time::Duration;
 
 fn shaped() -> LinkConfig {
@@ -38,7 +38,7 @@ fn small_window() -> TestSpec {
 }
 
 /// Measures and proves, after `doctor` had its way with the run.
-fn proved(rig: &Rig, spec: &TestSpec, doctor: fn(&mut Run)) -> Run {
+fn proved(rig: &Rig, spec: &TestSpec, doctor: fn(&mut Run)) -> Measured<Run> {
     let once = || {
         let spec = spec.clone();
         rig.run(move |context, target| {
@@ -47,12 +47,22 @@ fn proved(rig: &Rig, spec: &TestSpec, doctor: fn(&mut Run)) -> Run {
             prove(context, target, run)
         })
     };
-    undisturbed(once).value
+    undisturbed(once)
 }
 
+/// Confirmed; on a machine whose cores were taken away throughout, no other limit is.
 #[track_caller]
-fn confirmed(run: &Run, limit: &str) {
+fn confirmed(measured: &Measured<Run>, limit: &str) {
+    let run = &measured.value;
     let verdict = run.verdict.as_ref().unwrap();
+    if measured.is_disturbed() {
+        let is_other = verdict.limit.id() != limit;
+        assert!(
+            !(is_other && verdict.confidence == Confidence::Confirmed),
+            "{verdict:#?}"
+        );
+        return;
+    }
     assert_eq!(
         (verdict.limit.id(), verdict.confidence),
         (limit, Confidence::Confirmed),
@@ -72,7 +82,7 @@ pub(crate) fn a_shaped_link_is_confirmed() {
     let rig = Rig::shaped(shaped());
     let datagrams = TestSpec {
         stop: Stop::After(Duration::from_secs(2)),
-        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(24_000_000)))
+        ..TestSpec::udp_datagrams(Pace::At(BitRate::from_bps(40_000_000)))
     };
     confirmed(&proved(&rig, &datagrams, |_| {}), "link");
     confirmed(&proved(&rig, &tcp(3), |_| {}), "link");
@@ -93,7 +103,7 @@ pub(crate) fn a_small_window_is_confirmed() {
 /// vain, and what was seen is said.
 pub(crate) fn a_false_verdict_is_refuted() {
     let rig = Rig::shaped(shaped());
-    let run = proved(&rig, &tcp(3), |run| {
+    let measured = proved(&rig, &tcp(3), |run| {
         let TrialWork::ByteStream(stream) = &mut run.trials[0].work else {
             panic!("a byte stream");
         };
@@ -111,12 +121,20 @@ pub(crate) fn a_false_verdict_is_refuted() {
             }
         }
     });
+    let (run, is_disturbed) = (&measured.value, measured.is_disturbed());
     let about = |limit| {
         let record = run.experiments.iter().find(|r| r.limit.id() == limit);
         record.and_then(|r| r.experiment.outcome.as_ref())
     };
     let answer = about("receiver-window").map(|outcome| outcome.answer);
     let verdict: &Verdict = run.verdict.as_ref().unwrap();
+    if is_disturbed {
+        // A pair that was disturbed may leave the question open; it proves nothing that is false.
+        assert_ne!(answer, Some(Answer::Agreed), "{:#?}", run.experiments);
+        assert_ne!(verdict.confidence, Confidence::Confirmed, "{verdict:#?}");
+        rig.close();
+        return;
+    }
     assert_eq!(answer, Some(Answer::Disagreed), "{:#?}", run.experiments);
     assert_ne!(verdict.limit.id(), "receiver-window", "{verdict:#?}");
     assert_ne!(verdict.confidence, Confidence::Confirmed, "{verdict:#?}");

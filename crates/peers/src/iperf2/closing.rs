@@ -100,7 +100,9 @@ impl Closing {
                 actions.push_back(Action::Stream(StreamOrder::Datagram { stream, bytes }));
             }
         }
-        let gap = SHORTEST_GAP.saturating_mul(1 << self.tries.min(8)).min(LONGEST_GAP);
+        let gap = SHORTEST_GAP
+            .saturating_mul(1 << self.tries.min(8))
+            .min(LONGEST_GAP);
         self.tries += 1;
         self.next = (self.tries < MAX_CLOSING_DATAGRAMS).then(|| now.after(gap));
     }
