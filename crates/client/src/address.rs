@@ -164,26 +164,17 @@ fn scoped(host: &str, port: u16) -> Option<SocketAddr> {
     Some(std::net::SocketAddrV6::new(address.parse().ok()?, port, 0, scope).into())
 }
 
-/// How a peer is written, for help.
-pub fn help() -> String {
-    let programs: Vec<_> = linerate_peers::served()
-        .filter(|kind| kind.is_foreign())
-        .map(program_help)
-        .collect();
-    let with_shells = linerate_peers::ALL
-        .iter()
-        .filter(|kind| kind.control() == Control::Shell);
-    let shells: Vec<_> = with_shells
-        .map(|kind| {
-            let [serial, telnet] = shell::examples(kind.id());
-            format!(". A board that runs {} is told what to do through its shell: `{serial}` or `{telnet}`, where host= is its address in the network", kind.id())
-        })
-        .collect();
-    format!(
-        "The peer: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`. Where another program runs: {}{}",
-        programs.join(", "),
-        shells.concat()
-    )
+/// Each peer that runs another program: how it is written, and what runs there; for help.
+pub fn foreign_help() -> String {
+    let mut text = "Peers that run another program:".to_owned();
+    for kind in linerate_peers::ALL.iter().filter(|kind| kind.is_foreign()) {
+        let rows = match kind.control() {
+            Control::Shell => shell_help(kind.id()),
+            Control::Absent | Control::Connection => program_help(*kind),
+        };
+        text.push_str(&rows);
+    }
+    text
 }
 
 /// The protocols whose servers may ask for a user, as they are written, for messages.
@@ -206,14 +197,24 @@ fn example() -> String {
 fn program_help(kind: &dyn PeerKind) -> String {
     let one_way = [TestSpec::tcp_bulk(), TestSpec::udp_datagrams(Pace::Unpaced)];
     let limit = if one_way.iter().all(|spec| kind.check(spec).is_err()) {
-        ", `latency` only"
+        " (`latency` only)"
     } else {
         ""
     };
     let hint = kind.start_hint();
     // The command alone.
     let command = hint.split_inclusive('`').take(2).collect::<String>();
-    format!("`{}://board` ({command}{limit})", kind.id())
+    let address = format!("{}://board", kind.id());
+    format!("\n  {address:<21} {command}{limit}")
+}
+
+/// The shell through which a board is told what to do.
+fn shell_help(id: &str) -> String {
+    let [serial, telnet] = shell::examples(id);
+    format!(
+        "\n  {serial}\n  {telnet}\n{:24}the board's {id} shell; host= is its address in the network",
+        ""
+    )
 }
 
 fn unknown_scheme(text: &str, scheme: &str) -> Failure {

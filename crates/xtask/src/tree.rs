@@ -9,6 +9,7 @@ const SKIPPED: &[&str] = &[
     ".git",
     "target",
     "corpus",
+    "seeds",
     "artifacts",
     "vendor",
     "node_modules",

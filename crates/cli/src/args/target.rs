@@ -3,7 +3,7 @@
 use crate::terminal;
 use clap::Args;
 use linerate_client::Target;
-use linerate_client::address::{IpChoice, PeerAddress, help, with_users};
+use linerate_client::address::{IpChoice, PeerAddress, foreign_help, with_users};
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
 use linerate_session::key::{Key, exposure, read_key};
@@ -14,8 +14,11 @@ use std::time::Duration;
 
 /// Who is measured, and how to reach it.
 #[derive(Debug, Clone, Args)]
+#[command(after_long_help = foreign_help())]
 pub(crate) struct TargetArgs {
-    #[arg(value_name = "HOST", help = help())]
+    /// The peer: `10.0.0.2`, `board.local:5301` or `[fe80::1%eth0]:5301`; it runs `linerate serve`, or another program
+    /// that --help lists.
+    #[arg(value_name = "HOST")]
     pub(crate) host: String,
     /// Use IPv4 only.
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]

@@ -21,11 +21,13 @@ use std::time::Duration;
 
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = known_protocols())]
 pub(crate) struct ServeArgs {
     /// Address to listen on, and the port of the native protocol.
     #[arg(long, default_value = "[::]:5301", value_name = "ADDR:PORT")]
     listen: String,
-    #[arg(long, help = speak_help(), default_value = Speaking::own().id(), value_delimiter = ',')]
+    /// Protocols to answer, listed at the end; each with another port if need be, such as `iperf2:5002`.
+    #[arg(long, default_value = Speaking::own().id(), value_delimiter = ',')]
     speak: Vec<String>,
     /// Also accept clients from these networks (default: loopback, private and link-local only).
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
@@ -131,13 +133,9 @@ impl ServeArgs {
     }
 }
 
-/// Help of `--speak`.
-fn speak_help() -> String {
-    format!(
-        "Protocols to answer: {}, each with another port if need be, {}",
-        Speaking::known(),
-        Speaking::example()
-    )
+/// What `--speak` knows, for help.
+fn known_protocols() -> String {
+    format!("Protocols: {}", Speaking::known())
 }
 
 /// The settings that only one protocol has, an option each: what the protocols list.

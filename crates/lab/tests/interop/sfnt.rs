@@ -1,5 +1,5 @@
 //! Both ends of sfnt-pingpong are linerate's: the tool itself is in no distribution. The wire is held to the
-//! tool's by transcripts (`peers/tests/transcripts/sfnt`).
+//! tool's by transcripts (`peers/src/sfnt/transcripts`).
 
 use crate::ends::OwnServer;
 use anyhow::{Context as _, Result, ensure};

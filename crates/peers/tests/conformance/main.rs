@@ -297,9 +297,9 @@ proptest! {
 
 #[test]
 fn every_protocol_has_seeds_for_fuzzing() {
-    let fuzz = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let protocols = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for kind in linerate_peers::ALL {
-        let seeds = std::fs::read_dir(fuzz.join("corpus/peers").join(kind.id()));
+        let seeds = std::fs::read_dir(protocols.join(kind.id()).join("seeds"));
         assert!(seeds.is_ok_and(|seeds| seeds.count() > 3), "{}", kind.id());
     }
 }

@@ -1,6 +1,6 @@
 //! Recorded conversations, replayed against one end: the bytes on the wire are a contract.
 //!
-//! A transcript is a text file in `tests/transcripts/<protocol>/`:
+//! A transcript is a text file in the folder of its protocol, `src/<protocol>/transcripts/`:
 //!
 //! ```text
 //! # what it shows
@@ -24,8 +24,9 @@ use std::path::{Path, PathBuf};
 
 fn folder(kind: &dyn PeerKind) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/transcripts")
+        .join("src")
         .join(kind.id())
+        .join("transcripts")
 }
 
 fn unescape(text: &str) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Conversations with Zephyr's shell, replayed: what is typed, and what is understood.
 //!
-//! A transcript is a text file in `tests/transcripts/zperf/`. What the shell says in it was recorded from
+//! A transcript is a text file in `src/zperf/transcripts/`. What the shell says in it was recorded from
 //! Zephyr 3.3 with zperf's own prompts, colours and log lines.
 //!
 //! ```text
@@ -29,7 +29,7 @@ use std::time::Duration;
 const START: MonoInstant = MonoInstant::from_nanos(1);
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts/zperf")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/zperf/transcripts")
 }
 
 /// All transcripts, by name.
