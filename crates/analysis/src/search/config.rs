@@ -110,6 +110,12 @@ impl SearchConfig {
                 found: self.initial_trial_duration,
             });
         }
+        if self.time_budget < self.initial_trial_duration {
+            return Err(SearchError::Budget {
+                trial: self.initial_trial_duration,
+                found: self.time_budget,
+            });
+        }
         self.goals.iter().try_for_each(|goal| self.check(goal))
     }
 
@@ -162,6 +168,16 @@ pub enum SearchError {
     #[error("initial trials of {found:?} are too short; use at least 10 ms")]
     ShortTrial {
         /// Duration asked for.
+        found: Duration,
+    },
+    /// No time for a single trial.
+    #[error(
+        "a budget of {found:?} is shorter than the first trial of {trial:?}; allow at least that, usually 30 s"
+    )]
+    Budget {
+        /// Duration of the first trial.
+        trial: Duration,
+        /// Trial time asked for.
         found: Duration,
     },
     /// Loss goal of 100 %.
