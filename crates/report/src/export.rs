@@ -2,6 +2,7 @@
 
 use crate::csv::{LineEnd, table};
 use linerate_model::run::{Run, Trial, TrialInterval};
+use linerate_model::spec::Side;
 use linerate_model::{BitRate, ByteCount, PacketCount, Quantile, Ratio};
 use serde::Serialize;
 
@@ -117,16 +118,16 @@ static TRIAL_COLUMNS: &[TrialColumn] = &[
     }),
     ("srtt_mean_ns", |_, trial| text(&trial.tcp()?.srtt_mean_ns?)),
     ("sender_host_cpu_ratio", |_, trial| {
-        text(&trial.cpu.as_ref()?.sender.as_ref()?.host_ratio?.get())
+        text(&trial.cpu_of(Side::Sender)?.host_ratio?.get())
     }),
     ("sender_thread_cpu_ratio", |_, trial| {
-        text(&trial.cpu.as_ref()?.sender.as_ref()?.thread_ratio?.get())
+        text(&trial.cpu_of(Side::Sender)?.thread_ratio?.get())
     }),
     ("receiver_host_cpu_ratio", |_, trial| {
-        text(&trial.cpu.as_ref()?.receiver.as_ref()?.host_ratio?.get())
+        text(&trial.cpu_of(Side::Receiver)?.host_ratio?.get())
     }),
     ("receiver_thread_cpu_ratio", |_, trial| {
-        text(&trial.cpu.as_ref()?.receiver.as_ref()?.thread_ratio?.get())
+        text(&trial.cpu_of(Side::Receiver)?.thread_ratio?.get())
     }),
     ("valid", |_, trial| text(&trial.valid)),
     ("reasons", |_, trial| Some(trial.reasons.join("; "))),

@@ -1,6 +1,7 @@
 //! What every command gets: a store, a watcher, a way to be interrupted.
 
 use crate::watch::{Silent, Watcher};
+use linerate_model::run::Run;
 use linerate_store::{Store, StoreError};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,6 +23,13 @@ impl Context<'_> {
     /// Whether the user wants to stop.
     pub fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// Writes what became known of a run since it was kept. One that could not be written is not there to be replaced.
+    pub(crate) fn replace(&mut self, run: &Run) {
+        if let (Some(store), None) = (&self.store, &self.unsaved) {
+            self.unsaved = store.replace(&run.id, run).err();
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The figures of a trial, whatever its work and wherever they come from.
 
 use super::{
-    Delay, ExchangeConditions, LedgerEntry, Measured, Packets, Requests, TcpSummary, Trial,
-    TrialOrigin, TrialWork, Turns, UnitCounts,
+    CpuSide, Delay, ExchangeConditions, LedgerEntry, Measured, Packets, Requests, TcpSummary,
+    Trial, TrialOrigin, TrialWork, Turns, UnitCounts,
 };
 use crate::cost::ProfileSummary;
 use crate::estimate::Interval;
@@ -33,6 +33,15 @@ impl Trial {
     /// What the host counters of `side` gained during the trial, by signal name.
     pub fn counters(&self, side: Side) -> Option<&BTreeMap<String, u64>> {
         self.measured()?.counters.get(&side)
+    }
+
+    /// The CPU use of `side`.
+    pub fn cpu_of(&self, side: Side) -> Option<&CpuSide> {
+        let cpu = self.cpu.as_ref()?;
+        match side {
+            Side::Sender => cpu.sender.as_ref(),
+            Side::Receiver => cpu.receiver.as_ref(),
+        }
     }
 
     /// The raw reports of both ends.

@@ -9,17 +9,18 @@ use crate::table::{Cell, Table};
 use crate::words;
 use linerate_model::Ratio;
 use linerate_model::run::{CpuSide, Run, Trial};
+use linerate_model::spec::Side;
 
 pub(super) struct LoadCpu;
 
 type Share = (&'static str, fn(&Trial) -> Option<Ratio>);
 
 fn sender(trial: &Trial) -> Option<&CpuSide> {
-    trial.cpu.as_ref()?.sender.as_ref()
+    trial.cpu_of(Side::Sender)
 }
 
 fn receiver(trial: &Trial) -> Option<&CpuSide> {
-    trial.cpu.as_ref()?.receiver.as_ref()
+    trial.cpu_of(Side::Receiver)
 }
 
 /// Names say side and of what the share is.

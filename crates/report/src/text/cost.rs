@@ -4,6 +4,7 @@ use super::paper::Paper;
 use super::{MAX_ROWS, spread};
 use crate::figures::{digits, nanos};
 use linerate_model::run::{CpuSide, Run, RunKind, Trial};
+use linerate_model::spec::Side;
 
 /// CPU time of both ends for each trial of a latency run; whether there was any to show.
 pub(super) fn of_waiting(paper: &mut Paper, run: &Run) -> bool {
@@ -39,10 +40,9 @@ fn is_told(trial: &Trial) -> bool {
 
 /// `8.1 µs + 7.9 µs`; `?` for an end that does not tell.
 fn both(trial: &Trial, part: impl Fn(&CpuSide) -> Option<String>) -> String {
-    let cpu = trial.cpu.as_ref();
-    let of = |side: Option<&CpuSide>| side.and_then(&part).unwrap_or_else(|| "?".to_owned());
-    let sender = of(cpu.and_then(|cpu| cpu.sender.as_ref()));
-    let receiver = of(cpu.and_then(|cpu| cpu.receiver.as_ref()));
+    let of = |side| trial.cpu_of(side).and_then(&part);
+    let [sender, receiver] =
+        [Side::Sender, Side::Receiver].map(|side| of(side).unwrap_or_else(|| "?".to_owned()));
     format!("{sender} + {receiver}")
 }
 

@@ -46,10 +46,7 @@ fn probed(
     probe(context, target, &mut run, (time, choice));
     if !run.probes.is_empty() {
         archive::conclude(&mut run);
-        // A run that could not be written is not there to be replaced.
-        if let (Some(store), None) = (&context.store, &context.unsaved) {
-            context.unsaved = store.replace(&run.id, &run).err();
-        }
+        context.replace(&run);
     }
     run
 }

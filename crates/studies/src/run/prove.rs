@@ -33,10 +33,7 @@ pub fn prove(context: &mut Context<'_>, target: &Target, mut run: Run) -> Result
         return Ok(run);
     }
     experiments(context, target, &mut run)?;
-    // A run that could not be written is not there to be replaced.
-    if let (Some(store), None) = (&context.store, &context.unsaved) {
-        context.unsaved = store.replace(&run.id, &run).err();
-    }
+    context.replace(&run);
     Ok(run)
 }
 

@@ -237,7 +237,7 @@ impl<'a> Evidence<'a> {
 
     /// A CPU figure of one side.
     pub(super) fn cpu(&self, side: Side, part: impl Fn(&CpuSide) -> Option<f64>) -> Option<f64> {
-        self.mean(|trial| part(cpu_of(trial, side)?))
+        self.mean(|trial| part(trial.cpu_of(side)?))
     }
 
     /// Share of the time that `side`'s control group was stopped by its CPU quota.
@@ -308,17 +308,9 @@ fn is_behind(trial: &Trial) -> bool {
         })
 }
 
-fn cpu_of(trial: &Trial, side: Side) -> Option<&CpuSide> {
-    let cpu = trial.cpu.as_ref()?;
-    match side {
-        Side::Sender => cpu.sender.as_ref(),
-        Side::Receiver => cpu.receiver.as_ref(),
-    }
-}
-
 /// Share of `trial` in which `side`'s busiest traffic thread ran or waited for a core.
 fn thread_load_in(trial: &Trial, side: Side) -> Option<f64> {
-    let cpu = cpu_of(trial, side)?;
+    let cpu = trial.cpu_of(side)?;
     let waited = cpu.run_delay_ratio.map_or(0.0, linerate_model::Ratio::get);
     Some((cpu.thread_ratio?.get() + waited).min(1.0))
 }

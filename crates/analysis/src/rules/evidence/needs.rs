@@ -1,6 +1,6 @@
 //! What a rule may need, whether a run has it, and what to call it when it is missing.
 
-use super::{Evidence, cpu_of, load};
+use super::{Evidence, load};
 use linerate_model::BitRate;
 use linerate_model::run::{Run, Trial};
 use linerate_model::sample::DatagramReceiver;
@@ -114,7 +114,9 @@ impl Need {
 }
 
 fn has_cpu(trial: &Trial, side: Side) -> bool {
-    cpu_of(trial, side).is_some_and(|cpu| cpu.thread_ratio.is_some() || cpu.host_ratio.is_some())
+    trial
+        .cpu_of(side)
+        .is_some_and(|cpu| cpu.thread_ratio.is_some() || cpu.host_ratio.is_some())
 }
 
 fn several_loads(evidence: &Evidence<'_>) -> bool {

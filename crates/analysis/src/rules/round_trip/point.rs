@@ -2,6 +2,7 @@
 
 use crate::rules::words;
 use linerate_model::run::{CpuSide, Delay, DelayOf, Trial};
+use linerate_model::spec::Side;
 use linerate_model::spec::WaitMode;
 
 /// A trial with a median.
@@ -107,9 +108,8 @@ impl<'a> Point<'a> {
     }
 
     fn of_both(&self, part: impl Fn(&CpuSide) -> Option<f64>) -> Option<f64> {
-        let cpu = self.trial.cpu.as_ref()?;
-        let sender = part(cpu.sender.as_ref()?)?;
-        Some(sender + part(cpu.receiver.as_ref()?)?)
+        let of = |side| self.trial.cpu_of(side).and_then(&part);
+        Some(of(Side::Sender)? + of(Side::Receiver)?)
     }
 
     /// The medians of its turns, in order, in nanoseconds.
