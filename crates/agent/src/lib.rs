@@ -1,4 +1,4 @@
-//! The answering end: `linerate serve`, and the far host of the demo.
+//! The answering end: `linerate serve`, and the peer in the demo.
 #![forbid(unsafe_code)]
 
 pub mod access;

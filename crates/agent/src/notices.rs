@@ -13,7 +13,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Notices {
     since: MonoInstant,
-    told: u32,
+    printed: u32,
     left_out: u64,
 }
 
@@ -22,15 +22,15 @@ impl Notices {
     pub(crate) fn admit(&mut self, now: MonoInstant) -> bool {
         if now >= self.since.after(WINDOW) {
             self.since = now;
-            self.told = 0;
+            self.printed = 0;
         }
-        let is_told = self.told < MAX_LINES;
-        if is_told {
-            self.told += 1;
+        let is_printed = self.printed < MAX_LINES;
+        if is_printed {
+            self.printed += 1;
         } else {
             self.left_out += 1;
         }
-        is_told
+        is_printed
     }
 
     /// A line about those left out, once the window in which they were is over.
@@ -53,8 +53,8 @@ mod tests {
     fn a_flood_is_told_by_its_size() {
         let start = MonoInstant::from_nanos(5_000_000_000);
         let mut notices = Notices::default();
-        let told = (0..1000).filter(|_| notices.admit(start)).count();
-        assert_eq!(told, 50);
+        let printed = (0..1000).filter(|_| notices.admit(start)).count();
+        assert_eq!(printed, 50);
         assert_eq!(notices.summary(start), None);
         let later = start.after(WINDOW);
         let summary = notices.summary(later).unwrap();

@@ -219,7 +219,7 @@ impl FarPlan {
 
 /// Why there is no document.
 enum Answer {
-    /// The far host cannot run this program.
+    /// The other host cannot run this program.
     OtherMachine(String),
     /// Nothing was said.
     Silent,

@@ -89,8 +89,8 @@ impl Delay {
             (0.99, self.p99_ns),
             (0.999, self.p999_ns),
         ];
-        let told = summary.into_iter().find(|(known, _)| is(*known));
-        let told = told.and_then(|(_, value)| value);
+        let summarized = summary.into_iter().find(|(known, _)| is(*known));
+        let summarized = summarized.and_then(|(_, value)| value);
         let listed = || {
             let mut all = self.quantiles.iter();
             all.find(|one| is(one.quantile_ratio.get()))
@@ -105,7 +105,7 @@ impl Delay {
             let most = self.max_ns.unwrap_or(u64::MAX);
             Some(histogram.quantile_nanos(q.0.get()).min(most))
         };
-        told.or_else(listed).or_else(whole)
+        summarized.or_else(listed).or_else(whole)
     }
 
     /// With these ends, which are closer than those of the histogram: a bucket reaches beyond the values in it.

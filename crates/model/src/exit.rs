@@ -11,7 +11,7 @@ pub enum ExitCode {
     Usage = 2,
     /// The plan file is wrong.
     Plan = 3,
-    /// This host, or the far host, lacks something that the command needs.
+    /// This host, or the peer's, lacks something that the command needs.
     HostLacks = 4,
     /// The peer failed: unreachable, gone in mid-test, or speaking something else.
     Peer = 5,

@@ -38,7 +38,7 @@ impl MonoInstant {
     }
 }
 
-/// Nanoseconds on the far host's monotonic clock. Not comparable with [`MonoInstant`].
+/// Nanoseconds on the peer's monotonic clock. Not comparable with [`MonoInstant`].
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]

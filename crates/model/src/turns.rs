@@ -38,8 +38,8 @@ pub struct Turn {
 impl Turn {
     /// The delay at `quantile`, in nanoseconds, if turns tell that one.
     pub fn at(&self, quantile: Quantile) -> Option<u64> {
-        let told = [(0.5, self.p50_ns), (0.99, self.p99_ns)];
+        let quantiles = [(0.5, self.p50_ns), (0.99, self.p99_ns)];
         let is = |known: f64| (quantile.0.get() - known).abs() < 1e-9;
-        told.into_iter().find(|(known, _)| is(*known))?.1
+        quantiles.into_iter().find(|(known, _)| is(*known))?.1
     }
 }

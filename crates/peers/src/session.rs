@@ -478,7 +478,7 @@ pub struct PeerHello {
     pub version: String,
     /// Id of this session at the server; both ends' logs name it.
     pub session: String,
-    /// The far host's facts; empty for protocols that have none, and at the server.
+    /// The facts of the peer's host; empty for protocols that have none, and at the server.
     pub facts: Facts,
     /// What the server allows; the server's own at the server.
     pub limits: Limits,

@@ -186,11 +186,11 @@ pub(crate) fn requests(trial: &Trial, requests: &Requests) -> String {
         (requests.duplicated, "answered twice"),
         (requests.reordered, "answered out of order"),
     ];
-    let told = counts.iter().filter(|(count, _)| count.get() > 0);
-    let told = told.map(|(count, what)| format!("{} {what}", count.get()));
+    let named = counts.iter().filter(|(count, _)| count.get() > 0);
+    let named = named.map(|(count, what)| format!("{} {what}", count.get()));
     [rates]
         .into_iter()
-        .chain(told)
+        .chain(named)
         .collect::<Vec<_>>()
         .join(", ")
 }

@@ -3,7 +3,7 @@
 use crate::demux::DemuxHandle;
 use crate::endpoints::{DataStreams, Endpoints, cause, sides};
 use crate::flows::Place;
-use crate::line::{Heard, Line};
+use crate::line::{Line, LineRead};
 use crate::listener::StreamListener;
 use crate::state::{State, Test};
 use anyhow::{Result, bail};
@@ -621,13 +621,13 @@ impl Driver {
         let patience = self.patience();
         let wait = wait.map_or(patience, |wait| wait.min(patience));
         match self.line.read(&mut buffer, wait, &beside)? {
-            Heard::Bytes(length) => {
+            LineRead::Bytes(length) => {
                 self.was_heard = true;
                 self.tell(Input::Bytes(&buffer[..length]))?;
                 self.tell_overdue(HEARING_GRACE)
             }
-            Heard::End => self.tell(Input::Eof),
-            Heard::Nothing => self.tell_overdue(Duration::ZERO),
+            LineRead::End => self.tell(Input::Eof),
+            LineRead::Nothing => self.tell_overdue(Duration::ZERO),
         }
     }
 

@@ -365,10 +365,11 @@ impl Endpoints {
             Some(Stage::Running(running)) if part.side == Side::Receiver => Some(running),
             _ => None,
         })?;
-        let fresh = |(_, (told, heard)): &(u16, (&mut bool, bool))| !**told && *heard;
-        let told = self.heard.iter_mut().zip(running.heard());
-        let (stream, (told, _)) = (0..).zip(told).find(fresh)?;
-        *told = true;
+        let fresh =
+            |(_, (was_reported, heard)): &(u16, (&mut bool, bool))| !**was_reported && *heard;
+        let was_reported = self.heard.iter_mut().zip(running.heard());
+        let (stream, (was_reported, _)) = (0..).zip(was_reported).find(fresh)?;
+        *was_reported = true;
         Some(stream)
     }
 

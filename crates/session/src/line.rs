@@ -47,7 +47,7 @@ const TYPING_PAUSE: Duration = Duration::from_millis(5);
 const STUCK_LIMIT: Duration = Duration::from_secs(5);
 
 /// What came in one wait.
-pub(crate) enum Heard {
+pub(crate) enum LineRead {
     /// So many bytes.
     Bytes(usize),
     /// The peer will say no more.
@@ -170,7 +170,7 @@ impl Line {
         buffer: &mut [u8],
         wait: Duration,
         beside: &[BorrowedFd<'_>],
-    ) -> Result<Heard> {
+    ) -> Result<LineRead> {
         let watched: Vec<_> = self
             .fd()
             .into_iter()
@@ -178,23 +178,23 @@ impl Line {
             .collect();
         let readable = wait_readable(&watched, wait).context("waiting for the peer")?;
         let mut stream = match &self.way {
-            Way::Absent => return Ok(Heard::Nothing),
-            _ if !readable[0] => return Ok(Heard::Nothing),
+            Way::Absent => return Ok(LineRead::Nothing),
+            _ if !readable[0] => return Ok(LineRead::Nothing),
             Way::Connection(stream) | Way::Shell(Shell::Telnet(stream)) => stream,
             Way::Shell(Shell::Serial(line)) => {
                 let read = line.read(buffer).context("reading from the serial line")?;
                 return Ok(match read {
-                    Some(0) => Heard::End,
-                    Some(length) => Heard::Bytes(length),
-                    None => Heard::Nothing,
+                    Some(0) => LineRead::End,
+                    Some(length) => LineRead::Bytes(length),
+                    None => LineRead::Nothing,
                 });
             }
         };
         match stream.read(buffer) {
-            Ok(0) => Ok(Heard::End),
-            Ok(length) => Ok(Heard::Bytes(length)),
-            Err(error) if is_patience(&error) => Ok(Heard::Nothing),
-            Err(error) if is_hang_up(&error) => Ok(Heard::End),
+            Ok(0) => Ok(LineRead::End),
+            Ok(length) => Ok(LineRead::Bytes(length)),
+            Err(error) if is_patience(&error) => Ok(LineRead::Nothing),
+            Err(error) if is_hang_up(&error) => Ok(LineRead::End),
             Err(error) => Err(error).context("reading from the control connection"),
         }
     }
@@ -265,6 +265,6 @@ mod tests {
         assert!(error.to_string().contains("read nothing"), "{error:#}");
         line.write(&[0]).unwrap();
         let heard = line.read(&mut [0], Duration::ZERO, &[]).unwrap();
-        assert!(matches!(heard, Heard::End));
+        assert!(matches!(heard, LineRead::End));
     }
 }

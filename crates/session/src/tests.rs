@@ -38,14 +38,14 @@ fn a_client_that_never_pauses_does_not_hide_a_deadline() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (stream, _) = listener.accept().unwrap();
-    let told = Arc::default();
-    let session = Box::new(Overdue(Arc::clone(&told)));
+    let inputs = Arc::default();
+    let session = Box::new(Overdue(Arc::clone(&inputs)));
     let line = Line::over(stream, TIMEOUT).unwrap();
     let observer = Observer::new(Scope::live(None));
     let mut driver = Driver::server(line, session, observer, TIMEOUT);
     client.write_all(b"ping").unwrap();
     driver.turn().unwrap();
-    assert_eq!(*told.lock().unwrap(), ["Bytes", "Timeout"]);
+    assert_eq!(*inputs.lock().unwrap(), ["Bytes", "Timeout"]);
 }
 
 /// What a session that waits for a data stream of the peer's was told and asked, in order.
@@ -91,13 +91,13 @@ fn a_session_is_asked_what_it_wants_before_the_driver_waits_again() {
     let to = (Ipv4Addr::LOCALHOST, port.recv().unwrap());
     let mut stream = TcpStream::connect(to).unwrap();
     stream.write_all(b"data").unwrap();
-    let is_told = |log: &Log| log.lock().unwrap().contains(&"Stream");
-    while !is_told(&log) {
+    let is_inputs = |log: &Log| log.lock().unwrap().contains(&"Stream");
+    while !is_inputs(&log) {
         driver.turn().unwrap();
     }
     let log = log.lock().unwrap();
-    let told = log.iter().position(|what| *what == "Stream").unwrap();
-    assert_eq!(log[told..told + 3], ["Stream", "asked", "waited"]);
+    let inputs = log.iter().position(|what| *what == "Stream").unwrap();
+    assert_eq!(log[inputs..inputs + 3], ["Stream", "asked", "waited"]);
 }
 
 /// A driver of such a session, the other end of its control connection, what it logs, and where it listens.

@@ -218,10 +218,10 @@ mod tests {
         assert_eq!((delay.count, delay.unanswered), (Some(950), Some(50)));
         assert!(delay.quantile_ns(0.95).is_some());
         assert_eq!(delay.quantile_ns(0.951), None);
-        let told = made.reasons.join("; ");
+        let reasons = made.reasons.join("; ");
         assert!(
-            told.contains("50 of 1000 requests got no answer within 1s"),
-            "{told}"
+            reasons.contains("50 of 1000 requests got no answer within 1s"),
+            "{reasons}"
         );
         assert_eq!(made.packets().unwrap().lost, Some(PacketCount::new(50)));
     }
@@ -235,8 +235,8 @@ mod tests {
             Some(requester(1000, 1000, 200_000)),
             None,
         );
-        let told = late.reasons.join("; ");
-        assert!(told.contains("the sender itself was late"), "{told}");
+        let reasons = late.reasons.join("; ");
+        assert!(reasons.contains("the sender itself was late"), "{reasons}");
         let short = trial(
             0,
             &spec(),
@@ -244,10 +244,10 @@ mod tests {
             Some(requester(900, 900, 10)),
             None,
         );
-        let told = short.reasons.join("; ");
+        let reasons = short.reasons.join("; ");
         assert!(
-            told.contains("100 of 1000 requests could not be sent"),
-            "{told}"
+            reasons.contains("100 of 1000 requests could not be sent"),
+            "{reasons}"
         );
         // What was never sent was never answered either.
         assert_eq!(short.delay().unwrap().p99_ns, None);

@@ -47,7 +47,7 @@ pub fn trial_of_turns(
         ));
     }
     let spec = whole(&turns)?;
-    let each: Vec<Turn> = turns.iter().map(told).collect();
+    let each: Vec<Turn> = turns.iter().map(summary).collect();
     let one_way = ways(&spec, &turns);
     let (senders, receivers): (Vec<_>, Vec<_>) =
         turns.into_iter().map(|t| (t.sender, t.receiver)).unzip();
@@ -86,7 +86,7 @@ fn whole(turns: &[TurnReports]) -> Option<TestSpec> {
 }
 
 /// What a turn says by itself.
-fn told(turn: &TurnReports) -> Turn {
+fn summary(turn: &TurnReports) -> Turn {
     let rtt = super::merged(turn.sender.as_ref(), |stream| stream.work.rtt());
     let delay = rtt.and_then(|all| Delay::from_histogram(DelayOf::RoundTrip, all));
     Turn {

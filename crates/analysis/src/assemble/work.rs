@@ -140,8 +140,9 @@ fn exact(mut delay: Delay, report: Option<&EndpointReport>) -> Delay {
         return delay;
     };
     // Reports may come from the peer: what its own histogram denies is not believed.
-    let near =
-        |own: u64, told: Option<u64>| told.is_some_and(|told| own.abs_diff(told) <= told / 500 + 1);
+    let near = |own: u64, theirs: Option<u64>| {
+        theirs.is_some_and(|theirs| own.abs_diff(theirs) <= theirs / 500 + 1)
+    };
     let end = |nanos: u64| to_f64(nanos);
     let inside = (end(moments.min_ns)..=end(moments.max_ns)).contains(&moments.mean_ns);
     let is_its = Some(moments.count) == delay.count

@@ -132,7 +132,7 @@ fn came_true(prediction: &Prediction, interval: Interval) -> Option<bool> {
 
 /// The outcome in words with figures: `agreed over 5 pairs: the received rate was 1.93 times the
 /// baseline's (95 % interval 1.85 to 2.01)`.
-pub fn told(outcome: &ExperimentOutcome) -> String {
+pub fn describe(outcome: &ExperimentOutcome) -> String {
     let pairs = counted(outcome.pairs);
     let mut parts: Vec<String> = outcome.observed.iter().map(figure).collect();
     parts.extend(outcome.notes.iter().cloned());

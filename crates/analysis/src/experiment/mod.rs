@@ -23,7 +23,7 @@ mod tests;
 
 pub(crate) use design::short_test;
 pub use design::{Design, NotRun, repeatable};
-pub use judge::{judge, told};
+pub use judge::{describe, judge};
 pub use observe::observe;
 pub(crate) use prepare::{changed_test, took_effect};
 

@@ -309,12 +309,12 @@ fn loss_that_goes_away_is_told_from_loss_that_stays() {
     let gone = [Prediction::at_most(Quantity::LossRatio, 0.1)];
     let pair = |(before, after)| (trial(100.0, before), trial(95.0, after));
     let cured = judged(&gone, &[(900, 0), (950, 1), (880, 0)].map(pair));
-    assert_eq!(cured.answer, Answer::Agreed, "{}", told(&cured));
+    assert_eq!(cured.answer, Answer::Agreed, "{}", describe(&cured));
     let stays = judged(&gone, &[(900, 800), (950, 900), (880, 870)].map(pair));
-    assert_eq!(stays.answer, Answer::Disagreed, "{}", told(&stays));
+    assert_eq!(stays.answer, Answer::Disagreed, "{}", describe(&stays));
     // Nothing was lost in the baseline either: that is no confirmation.
     let never = judged(&gone, &[(0, 0); 3].map(pair));
-    assert_eq!(never.answer, Answer::Disagreed, "{}", told(&never));
+    assert_eq!(never.answer, Answer::Disagreed, "{}", describe(&never));
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn one_pair_shows_nothing() {
     let rises = [Prediction::at_least(Quantity::ReceivedRate, 1.3)];
     let outcome = judged(&rises, &[(trial(50.0, 0), trial(100.0, 0))]);
     assert_eq!(outcome.answer, Answer::Undecided);
-    assert!(told(&outcome).contains("no interval from one pair"));
+    assert!(describe(&outcome).contains("no interval from one pair"));
 }
 
 #[test]
@@ -357,9 +357,9 @@ fn a_sender_that_falls_short_refutes_only_claims_about_itself() {
     assert_eq!(outcome.answer, Answer::Undecided);
     assert_eq!(outcome.pairs, 0);
     assert!(
-        told(&outcome).contains("could not offer"),
+        describe(&outcome).contains("could not offer"),
         "{}",
-        told(&outcome)
+        describe(&outcome)
     );
     let sender = judge(&test, Some(Side::Sender), &pairs);
     assert_eq!(sender.answer, Answer::Disagreed);
@@ -378,7 +378,7 @@ fn invalid_trials_and_what_was_not_recorded_are_said() {
     pairs.push((trial(50.0, 0), bad));
     let outcome = judged(&rises, &pairs);
     assert_eq!((outcome.pairs, outcome.answer), (2, Answer::Undecided));
-    let words = told(&outcome);
+    let words = describe(&outcome);
     assert!(words.contains("1 pair with an invalid trial"), "{words}");
     assert!(
         words.contains("delay under load was not recorded"),
@@ -465,6 +465,6 @@ proptest! {
             prop_assert!(outcome.observed.iter().all(|seen| seen.came_true == Some(true)));
             prop_assert_eq!(outcome.observed.len(), predictions.len());
         }
-        prop_assert!(told(&outcome).starts_with(outcome.answer.as_str()));
+        prop_assert!(describe(&outcome).starts_with(outcome.answer.as_str()));
     }
 }

@@ -74,11 +74,11 @@ impl Host {
         }
         let queue = host.gain(report, signal::QDISC_DROPPED);
         let device = host.gain(report, signal::NIC_TX_DROPPED);
-        let told = host.gain(report, signal::UDP_SNDBUF_ERRORS);
+        let counted = host.gain(report, signal::UDP_SNDBUF_ERRORS);
         // UDP counts what the queue or a software device refuses as its own error too, so the three
         // are one event each. What a queue drops later (AQM) or a device in hardware is not in it.
-        let errors = told.unwrap_or(0).saturating_sub(refusals(report));
-        let others = told
+        let errors = counted.unwrap_or(0).saturating_sub(refusals(report));
+        let others = counted
             .zip(gained(report, signal::UDP_OUT_DATAGRAMS))
             .map(|(failed, went)| failed.saturating_add(went).saturating_sub(sent));
         let parts = split(errors, queue.unwrap_or(0), device.unwrap_or(0));
@@ -215,9 +215,9 @@ impl Host {
     }
 
     /// Notes what `signal` gained beyond what `told` already explains.
-    fn claim(&mut self, report: &EndpointReport, place: Place, signal: &'static str, told: u64) {
+    fn claim(&mut self, report: &EndpointReport, place: Place, signal: &'static str, counted: u64) {
         let gain = self.gain(report, signal).unwrap_or(0);
-        self.put(report, place, signal, (0, gain.saturating_sub(told)));
+        self.put(report, place, signal, (0, gain.saturating_sub(counted)));
     }
 
     fn put(

@@ -38,7 +38,7 @@ pub(super) fn requests(evidence: &Evidence<'_>, limit: Limit, side: Side) -> Rul
         words::percent(pressure)
     );
     if pressure < HOT {
-        return clear(format!("{}, while {busy}", overload.told()));
+        return clear(format!("{}, while {busy}", overload.describe()));
     }
     let missing = overload.missing().map_or_else(
         || "an unknown share of the requests".to_owned(),
@@ -51,7 +51,7 @@ pub(super) fn requests(evidence: &Evidence<'_>, limit: Limit, side: Side) -> Rul
         confidence: Confidence::Supported,
         claim: format!(
             "The {who} end's CPU limits: {}, and there {busy}.",
-            overload.told()
+            overload.describe()
         ),
         evidence: vec![format!(
             "At the lowest rate that was too much {missing} were not {what}."

@@ -1,6 +1,6 @@
 //! What a run's experiments do to what the rules found.
 
-use crate::experiment::told;
+use crate::experiment::describe;
 use linerate_model::run::{
     Answer, Confidence, Experiment, ExperimentRecord, Finding, Limit, RuleOutcome, Verdict,
 };
@@ -34,7 +34,7 @@ fn settle(verdict: &mut Verdict, experiment: &Experiment) {
             verdict.evidence.push(format!(
                 "An experiment refutes it ({}): {}.",
                 experiment.change,
-                told(outcome)
+                describe(outcome)
             ));
         }
     }

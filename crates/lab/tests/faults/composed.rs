@@ -27,7 +27,7 @@ pub(crate) enum Mechanism {
     OwnShaper { rate: BitRate, queue: ByteCount },
     /// A rate above which packets are dropped at once.
     Policer { rate: BitRate, bucket: ByteCount },
-    /// A CPU quota of the process at the far end, which sends or receives.
+    /// A CPU quota of the process at the peer, which sends or receives.
     Quota { side: Side, share: f64 },
     /// A small receive buffer: TCP's window, or the room for datagrams.
     ReceiveBuffer { bytes: ByteCount },

@@ -76,7 +76,7 @@ impl Bench {
         Self { hosts, drops }
     }
 
-    /// The address of the far host.
+    /// The address of the other host.
     pub(crate) fn far(&self) -> Ipv4Addr {
         self.hosts.host(HostId::B).ipv4()
     }
@@ -104,7 +104,7 @@ impl Bench {
         Program { child, lines }
     }
 
-    /// linerate's server on the far host, speaking `protocol`; and its port.
+    /// linerate's server on the other host, speaking `protocol`; and its port.
     pub(crate) fn serve(&self, protocol: &str) -> Agent {
         let plan = AgentPlan {
             speak: vec![format!("{protocol}:0").parse().unwrap()],

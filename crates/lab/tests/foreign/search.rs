@@ -17,7 +17,7 @@ pub(crate) fn narrow() -> Bench {
     Bench::over(LinkConfig::with_rate(LINK, QUEUE))
 }
 
-/// Searches with what speaks `protocol` on the far host; the bounds of zero loss must hold the link's rate, or at most
+/// Searches with what speaks `protocol` on the other host; the bounds of zero loss must hold the link's rate, or at most
 /// a queue per trial more, which may pass for carried.
 pub(crate) fn capacity(bench: &Bench, protocol: &str) -> Run {
     let spec = TestSpec {

@@ -86,13 +86,13 @@ fn driver_facts(host: &HostView<'_>, into: &mut Facts) {
                 .ok()
         })?
     };
-    let told = asked();
+    let answer = asked();
     // Drivers that have nothing to say say so in several ways.
     let known = |text: Option<&String>| {
         let text = tidy(text?)?;
         (!matches!(text.as_str(), "N/A" | "n/a" | "none")).then_some(text)
     };
-    let driver = told.as_ref();
+    let driver = answer.as_ref();
     let name = known(driver.map(|driver| &driver.name));
     into.driver = name.or_else(|| sysfs::driver(host));
     let version = known(driver.map(|driver| &driver.version));

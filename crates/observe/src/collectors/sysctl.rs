@@ -59,8 +59,8 @@ impl Collector for Sysctl {
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
         for name in SETTINGS {
             let path = format!("proc/sys/{}", name.replace('.', "/"));
-            let told = host.read(&path).ok().and_then(|text| value(&text));
-            if let Some(value) = told {
+            let found = host.read(&path).ok().and_then(|text| value(&text));
+            if let Some(value) = found {
                 into.insert(*name, value);
             }
         }

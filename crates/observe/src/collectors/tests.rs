@@ -86,14 +86,14 @@ fn each_collector_reads_exactly_what_it_lists() {
     for collector in ALL {
         let mut snapshot = Snapshot::default();
         collector.read(&host, &mut snapshot);
-        let told = snapshot.values.keys().chain(snapshot.missing.keys());
-        let told: BTreeSet<_> = told.map(|signal| declared_form(signal)).collect();
+        let signals = snapshot.values.keys().chain(snapshot.missing.keys());
+        let signals: BTreeSet<_> = signals.map(|signal| declared_form(signal)).collect();
         let listed: BTreeSet<_> = collector
             .signals()
             .iter()
             .map(|s| (*s).to_owned())
             .collect();
-        assert_eq!(told, listed, "{}", collector.id());
+        assert_eq!(signals, listed, "{}", collector.id());
     }
 }
 

@@ -164,12 +164,12 @@ pub(super) fn mtu(host: &HostView<'_>) -> Known<u32> {
 /// The speed that the device tells, in Mbit/s; that of a device without hardware is made up.
 pub(super) fn speed(host: &HostView<'_>) -> Known<BitRate> {
     let directory = known(sysfs::interface_directory(host))?;
-    let told = if host.path(&format!("{directory}/device")).exists() {
+    let speed = if host.path(&format!("{directory}/device")).exists() {
         line(host, &format!("{directory}/speed"))
     } else {
         Err("a device without hardware has no speed of its own".to_owned())
     };
-    let mbps: Option<u64> = told?.parse().ok();
+    let mbps: Option<u64> = speed?.parse().ok();
     let known = mbps.filter(|mbps| (1..4_294_967).contains(mbps) && *mbps != 65_535);
     known
         .map(|mbps| BitRate::from_bps(mbps * 1_000_000))

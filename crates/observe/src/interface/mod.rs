@@ -33,7 +33,7 @@ pub fn interface_for(scope: &Scope, remote: IpAddr, local: IpAddr) -> Option<Str
     by_kernel.or_else(|| by_tables(&host, remote, local))
 }
 
-/// The interface that traffic to far hosts takes: that of the default route, else the only one
+/// The interface that traffic to other hosts takes: that of the default route, else the only one
 /// beside the loopback. `None` if neither is there.
 pub fn default_interface(scope: &Scope) -> Option<String> {
     /// An address of documentation (RFC 5737): no route but the default one leads there.

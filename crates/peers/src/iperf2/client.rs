@@ -2,7 +2,7 @@
 
 use super::closing::Closing;
 use super::header::{self, Amount, Request, Way};
-use super::streams::{Counters, FarEnd, Opening, Streams, Width};
+use super::streams::{Counters, Opening, PeerRole, Streams, Width};
 use super::{AFTER, SETTLE};
 use crate::error::{ProtocolError, clean};
 use crate::session::{
@@ -310,18 +310,18 @@ impl Client {
         if self.steps.state != State::Closing || waits {
             return;
         }
-        let told = self.told();
-        if self.is_udp() && self.sends() && told.is_empty() && !self.was_answered {
+        let peer_streams = self.peer_streams();
+        if self.is_udp() && self.sends() && peer_streams.is_empty() && !self.was_answered {
             let reason = "it answered no end of a datagram stream: see that `iperf -s -u` runs there, and that no firewall drops its answers";
             return self.stop(now, RefusalCode::Timeout, reason);
         }
-        self.was_answered |= !told.is_empty();
+        self.was_answered |= !peer_streams.is_empty();
         if self.sends()
             && let Some(closing) = &self.closing
         {
             closing.answer(&mut self.steps.actions);
         }
-        let reports = self.far_reports(told);
+        let reports = self.peer_reports(peer_streams);
         self.steps.act(Action::Peer(PeerEvent::Report(reports)));
         let deaf_until = self.opened_at.last().map(|opened| opened.after(DEAF));
         self.rests_until = now.after(REST).max(deaf_until.unwrap_or_default());
@@ -331,26 +331,26 @@ impl Client {
 
     /// What far receivers of datagrams said. Their time is that from the opening to the end; what it has
     /// beside the traffic is left out.
-    fn told(&self) -> Vec<StreamReport> {
-        let told = self.closing.as_ref().map(Closing::told);
-        let mut told = told.unwrap_or_default();
-        for stream in &mut told {
+    fn peer_streams(&self) -> Vec<StreamReport> {
+        let peer_streams = self.closing.as_ref().map(Closing::peer_streams);
+        let mut peer_streams = peer_streams.unwrap_or_default();
+        for stream in &mut peer_streams {
             let opened = self.opened_at.get(usize::from(stream.index));
             let before = opened.map_or(Duration::ZERO, |at| self.began.saturating_since(*at));
             let beside = before + AFTER + self.lingered;
             stream.duration = stream.duration.saturating_sub(beside);
         }
-        told
+        peer_streams
     }
 
     /// What is known of the peer's side. Of a TCP stream it tells nothing: a report without streams.
-    fn far_reports(&self, told: Vec<StreamReport>) -> Vec<EndpointReport> {
+    fn peer_reports(&self, peer_streams: Vec<StreamReport>) -> Vec<EndpointReport> {
         let report = |side, streams| EndpointReport::of_streams(side, streams);
         let mut reports = Vec::new();
-        if self.sends() && (!self.is_udp() || !told.is_empty()) {
-            reports.push(report(Side::Receiver, told));
+        if self.sends() && (!self.is_udp() || !peer_streams.is_empty()) {
+            reports.push(report(Side::Receiver, peer_streams));
         }
-        let streams = self.far_senders();
+        let streams = self.peer_senders();
         if self.receives() && (!self.is_udp() || !streams.is_empty()) {
             reports.push(report(Side::Sender, streams));
         }
@@ -358,7 +358,7 @@ impl Client {
     }
 
     /// Far senders of datagrams, each as its end told.
-    fn far_senders(&self) -> Vec<StreamReport> {
+    fn peer_senders(&self) -> Vec<StreamReport> {
         let payload = self.spec.payload().get();
         let is_receiver = |report: &&EndpointReport| report.side == Side::Receiver;
         let own = self.own.iter().flatten().filter(is_receiver);
@@ -516,7 +516,7 @@ fn format(spec: &TestSpec) -> Streams {
         },
     };
     Streams {
-        far_end: FarEnd::Server,
+        peer_role: PeerRole::Server,
         opening: Opening::from_bytes(&header::write(&request)),
         skip: 0,
         width: Width::Wide,

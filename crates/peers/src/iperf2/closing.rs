@@ -157,7 +157,7 @@ impl Closing {
 
     /// What the far receivers said, of the streams that were answered. iperf2 takes the first datagrams of
     /// streams that begin together for one another's; what one stream has too many, another lacks.
-    pub(super) fn told(&self) -> Vec<StreamReport> {
+    pub(super) fn peer_streams(&self) -> Vec<StreamReport> {
         let payload = self.payload as u64;
         let each = self.sent.iter().zip(&self.answers);
         let mut counts: Vec<_> = each

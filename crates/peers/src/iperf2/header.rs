@@ -166,16 +166,16 @@ impl Header {
     /// What stands in a header with these flags; what it is too short for is not told.
     fn read(header: &[u8], flags: u32, transport: Transport) -> Self {
         let long = flags & (flag::EXTEND | flag::VERSION_2) != 0;
-        let told = |at| word(header, at).filter(|value| *value > 0);
+        let field = |at| word(header, at).filter(|value| *value > 0);
         let half = |at| word(header, at).map_or(0, |word| (word >> 16) as u16);
         let upper = if long { half(32) } else { 0 };
-        let port = told(8).and_then(|port| u16::try_from(port).ok());
+        let port = field(8).and_then(|port| u16::try_from(port).ok());
         let connects_back = flags & (flag::CONNECT_BACK | flag::VERSION_2) == flag::CONNECT_BACK;
         let back = match flags & flag::RUN_NOW {
             0 => Back::Later,
             _ => Back::AtOnce,
         };
-        let short_rate = told(16).filter(|_| transport == Transport::Udp && !long);
+        let short_rate = field(16).filter(|_| transport == Transport::Udp && !long);
         let high = u64::from(word(header, 52).unwrap_or(0) >> 8);
         let long_rate = word(header, 48).map(|low| high << 32 | u64::from(low));
         let rate = if long {
@@ -192,7 +192,7 @@ impl Header {
                 let back = port.filter(|_| connects_back).map(|port| (port, back));
                 Way::Forward { back }
             },
-            buffer: told(12),
+            buffer: field(12),
             rate: rate.filter(|rate| *rate > 0).map(BitRate::from_bps),
             amount: match word(header, 20).map(u32::cast_signed) {
                 None | Some(0) => Amount::Untold,

@@ -29,7 +29,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-pub use streams::{Counters, FarEnd, Opening, Streams, Width};
+pub use streams::{Counters, Opening, PeerRole, Streams, Width};
 
 use crate::session::{ClientConfig, Control, Demux, PeerKind, ServerConfig, Session, Tests};
 use linerate_model::MonoInstant;
@@ -73,7 +73,7 @@ impl PeerKind for Iperf2 {
 
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
-            "facts, counters and CPU use of the far host",
+            "facts, counters and CPU use of the peer's host",
             "the peer's progress and its reporting intervals",
             "anything of the peer's side of a TCP stream: what this end's TCP had acknowledged is all that is known of a far receiver",
             "the time a far sender took: its offered load is not known, only its number of datagrams",

@@ -147,7 +147,7 @@ impl Report {
     /// What it says of stream `index`, which received so many datagrams of `payload` bytes each.
     pub(super) fn as_stream(&self, index: u16, received: u64, payload: u64) -> StreamReport {
         let nanos = u64::try_from(self.jitter.as_nanos()).ok();
-        let told = PeerStream {
+        let stream = PeerStream {
             rtp_jitter_ns: nanos.filter(|_| self.jitter < self.duration),
             counts: Some(PeerCounts {
                 bytes: ByteCount::new(self.bytes),
@@ -162,7 +162,7 @@ impl Report {
             duration: Some(self.duration)
                 .filter(|time| *time < MAX_PLAUSIBLE_DURATION)
                 .unwrap_or_default(),
-            ..StreamReport::new(index, told).with_counts(bytes, PacketCount::new(received))
+            ..StreamReport::new(index, stream).with_counts(bytes, PacketCount::new(received))
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::closing::{Closing, FIRST as FIRST_ENDS, MAX_CLOSING_DATAGRAMS};
 use super::header::{Amount, Back, Header, Way};
-use super::streams::{FarEnd, Opening, Streams};
+use super::streams::{Opening, PeerRole, Streams};
 use crate::error::{Excerpt, ProtocolError, clean};
 use crate::session::{
     Action, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig,
@@ -156,7 +156,7 @@ impl Server {
                 ..PeerHello::default()
             }))));
         self.format = Streams {
-            far_end: FarEnd::Client,
+            peer_role: PeerRole::Client,
             opening: Opening::NONE,
             skip: header.skip,
             width: header.width,
@@ -398,15 +398,15 @@ fn spec(transport: Transport, header: &Header, length: u64, limits: &Limits) -> 
         Amount::Time(time) => Stop::After(time),
         Amount::Untold => Stop::After(DEFAULT_TIME),
     };
-    let told = header.buffer.map(u64::from);
+    let asked = header.buffer.map(u64::from);
     let (base, payload) = match transport {
         Transport::Tcp => {
-            let payload = told.unwrap_or(WRITE).min(MAX_TCP_PAYLOAD.get());
+            let payload = asked.unwrap_or(WRITE).min(MAX_TCP_PAYLOAD.get());
             (TestSpec::tcp_bulk(), payload)
         }
         Transport::Udp => {
-            let told = told.filter(|_| direction == Direction::Reverse);
-            let payload = told.unwrap_or(length).min(MAX_UDP_PAYLOAD.get());
+            let asked = asked.filter(|_| direction == Direction::Reverse);
+            let payload = asked.unwrap_or(length).min(MAX_UDP_PAYLOAD.get());
             (TestSpec::udp_datagrams(pace), payload)
         }
     };

@@ -88,7 +88,7 @@ impl Width {
 
 /// Which end of the protocol the other one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FarEnd {
+pub enum PeerRole {
     /// It asked.
     Client,
     /// It is asked.
@@ -99,7 +99,7 @@ pub enum FarEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streams {
     /// Who the peer is.
-    pub far_end: FarEnd,
+    pub peer_role: PeerRole,
     /// What this end's streams begin with.
     pub opening: Opening,
     /// Bytes at the beginning of a TCP stream of the peer that are not data.
@@ -117,7 +117,7 @@ pub struct Streams {
 impl Streams {
     /// What every generation understands, towards a client.
     pub(super) const PLAIN: Self = Self {
-        far_end: FarEnd::Client,
+        peer_role: PeerRole::Client,
         opening: Opening::NONE,
         skip: 0,
         width: Width::Narrow,
@@ -159,10 +159,12 @@ impl StreamFormat for Streams {
     /// iperf2's server closes its port for a moment when a stream begins, and opens it late on a busy host. A
     /// client's port is open when its first datagram comes.
     fn refusals(&self, side: Side) -> Refusals {
-        match (self.far_end, side) {
-            (FarEnd::Client, _) => Refusals::FirstEnds,
-            (FarEnd::Server, Side::Sender) => Refusals::SeveralEndAfter(Duration::from_secs(1)),
-            (FarEnd::Server, Side::Receiver) => Refusals::SeveralEndAfter(Duration::from_secs(10)),
+        match (self.peer_role, side) {
+            (PeerRole::Client, _) => Refusals::FirstEnds,
+            (PeerRole::Server, Side::Sender) => Refusals::SeveralEndAfter(Duration::from_secs(1)),
+            (PeerRole::Server, Side::Receiver) => {
+                Refusals::SeveralEndAfter(Duration::from_secs(10))
+            }
         }
     }
 
@@ -271,7 +273,7 @@ mod tests {
 
     fn numbering(width: Width, counters: Counters, first: u8) -> Streams {
         Streams {
-            far_end: FarEnd::Server,
+            peer_role: PeerRole::Server,
             opening: Opening::from_bytes(b"head"),
             skip: 0,
             width,

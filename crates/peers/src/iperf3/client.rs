@@ -499,12 +499,12 @@ impl Conversing for Client {
             }
             State::Failing => {
                 // The time does not matter any more: nothing more can come.
-                let told = self.take_error(MonoInstant::default(), true)?;
-                if told && self.steps.state == State::Stopping {
+                let has_error = self.take_error(MonoInstant::default(), true)?;
+                if has_error && self.steps.state == State::Stopping {
                     self.steps.act(Action::TestOver(TestEnd::Aborted));
                     self.close();
                 }
-                if told {
+                if has_error {
                     return Ok(());
                 }
             }

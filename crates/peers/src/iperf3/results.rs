@@ -246,9 +246,13 @@ pub(super) fn from_json(
                 .iter()
                 .find(|entry| entry.get("id").and_then(as_count) == Some(wanted))
                 .ok_or_else(|| format!("nothing about stream {wanted}"))?;
-            let mut told = PeerEntry::read(side, spec, found)?;
-            told.work.tcp.congestion_control.clone_from(&congestion);
-            Ok(told.into_report(index))
+            let mut peer_entry = PeerEntry::read(side, spec, found)?;
+            peer_entry
+                .work
+                .tcp
+                .congestion_control
+                .clone_from(&congestion);
+            Ok(peer_entry.into_report(index))
         };
         let streams: Result<Vec<_>, String> = (0..spec.streams).map(stream).collect();
         Ok(EndpointReport::of_streams(side, streams?))
@@ -375,30 +379,30 @@ impl PeerEntry {
             Stop::After(time) => time,
             Stop::Bytes(_) | Stop::Transactions(_) => Duration::ZERO,
         });
-        let mut told = Self {
+        let mut peer_entry = Self {
             bytes: ByteCount::new(needed("bytes")?),
             packets: PacketCount::default(),
             duration,
             work: PeerStream::default(),
         };
         if spec.transport() == Transport::Udp && !spec.warm_up.is_zero() {
-            told.work.omitted = skipped(entry);
+            peer_entry.work.omitted = skipped(entry);
         }
-        let before = told.work.omitted.unwrap_or_default();
+        let before = peer_entry.work.omitted.unwrap_or_default();
         match (spec.transport(), side) {
             (Transport::Udp, Side::Sender) => {
                 let counted = needed("packets")?.saturating_sub(before.packets.get());
-                told.packets = PacketCount::new(counted);
+                peer_entry.packets = PacketCount::new(counted);
             }
             (Transport::Udp, Side::Receiver) => {
                 // It runs on to the word that ends the test, whenever the last datagram came.
-                told.duration = Duration::ZERO;
+                peer_entry.duration = Duration::ZERO;
                 let missing = signed(entry, "errors").unwrap_or(0);
                 let taken = needed("packets")?.saturating_sub(missing);
                 let taken_before = before.packets.get().saturating_sub(before.missing.get());
-                told.packets = PacketCount::new(taken.saturating_sub(taken_before));
+                peer_entry.packets = PacketCount::new(taken.saturating_sub(taken_before));
                 let nanos = seconds(entry, "jitter").map(|jitter| jitter.as_nanos());
-                told.work.rtp_jitter_ns = nanos
+                peer_entry.work.rtp_jitter_ns = nanos
                     .and_then(|nanos| u64::try_from(nanos).ok())
                     // Before 3.8 a jitter could hold the offset of the clocks.
                     .filter(|nanos| {
@@ -408,11 +412,11 @@ impl PeerEntry {
             (Transport::Tcp, Side::Sender) => {
                 let segments = entry.get("retransmits").and_then(as_count);
                 let readings = segments.map(|segments| readings(segments, duration));
-                told.work.tcp.samples = readings.unwrap_or_default();
+                peer_entry.work.tcp.samples = readings.unwrap_or_default();
             }
             (Transport::Tcp, Side::Receiver) => {}
         }
-        Ok(told)
+        Ok(peer_entry)
     }
 
     fn into_report(self, index: u16) -> StreamReport {

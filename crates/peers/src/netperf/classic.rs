@@ -133,8 +133,8 @@ pub(super) fn report(
     };
     let payload = spec.payload().get();
     let counted = |bytes, messages| {
-        let told = StreamReport::new(0, PeerStream::default());
-        told.with_counts(bytes, PacketCount::new(messages))
+        let counted = StreamReport::new(0, PeerStream::default());
+        counted.with_counts(bytes, PacketCount::new(messages))
     };
     let stream = match test {
         Test::TcpMaerts => StreamReport {
@@ -168,12 +168,12 @@ pub(super) fn report(
 
 /// The bytes that a server sent. It leaves out the last write if the end of its time cut that short; what of it
 /// it had sent was received, since the stream was read to its end.
-fn with_last_write(told: ByteCount, seen: Seen, write: ByteCount) -> ByteCount {
-    let missing = seen.taken.saturating_sub(told.get());
+fn with_last_write(counted: ByteCount, seen: Seen, write: ByteCount) -> ByteCount {
+    let missing = seen.taken.saturating_sub(counted.get());
     if missing < write.get() {
-        ByteCount::new(told.get() + missing)
+        ByteCount::new(counted.get() + missing)
     } else {
-        told
+        counted
     }
 }
 

@@ -78,7 +78,7 @@ impl PeerKind for Netperf {
 
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
-            "facts, counters and CPU use of the far host",
+            "facts, counters and CPU use of the peer's host",
             "the peer's progress and its reporting intervals",
             "TCP_INFO of a far sender",
             "when a far receiver took the last datagram: its rate is counted over the sender's time, so a queue that drains after the end adds to it",

@@ -103,7 +103,7 @@ impl PeerKind for Sfnt {
 
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
-            "facts, counters and CPU use of the far host",
+            "facts, counters and CPU use of the peer's host",
             "what the peer counted: all is timed and counted at this end",
             "which way a datagram was lost: the tool cannot go on after a loss, so the run ends with an error",
         ]

@@ -77,7 +77,7 @@ fn spec(transport: Transport, size: u64) -> TestSpec {
 fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
     let (mut client, mut server) = (client(), server(release(version)));
     let (bytes, _) = wishes(&mut *server);
-    let (_, told) = give(&mut *client, Input::Bytes(&bytes));
+    let (_, actions) = give(&mut *client, Input::Bytes(&bytes));
     let hello = PeerHello {
         facts: [
             ("sfnt-version", version.to_owned()),
@@ -91,25 +91,28 @@ fn opened(version: &str) -> [(Box<dyn Session>, Vec<Action>); 2] {
         },
         ..PeerHello::default()
     };
-    assert_eq!(told, [Action::Peer(PeerEvent::Hello(Box::new(hello)))]);
-    let (options, told) = give(&mut *client, begin(&spec(Transport::Udp, 0)));
-    assert!(matches!(told[..], [Action::Prepare { .. }]), "{told:?}");
+    assert_eq!(actions, [Action::Peer(PeerEvent::Hello(Box::new(hello)))]);
+    let (options, actions) = give(&mut *client, begin(&spec(Transport::Udp, 0)));
+    assert!(
+        matches!(actions[..], [Action::Prepare { .. }]),
+        "{actions:?}"
+    );
     let bound = |side, port| Input::Prepared(Ok(vec![(side, vec![port])]));
     let (address, _) = give(&mut *client, bound(Side::Sender, 4001));
-    let (_, told) = give(&mut *server, Input::Bytes(&options));
+    let (_, actions) = give(&mut *server, Input::Bytes(&options));
     assert!(
-        matches!(&told[..], [Action::Peer(PeerEvent::Hello(_)), Action::Prepare { spec, .. }] if spec.transport() == Transport::Udp),
-        "{told:?}"
+        matches!(&actions[..], [Action::Peer(PeerEvent::Hello(_)), Action::Prepare { spec, .. }] if spec.transport() == Transport::Udp),
+        "{actions:?}"
     );
     let (place, _) = give(&mut *server, bound(Side::Receiver, 4002));
     let open = |side, port| Action::OpenStreams {
         target: StreamTarget::Ports(vec![(side, vec![port])]),
         format: Arc::new(Streams),
     };
-    let (_, told) = give(&mut *server, Input::Bytes(&address));
-    assert_eq!(told, [open(Side::Sender, 4001)]);
-    let (_, told) = give(&mut *client, Input::Bytes(&place));
-    assert_eq!(told, [open(Side::Receiver, 4002)]);
+    let (_, actions) = give(&mut *server, Input::Bytes(&address));
+    assert_eq!(actions, [open(Side::Sender, 4001)]);
+    let (_, actions) = give(&mut *client, Input::Bytes(&place));
+    assert_eq!(actions, [open(Side::Receiver, 4002)]);
     give(&mut *server, Input::Connected);
     let (announced, granted) = give(&mut *client, Input::Connected);
     let (_, taken) = give(&mut *server, Input::Bytes(&announced));
@@ -130,46 +133,49 @@ fn a_session_of_each_version_makes_tests_of_several_sizes() {
         assert_eq!(granted, [Action::Start(Side::Sender), grant(0)]);
         assert_eq!(taken, [grant(0)]);
         for size in [1, 1472] {
-            let (_, told) = give(&mut *client, Input::Stream(StreamEvent::GrantSpent));
-            assert_eq!(told, [Action::StopSenders]);
+            let (_, actions) = give(&mut *client, Input::Stream(StreamEvent::GrantSpent));
+            assert_eq!(actions, [Action::StopSenders]);
             let sent = vec![PacketCount::new(1)];
             give(&mut *client, Input::Finished { sent });
-            let (_, told) = give(&mut *client, Input::Reports(Vec::new()));
+            let (_, actions) = give(&mut *client, Input::Reports(Vec::new()));
             assert_eq!(
-                told,
+                actions,
                 [
                     Action::Peer(PeerEvent::Report(Vec::new())),
                     Action::TestOver(TestEnd::Complete)
                 ]
             );
-            let (none, told) = give(&mut *client, begin(&spec(Transport::Udp, size)));
+            let (none, actions) = give(&mut *client, begin(&spec(Transport::Udp, size)));
             assert!(none.is_empty());
             assert!(matches!(
-                told[..],
+                actions[..],
                 [Action::OpenStreams {
                     target: StreamTarget::SameStreams,
                     ..
                 }]
             ));
-            let (announced, told) = give(&mut *client, Input::Connected);
-            assert_eq!(told, [Action::Start(Side::Sender), grant(size)]);
-            let (_, told) = give(&mut *server, Input::Bytes(&announced));
-            assert_eq!(told, [grant(size)]);
+            let (announced, actions) = give(&mut *client, Input::Connected);
+            assert_eq!(actions, [Action::Start(Side::Sender), grant(size)]);
+            let (_, actions) = give(&mut *server, Input::Bytes(&announced));
+            assert_eq!(actions, [grant(size)]);
         }
         // It is used up; the user leaves.
         give(&mut *client, Input::Stream(StreamEvent::GrantSpent));
         let sent = vec![PacketCount::new(1)];
         give(&mut *client, Input::Finished { sent });
         give(&mut *client, Input::Reports(Vec::new()));
-        let (goodbye, told) = give(&mut *client, Input::End(Ending::Session));
+        let (goodbye, actions) = give(&mut *client, Input::End(Ending::Session));
         assert_eq!(
-            (goodbye.as_slice(), &told[..]),
+            (goodbye.as_slice(), &actions[..]),
             (&[0; 4][..], &[Action::Closed][..])
         );
-        let (_, told) = give(&mut *server, Input::Bytes(&goodbye));
-        assert_eq!(told, [Action::PeerFinished { sent: Sent::Untold }]);
-        let (_, told) = give(&mut *server, Input::Reports(Vec::new()));
-        assert_eq!(told, [Action::TestOver(TestEnd::Complete), Action::Closed]);
+        let (_, actions) = give(&mut *server, Input::Bytes(&goodbye));
+        assert_eq!(actions, [Action::PeerFinished { sent: Sent::Untold }]);
+        let (_, actions) = give(&mut *server, Input::Reports(Vec::new()));
+        assert_eq!(
+            actions,
+            [Action::TestOver(TestEnd::Complete), Action::Closed]
+        );
     }
 }
 
@@ -177,15 +183,18 @@ fn a_session_of_each_version_makes_tests_of_several_sizes() {
 fn a_lost_datagram_ends_the_test_with_what_to_do() {
     let [(mut client, _), _] = opened("1.6");
     let sent = vec![PacketCount::new(0)];
-    let (_, told) = give(&mut *client, Input::Finished { sent });
-    let [Action::Stop { code, reason, .. }] = &told[..] else {
-        panic!("{told:?}");
+    let (_, actions) = give(&mut *client, Input::Finished { sent });
+    let [Action::Stop { code, reason, .. }] = &actions[..] else {
+        panic!("{actions:?}");
     };
     assert_eq!(*code, RefusalCode::Timeout);
     assert!(reason.contains("lost"), "{reason}");
-    let (none, told) = give(&mut *client, Input::Stopped);
+    let (none, actions) = give(&mut *client, Input::Stopped);
     assert!(none.is_empty());
-    assert_eq!(told, [Action::TestOver(TestEnd::Aborted), Action::Closed]);
+    assert_eq!(
+        actions,
+        [Action::TestOver(TestEnd::Aborted), Action::Closed]
+    );
 }
 
 #[test]
@@ -210,11 +219,11 @@ fn a_test_by_time_goes_on_until_its_time_is_over() {
         ..spec(Transport::Udp, 64)
     };
     give(&mut *client, begin(&timed));
-    let (_, mut told) = give(&mut *client, Input::Connected);
+    let (_, mut actions) = give(&mut *client, Input::Connected);
     let mut now = NOW;
     let mut grants = 0;
-    while !told.contains(&Action::StopSenders) {
-        let given = told
+    while !actions.contains(&Action::StopSenders) {
+        let given = actions
             .iter()
             .filter(|a| matches!(a, Action::Stream(StreamOrder::Grant(_))));
         grants += given.count();
@@ -222,7 +231,7 @@ fn a_test_by_time_goes_on_until_its_time_is_over() {
         client
             .handle(now, Input::Stream(StreamEvent::GrantSpent))
             .unwrap();
-        told = wishes(&mut *client).1;
+        actions = wishes(&mut *client).1;
     }
     let took = now.saturating_since(NOW);
     assert!(took >= Duration::from_secs(1), "{took:?}");
@@ -254,9 +263,9 @@ fn tests_that_it_cannot_make_are_refused_with_what_to_do() {
         let mut client = client_at(local);
         let (bytes, _) = wishes(&mut *server(release("1.5.0")));
         give(&mut *client, Input::Bytes(&bytes));
-        let (_, told) = give(&mut *client, begin(spec));
-        let [Action::TestOver(TestEnd::Refused(Refusal { message, .. }))] = &told[..] else {
-            panic!("{told:?}");
+        let (_, actions) = give(&mut *client, begin(spec));
+        let [Action::TestOver(TestEnd::Refused(Refusal { message, .. }))] = &actions[..] else {
+            panic!("{actions:?}");
         };
         assert!(message.contains(hint), "{message}");
     }

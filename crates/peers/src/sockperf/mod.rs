@@ -68,7 +68,7 @@ impl PeerKind for Sockperf {
 
     fn blind_spots(&self) -> &'static [&'static str] {
         &[
-            "facts, counters and CPU use of the far host",
+            "facts, counters and CPU use of the peer's host",
             "what the peer counted: all is timed and counted at this end",
             "which way a datagram was lost",
         ]

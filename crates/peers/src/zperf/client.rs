@@ -318,7 +318,7 @@ impl Client {
                 let numbers = numbers.zip(self.release);
                 let answer = std::mem::take(&mut self.known.answer);
                 let answered = answer.iter().find(|report| report.side == Side::Receiver);
-                let told = numbers.as_ref().and_then(|(numbers, release)| {
+                let peer_report = numbers.as_ref().and_then(|(numbers, release)| {
                     report::receiver(&self.spec, numbers, *release, answered)
                 });
                 let note = numbers
@@ -326,7 +326,7 @@ impl Client {
                     .and_then(|(numbers, release)| report::words(&numbers, release));
                 let end = self.known.end.take().unwrap_or(TestEnd::Complete);
                 if end == TestEnd::Complete {
-                    let reports = told.map_or(answer, |told| vec![told]);
+                    let reports = peer_report.map_or(answer, |peer_report| vec![peer_report]);
                     self.act(Action::Peer(PeerEvent::Report(reports)));
                     self.actions
                         .extend(note.map(|note| Action::Peer(PeerEvent::Note(note))));
@@ -404,8 +404,8 @@ impl Client {
             return;
         };
         let sender = report::sender(&self.spec, upload, self.known.size, own);
-        let told = sender.map(|sender| Action::Peer(PeerEvent::Report(vec![sender])));
-        self.actions.extend(told);
+        let peer_report = sender.map(|sender| Action::Peer(PeerEvent::Report(vec![sender])));
+        self.actions.extend(peer_report);
         self.receiver = None;
         self.over(now, TestEnd::Complete);
     }

@@ -31,7 +31,7 @@ pub(super) fn receiver(
     let again = u64::from(!release.leaves_out_the_first());
     let received = datagrams.received.get().saturating_sub(again);
     let jitter = u64::try_from(datagrams.jitter.as_nanos()).ok();
-    let told = PeerStream {
+    let stream = PeerStream {
         rtp_jitter_ns: jitter,
         ..PeerStream::default()
     };
@@ -39,7 +39,7 @@ pub(super) fn receiver(
     let answered = answer.and_then(|answer| answer.streams.first());
     let stream = StreamReport {
         duration: answered.map_or(Duration::ZERO, |stream| stream.duration),
-        ..StreamReport::new(0, told).with_counts(bytes, PacketCount::new(received))
+        ..StreamReport::new(0, stream).with_counts(bytes, PacketCount::new(received))
     };
     Some(report(Side::Receiver, stream))
 }

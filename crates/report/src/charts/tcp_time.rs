@@ -108,14 +108,14 @@ const fn role(wait: TcpWait) -> Role {
 pub(crate) fn finding(shares: &TcpShares) -> String {
     let mut parts: Vec<TcpWait> = TcpWait::ALL.to_vec();
     parts.sort_by(|a, b| shares.of(*b).get().total_cmp(&shares.of(*a).get()));
-    let told = parts
+    let described = parts
         .iter()
         .take_while(|wait| shares.of(**wait).get() >= 0.05);
-    let told: Vec<String> = told
+    let described: Vec<String> = described
         .take(3)
         .map(|wait| format!("{} {}", words::tcp_wait(*wait), shares.of(*wait)))
         .collect();
-    format!("TCP's time went to: {}.", told.join(", "))
+    format!("TCP's time went to: {}.", described.join(", "))
 }
 
 fn table(stretches: &[TcpStretch]) -> Table {

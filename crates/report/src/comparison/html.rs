@@ -76,12 +76,13 @@ fn machines(comparison: &Comparison) -> Markup {
 fn differences(title: &str, differences: &[Difference]) -> Markup {
     let mut table = Table::new(["End", "What", "A", "B"]);
     for difference in differences {
-        let told = |value: &Option<String>| value.as_deref().map_or_else(Cell::unknown, Cell::text);
+        let shown =
+            |value: &Option<String>| value.as_deref().map_or_else(Cell::unknown, Cell::text);
         table.push(vec![
             Cell::text(difference.role.map_or("–", HostRole::as_str)),
             Cell::text(&difference.what),
-            told(&difference.a),
-            told(&difference.b),
+            shown(&difference.a),
+            shown(&difference.b),
         ]);
     }
     folded(title, &table, table.rows.len() <= 12)

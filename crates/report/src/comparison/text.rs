@@ -60,11 +60,11 @@ fn machines(paper: &mut Paper, comparison: &Comparison) {
 }
 
 fn difference(difference: &Difference) -> String {
-    let told = |value: &Option<String>| clean(value.as_deref().unwrap_or("not told"));
+    let shown = |value: &Option<String>| clean(value.as_deref().unwrap_or("not told"));
     let role = difference
         .role
         .map_or_else(String::new, |role| format!("{} ", role.as_str()));
-    let (a, b) = (told(&difference.a), told(&difference.b));
+    let (a, b) = (shown(&difference.a), shown(&difference.b));
     format!("{role}{}: A {a}, B {b}", difference.what)
 }
 

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A table of facts, one column for each host.
 pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
-    let told: Vec<_> = hosts.iter().map(|host| host.facts.entries()).collect();
-    let keys: BTreeSet<&String> = told.iter().flat_map(BTreeMap::keys).collect();
+    let all_facts: Vec<_> = hosts.iter().map(|host| host.facts.entries()).collect();
+    let keys: BTreeSet<&String> = all_facts.iter().flat_map(BTreeMap::keys).collect();
     html! {
         (heading(level, None, "Hosts"))
         @if hosts.is_empty() {
@@ -32,7 +32,7 @@ pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
                         @for key in keys {
                             tr {
                                 th scope="row" { (key.replace(['-', '_'], " ")) }
-                                @for facts in &told {
+                                @for facts in &all_facts {
                                     td { (facts.get(key).map_or_else(|| UNKNOWN.to_owned(), |v| shown(key, v))) }
                                 }
                             }

@@ -307,11 +307,11 @@ fn tcp(paper: &mut Paper, run: &Run) {
         );
         paper.row(label, &said);
         if let Some(shares) = &tcp.shares {
-            let mut told = crate::charts::tcp_finding(shares);
+            let mut finding = crate::charts::tcp_finding(shares);
             if tcp.queueing.is_some_and(|queueing| queueing.bloated) {
-                told.push_str(" Bufferbloat.");
+                finding.push_str(" Bufferbloat.");
             }
-            paper.row("", &told);
+            paper.row("", &finding);
         }
     }
 }

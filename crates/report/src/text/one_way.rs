@@ -62,7 +62,7 @@ pub(super) fn parts(paper: &mut Paper, run: &Run) {
         let label = if index == 0 { "parts" } else { "" };
         paper.row(label, &trial_name(run, trial));
         paper.wrapped("", &parts_finding(parts), MAX_ROWS);
-        let told: Vec<_> = parts
+        let described: Vec<_> = parts
             .parts
             .iter()
             .filter_map(|part| {
@@ -70,6 +70,6 @@ pub(super) fn parts(paper: &mut Paper, run: &Run) {
                 Some(format!("{} {mean}", words::stage(part.stage)))
             })
             .collect();
-        paper.wrapped("", &told.join(" · "), MAX_ROWS);
+        paper.wrapped("", &described.join(" · "), MAX_ROWS);
     }
 }

@@ -60,7 +60,7 @@ impl LogFormat for Hgrm {
         let mut reader = Reader {
             file: name,
             hint: hints.hgrm,
-            told: BTreeMap::new(),
+            header: BTreeMap::new(),
             open: None,
             tests: Vec::new(),
         };
@@ -77,7 +77,7 @@ struct Reader<'a> {
     file: &'a str,
     hint: Option<HgrmHint>,
     /// Comments before the distribution.
-    told: BTreeMap<&'a str, &'a str>,
+    header: BTreeMap<&'a str, &'a str>,
     open: Option<Open<'a>>,
     tests: Vec<ParsedTest>,
 }
@@ -103,7 +103,7 @@ impl<'a> LineReader<'a> for Reader<'a> {
             let pair = line
                 .strip_prefix("# ")
                 .and_then(|line| line.split_once(": "));
-            self.told.extend(pair);
+            self.header.extend(pair);
             return Ok(());
         };
         let damaged = |why| ImportError::line(self.file, number, why, line);
@@ -128,7 +128,7 @@ impl<'a> LineReader<'a> for Reader<'a> {
 
     fn forget(&mut self) {
         self.open = None;
-        self.told.clear();
+        self.header.clear();
     }
 
     fn tests(&mut self) -> &mut Vec<ParsedTest> {
@@ -147,8 +147,8 @@ impl Reader<'_> {
                 "",
             ));
         }
-        let unit = self.told.get("unit").and_then(|unit| unit.parse().ok());
-        let transport = match self.told.get("transport").copied() {
+        let unit = self.header.get("unit").and_then(|unit| unit.parse().ok());
+        let transport = match self.header.get("transport").copied() {
             Some("tcp") => Some(Transport::Tcp),
             Some("udp") => Some(Transport::Udp),
             _ => None,
@@ -186,8 +186,8 @@ impl Reader<'_> {
             );
             return Err(self.cut(open.line, &missing));
         }
-        let told = std::mem::take(&mut self.told);
-        let test = test(self.file, number, &told, open, max);
+        let header = std::mem::take(&mut self.header);
+        let test = test(self.file, number, &header, open, max);
         self.tests
             .extend(test.map(|test| ParsedTest::Latency(Box::new(test))));
         Ok(())
@@ -245,12 +245,12 @@ fn two(text: &str) -> Option<(f64, f64)> {
 fn test(
     file: &str,
     line: usize,
-    told: &BTreeMap<&str, &str>,
+    header: &BTreeMap<&str, &str>,
     open: Open<'_>,
     max: f64,
 ) -> Option<LatencyTest> {
-    let is_own = told.contains_key("unit");
-    let of = match told.get("timed").copied() {
+    let is_own = header.contains_key("unit");
+    let of = match header.get("timed").copied() {
         Some("half round trip") => DelayOf::HalfRoundTrip,
         Some("one-way delay above the trial's smallest") => DelayOf::Pdv,
         Some("send time after schedule") => DelayOf::Lateness,
@@ -270,11 +270,13 @@ fn test(
         ..ClosedLoopResult::default()
     };
     let mut trial = Trial::from_log(0, open.transport, Direction::Forward, work);
-    trial.label = told
+    trial.label = header
         .get("label")
         .filter(|label| !label.is_empty())
         .map(|label| (*label).to_owned());
-    let size = told.get("payload_bytes").and_then(|size| size.parse().ok());
+    let size = header
+        .get("payload_bytes")
+        .and_then(|size| size.parse().ok());
     trial.payload_bytes = size.map(ByteCount::new);
     let origin = Origin {
         file: file.to_owned(),

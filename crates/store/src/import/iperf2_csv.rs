@@ -491,14 +491,14 @@ impl<'a> Draft<'a> {
 
     /// Which end the log is of: what the columns say, else the one whose port is not the server's.
     fn counter(&self) -> Counter {
-        let told = self.streams.iter().find_map(|stream| {
+        let given = self.streams.iter().find_map(|stream| {
             let is_sender = stream.report.is_some();
             stream
                 .counted_by
                 .filter(|_| !is_sender)
                 .or_else(|| is_sender.then_some(Counter::Sender))
         });
-        told.unwrap_or_else(|| {
+        given.unwrap_or_else(|| {
             let listens =
                 |stream: &Stream| stream.connection.local.port < stream.connection.remote.port;
             if self.streams.iter().any(listens) {

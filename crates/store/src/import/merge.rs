@@ -104,7 +104,7 @@ impl Merged {
             else {
                 continue;
             };
-            let told = match theirs.direction {
+            let reported = match theirs.direction {
                 Direction::Reverse => {
                     ours.sent_rows.clone_from(&theirs.sent_rows);
                     better(&mut ours.sent, theirs.sent.as_ref())
@@ -114,8 +114,8 @@ impl Merged {
                     better(&mut ours.received, theirs.received.as_ref())
                 }
             };
-            if let Some((told, own)) = told
-                && let Some(problem) = disagreement(&told, own)
+            if let Some((reported, own)) = reported
+                && let Some(problem) = disagreement(&reported, own)
             {
                 warnings.push(format!(
                     "{} (line {}) and {} (line {}) do not agree: {problem}",
@@ -146,19 +146,22 @@ fn joined_by(sign: Sign, client: &TrafficTest, server: &TrafficTest) -> Option<S
 
 /// Puts the server's own totals, if it has any, in the place of what the client was told of them.
 /// Returns both if both are there.
-fn better<'a>(told: &mut Option<Totals>, own: Option<&'a Totals>) -> Option<(Totals, &'a Totals)> {
+fn better<'a>(
+    reported: &mut Option<Totals>,
+    own: Option<&'a Totals>,
+) -> Option<(Totals, &'a Totals)> {
     let own = own?;
-    told.replace(*own).zip(Some(own))
+    reported.replace(*own).zip(Some(own))
 }
 
 /// Where what the client was told differs from what the server itself says.
-fn disagreement(told: &Totals, own: &Totals) -> Option<String> {
-    if let (Some(a), Some(b)) = (told.bytes, own.bytes)
+fn disagreement(reported: &Totals, own: &Totals) -> Option<String> {
+    if let (Some(a), Some(b)) = (reported.bytes, own.bytes)
         && !a.agrees(b)
     {
         return Some(format!("{:.4e} bytes against {:.4e}", a.value, b.value));
     }
-    if let (Some(a), Some(b)) = (told.datagrams, own.datagrams)
+    if let (Some(a), Some(b)) = (reported.datagrams, own.datagrams)
         && a != b
     {
         return Some(format!("{a} datagrams against {b}"));

@@ -85,20 +85,23 @@ fn is_translated(client: &TrafficTest, server: &TrafficTest) -> bool {
 
 /// Whether what the client was told of the server's counts is what the server says.
 fn is_same_count(ours: &Flow, theirs: &Flow, is_dated: bool) -> bool {
-    let (told, own) = match ours.direction {
+    let (reported, own) = match ours.direction {
         Direction::Reverse => (&ours.sent, &theirs.sent),
         Direction::Forward | Direction::Duplex => (&ours.received, &theirs.received),
     };
-    let (Some(told), Some(own)) = (told, own) else {
+    let (Some(reported), Some(own)) = (reported, own) else {
         return false;
     };
-    let is_same_bytes = told.bytes.zip(own.bytes).is_some_and(|(a, b)| a.agrees(b));
-    let is_counted = is_same_datagrams(told, own);
-    is_same_bytes && told.seconds.agrees(own.seconds) && is_counted.unwrap_or(is_dated)
+    let is_same_bytes = reported
+        .bytes
+        .zip(own.bytes)
+        .is_some_and(|(a, b)| a.agrees(b));
+    let is_counted = is_same_datagrams(reported, own);
+    is_same_bytes && reported.seconds.agrees(own.seconds) && is_counted.unwrap_or(is_dated)
 }
 
 /// Whether both count the same datagrams; `None` where one counts none.
-fn is_same_datagrams(told: &Totals, own: &Totals) -> Option<bool> {
-    let (a, b) = told.datagrams.zip(own.datagrams)?;
-    Some(a == b && told.lost == own.lost)
+fn is_same_datagrams(reported: &Totals, own: &Totals) -> Option<bool> {
+    let (a, b) = reported.datagrams.zip(own.datagrams)?;
+    Some(a == b && reported.lost == own.lost)
 }

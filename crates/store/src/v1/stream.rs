@@ -178,11 +178,11 @@ mod tests {
 
     #[test]
     fn what_another_tool_said_is_a_peers() {
-        let told = json!({"bytes": 9, "datagrams": 9, "lost": 0, "out_of_order": 0});
+        let peer = json!({"bytes": 9, "datagrams": 9, "lost": 0, "out_of_order": 0});
         let [_, peer] = upgraded(
             "udp",
             &json!({}),
-            &json!({"told": told, "rtp_jitter_ns": 7}),
+            &json!({"told": peer, "rtp_jitter_ns": 7}),
         );
         assert_eq!(peer.rtp_jitter_ns(), Some(7));
         assert!(matches!(peer, StreamWork::Peer(_)));

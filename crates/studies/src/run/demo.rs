@@ -40,22 +40,22 @@ struct Part {
 /// The parts in order. The seconds are what each is planned to take; their sum stays under 90.
 const PARTS: &[Part] = &[
     Part {
-        name: "TCP to the far host",
+        name: "TCP to the peer",
         seconds: 10.0,
         run: |context, target, _| tcp(context, target, Direction::Forward),
     },
     Part {
-        name: "TCP from the far host",
+        name: "TCP from the peer",
         seconds: 10.0,
         run: |context, target, _| tcp(context, target, Direction::Reverse),
     },
     Part {
-        name: "UDP saturation to the far host",
+        name: "UDP saturation to the peer",
         seconds: 24.0,
         run: |context, target, plan| search(context, target, plan, Direction::Forward),
     },
     Part {
-        name: "UDP saturation from the far host",
+        name: "UDP saturation from the peer",
         seconds: 24.0,
         run: |context, target, plan| search(context, target, plan, Direction::Reverse),
     },

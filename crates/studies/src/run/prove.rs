@@ -6,7 +6,7 @@ use crate::run::bench::{Bench, Obstacle};
 use crate::watch::{Event, Scaled};
 use anyhow::Result;
 use linerate_analysis::experiment::{
-    Design, FIRST_LOOK, MOST_PAIRS, MOST_TRIES, NotRun, judge, repeatable, told,
+    Design, FIRST_LOOK, MOST_PAIRS, MOST_TRIES, NotRun, describe, judge, repeatable,
 };
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
@@ -107,7 +107,7 @@ fn experiment(
     };
     match pairs(context, bench, run, &mut record, verdict) {
         Ok(outcome) => {
-            record.experiment.result = Some(told(&outcome));
+            record.experiment.result = Some(describe(&outcome));
             record.experiment.outcome = Some(outcome);
         }
         Err(Obstacle::NotRun(why)) => record.experiment.not_run = Some(why.to_string()),

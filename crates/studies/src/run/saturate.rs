@@ -129,14 +129,14 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
             ..plan.spec.clone().with_pace(Pace::At(intended_load))
         };
         let (done, doing) = search.progress();
-        let mut told = SearchProgress {
+        let mut progress = SearchProgress {
             inner: &mut *context.watcher,
             share: done.get(),
             doing: &doing,
         };
         let mut inner = Context {
             store: None,
-            watcher: &mut told,
+            watcher: &mut progress,
             command: String::new(),
             unsaved: None,
             interrupt: context.interrupt,

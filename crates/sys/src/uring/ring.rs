@@ -461,7 +461,7 @@ mod tests {
         assert_eq!(b.receive().unwrap_err().name(), "EAGAIN");
         drop(b);
         let mut a = open(a, Submission::Calls, Blocking::Yes);
-        let told = (0..10).find_map(|_| {
+        let error = (0..10).find_map(|_| {
             let sent = a.send(8).err();
             let got = a
                 .receive()
@@ -469,7 +469,7 @@ mod tests {
                 .filter(|failure| failure.name() != "EAGAIN");
             sent.or(got)
         });
-        assert_eq!(told.unwrap().name(), "ECONNREFUSED");
+        assert_eq!(error.unwrap().name(), "ECONNREFUSED");
     }
 
     #[test]

@@ -74,15 +74,15 @@ impl Source {
     fn circles(&self) -> Vec<Violation> {
         let arrows = self.0.keys().map(|module| (module, self.used_by(module)));
         let arrows: BTreeMap<_, _> = arrows.collect();
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         let mut found = Vec::new();
         for start in self.0.keys() {
             let Some(way) = way_back(&arrows, start)
-                .filter(|way| way.iter().all(|module| !told.contains(*module)))
+                .filter(|way| way.iter().all(|module| !reported.contains(*module)))
             else {
                 continue;
             };
-            told.extend(way.iter().copied());
+            reported.extend(way.iter().copied());
             let places: Vec<_> = way
                 .iter()
                 .map(|module| self.0[*module].place.as_str())

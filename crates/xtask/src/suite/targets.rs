@@ -95,8 +95,8 @@ pub(super) fn jobs(root: &Path, tier: Tier) -> Result<Vec<Job>> {
 
 impl Package {
     fn needs(&self, test: &str) -> Needs {
-        let told = self.metadata.as_ref().and_then(|all| all.tests.get(test));
-        told.copied().unwrap_or_default()
+        let listed = self.metadata.as_ref().and_then(|all| all.tests.get(test));
+        listed.copied().unwrap_or_default()
     }
 
     fn folder(&self) -> PathBuf {
@@ -121,8 +121,8 @@ impl Workspace {
     /// A section that names no test would silently do nothing.
     fn check_names(&self, built: &[(String, String)]) -> Result<()> {
         for package in &self.packages {
-            let told = package.metadata.iter().flat_map(|all| all.tests.keys());
-            for test in told {
+            let listed = package.metadata.iter().flat_map(|all| all.tests.keys());
+            for test in listed {
                 if !built.contains(&(package.name.clone(), test.clone())) {
                     let manifest = package.manifest_path.display();
                     bail!("{manifest}: [package.metadata.tests.{test}] names no test target");

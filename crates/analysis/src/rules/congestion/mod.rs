@@ -99,7 +99,7 @@ impl Window {
         })
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let kib = |bytes: f64| bytes / 1024.0;
         if self.high - self.low < 1024.0 {
             return format!(
@@ -155,12 +155,12 @@ fn by_chronograph(evidence: &Evidence<'_>, windows: &[Window], share: f64) -> Ru
             words::percent(share)
         ));
     }
-    let told = windows.first().map_or_else(String::new, Window::told);
+    let described = windows.first().map_or_else(String::new, Window::describe);
     case(
         (Some(share), WITH_ROOM),
         Confidence::Supported,
         format!(
-            "The congestion window limits: {told}, {} of the time, without a standing queue.",
+            "The congestion window limits: {described}, {} of the time, without a standing queue.",
             words::percent(share)
         ),
         [format!(
@@ -180,7 +180,7 @@ fn shared(evidence: &Evidence<'_>, others: Others, share: f64) -> RuleOutcome {
         .unwrap_or(0.0);
     let mut figures = vec![format!(
         "By the interface's own counters, {}, in the same direction.",
-        others.told()
+        others.describe()
     )];
     figures.extend(Delays::from_evidence(evidence).map(|delays| {
         format!(
@@ -192,7 +192,7 @@ fn shared(evidence: &Evidence<'_>, others: Others, share: f64) -> RuleOutcome {
     figures.extend(time_told(evidence));
     let claim = format!(
         "Other traffic limits: it competes for the link, {}, and left {} of L4 payload.",
-        others.told(),
+        others.describe(),
         words::rate(rate)
     );
     let share = (Some(share), AMONG_OTHERS);
@@ -239,12 +239,12 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     if let Some(effect) = effect.filter(|effect| effect.rate_stands()) {
         return clear(format!(
             "{}: what is in flight beyond that waits in a queue, so the window is not what limits",
-            effect.told()
+            effect.describe()
         ));
     }
     let mut claim = format!(
         "Throughput follows the congestion window / RTT: {}",
-        first.told()
+        first.describe()
     );
     if let (Some(share), Some(speed)) = (of_link, evidence.link_speed()) {
         let link = format!(
@@ -256,7 +256,7 @@ fn by_window(evidence: &Evidence<'_>, windows: &[Window]) -> RuleOutcome {
     }
     let mut figures: Vec<String> = windows
         .iter()
-        .map(|window| format!("{}.", window.told()))
+        .map(|window| format!("{}.", window.describe()))
         .collect();
     if let Some(times) = implied_rtt(windows) {
         figures.push(times);

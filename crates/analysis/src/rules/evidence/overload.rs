@@ -43,7 +43,7 @@ impl<'a> Overload<'a> {
     }
 
     /// What the rates up to it showed, in a sentence.
-    pub(in crate::rules) fn told(&self) -> String {
+    pub(in crate::rules) fn describe(&self) -> String {
         let short = if self.is_of_the_sender() {
             "asked"
         } else {

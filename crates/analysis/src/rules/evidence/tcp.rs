@@ -47,11 +47,11 @@ pub(in crate::rules) fn time_told(evidence: &Evidence<'_>) -> Option<String> {
         .filter(|(share, _)| *share >= 0.01)
         .collect();
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let told: Vec<String> = parts
+    let described: Vec<String> = parts
         .iter()
         .map(|(share, name)| format!("{name} {}", words::percent(*share)))
         .collect();
-    (!told.is_empty()).then(|| format!("TCP's time went to: {}.", told.join(", ")))
+    (!described.is_empty()).then(|| format!("TCP's time went to: {}.", described.join(", ")))
 }
 
 const fn name(wait: TcpWait) -> &'static str {
@@ -113,7 +113,7 @@ impl Others {
     }
 
     /// `other traffic was 52.0 % of what the receiver's interface took`.
-    pub(in crate::rules) fn told(self) -> String {
+    pub(in crate::rules) fn describe(self) -> String {
         let did = match self.side {
             Side::Sender => "the sender's interface sent",
             Side::Receiver => "the receiver's interface took",

@@ -66,7 +66,7 @@ impl WindowEffect {
     }
 
     /// Both, for sentences.
-    pub(in crate::rules) fn told(self) -> String {
+    pub(in crate::rules) fn describe(self) -> String {
         format!(
             "it was between {:.0} and {:.0} KiB, and the rate between {} and {} whatever it was",
             self.window.0 / 1024.0,

@@ -20,7 +20,7 @@ fn examine(view: &View<'_>) -> RuleOutcome {
     if let Some(others) = Others::from_evidence(view.evidence) {
         return clear(format!(
             "the link is not this transfer's alone: {}",
-            others.told()
+            others.describe()
         ));
     }
     if let Some(why) = elsewhere(view.evidence) {

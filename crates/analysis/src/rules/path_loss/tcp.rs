@@ -37,7 +37,7 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
     if let Some(others) = Others::from_evidence(evidence) {
         return clear(format!(
             "the loss comes from load that is not this transfer's: {}",
-            others.told()
+            others.describe()
         ));
     }
     let Some(delays) = Delays::from_evidence(evidence) else {

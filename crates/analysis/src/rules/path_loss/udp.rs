@@ -44,21 +44,21 @@ pub(super) fn examine(evidence: &Evidence<'_>) -> RuleOutcome {
 /// Loss of requests, or of their answers.
 fn requests(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let Some(overload) = Overload::from_evidence(evidence) else {
-        let told = "request/response that both ends keep up with loads nothing";
-        return found(Confidence::Weak, None, all, told);
+        let claim = "request/response that both ends keep up with loads nothing";
+        return found(Confidence::Weak, None, all, claim);
     };
     let below = Loss::of(overload.below(evidence));
-    let told = format!(
+    let claim = format!(
         "{}; at lower rates {} of {} were lost",
-        overload.told(),
+        overload.describe(),
         words::count(below.lost),
         words::count(below.sent)
     );
     // Of a hundred that were lost one may have been lost at any load.
     if below.lost <= all.lost / 100 {
-        return clear(told);
+        return clear(claim);
     }
-    found(Confidence::Weak, None, all, &told)
+    found(Confidence::Weak, None, all, &claim)
 }
 
 /// Packets of some trials.
@@ -122,7 +122,7 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
             all.lost
         ));
     }
-    let told = format!(
+    let claim = format!(
         "at loads up to {}, {} of {} packets were lost ({}), above it {} of {} ({})",
         words::rate(best / 2.0),
         words::count(low.lost),
@@ -133,7 +133,7 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
         words::percent(high.ratio())
     );
     if low.lost == 0 || low.ratio() < high.ratio() / 100.0 {
-        return clear(told);
+        return clear(claim);
     }
     let apart = (low.ratio() - high.ratio()).abs();
     let chance = 3.0 * low.error().hypot(high.error());
@@ -142,14 +142,14 @@ fn at_all_loads(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
     let base = low.ratio() * PacketCount::new(all.sent).as_f64();
     let share = (base / PacketCount::new(all.lost).as_f64()).min(1.0);
     if !equal && share < 0.1 {
-        return clear(told);
+        return clear(claim);
     }
     let confidence = if equal && low.lost >= FEWEST_LOST {
         Confidence::Supported
     } else {
         Confidence::Weak
     };
-    found(confidence, Some(share), all, &told)
+    found(confidence, Some(share), all, &claim)
 }
 
 fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
@@ -173,7 +173,7 @@ fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
             "proof that the packets were lost in the network, or trials at two or more loads",
         );
     };
-    let told = format!(
+    let claim = format!(
         "{} in the network while no queue stood (median delay variation {})",
         placed.figure(&[Place::Network]),
         words::time(delays.loaded)
@@ -182,15 +182,15 @@ fn at_one_load(evidence: &Evidence<'_>, all: Loss) -> RuleOutcome {
         Confidence::Weak,
         Some(placed.share(&[Place::Network])),
         all,
-        &told,
+        &claim,
     )
 }
 
-fn found(confidence: Confidence, share: Option<f64>, all: Loss, told: &str) -> RuleOutcome {
+fn found(confidence: Confidence, share: Option<f64>, all: Loss, claim: &str) -> RuleOutcome {
     case(
         confidence,
         share,
-        format!("The path loses packets whatever the load: {told}."),
+        format!("The path loses packets whatever the load: {claim}."),
         vec![format!(
             "{} of {} packets were lost in all ({}).",
             words::count(all.lost),

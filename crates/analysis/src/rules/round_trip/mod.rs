@@ -49,7 +49,7 @@ impl Rule for RoundTrip {
             return clear("TCP streams filled the path on purpose, beside the probes");
         }
         if let Some(overload) = Overload::from_evidence(evidence) {
-            return clear(overload.told());
+            return clear(overload.describe());
         }
         if let Some(trial) = trials.iter().find(|trial| is_short_of_answers(trial)) {
             let unanswered = unanswered(trial);

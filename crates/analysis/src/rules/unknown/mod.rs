@@ -74,14 +74,14 @@ fn unpaced(evidence: &Evidence<'_>) -> String {
     });
     format!(
         "Not the congestion window: {}. Segments wait in a queue before what limits at {rate} of L4 payload{of_link}: a slower link on the way, or a busy host; the log does not tell which.",
-        effect.told()
+        effect.describe()
     )
 }
 
 /// More lines than these repeat themselves.
 const MOST_LINES: usize = 4;
 
-fn told(trial: &linerate_model::run::Trial) -> Option<String> {
+fn describe(trial: &linerate_model::run::Trial) -> Option<String> {
     Some(format!(
         "Of {} intended, {} arrived with {} lost.",
         trial.intended_load?,
@@ -134,7 +134,7 @@ fn loss(evidence: &Evidence<'_>) -> RuleOutcome {
     let mut figures: Vec<String> = evidence
         .stressed()
         .iter()
-        .filter_map(|t| told(t))
+        .filter_map(|t| describe(t))
         .take(MOST_LINES)
         .collect();
     figures.push("A rate that falls as more is offered shows a host that spends its time on packets it then drops; a link keeps its rate.".to_owned());

@@ -52,7 +52,7 @@ pub(super) fn report(side: Side, streams: Vec<StreamReport>) -> EndpointReport {
 }
 
 /// What the peer counted in its own way.
-fn told(stream: &StreamReport) -> PeerCounts {
+fn peer_counts(stream: &StreamReport) -> PeerCounts {
     stream.work.get::<PeerStream>().unwrap().counts.unwrap()
 }
 
@@ -198,7 +198,7 @@ fn a_datagram_test_ends_with_the_peers_own_report() {
     };
     assert_eq!(reports[0].side, Side::Receiver);
     assert_eq!(reports[0].streams[0].packets, PacketCount::new(97));
-    assert_eq!(told(&reports[0].streams[0]).lost, 3);
+    assert_eq!(peer_counts(&reports[0].streams[0]).lost, 3);
 
     // The next one waits until such a server has closed.
     let next = spec(Transport::Udp, Direction::Forward);
@@ -239,7 +239,7 @@ fn an_answer_that_is_quicker_than_the_own_report_counts() {
     let Some(Action::Peer(PeerEvent::Report(reports))) = all.first() else {
         panic!("{all:?}");
     };
-    assert_eq!(told(&reports[0].streams[0]).datagrams, 102);
+    assert_eq!(peer_counts(&reports[0].streams[0]).datagrams, 102);
 }
 
 /// iperf2 from 2.1 on reads what comes after its report into the report's own memory, and sends that again.
@@ -285,7 +285,7 @@ fn an_echo_of_the_own_report_is_no_report_of_the_peer() {
         panic!("{all:?}");
     };
     let far = &reports[0].streams[0];
-    assert_eq!((far.packets.get(), told(far).lost), (96, 4));
+    assert_eq!((far.packets.get(), peer_counts(far).lost), (96, 4));
 }
 
 #[test]

@@ -174,14 +174,14 @@ impl<'a, 'd> Reader<'a, 'd> {
                 Transport::Udp => self.udp(direction, &ends, &rows),
             };
         }
-        let (own, told) = if sends {
+        let (own, reported) = if sends {
             (&mut flow.sent, &mut flow.received)
         } else {
             (&mut flow.received, &mut flow.sent)
         };
         // What the other end says comes at the very end, and to the client only.
         if self.test.view == View::Server || self.test.interrupted.is_some() {
-            *told = None;
+            *reported = None;
         }
         if own.is_none() && self.test.interrupted.is_some() {
             *own = Totals::of_intervals(&rows);
@@ -206,8 +206,8 @@ impl<'a, 'd> Reader<'a, 'd> {
         let end = self.document.end.iter();
         end.flat_map(|end| end.objects("streams"))
             .filter(|stream| {
-                let told = stream.object(part);
-                told.is_some_and(|told| self.direction(told) == direction)
+                let reported = stream.object(part);
+                reported.is_some_and(|reported| self.direction(reported) == direction)
             })
             .collect()
     }

@@ -156,12 +156,12 @@ impl Draft {
         let (own, server) = (&mut self.own, &mut self.server);
         match key {
             "Duration" | "duration" => {
-                let told = seconds(first).ok_or(TIME)?;
+                let value = seconds(first).ok_or(TIME)?;
                 if has_server {
-                    server.seconds = Some(told);
+                    server.seconds = Some(value);
                     own.seconds = Some(seconds(second.unwrap_or_default()).ok_or(TIME)?);
                 } else {
-                    own.seconds = Some(told);
+                    own.seconds = Some(value);
                 }
             }
             "Num packets" => {
@@ -180,12 +180,12 @@ impl Draft {
             "Jitter" => server.jitter = Some(seconds(first).ok_or(TIME)?),
             "jitter" => own.jitter = Some(seconds(first).ok_or(TIME)?),
             "Rate" | "rate" => {
-                let told = Rate::parse(first).ok_or(RATE)?;
+                let value = Rate::parse(first).ok_or(RATE)?;
                 if has_server {
-                    server.rate = Some(told);
+                    server.rate = Some(value);
                     own.rate = Some(Rate::parse(second.unwrap_or_default()).ok_or(RATE)?);
                 } else {
-                    own.rate = Some(told);
+                    own.rate = Some(value);
                 }
             }
             _ => {}
@@ -201,10 +201,10 @@ impl Draft {
     /// Whether the test has all its figures.
     pub(super) fn check(&self) -> Result<(), ImportError> {
         let own = &self.own;
-        let is_told = own.rate.is_some()
+        let is_value = own.rate.is_some()
             && own.seconds.is_some()
             && (self.test.transport == Transport::Tcp || own.packets.is_some());
-        if is_told {
+        if is_value {
             return Ok(());
         }
         Err(ImportError::Cut {

@@ -213,17 +213,17 @@ fn wrapped_turn(
         elapsed: Duration::ZERO,
     });
     let (client, interrupt) = (&mut *bench.client, context.interrupt);
-    let told = wrapped.run(bench.target, spec, &mut || {
+    let turn = wrapped.run(bench.target, spec, &mut || {
         client.tend()?;
         Ok(!interrupt.load(Ordering::Relaxed))
     })?;
-    keep_notes(recorder, &told.notes);
+    keep_notes(recorder, &turn.notes);
     let position = bench.next_position();
-    Ok(told.sender.map(|sender| TurnReports {
+    Ok(turn.sender.map(|sender| TurnReports {
         position,
         spec: spec.clone(),
         sender: Some(sender),
-        receiver: told.receiver,
+        receiver: turn.receiver,
     }))
 }
 

@@ -12,7 +12,7 @@ pub fn serve_turns(input: impl BufRead, output: &mut dyn Write) -> Result<()> {
     say(output, &Said::Ready(stack::loaded()))?;
     for line in input.lines() {
         let said = match turn(&line.context("reading a request")?) {
-            Ok(told) => Said::Turn(Box::new(told)),
+            Ok(turn) => Said::Turn(Box::new(turn)),
             Err(error) => failed(&error),
         };
         say(output, &said)?;

@@ -211,7 +211,7 @@ impl Wrapped {
         given.map_err(|error| self.end(&format!("it takes no request: {error}")))?;
         let planned = linerate_client::planned_time(spec).unwrap_or(Duration::from_hours(1));
         match self.hear(planned + target.timeout + SPARE, idle)? {
-            Said::Turn(told) => Ok(*told),
+            Said::Turn(turn) => Ok(*turn),
             Said::Failed { code, message } => {
                 let known = ExitCode::ALL.iter().map(|(known, _)| *known);
                 let code = known.into_iter().find(|known| *known as u8 == code);
@@ -374,25 +374,28 @@ mod tests {
     #[test]
     fn a_wrapper_that_is_not_there_is_told() {
         let wrap = Wrap::parse("no-such-wrapper --fast", PathBuf::from("/bin/true")).unwrap();
-        let told = refused(&wrap);
-        assert!(told.contains("no-such-wrapper cannot be started"), "{told}");
+        let message = refused(&wrap);
+        assert!(
+            message.contains("no-such-wrapper cannot be started"),
+            "{message}"
+        );
     }
 
     #[test]
     fn a_wrapper_that_fails_is_told_with_its_own_words() {
-        let told = refused(&wrapper("echo no such driver >&2; exit 7"));
-        assert!(told.contains("exit status: 7"), "{told}");
-        assert!(told.contains("no such driver"), "{told}");
+        let message = refused(&wrapper("echo no such driver >&2; exit 7"));
+        assert!(message.contains("exit status: 7"), "{message}");
+        assert!(message.contains("no such driver"), "{message}");
     }
 
     #[test]
     fn a_wrapper_that_hangs_is_killed_with_what_it_started() {
         let mut wrap = wrapper("sleep 1000 & echo banner; wait");
         wrap.start_limit = Duration::from_millis(300);
-        let told = refused(&wrap);
+        let message = refused(&wrap);
         assert!(
-            told.contains("no answer within 0.3 s, so it was killed"),
-            "{told}"
+            message.contains("no answer within 0.3 s, so it was killed"),
+            "{message}"
         );
     }
 
@@ -413,8 +416,8 @@ mod tests {
         let target =
             Target::new(linerate_client::address::PeerAddress::parse("127.0.0.1:9").unwrap());
         let spec = TestSpec::ping_pong(linerate_model::spec::Transport::Udp);
-        let told = wrapped.run(&target, &spec, &mut || Ok(false)).unwrap();
-        assert_eq!(told.sender, None);
+        let turn = wrapped.run(&target, &spec, &mut || Ok(false)).unwrap();
+        assert_eq!(turn.sender, None);
     }
 
     #[test]

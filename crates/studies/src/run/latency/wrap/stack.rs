@@ -138,11 +138,11 @@ mod tests {
 
     #[test]
     fn only_onload_is_asked_for_its_version() {
-        let told = |program: &str| match version(&[program.to_owned()]) {
+        let message = |program: &str| match version(&[program.to_owned()]) {
             StackVersion::Missing(why) => why,
             StackVersion::Known(line) => panic!("{line}"),
         };
-        assert!(told("sh").contains("only `onload`"));
-        assert!(told("/nowhere/onload").contains("said nothing"));
+        assert!(message("sh").contains("only `onload`"));
+        assert!(message("/nowhere/onload").contains("said nothing"));
     }
 }
