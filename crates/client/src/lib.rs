@@ -11,5 +11,6 @@ mod shell;
 mod target;
 
 pub use client::{Client, DirectionOutcome, TestOutcome};
+pub use linerate_observe::preloaded;
 pub use pulse::{Pulse, planned_time};
 pub use target::Target;

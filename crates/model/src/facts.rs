@@ -119,6 +119,8 @@ facts! {
     os_name: String,
     /// Network devices on the PCI bus: place, numbers of vendor and device, revision, driver, link.
     pci_network_devices: Vec<String>,
+    /// What was preloaded into the process that measured.
+    preloaded: Preloaded,
     /// Queueing discipline at the root of the test's interface.
     queueing_discipline: String,
     /// Memory, as a log names it.
@@ -211,9 +213,9 @@ impl fmt::Display for LogText {
     }
 }
 
-/// A process that a wrapper such as `onload` started: what it preloads, and with which settings.
+/// What was loaded into a process before it began, such as an accelerated stack. Empty: nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct WrappedProcess {
+pub struct Preloaded {
     /// `LD_PRELOAD` as the process found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ld_preload: Option<String>,
@@ -223,6 +225,28 @@ pub struct WrappedProcess {
     /// Settings of the stack in the environment, by variable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stack_settings: BTreeMap<String, String>,
+}
+
+impl fmt::Display for Preloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(libraries) = &self.ld_preload else {
+            return f.write_str("nothing");
+        };
+        f.write_str(libraries)?;
+        if self.ld_preload_loaded == Some(false) {
+            f.write_str(" (not loaded)")?;
+        }
+        let mut settings = self.stack_settings.iter();
+        settings.try_for_each(|(name, value)| write!(f, ", {name}={value}"))
+    }
+}
+
+/// A process that a wrapper such as `onload` started.
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct WrappedProcess {
+    /// What the wrapper preloaded into it.
+    #[serde(flatten)]
+    pub preloaded: Preloaded,
     /// The stack's version; absent until the wrapper was asked.
     #[serde(flatten)]
     pub version: Option<StackVersion>,

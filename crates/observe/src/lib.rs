@@ -34,7 +34,7 @@ mod sysfs;
 mod text;
 
 pub use clock_identity::clock_identity;
-pub use collectors::Collector;
+pub use collectors::{Collector, preloaded};
 pub use condition::condition;
 pub use drops::{DropWatch, Mark};
 pub use error::ReadError;

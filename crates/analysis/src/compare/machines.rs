@@ -31,6 +31,9 @@ const ASKED: &[Question] = &[
         let driver = facts.driver.clone().or_else(logged);
         driver.or_else(|| facts.interface_kind.clone())
     }),
+    ("preloaded", |facts| {
+        facts.preloaded.as_ref().map(ToString::to_string)
+    }),
 ];
 
 fn logged(text: Option<&LogText>) -> Option<String> {

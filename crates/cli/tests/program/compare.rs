@@ -47,6 +47,41 @@ fn metric<'a>(document: &'a Value, id: &str) -> &'a Value {
         .unwrap()
 }
 
+/// As an accelerated stack is measured: the same command, and the same under what preloads it.
+#[test]
+fn what_was_preloaded_stands_side_by_side() {
+    let (place, server) = (Place::new(), Server::on("127.0.0.1"));
+    let args = [
+        "tcp",
+        server.address(),
+        "-t",
+        "200ms",
+        "--diagnose",
+        "0s",
+        "--json",
+    ];
+    let plain = place.run(&args).document();
+    let mut command = place.command(&args);
+    command.env("LD_PRELOAD", "libm.so.6");
+    let under = Ended::spawn(command.env("EF_POLL_USEC", "100000")).document();
+    let runs = [&plain, &under].map(|run| run["id"].as_str().unwrap().to_owned());
+    let ended = place.run(&["compare", "--json", &runs[0], &runs[1]]);
+    let document: Value = serde_json::from_str(&ended.out).unwrap();
+    let all = document["machines"]["differences"].as_array().unwrap();
+    let found: Vec<_> = all
+        .iter()
+        .filter(|difference| difference["what"] == "preloaded")
+        .collect();
+    // The server was started as before.
+    assert_eq!(found.len(), 1, "{document}");
+    assert_eq!(
+        (&found[0]["role"], &found[0]["a"]),
+        (&json!("client"), &json!("nothing"))
+    );
+    assert_eq!(found[0]["b"], "libm.so.6, EF_POLL_USEC=100000");
+    assert_eq!(document["machines"]["same"], "same");
+}
+
 #[test]
 fn a_regression_has_an_exit_code_and_a_gain_has_none() {
     let place = Place::new();

@@ -9,6 +9,7 @@ mod ip;
 mod link;
 mod nic;
 mod pci;
+mod preloaded;
 mod qdisc;
 mod softnet;
 mod sysctl;
@@ -17,6 +18,7 @@ mod timestamping;
 mod udp;
 
 pub(crate) use interrupts::interrupts_of_interface;
+pub use preloaded::preloaded;
 
 use crate::error::ReadError;
 use crate::history::Backwards;
@@ -27,6 +29,7 @@ use linerate_model::sample::Snapshot;
 /// Every collector. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&dyn Collector] = &[
     &host::Host,
+    &preloaded::PreloadedLibraries,
     &cpu::Cpu,
     &frequency::Frequency,
     &cgroup::Cgroup,

@@ -1,15 +1,16 @@
 //! The child's side: makes the tests it is told of, one line each, until its input ends.
 
-use super::{ChildRequest, ChildTurn, Said, stack};
+use super::{ChildRequest, ChildTurn, Said};
 use anyhow::{Context as _, Result};
-use linerate_client::{Client, Target};
+use linerate_client::{Client, Target, preloaded};
 use linerate_model::exit::{ExitCode, Failure};
+
 use linerate_session::key::read_key;
 use std::io::{BufRead, Write};
 
 /// Makes every test that a line of `input` asks for, and says on `output` what both ends saw.
 pub fn serve_turns(input: impl BufRead, output: &mut dyn Write) -> Result<()> {
-    say(output, &Said::Ready(stack::loaded()))?;
+    say(output, &Said::Ready(preloaded()))?;
     for line in input.lines() {
         let said = match turn(&line.context("reading a request")?) {
             Ok(turn) => Said::Turn(Box::new(turn)),

@@ -21,7 +21,7 @@ use anyhow::{Context as _, Result};
 use linerate_client::Target;
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::facts::WrappedProcess;
+use linerate_model::facts::{Preloaded, WrappedProcess};
 use linerate_model::run::TargetConfig;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::TestSpec;
@@ -91,7 +91,7 @@ struct ChildRequest {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Said {
-    Ready(WrappedProcess),
+    Ready(Preloaded),
     Turn(Box<ChildTurn>),
     Failed { code: u8, message: String },
 }
@@ -170,7 +170,7 @@ impl Wrapped {
         };
         let limit = wrap.start_limit;
         match wrapped.hear(limit, &mut || Ok(true))? {
-            Said::Ready(process) => wrapped.process = process,
+            Said::Ready(preloaded) => wrapped.process.preloaded = preloaded,
             _ => {
                 return Err(wrapped
                     .failure("what it started did not say that it is ready")
@@ -189,7 +189,8 @@ impl Wrapped {
 
     /// What to be careful about with this child's numbers.
     pub(super) fn warning(&self) -> Option<String> {
-        stack::warning(&self.process).map(|why| format!("--wrap {}: {why}", self.wrap.text()))
+        stack::warning(&self.process.preloaded)
+            .map(|why| format!("--wrap {}: {why}", self.wrap.text()))
     }
 
     /// Lets the child make one test. `idle` is called many times a second and says whether to go on; if not,
@@ -404,7 +405,7 @@ mod tests {
         let script = r#"echo 'Using TestStack 1'; echo '{"ready":{"ld_preload":"libx.so"}}'; cat > /dev/null"#;
         let wrapped = Wrapped::start(&wrapper(script)).unwrap();
         let process = wrapped.process();
-        assert_eq!(process.ld_preload.as_deref(), Some("libx.so"));
+        assert_eq!(process.preloaded.ld_preload.as_deref(), Some("libx.so"));
         assert!(process.version.is_some());
         assert!(wrapped.warning().unwrap().contains("libx.so"));
     }
