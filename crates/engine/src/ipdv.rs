@@ -18,7 +18,8 @@ use linerate_peers::distance_48;
 pub(crate) struct Ipdv {
     /// Number and transit of the datagram before.
     last: Option<(u64, u64)>,
-    histogram: SignedHistogram,
+    /// From the first difference on.
+    histogram: Option<SignedHistogram>,
     equal: u64,
 }
 
@@ -27,7 +28,7 @@ impl Ipdv {
     pub(crate) fn new() -> Self {
         Self {
             last: None,
-            histogram: SignedHistogram::default(),
+            histogram: None,
             equal: 0,
         }
     }
@@ -40,16 +41,17 @@ impl Ipdv {
         {
             match distance_48(transit, last) {
                 0 => self.equal += 1,
-                difference => self.histogram.record(difference),
+                difference => self.histogram.get_or_insert_default().record(difference),
             }
         }
         self.last = Some((sequence, transit));
     }
 
     /// The distribution; `None` if there was no pair.
-    pub(crate) fn finish(mut self) -> Option<SignedHistogram> {
-        self.histogram.above.record_n(0, self.equal);
-        (!self.histogram.is_empty()).then_some(self.histogram)
+    pub(crate) fn finish(self) -> Option<SignedHistogram> {
+        let mut all = self.histogram.unwrap_or_default();
+        all.above.record_n(0, self.equal);
+        (!all.is_empty()).then_some(all)
     }
 }
 

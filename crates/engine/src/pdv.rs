@@ -4,7 +4,7 @@
 //! The clocks of the two ends may differ by any offset; it cancels, because only differences of
 //! transit times are used. (Their skew does not: at 20 ppm it adds 20 µs per second.)
 //!
-//! The smallest delay is known only at the end, and nothing may be allocated on the way, so:
+//! The smallest delay is known only at the end, and not all delays can be kept, so:
 //! the first [`RESERVOIR`] transits are kept as they are; then their minimum becomes the reference
 //! and later transits go to one histogram above it or one below it; at the end both are shifted
 //! once by the true minimum. The error is that of the histogram, 0.1 % of the distance to the
@@ -14,6 +14,7 @@
 //! - PDV: RFC 5481 §4.2; its use without synchronised clocks: §6.
 
 use linerate_model::Histogram;
+use linerate_model::one_way::SignedHistogram;
 use linerate_peers::distance_48;
 
 /// Transits kept before a reference is chosen; 32 KiB.
@@ -25,19 +26,18 @@ pub(crate) struct DelayVariation {
     reservoir: Vec<i64>,
     reference: i64,
     lowest: i64,
-    above: Histogram,
-    below: Histogram,
+    /// Those after the reservoir.
+    beyond: Option<SignedHistogram>,
 }
 
 impl Default for DelayVariation {
     fn default() -> Self {
         Self {
             first: None,
-            reservoir: Vec::with_capacity(RESERVOIR),
+            reservoir: Vec::new(),
             reference: 0,
             lowest: i64::MAX,
-            above: Histogram::new(),
-            below: Histogram::new(),
+            beyond: None,
         }
     }
 }
@@ -50,10 +50,9 @@ impl DelayVariation {
         if self.reservoir.len() < RESERVOIR {
             self.reservoir.push(relative);
             self.reference = self.lowest;
-        } else if relative >= self.reference {
-            self.above.record(relative.abs_diff(self.reference));
         } else {
-            self.below.record(relative.abs_diff(self.reference));
+            let beyond = self.beyond.get_or_insert_default();
+            beyond.record(relative.saturating_sub(self.reference));
         }
     }
 
@@ -73,10 +72,11 @@ impl DelayVariation {
             all.record(relative.abs_diff(self.lowest));
         }
         let shift = self.reference.abs_diff(self.lowest);
-        for (nanos, count) in self.above.buckets() {
+        let beyond = self.beyond.unwrap_or_default();
+        for (nanos, count) in beyond.above.buckets() {
             all.record_n(nanos + shift, count);
         }
-        for (nanos, count) in self.below.buckets() {
+        for (nanos, count) in beyond.below.buckets() {
             all.record_n(shift.saturating_sub(nanos), count);
         }
         Some(all)

@@ -29,7 +29,7 @@ impl StreamProgress {
 }
 
 /// Room for intervals at the start, that none is made while traffic flows of usual length.
-const USUAL_INTERVALS: usize = 1024;
+const USUAL_INTERVALS: usize = 16;
 
 /// Totals and intervals of one stream, by the time they were seen.
 pub(crate) struct Tally {

@@ -1,6 +1,6 @@
 //! Exact accounting of sequence numbers: distinct, duplicated, reordered, too old.
 //!
-//! Pure: no clock, no I/O, no allocation after construction. Loss is not judged here; it is what
+//! Pure: no clock, no I/O; allocates only as jumps become more. Loss is not judged here; it is what
 //! the sender says it sent minus `received`, so gaps and tail loss need no separate count.
 //!
 //! A window of the last [`WINDOW`] sequence numbers below the highest one seen remembers which of
@@ -43,7 +43,8 @@ pub enum Arrival {
 pub struct Tracker {
     next_expected: u64,
     seen: Box<[u64]>,
-    jumps: Box<[Jump]>,
+    /// The last of them, a ring once it is full: a stream without loss has none, and needs no room for half a window.
+    jumps: Vec<Jump>,
     jump_count: usize,
     received: u64,
     duplicated: u64,
@@ -73,7 +74,7 @@ impl Tracker {
         Self {
             next_expected: first,
             seen: vec![0; WORDS].into_boxed_slice(),
-            jumps: vec![Jump::default(); JUMPS].into_boxed_slice(),
+            jumps: Vec::new(),
             jump_count: 0,
             received: 0,
             duplicated: 0,
@@ -112,10 +113,14 @@ impl Tracker {
 
     fn advance(&mut self, sequence: u64) -> Arrival {
         if sequence > self.next_expected {
-            self.jumps[self.jump_count % JUMPS] = Jump {
+            let jump = Jump {
                 first_missing: self.next_expected,
                 arrival: self.received,
             };
+            match self.jumps.get_mut(self.jump_count % JUMPS) {
+                Some(oldest) => *oldest = jump,
+                None => self.jumps.push(jump),
+            }
             self.jump_count += 1;
         }
         self.clear_up_to(sequence);

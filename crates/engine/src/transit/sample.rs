@@ -18,7 +18,7 @@ impl Sample {
         Self {
             seen: 0,
             mask: 0,
-            kept: Vec::with_capacity(MAX_SAMPLES),
+            kept: Vec::new(),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::stamped::{StampedDatagrams, StampedStream};
 use linerate_model::spec::{DatapathChoice, TestSpec, WaitMode};
 use linerate_sys::failure::Failure;
 use linerate_sys::memory::PageBuffer;
-use linerate_sys::udp::{RecvBatch, SendBatch};
+use linerate_sys::udp::{Blocking, RecvBatch, SendBatch};
 use linerate_sys::{sockopt, tcp};
 use std::collections::BTreeMap;
 use std::io;
@@ -207,8 +207,13 @@ impl DatapathKind for Sockets {
         };
         let per_message = if params.gro { MAX_SEGMENTS } else { 1 };
         Ok(Box::new(DatagramSocket {
-            outgoing: SendBatch::new(batch, setup.payload, group),
-            incoming: RecvBatch::new(messages, slot),
+            outgoing: Outgoing {
+                batch: None,
+                capacity: batch,
+                payload: setup.payload,
+                group,
+            },
+            incoming: Incoming::new(messages, slot),
             spans: Vec::with_capacity(messages * per_message),
             socket,
             batch,
@@ -247,6 +252,9 @@ const NO_STAMPS: &str = "leave --decompose out, or use Linux 4.0 or later";
 /// the reader wait for half of it, which would halve the window that the user asked for.
 const LOW_WATER: i32 = 128 << 10;
 
+/// Room for what a stream receives at first: one that is idle or slow never fills it.
+const FIRST_ROOM: usize = 4 << 10;
+
 /// Messages per receiving call with GRO: 64 KiB each, so 1 MiB, which stays in a level-2 cache.
 const MAX_GRO_MESSAGES: usize = 16;
 
@@ -273,10 +281,61 @@ fn await_socket<S: AsFd>(socket: &S, limit: Duration) {
     drop(tcp::wait_readable(&[socket.as_fd()], limit));
 }
 
+/// What is sent in one call; made with the first datagram that is sent, since most streams go one way.
+struct Outgoing {
+    batch: Option<SendBatch>,
+    capacity: usize,
+    payload: usize,
+    /// Datagrams that share one message.
+    group: usize,
+}
+
+impl Outgoing {
+    fn batch(&mut self) -> &mut SendBatch {
+        self.batch
+            .get_or_insert_with(|| SendBatch::new(self.capacity, self.payload, self.group))
+    }
+}
+
+/// What is received in one call: little at first, and all that was asked for once that was full, so that a server's idle
+/// streams cost little.
+struct Incoming {
+    batch: RecvBatch,
+    /// Messages that `batch` has room for, and those that it is to have in the end.
+    room: usize,
+    messages: usize,
+    /// Bytes of a message.
+    slot: usize,
+    was_full: bool,
+}
+
+impl Incoming {
+    fn new(messages: usize, slot: usize) -> Self {
+        let room = (FIRST_ROOM / slot).clamp(1, messages);
+        Self {
+            batch: RecvBatch::new(room, slot),
+            room,
+            messages,
+            slot,
+            was_full: false,
+        }
+    }
+
+    fn receive(&mut self, socket: &UdpSocket, blocking: Blocking) -> Result<usize, Failure> {
+        if self.was_full && self.room < self.messages {
+            self.batch = RecvBatch::new(self.messages, self.slot);
+            self.room = self.messages;
+        }
+        let count = self.batch.receive(socket, blocking)?;
+        self.was_full = count == self.room;
+        Ok(count)
+    }
+}
+
 struct DatagramSocket {
     socket: UdpSocket,
-    outgoing: SendBatch,
-    incoming: RecvBatch,
+    outgoing: Outgoing,
+    incoming: Incoming,
     spans: Vec<Span>,
     batch: usize,
     waiting: Waiting,
@@ -288,7 +347,7 @@ impl DatagramSocket {
     /// Messages dropped at the socket: with GRO a run of datagrams is one.
     fn drops(&self) -> Option<u32> {
         let now = sockopt::socket_drops(&self.socket).ok();
-        now.or_else(|| self.incoming.overflow())
+        now.or_else(|| self.incoming.batch.overflow())
     }
 }
 
@@ -298,12 +357,12 @@ impl DatagramPath for DatagramSocket {
     }
 
     fn slots(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
+        self.outgoing.batch().bytes_mut()
     }
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
-        self.outgoing
-            .send(&self.socket, count, self.waiting.blocking())
+        let blocking = self.waiting.blocking();
+        self.outgoing.batch().send(&self.socket, count, blocking)
     }
 
     fn send_empty(&mut self) -> Result<(), Failure> {
@@ -319,7 +378,7 @@ impl DatagramPath for DatagramSocket {
         self.runs.iter_mut().for_each(Vec::clear);
         let mut overflows = None;
         for index in 0..count {
-            let message = self.incoming.message(index);
+            let message = self.incoming.batch.message(index);
             let before = self.spans.len();
             split(
                 message.offset,
@@ -337,7 +396,7 @@ impl DatagramPath for DatagramSocket {
             }
         }
         Ok(Arrivals {
-            bytes: self.incoming.bytes(),
+            bytes: self.incoming.batch.bytes(),
             spans: &self.spans,
             overflows,
             runs: self.runs.as_deref().unwrap_or_default(),
