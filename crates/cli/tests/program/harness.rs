@@ -265,6 +265,18 @@ impl Server {
         &self.address
     }
 
+    /// The most memory that it has had, in KiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.running.child.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak.unwrap()
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()
+            .unwrap()
+    }
+
     /// Kills it without a chance to say goodbye.
     pub(crate) fn kill(self) {
         self.running.signal(Signal::KILL);

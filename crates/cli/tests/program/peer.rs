@@ -28,6 +28,19 @@ fn a_port_in_use() {
     ended.failed(4, &[server.address(), "in use", "--listen"]);
 }
 
+/// Streams that carry little cost little: a server of 101 had 188 MB when each had its whole room at once, has some 60.
+#[test]
+fn a_hundred_slow_streams_leave_a_server_small() {
+    let (server, place) = (Server::on("127.0.0.1"), Place::new());
+    let slow = ["--rate", "1M", "--payload", "64", "-t", "500ms"];
+    let streams = ["udp", server.address(), "-P", "101", "--json"];
+    let run = place.run(&[&streams[..], &slow, &["--diagnose", "0s"]].concat());
+    let streams = &run.document()["trials"][0]["raw"][1]["streams"];
+    assert_eq!(streams.as_array().unwrap().len(), 101);
+    let peak = server.peak_memory();
+    assert!(peak < 100 << 10, "{peak} KiB");
+}
+
 #[test]
 fn nobody_listens() {
     let place = Place::new();
