@@ -1,4 +1,5 @@
-//! Connections and flows that have not been admitted: how many there may be, in all and of one address.
+//! Connections that have not been admitted, and streams of which nothing but the opening is known: how many there may
+//! be, in all and of one address.
 
 use crate::per_address::{Counted, PerAddress};
 use linerate_model::spec::MAX_STREAMS;
@@ -7,8 +8,8 @@ use std::net::IpAddr;
 /// Most of all addresses.
 const MAX_PENDING: u32 = 512;
 
-/// Most of one address: the streams of a test that ends and of the one that follows it.
-const MAX_PENDING_PER_ADDRESS: u32 = MAX_STREAMS as u32 * 2;
+/// Most of one address: the streams of a test, and some of others.
+const MAX_PENDING_PER_ADDRESS: u32 = MAX_STREAMS as u32 * 5 / 4;
 
 /// What waits, by address.
 #[derive(Default)]
@@ -53,11 +54,13 @@ mod tests {
                 .enter(IpAddr::from(Ipv4Addr::new(192, 0, 2, 1)))
                 .is_err()
         );
-        let _second = fill(&pending, 2, MAX_PENDING - MAX_PENDING_PER_ADDRESS);
-        let third = IpAddr::from(Ipv4Addr::new(192, 0, 2, 3));
-        assert!(pending.enter(third).is_err());
+        let _second = fill(&pending, 2, MAX_PENDING_PER_ADDRESS);
+        let _third = fill(&pending, 3, MAX_PENDING_PER_ADDRESS);
+        let _fourth = fill(&pending, 4, MAX_PENDING - 3 * MAX_PENDING_PER_ADDRESS);
+        let fifth = IpAddr::from(Ipv4Addr::new(192, 0, 2, 5));
+        assert!(pending.enter(fifth).is_err());
         drop(first);
-        assert!(pending.enter(third).is_ok());
-        assert_eq!(pending.0.addresses(), 1);
+        assert!(pending.enter(fifth).is_ok());
+        assert_eq!(pending.0.addresses(), 3);
     }
 }

@@ -11,9 +11,9 @@ use crate::port::{By, Port, Shared};
 use anyhow::{Context as _, Result, bail};
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
-use linerate_model::Clock as _;
 use linerate_model::facts::Facts;
 use linerate_model::spec::{MAX_STREAMS, TestSpec};
+use linerate_model::{ByteCount, Clock as _};
 use linerate_observe::{Observer, Scope};
 use linerate_peers::{Limits, PeerEvent, PeerKind, RefusalCode, ServerConfig, TIMEOUT};
 use linerate_session::key::credential;
@@ -42,6 +42,9 @@ const IDLE_LIMIT: Duration = Duration::from_mins(10);
 /// How long clients are said goodbye to before their connections are ended: half as long again as a session may wait
 /// before it hears of the end.
 const GOODBYE: Duration = Duration::from_millis(750);
+
+/// Most connections that are taken from a port before the others are looked at: a flood of them has no end.
+const MAX_ACCEPTED: usize = 64;
 
 /// How long it waits when no connection can be taken.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -162,36 +165,44 @@ impl AgentState<'_> {
                 udp,
                 by: By::Itself { flows, .. },
             }) => {
-                for flow in flows.meet(udp, |from| self.plan.access.admits(from)) {
-                    self.start(scope, flow.from, move |place| {
-                        self.take_flow(flow, place, port);
-                    });
+                for flow in flows.meet(udp, |from| self.admit_flow(from)) {
+                    self.start(scope, flow.from, move || self.take_flow(flow, port));
                 }
             }
         }
-        while let Some((stream, from)) = next(port) {
+        for (stream, from) in std::iter::from_fn(|| next(port)).take(MAX_ACCEPTED) {
             let number = *connections;
             *connections += 1;
-            self.start(scope, from, move |place| {
-                self.take(stream, place, number, port);
-            });
+            if let Some(place) = self.pend(canonical(from).ip()) {
+                self.start(scope, from, move || self.take(stream, place, number, port));
+            }
         }
     }
 
-    /// Does `work` for what came from `from` on a thread of its own, if there is a place for it and the host has
-    /// a thread. If not, that client's socket is closed, and the others go on.
+    /// A place among those that wait to be admitted, if there is one for this address.
+    fn pend(&self, from: IpAddr) -> Option<Place<'_>> {
+        let place = self.pending.enter(from);
+        place
+            .map_err(|why| self.note(format!("{from}: refused: {why}")))
+            .ok()
+    }
+
+    /// The same for a datagram stream; who may not come is answered nothing.
+    fn admit_flow(&self, from: IpAddr) -> Option<Place<'_>> {
+        let is_admitted = self.plan.access.admits(from);
+        is_admitted.then(|| self.pend(from)).flatten()
+    }
+
+    /// Does `work` for what came from `from` on a thread of its own, if the host has one. If not, that client's socket
+    /// is closed, and the others go on.
     fn start<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
         from: SocketAddr,
-        work: impl FnOnce(Place<'scope>) + Send + 'scope,
+        work: impl FnOnce() + Send + 'scope,
     ) {
-        let from = canonical(from);
-        let place = self.pending.enter(from.ip()).map_err(anyhow::Error::msg);
-        let started = place
-            .and_then(|place| start_thread(scope, thread::Builder::new(), move || work(place)));
-        if let Err(error) = started {
-            self.note(format!("{from}: refused: {error:#}"));
+        if let Err(error) = start_thread(scope, thread::Builder::new(), work) {
+            self.note(format!("{}: refused: {error:#}", canonical(from)));
         }
     }
 
@@ -275,7 +286,7 @@ impl AgentState<'_> {
     }
 
     /// Serves a datagram stream that is a test.
-    fn take_flow(&self, flow: Flow, place: Place<'_>, port: &Port) {
+    fn take_flow(&self, flow: Flow<Place<'_>>, port: &Port) {
         // Until the end: while its address is known, nothing that comes from there is a new stream.
         let _known = flow.place;
         let served = flow
@@ -289,7 +300,7 @@ impl AgentState<'_> {
                     tcp: Vec::new(),
                     udp: vec![(flow.socket, flow.early)],
                 };
-                self.host(line, data_streams, (&first, place), port)
+                self.host(line, data_streams, (&first, flow.leave), port)
             });
         self.log_disconnect(flow.from, served);
     }
@@ -307,11 +318,14 @@ impl AgentState<'_> {
         let (_counted, before) = self.data_streams.one_more(from.ip());
         let busy = || (before >= u32::from(self.plan.max_clients)).then(|| self.busy());
         let turn_away = self.denied(from.ip(), port).or_else(busy);
-        let _waiting = turn_away.is_some().then_some(place);
         let mut driver = self.driver(line, &*port.kind, turn_away)?;
         driver.host(data_streams, bytes)?;
+        let opening = Opening {
+            bytes: ByteCount::new(bytes.len() as u64),
+            place,
+        };
         thread::scope(|scope| {
-            let result = answer(&mut driver, self.stop, &mut |event| {
+            let result = answer(&mut driver, self.stop, Some(opening), &mut |event| {
                 for line in describe(from, &*port.kind, event) {
                     self.say(line);
                 }
@@ -431,7 +445,7 @@ impl AgentState<'_> {
         if let Some(handle) = handle {
             driver.admit(handle)?;
         }
-        let result = answer(&mut driver, self.stop, &mut |_| {});
+        let result = answer(&mut driver, self.stop, None, &mut |_| {});
         driver.bye();
         result
     }
@@ -489,10 +503,18 @@ fn facts(kind: &dyn PeerKind, read: impl FnOnce() -> Facts) -> Facts {
     }
 }
 
+/// What a stream that is a test began with. Anybody can send so much in another's name: it stays among those that
+/// wait to be admitted until more has come or gone.
+struct Opening<'a> {
+    bytes: ByteCount,
+    place: Place<'a>,
+}
+
 /// Answers until the client leaves, has made no test for long, or the agent is stopped.
 fn answer(
     driver: &mut Driver,
     stop: &AtomicBool,
+    mut opening: Option<Opening<'_>>,
     tell: &mut dyn FnMut(&SessionEvent),
 ) -> Result<()> {
     let mut busy = MonoClock.now();
@@ -502,6 +524,11 @@ fn answer(
             busy = now;
         } else if now.saturating_since(busy) >= IDLE_LIMIT {
             bail!("it made no test for {IDLE_LIMIT:?}: its place is free for others");
+        }
+        if let Some(Opening { place, .. }) =
+            opening.take_if(|opening| driver.progress().bytes > opening.bytes)
+        {
+            drop(place);
         }
         match driver.turn().context("the session ended")? {
             Some(SessionEvent::Closed) => break,

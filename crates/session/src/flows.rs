@@ -25,8 +25,8 @@ pub struct Flows {
     known: Mutex<BTreeSet<SocketAddr>>,
 }
 
-/// A new stream.
-pub struct Flow {
+/// A new stream, and by which leave it is one.
+pub struct Flow<L> {
     /// Where it comes from.
     pub from: SocketAddr,
     /// Its own socket, connected.
@@ -37,6 +37,8 @@ pub struct Flow {
     strays: Vec<Vec<u8>>,
     /// Keeps the address known.
     pub place: Place,
+    /// What its admission gave.
+    pub leave: L,
 }
 
 /// A stream's place among those that are known; it is given up with this.
@@ -56,25 +58,25 @@ impl Flows {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what has come to the socket that all share, which does not block. Only addresses that are
-    /// `welcome` get a stream.
-    pub fn meet(
+    /// Takes what has come to the socket that all share, which does not block. An address that `admit` gives no leave
+    /// costs a read and no socket.
+    pub fn meet<L>(
         self: &Arc<Self>,
         shared: &UdpSocket,
-        welcome: impl Fn(IpAddr) -> bool,
-    ) -> Vec<Flow> {
-        let mut fresh: Vec<Flow> = Vec::new();
+        admit: impl Fn(IpAddr) -> Option<L>,
+    ) -> Vec<Flow<L>> {
+        let mut fresh: Vec<Flow<L>> = Vec::new();
         let mut others = Vec::new();
         let mut room = vec![0; MAX_DATAGRAM_BYTES];
         for _ in 0..MAX_DATAGRAMS_PER_READ {
             let Some((from, bytes)) = next(shared, &mut room) else {
                 break;
             };
-            others.extend(self.place(&mut fresh, (from, bytes), shared, &welcome));
+            others.extend(self.place(&mut fresh, (from, bytes), shared, &admit));
         }
         // These came to a socket that was not connected yet; what follows them goes to their own.
         while let Some(stray) = others.pop() {
-            others.extend(self.place(&mut fresh, stray, shared, &welcome));
+            others.extend(self.place(&mut fresh, stray, shared, &admit));
         }
         for flow in &mut fresh {
             flow.early.append(&mut flow.strays);
@@ -83,24 +85,27 @@ impl Flows {
     }
 
     /// Puts a datagram where it belongs; returns those of others that opening a socket brought along.
-    fn place(
+    fn place<L>(
         self: &Arc<Self>,
-        fresh: &mut Vec<Flow>,
+        fresh: &mut Vec<Flow<L>>,
         (from, bytes): (SocketAddr, Vec<u8>),
         shared: &UdpSocket,
-        welcome: impl Fn(IpAddr) -> bool,
+        admit: impl Fn(IpAddr) -> Option<L>,
     ) -> Vec<(SocketAddr, Vec<u8>)> {
         if let Some(flow) = fresh.iter_mut().find(|flow| flow.from == from) {
             flow.early.push(bytes);
             return Vec::new();
         }
         // A stream that is known has a socket; what still comes here is late.
-        if !welcome(from.ip()) || !self.reserve(from) {
+        if !self.reserve(from) {
             return Vec::new();
         }
         let place = Place {
             flows: Arc::clone(self),
             from,
+        };
+        let Some(leave) = admit(from.ip()) else {
+            return Vec::new();
         };
         let Ok(socket) = open(shared, from) else {
             return Vec::new();
@@ -116,6 +121,7 @@ impl Flows {
                 early: vec![bytes],
                 strays: own.into_iter().map(|(_, bytes)| bytes).collect(),
                 place,
+                leave,
             });
         }
         others
@@ -175,7 +181,7 @@ mod tests {
                 peer.send_to(text.as_bytes(), to).unwrap();
             }
         }
-        let found = flows.meet(&shared, |_| true);
+        let found = flows.meet(&shared, |_| Some(()));
         assert_eq!(found.len(), 2);
         for (flow, peer) in found.iter().zip(&peers) {
             assert_eq!(flow.from, peer.local_addr().unwrap());
@@ -185,11 +191,11 @@ mod tests {
             let mut room = [0; 9];
             assert_eq!(flow.socket.recv(&mut room).unwrap(), 1);
         }
-        assert!(flows.meet(&shared, |_| true).is_empty());
+        assert!(flows.meet(&shared, |_| Some(())).is_empty());
         // An address that has left may come again.
         drop(found);
         peers[0].send_to(b"5", to).unwrap();
-        assert_eq!(flows.meet(&shared, |_| true).len(), 1);
+        assert_eq!(flows.meet(&shared, |_| Some(())).len(), 1);
     }
 
     #[test]
@@ -197,7 +203,7 @@ mod tests {
         let (shared, flows) = (shared(), Arc::<Flows>::default());
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
         peer.send_to(b"1", shared.local_addr().unwrap()).unwrap();
-        assert!(flows.meet(&shared, |_| false).is_empty());
+        assert!(flows.meet(&shared, |_| None::<()>).is_empty());
         assert!(flows.lock().is_empty());
     }
 }

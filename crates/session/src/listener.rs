@@ -114,7 +114,10 @@ fn accept(
 }
 
 fn meet(socket: &UdpSocket, flows: &Arc<Flows>, from: IpAddr) -> Option<Stream> {
-    let flow = flows.meet(socket, |ip| ip == from).into_iter().next()?;
+    let flow = flows
+        .meet(socket, |ip| (ip == from).then_some(()))
+        .into_iter()
+        .next()?;
     let bytes = flow.early.first().cloned().unwrap_or_default();
     Some(Stream {
         data_streams: DataStreams {
