@@ -4,7 +4,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Lines, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
 
 /// The program with an environment that does not depend on who runs the tests.
 pub(crate) fn linerate() -> Command {
@@ -232,8 +233,8 @@ impl Drop for Running {
 pub(crate) struct Server {
     running: Running,
     address: String,
-    /// Kept open, so that the server can go on saying what happens.
-    messages: BufReader<ChildStderr>,
+    /// Reads what the server says: one that nobody reads waits when the pipe is full.
+    messages: JoinHandle<String>,
 }
 
 impl Server {
@@ -253,6 +254,11 @@ impl Server {
         messages.read_line(&mut line).unwrap();
         let address = line.trim().rsplit(' ').next().unwrap().to_owned();
         assert!(line.starts_with("note: serving"), "{line}");
+        let messages = thread::spawn(move || {
+            let mut said = String::new();
+            messages.read_to_string(&mut said).unwrap();
+            said
+        });
         Self {
             running,
             address,
@@ -265,16 +271,13 @@ impl Server {
         &self.address
     }
 
-    /// The most memory that it has had, in KiB.
-    pub(crate) fn peak_memory(&self) -> u64 {
+    /// A figure of `/proc/PID/status`, such as `VmHWM`: the most memory that it has had, in KiB.
+    pub(crate) fn status(&self, field: &str) -> u64 {
         let status = format!("/proc/{}/status", self.running.child.id());
         let status = std::fs::read_to_string(status).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        peak.unwrap()
-            .trim()
-            .trim_end_matches(" kB")
-            .parse()
-            .unwrap()
+        let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+        let (_, figure) = fields.find(|(name, _)| *name == field).unwrap();
+        figure.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// Kills it without a chance to say goodbye.
@@ -290,8 +293,7 @@ impl Server {
 
     /// Waits for its end; its exit code and what it said until then.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
-        let mut said = String::new();
-        self.messages.read_to_string(&mut said).unwrap();
+        let said = self.messages.join().unwrap();
         (self.running.child.wait().unwrap().code(), said)
     }
 }

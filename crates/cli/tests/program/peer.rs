@@ -37,7 +37,7 @@ fn a_hundred_slow_streams_leave_a_server_small() {
     let run = place.run(&[&streams[..], &slow, &["--diagnose", "0s"]].concat());
     let streams = &run.document()["trials"][0]["raw"][1]["streams"];
     assert_eq!(streams.as_array().unwrap().len(), 101);
-    let peak = server.peak_memory();
+    let peak = server.status("VmHWM");
     assert!(peak < 100 << 10, "{peak} KiB");
 }
 
