@@ -3,6 +3,9 @@
 //! The browser starts with an empty profile of its own and resolves no name. Chromium is the Debian package
 //! `chromium`; tests that use this are `#[ignore]`d as "needs chromium".
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -56,13 +59,16 @@ impl Page {
         &self.file
     }
 
-    /// Adds a script at the end of the page.
+    /// Adds a script at the end of the page, and lets the page's policy know it by its hash.
     ///
     /// # Panics
     /// If the page has no end.
     pub fn add_script(&self, script: &str) {
         let html = std::fs::read_to_string(&self.file).expect("the page");
         let (before, after) = html.rsplit_once("</body>").expect("the end of the page");
+        let hash = STANDARD.encode(Sha256::digest(script));
+        let known = format!("script-src 'sha256-{hash}' ");
+        let before = before.replacen("script-src ", &known, 1);
         let html = format!("{before}<script>{script}</script></body>{after}");
         std::fs::write(&self.file, html).expect("room for the page");
     }

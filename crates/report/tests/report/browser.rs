@@ -75,6 +75,17 @@ fn hostile_text_stays_text_in_the_browser() {
     );
 }
 
+/// Were text of a run ever to become markup, it would still not run.
+#[test]
+#[ignore = "needs chromium"]
+#[should_panic(expected = "Content Security Policy")]
+fn a_script_that_is_not_the_page_s_own_is_refused() {
+    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    let html = html.render(&report(&[demo()])).unwrap();
+    let owned = "<script>document.documentElement.dataset.owned = 1</script></main>";
+    Page::from_html(&html.replacen("</main>", owned, 1)).dom(&[]);
+}
+
 #[test]
 #[ignore = "needs chromium"]
 fn the_charts_of_a_comparison_are_drawn_and_its_text_stays_text() {
