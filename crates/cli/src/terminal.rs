@@ -5,6 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_report::figures::clean;
 use linerate_studies::watch::{Event, Watcher};
 use serde_json::json;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
@@ -103,11 +104,30 @@ impl Watcher for JsonLines {
 }
 
 /// Prints to standard output; a closed pipe is an error, not a panic.
+///
+/// Only JSON still holds C1 controls and characters that reorder a line, since its strings are as they were recorded:
+/// they are printed by their numbers, which says the same to who parses it and nothing to a terminal.
 pub(crate) fn print_line(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}")
+    writeln!(out, "{}", escaped(text))
         .and_then(|()| out.flush())
         .context(OutputFailed)
+}
+
+/// Text in which JSON's escapes stand for what would command or reorder a terminal's line.
+fn escaped(text: &str) -> Cow<'_, str> {
+    let is_bad = |c: char| !c.is_ascii() && clean(c.encode_utf8(&mut [0; 4])) != c.to_string();
+    if !text.chars().any(is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| {
+        if is_bad(c) {
+            format!("\\u{:04x}", u32::from(c))
+        } else {
+            c.to_string()
+        }
+    };
+    Cow::Owned(text.chars().map(escape).collect())
 }
 
 /// The context of every failure to print.
@@ -128,4 +148,19 @@ pub(crate) fn note(text: &str) {
 /// Prints an error to standard error, likewise.
 pub(crate) fn error(text: &str) {
     let _ = writeln!(io::stderr(), "linerate: {}", clean(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_commands_no_terminal_and_says_the_same() {
+        let text = "{\"peer\": \"a\u{9b}2J\u{202e}b\u{2028}é µ\"}";
+        let printed = escaped(text);
+        assert_eq!(printed, r#"{"peer": "a\u009b2J\u202eb\u2028é µ"}"#);
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&printed), value(text));
+        assert!(matches!(escaped("µ and –"), Cow::Borrowed(_)));
+    }
 }
