@@ -6,7 +6,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_peers::{Demux, PeerKind, Protocol};
 use linerate_session::{Flows, StreamDemux};
 use linerate_sys::shared::bind_shared;
-use linerate_sys::sockopt::set_max_segment;
+use linerate_sys::sockopt::{set_max_segment, set_receive_buffer};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -164,6 +164,7 @@ impl Port {
         let share = |by| -> Result<Shared> {
             let udp = bind_shared(address).map_err(refused)?;
             udp.set_nonblocking(true)?;
+            set_receive_buffer(&udp, FIRST_DATAGRAMS_BYTES)?;
             Ok(Shared { udp, by })
         };
         let shared = by.map(share).transpose()?;
@@ -186,6 +187,10 @@ impl Port {
         format!("serving {} on {}", self.kind.name(), self.address)
     }
 }
+
+/// Room for datagrams of streams that have no socket yet: the usual 208 KiB hold some 90 long ones, which a flood sends
+/// in a moment. What the system allows is often less.
+const FIRST_DATAGRAMS_BYTES: usize = 4 << 20;
 
 /// Segments of the control connection fit into 576 bytes of IP, which every path carries (RFC 791,
 /// RFC 9293 §3.7.1). Where data shares the control connection's port this would slow the data.
