@@ -5,6 +5,7 @@ mod heads;
 mod length;
 mod links;
 mod lints;
+mod locks;
 mod paths;
 mod protocols;
 mod pure;
@@ -25,6 +26,7 @@ pub(crate) static ALL: &[Check] = &[
     pure::CHECK,
     length::CHECK,
     links::CHECK,
+    locks::CHECK,
     paths::CHECK,
     protocols::CHECK,
 ];
