@@ -5,6 +5,7 @@
 //!              trials.jsonl  one trial per line, appended and flushed; gone once run.json is there
 //!              parts.jsonl   one run that this run is made of per line, likewise; only if it has any
 //!              run.json      the whole run document; written last, atomically
+//!         .index.json        what lists show of finished runs; can be deleted at any time
 //!         calibration.json   what linerate does at most on this host; written by `linerate calibrate`
 //! ```
 //!
@@ -14,6 +15,7 @@
 
 mod error;
 mod files;
+mod index;
 mod read;
 mod write;
 
@@ -23,9 +25,11 @@ mod tests;
 pub use error::StoreError;
 pub use write::RunWriter;
 
+use index::{Index, Kept, Stamp};
 use linerate_model::WallTime;
 use linerate_model::calibration::{self, Calibration};
 use linerate_model::run::{Run, RunKind, RunStatus, Tool};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::thread::Builder;
 use std::time::SystemTime;
@@ -71,7 +75,7 @@ pub enum Entry {
 }
 
 /// A run in one line.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Which command, or what kind of log, it came from.
     pub kind: RunKind,
@@ -164,16 +168,21 @@ impl Store {
 
     /// Every entry, in the order in which they were written, newest last.
     ///
-    /// Reads heads only: a damaged trial shows when the run is loaded.
+    /// Reads heads only, and of finished runs only those that no earlier list has read: a damaged trial shows when the
+    /// run is loaded.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         let entries = self.entries()?;
+        let index = Index::read(&self.dir);
         let share = entries
             .len()
             .div_ceil(LISTING_THREADS)
             .max(MIN_LISTED_ENTRIES);
-        let mut found: Vec<(Option<SystemTime>, Listed)> = std::thread::scope(|scope| {
+        let list = |part: &[(String, PathBuf)]| -> Vec<Found> {
+            part.iter().map(|entry| look_at(entry, &index)).collect()
+        };
+        let mut found: Vec<Found> = std::thread::scope(|scope| {
             let (first, rest) = entries.split_at(share.min(entries.len()));
-            let list = |part: &[(String, PathBuf)]| part.iter().map(listed).collect::<Vec<_>>();
+            let list = &list;
             let others: Vec<_> = rest
                 .chunks(share)
                 .map(|part| (part, Builder::new().spawn_scoped(scope, move || list(part))))
@@ -186,8 +195,11 @@ impl Store {
             }
             found
         });
-        found.sort_by(|(a, x), (b, y)| (a, &x.id).cmp(&(b, &y.id)));
-        Ok(found.into_iter().map(|(_, listed)| listed).collect())
+        let fresh = |found: &mut Found| Some((found.listed.id.clone(), found.fresh.take()?));
+        let fresh = found.iter_mut().filter_map(fresh).collect();
+        index.renew(&self.dir, fresh, &entries);
+        found.sort_by(|a, b| (a.written, &a.listed.id).cmp(&(b.written, &b.listed.id)));
+        Ok(found.into_iter().map(|found| found.listed).collect())
     }
 
     /// The directory of the run that was written last. Reads no run.
@@ -298,20 +310,39 @@ const LISTING_THREADS: usize = 4;
 /// Entries for which another thread is worth its start.
 const MIN_LISTED_ENTRIES: usize = 256;
 
-/// What is at one place of the store, and when it was written.
-fn listed((id, path): &(String, PathBuf)) -> (Option<SystemTime>, Listed) {
-    let entry = match read::summary(path) {
-        Ok(summary) => Entry::Run(summary),
-        Err(error) => Entry::Broken {
-            reason: error.to_string(),
+/// What is at one place of the store.
+struct Found {
+    written: Option<SystemTime>,
+    listed: Listed,
+    /// What the index does not know yet.
+    fresh: Option<Kept>,
+}
+
+fn look_at((id, path): &(String, PathBuf), index: &Index) -> Found {
+    let found = |written, entry, fresh| Found {
+        written,
+        listed: Listed {
+            id: id.clone(),
+            path: path.clone(),
+            entry,
         },
+        fresh,
     };
-    let listed = Listed {
-        id: id.clone(),
-        path: path.clone(),
-        entry,
-    };
-    (written(path), listed)
+    let stamp = Stamp::of(path);
+    if let Some(kept) = stamp.and_then(|stamp| index.get(id, stamp)) {
+        return found(kept.written, Entry::Run(kept.summary.clone()), None);
+    }
+    let written = written(path);
+    match read::summary(path) {
+        Ok(summary) => {
+            let fresh = stamp.map(|stamp| stamp.keep(written, summary.clone()));
+            found(written, Entry::Run(summary), fresh)
+        }
+        Err(error) => {
+            let reason = error.to_string();
+            found(written, Entry::Broken { reason }, None)
+        }
+    }
 }
 
 /// A fresh id: start time, kind, and four digits of `salt` against collisions.

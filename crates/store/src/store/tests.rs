@@ -4,6 +4,7 @@ use super::*;
 use linerate_model::BitRate;
 use linerate_model::run::{DatagramsResult, Trial};
 use linerate_model::spec::{Direction, Transport};
+use std::collections::BTreeMap;
 use std::fs;
 use tempfile::TempDir;
 
@@ -342,4 +343,100 @@ fn ids_sort_by_time_and_differ_by_salt() {
         .map(|salt| new_id(&at(0), RunKind::Tcp, salt))
         .collect();
     assert_eq!(salted.len(), 100);
+}
+
+/// A store of so many finished runs that its lists keep an index.
+fn large() -> (TempDir, Store) {
+    let (dir, store) = store();
+    for number in 0..40 {
+        let whole = run(&format!("run-{number:02}"));
+        store.create(&whole).unwrap().finish(&whole).unwrap();
+    }
+    (dir, store)
+}
+
+fn titles(store: &Store) -> BTreeMap<String, Option<String>> {
+    let title = |listed: Listed| match listed.entry {
+        Entry::Run(summary) => (listed.id, summary.title),
+        Entry::Broken { .. } => (listed.id, None),
+    };
+    store.list().unwrap().into_iter().map(title).collect()
+}
+
+#[test]
+fn a_long_list_reads_again_only_what_has_changed() {
+    let (_dir, store) = large();
+    let first = store.list().unwrap();
+    assert_eq!(first.len(), 40);
+    assert_eq!(store.list().unwrap(), first);
+    // What an unchanged document says is taken from the index.
+    let index = store.dir().join(index::INDEX);
+    let said = fs::read_to_string(&index).unwrap();
+    fs::write(&index, said.replace("a test", "kept")).unwrap();
+    // A document in another's place, one that is changed where it is, and one that is gone.
+    let replaced = Run {
+        title: Some("new".to_owned()),
+        ..run("run-07")
+    };
+    store.replace("run-07", &replaced).unwrap();
+    fs::write(store.dir().join("run-08").join(RUN), "{").unwrap();
+    fs::remove_dir_all(store.dir().join("run-09")).unwrap();
+    let titles = titles(&store);
+    assert_eq!(titles.len(), 39);
+    for (id, title) in titles {
+        let want = match id.as_str() {
+            "run-07" => Some("new"),
+            "run-08" => None,
+            _ => Some("kept"),
+        };
+        assert_eq!(title.as_deref(), want, "{id}");
+    }
+}
+
+#[test]
+fn an_index_that_cannot_be_used_is_not_missed() {
+    let (_dir, store) = large();
+    let index = store.dir().join(index::INDEX);
+    let first = store.list().unwrap();
+    let good = fs::read_to_string(&index).unwrap();
+    for bad in [
+        "",
+        "{",
+        "[]",
+        &good.replace("linerate/index", "another"),
+        &good[..good.len() / 2],
+    ] {
+        fs::write(&index, bad).unwrap();
+        assert_eq!(store.list().unwrap(), first);
+        assert_eq!(fs::read_to_string(&index).unwrap(), good, "it is made anew");
+    }
+    // Where it cannot be written nothing is left behind either.
+    fs::remove_file(&index).unwrap();
+    fs::create_dir(&index).unwrap();
+    fs::write(index.join("x"), "").unwrap();
+    assert_eq!(store.list().unwrap(), first);
+    let hidden = fs::read_dir(store.dir()).unwrap().filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with('.')
+    });
+    assert_eq!(hidden.count(), 1);
+}
+
+#[test]
+fn lists_at_once_leave_a_whole_index() {
+    let (_dir, store) = large();
+    std::thread::scope(|scope| {
+        let lists: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| store.list().unwrap()))
+            .collect();
+        let lists: Vec<_> = lists.into_iter().map(|list| list.join().unwrap()).collect();
+        assert!(
+            lists
+                .iter()
+                .all(|list| list.len() == 40 && *list == lists[0])
+        );
+    });
+    let kept = fs::read(store.dir().join(index::INDEX)).unwrap();
+    let kept: serde_json::Value = serde_json::from_slice(&kept).unwrap();
+    assert_eq!(kept["runs"].as_object().unwrap().len(), 40);
 }

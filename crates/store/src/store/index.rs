@@ -1,0 +1,123 @@
+//! What the documents of finished runs say in a list, kept so that a long list need not read them all again.
+//!
+//! Never the truth: what is kept of a run counts as long as its document is the same file, unchanged. An index that is
+//! missing, damaged or of another build is as good as none, and one that cannot be written is not missed.
+
+use super::{RUN, Summary};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+/// The file in the store's directory.
+pub(super) const INDEX: &str = ".index.json";
+
+/// Builds read the indexes of their own version only.
+const SCHEMA: &str = concat!("linerate/index/1 of ", env!("CARGO_PKG_VERSION"));
+
+/// Documents that had to be read for which it is worth writing the index again.
+const MIN_FRESH: usize = 32;
+
+/// What is kept of each finished run, by its id.
+#[derive(Serialize, Deserialize, Default)]
+pub(super) struct Index {
+    schema: String,
+    runs: BTreeMap<String, Kept>,
+}
+
+/// What a document said when it was the file `stamp`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    stamp: Stamp,
+    /// When the run was begun: orders the list.
+    pub(super) written: Option<SystemTime>,
+    pub(super) summary: Summary,
+}
+
+/// Which file this is, and in which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    /// Seconds and nanoseconds of the last change of content or name, which no program can set.
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// Of the document of the run in `dir`, if it has one.
+    pub(super) fn of(dir: &Path) -> Option<Self> {
+        let file: Metadata = std::fs::metadata(dir.join(RUN)).ok()?;
+        Some(Self {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.size(),
+            changed: (file.ctime(), file.ctime_nsec()),
+        })
+    }
+
+    /// What is to be kept of a run whose document had this stamp before it was read.
+    pub(super) const fn keep(self, written: Option<SystemTime>, summary: Summary) -> Kept {
+        Kept {
+            stamp: self,
+            written,
+            summary,
+        }
+    }
+}
+
+impl Index {
+    /// The index of the store in `dir`, empty if there is none that can be used.
+    pub(super) fn read(dir: &Path) -> Self {
+        let bytes = std::fs::read(dir.join(INDEX)).unwrap_or_default();
+        let found: Self = serde_json::from_slice(&bytes).unwrap_or_default();
+        if found.schema == SCHEMA {
+            found
+        } else {
+            Self::default()
+        }
+    }
+
+    /// What is known of the run `id`, if its document is still the one that was read.
+    pub(super) fn get(&self, id: &str, stamp: Stamp) -> Option<&Kept> {
+        let kept = self.runs.get(id)?;
+        (kept.stamp == stamp).then_some(kept)
+    }
+
+    /// Takes in what was read beside it, and forgets what is not in the store any more. Writes it if that is worth it.
+    pub(super) fn renew(
+        mut self,
+        dir: &Path,
+        fresh: Vec<(String, Kept)>,
+        entries: &[(String, PathBuf)],
+    ) {
+        if fresh.len() < MIN_FRESH {
+            return;
+        }
+        SCHEMA.clone_into(&mut self.schema);
+        let is_there = |id: &String| entries.binary_search_by(|(entry, _)| entry.cmp(id)).is_ok();
+        self.runs.retain(|id, _| is_there(id));
+        self.runs.extend(fresh);
+        // Without it the next list takes longer.
+        drop(self.write(dir));
+    }
+
+    /// Others may do the same at the same time: each writes a file of its own, the last one stays.
+    fn write(&self, dir: &Path) -> io::Result<()> {
+        static WRITTEN: AtomicU64 = AtomicU64::new(0);
+        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+        let own = format!("{INDEX}.{}-{number}", std::process::id());
+        let temporary = dir.join(own);
+        let written = File::create(&temporary).and_then(|file| {
+            let mut file = BufWriter::new(file);
+            serde_json::to_writer(&mut file, self)?;
+            file.flush()?;
+            std::fs::rename(&temporary, dir.join(INDEX))
+        });
+        written.inspect_err(|_| drop(std::fs::remove_file(&temporary)))
+    }
+}
