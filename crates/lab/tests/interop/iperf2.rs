@@ -49,11 +49,6 @@ static END: Deviation = Deviation {
     },
 };
 
-static EATEN: Deviation = Deviation {
-    words: "With `--full-duplex` iperf2's sender looks for the answer to its own end on the socket that it receives on, and may read one datagram of the traffic, which its receiver then counts as lost.",
-    explains: |sent, received| [1, PAYLOAD].contains(&sent.saturating_sub(received)),
-};
-
 pub(crate) struct Iperf2;
 
 #[test]
@@ -185,20 +180,7 @@ fn as_client(iperf: &str, cell: Cell) -> Result<Vec<Count>> {
     let outcome = server.client()?.run(&spec(cell), &mut |_| true)?;
     let directions = &outcome.directions;
     if cell.transport == Transport::Udp {
-        let eats =
-            |done: &DirectionOutcome| cell.way == Way::Both && done.direction == Direction::Forward;
-        let counts = directions.iter().map(|done| {
-            let counts = both(cell, done)?.into_iter();
-            let mark = |count: Count| {
-                if eats(done) {
-                    count.with(&EATEN)
-                } else {
-                    count
-                }
-            };
-            Ok(counts.map(mark).collect::<Vec<_>>())
-        });
-        let counts: Result<Vec<_>> = counts.collect();
+        let counts: Result<Vec<_>> = directions.iter().map(|done| both(cell, done)).collect();
         return Ok(counts?.concat());
     }
     let lines = server.printed(usize::from(STREAMS) * directions.len())?;

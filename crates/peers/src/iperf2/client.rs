@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Gap between requests to a server that is to send datagrams and has sent none.
 const ASK: Duration = Duration::from_millis(20);
 
+/// How late this end's last datagram may come to a busy peer.
+const LATE: Duration = Duration::from_millis(50);
+
 /// How much longer than the test a far sender may go on: a slow start, a full queue.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -492,6 +495,16 @@ fn numbers(spec: &TestSpec) -> u128 {
     all / u128::from(spec.streams.max(1))
 }
 
+/// How much longer than this end the peer sends. Once it has sent its end, an iperf2 takes the next datagram of the same
+/// socket for the answer to it: if that is of our traffic, its receiver counts one as lost that was not.
+fn beyond_ours(spec: &TestSpec) -> Duration {
+    if spec.direction == Direction::Duplex && spec.transport() == Transport::Udp {
+        SETTLE + LATE
+    } else {
+        Duration::ZERO
+    }
+}
+
 /// How the streams of a test begin.
 fn format(spec: &TestSpec) -> Streams {
     let streams = u64::from(spec.streams.max(1));
@@ -508,7 +521,10 @@ fn format(spec: &TestSpec) -> Streams {
         buffer: u32::try_from(spec.payload().get()).unwrap_or(0),
         rate: spec.pace().intended_load().map(per_stream),
         amount: match spec.stop {
-            Stop::After(time) => Amount::Time(time.saturating_add(spec.warm_up)),
+            Stop::After(time) => Amount::Time(
+                time.saturating_add(spec.warm_up)
+                    .saturating_add(beyond_ours(spec)),
+            ),
             Stop::Bytes(bytes) => {
                 Amount::Bytes(u32::try_from(bytes.get() / streams).unwrap_or(u32::MAX))
             }

@@ -364,6 +364,20 @@ fn a_far_sender_is_asked_until_every_stream_of_it_has_begun() {
 }
 
 /// Streams of a peer that sends begin one after the other.
+/// Once an iperf2 has sent its end, it takes the next datagram of the same socket for the answer to it.
+#[test]
+fn a_peer_sends_until_nothing_of_ours_can_still_come() {
+    let told = |transport, direction| {
+        let (_, streams) = begun(&spec(transport, direction));
+        // Hundredths of a second, negative.
+        let amount = word(streams.opening.as_bytes(), 20);
+        -amount.map(u32::cast_signed).unwrap()
+    };
+    assert_eq!(told(Transport::Udp, Direction::Duplex), 115);
+    assert_eq!(told(Transport::Tcp, Direction::Duplex), 100);
+    assert_eq!(told(Transport::Udp, Direction::Reverse), 100);
+}
+
 #[test]
 fn once_one_stream_has_come_the_others_may_take_their_time() {
     let two = TestSpec {
