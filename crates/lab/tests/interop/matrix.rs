@@ -2,7 +2,7 @@
 //!
 //! A tool is one file with a [`Tool`], one line in [`ALL`](crate::ALL), and a test that calls [`every_cell`]. Programs are
 //! taken from the search path and from where ci/need unpacks them, or from the variable `LINERATE_<TOOL>`: paths with
-//! colons between them.
+//! colons between them. A tool that no distribution has is measured where the variable names one.
 //! Rates are low, so that no buffer is ever full: a datagram or byte that is missing was miscounted.
 //! False alarms need a program that is kept from running for 150 ms at the end of a test.
 
@@ -89,8 +89,13 @@ pub(crate) trait Tool: Sync {
     /// Its name in the table, in its marker there and, in capitals, in its variable.
     fn name(&self) -> &'static str;
 
-    /// The programs to measure with, as in `ci/packages`: that of Debian 12, and newer ones.
+    /// The programs to measure with, as in `ci/packages`: that of Debian 12, and newer ones; none if nobody packages it.
     fn programs(&self) -> Vec<String>;
+
+    /// The programs that the user's variable names.
+    fn named(&self, variable: &str) -> Vec<String> {
+        variable.split(':').map(str::to_owned).collect()
+    }
 
     /// What this program says its version is.
     fn version(&self, program: &str) -> Result<String>;
@@ -112,9 +117,14 @@ pub(crate) struct Measured {
 /// Measures every cell of every program of a tool; fails if one does not agree or a program is not there.
 #[expect(clippy::print_stdout, reason = "libtest shows it with --nocapture")]
 pub(crate) fn every_cell(tool: &dyn Tool) {
+    let programs = programs(tool);
+    if programs.is_empty() {
+        println!("not asked for: {} names no {}", of(tool), tool.name());
+        return;
+    }
     let mut wrong = Vec::new();
     let mut all = Vec::new();
-    for program in programs(tool) {
+    for program in programs {
         match tool.version(&program) {
             Ok(version) => all.push(measure_all(tool, &program, version)),
             Err(error) => wrong.push(format!("not run: {} ({program}): {error:#}", tool.name())),
@@ -147,11 +157,12 @@ fn variable(name: &str) -> Option<String> {
 
 /// The programs to measure with.
 pub(crate) fn programs(tool: &dyn Tool) -> Vec<String> {
-    let named = variable(&format!("LINERATE_{}", tool.name().to_uppercase()));
-    named.map_or_else(
-        || tool.programs(),
-        |named| named.split(':').map(str::to_owned).collect(),
-    )
+    variable(&of(tool)).map_or_else(|| tool.programs(), |named| tool.named(&named))
+}
+
+/// The variable that names the programs of a tool.
+fn of(tool: &dyn Tool) -> String {
+    format!("LINERATE_{}", tool.name().to_uppercase())
 }
 
 /// Whether the page of results gets the table: `LINERATE_INTEROP=write`.

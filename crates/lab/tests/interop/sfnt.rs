@@ -1,8 +1,11 @@
-//! Both ends of sfnt-pingpong are linerate's: the tool itself is in no distribution. The wire is held to the
-//! tool's by transcripts (`peers/src/sfnt/transcripts`).
+//! sfnt-pingpong, which no distribution has: against the tool itself where the user names one
+//! (`LINERATE_SFNT=/path/to/sfnt-pingpong make interop`), and with linerate at both ends. The wire is held to the tool's
+//! by transcripts (`peers/src/sfnt/transcripts`).
 
-use crate::ends::OwnServer;
-use anyhow::{Context as _, Result, ensure};
+use crate::ends::{OwnServer, loopback};
+use crate::matrix::{Cell, Count, Role, Tool, Way, every_cell};
+use crate::program::{Program, free_address};
+use anyhow::{Context as _, Result, bail, ensure};
 use linerate_agent::AgentPlan;
 use linerate_client::address::PeerAddress;
 use linerate_client::{Client, Target};
@@ -10,9 +13,149 @@ use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Stop, TestSpec, Transport, WaitMode};
 use linerate_model::{ByteCount, Histogram};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::process::Command;
 use std::time::Duration;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Messages of each size.
+const MESSAGES: u64 = 300;
+
+/// Sizes of a cell: the least, and one of several segments that a datagram still holds.
+const SIZES: [u64; 2] = [1, 32_768];
+
+pub(crate) struct Sfnt;
+
+#[test]
+fn sfnt_in_every_cell() {
+    every_cell(&Sfnt);
+}
+
+impl Tool for Sfnt {
+    fn name(&self) -> &'static str {
+        "sfnt"
+    }
+
+    fn programs(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// `1.6.0` of `version: 1.6.0`.
+    fn version(&self, program: &str) -> Result<String> {
+        Ok(Identity::of(program)?.version)
+    }
+
+    fn has(&self, cell: Cell) -> bool {
+        cell.way == Way::Normal
+    }
+
+    fn measure(&self, program: &str, cell: Cell) -> Result<Vec<Count>> {
+        let counts = match cell.role {
+            Role::Client => as_client(program, cell)?,
+            Role::Server => as_server(program, cell)?,
+        };
+        let count = |(size, answered): (u64, u64)| {
+            let unit = if size == SIZES[0] {
+                "short messages"
+            } else {
+                "long messages"
+            };
+            Count::new(unit, MESSAGES, answered)
+        };
+        Ok(counts.into_iter().map(count).collect())
+    }
+}
+
+/// What both ends of sfnt-pingpong must have in common.
+struct Identity {
+    version: String,
+    checksum: String,
+}
+
+impl Identity {
+    fn of(program: &str) -> Result<Self> {
+        let output = Command::new(program)
+            .arg("--version")
+            .output()
+            .with_context(|| format!("starting {program}"))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let after = |word: &str| {
+            let line = said.lines().find_map(|line| line.strip_prefix(word));
+            let told = line.with_context(|| format!("`{word}` in {said:?}"));
+            told.map(|told| told.trim().to_owned())
+        };
+        Ok(Self {
+            version: after("version:")?,
+            checksum: after("src:")?,
+        })
+    }
+}
+
+const fn word(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "tcp",
+        Transport::Udp => "udp",
+    }
+}
+
+/// What a stock server answered of each size. It tells nothing, and ends with its client.
+fn as_client(program: &str, cell: Cell) -> Result<Vec<(u64, u64)>> {
+    let address = free_address(loopback(cell.is_v6))?;
+    let port = format!("--port={}", address.port());
+    let family = if cell.is_v6 { "--ipv6" } else { "--ipv4" };
+    let server = Program::start("stdbuf", ["-oL", program, &port, family])?;
+    server.await_port(address, Transport::Tcp)?;
+    let mut client = client(address)?;
+    let counts = SIZES.map(|size| {
+        let seen = measured(&mut client, &spec(cell.transport, size))?;
+        ensure!(seen.bytes.get() == seen.packets.get() * size, "{seen:?}");
+        Ok((size, seen.packets.get()))
+    });
+    counts.into_iter().collect()
+}
+
+/// How many messages of each size a stock client had answered.
+fn as_server(program: &str, cell: Cell) -> Result<Vec<(u64, u64)>> {
+    let Identity { version, checksum } = Identity::of(program)?;
+    let settings = [("sfnt-version", version), ("sfnt-checksum", checksum)];
+    let plan = AgentPlan {
+        settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
+        ..AgentPlan::private()
+    };
+    let server = OwnServer::with(loopback(cell.is_v6), "sfnt", plan)?;
+    let family = if cell.is_v6 { "--ipv6" } else { "--ipv4" };
+    let output = Command::new(program)
+        .args([
+            "--minms=0",
+            "--maxms=60000",
+            "--warmupms=0",
+            "--warmupiter=10",
+            family,
+        ])
+        .args([
+            format!("--miniter={MESSAGES}"),
+            format!("--maxiter={MESSAGES}"),
+            format!("--sizes={}", SIZES.map(|size| size.to_string()).join(",")),
+        ])
+        .args([word(cell.transport), &server.address.to_string()])
+        .output()
+        .with_context(|| format!("starting {program}"))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        bail!("{said}{}", String::from_utf8_lossy(&output.stderr));
+    }
+    // `size mean min median max %ile stddev iter`, one row for each size.
+    let row = |line: &str| {
+        let fields: Vec<u64> = line
+            .split_whitespace()
+            .map_while(|field| field.parse().ok())
+            .collect();
+        (fields.len() == 8).then(|| (fields[0], fields[7]))
+    };
+    let rows: Vec<_> = said.lines().filter_map(row).collect();
+    ensure!(rows.len() == SIZES.len(), "a row for each size: {said}");
+    Ok(rows)
+}
 
 fn server(ip: IpAddr) -> Result<OwnServer> {
     let plan = AgentPlan {
@@ -29,7 +172,7 @@ fn client(server: SocketAddr) -> Result<Client> {
 
 fn spec(transport: Transport, size: u64) -> TestSpec {
     TestSpec {
-        stop: Stop::Transactions(300),
+        stop: Stop::Transactions(MESSAGES),
         ..TestSpec::ping_pong(transport).with_payload(ByteCount::new(size))
     }
 }
