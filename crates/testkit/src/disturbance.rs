@@ -134,7 +134,8 @@ struct CpuTime {
     all: f64,
     /// Taken by the hypervisor.
     stolen: f64,
-    /// Spent in user space by any process. What the kernel does for packets is nobody's, and not looked at.
+    /// Spent in user space by any process of usual priority; those of low priority yield to a test. What the kernel does
+    /// for packets is nobody's, and not looked at.
     user: f64,
     /// The same by this process and those that it started.
     own_user: f64,
@@ -160,7 +161,7 @@ impl CpuTime {
         Self {
             all: ticks.iter().sum(),
             stolen: at(7),
-            user: at(0) + at(1),
+            user: at(0),
             own_user,
         }
     }
