@@ -3,13 +3,14 @@
 //! What limits such a scene is not declared but measured: each mechanism is taken away in turn, and what raises the
 //! rate is a limit. A scene is its seed and its number; the same two give the same scene for ever.
 
-use crate::scene::{PeerAddress, Place, Scene, Step, Test, apart, last_core};
+use crate::scene::{PeerAddress, Place, Scene, Test, apart, last_core};
 use linerate_model::random::{Random, mix};
 use linerate_model::run::Trial;
 use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, Ratio};
 use linerate_studies::run::SaturatePlan;
-use linerate_testbed::{HostId, Link, LinkConfig};
+use linerate_testbed::link::Transport as Filtered;
+use linerate_testbed::{HostId, Link, LinkConfig, PacketFilter, PacketList};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use std::time::Duration;
 pub(crate) enum Mechanism {
     /// Busy loops on the core of one side's traffic thread.
     Busy { side: Side, loops: usize },
+    /// Of every so many data packets the first few are lost.
+    BurstLoss { lost: u64, period: u64 },
     /// A line with a queue before it.
     Link { rate: BitRate, queue: ByteCount },
     /// Packets lost by chance.
@@ -37,6 +40,8 @@ pub(crate) enum Mechanism {
     SendBuffer { bytes: ByteCount },
     /// An application that rests after each read.
     SlowReader { pause: Duration },
+    /// An application that rests after each write.
+    SlowSender { pause: Duration },
 }
 
 /// What a verdict must say of a limit: the rule, and the side.
@@ -51,7 +56,7 @@ impl Mechanism {
                 Side::Receiver => ("receiver-cpu", Some(Side::Receiver)),
             },
             Self::Link { .. } => ("link", None),
-            Self::Loss { .. } => ("path-loss", None),
+            Self::Loss { .. } | Self::BurstLoss { .. } => ("path-loss", None),
             Self::OwnShaper { .. } => ("link", Some(Side::Sender)),
             Self::Policer { .. } => ("policer", None),
             Self::ReceiveBuffer { .. } => match transport {
@@ -61,8 +66,19 @@ impl Mechanism {
             Self::Rivals { .. } => ("congestion", Some(Side::Sender)),
             Self::SendBuffer { .. } => ("sender-buffer", Some(Side::Sender)),
             Self::SlowReader { .. } => ("receiver-app", Some(Side::Receiver)),
+            Self::SlowSender { .. } => ("sender-app", Some(Side::Sender)),
         }
     }
+}
+
+/// What makes the mechanisms of the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PathKind {
+    /// The link element, with a delay.
+    Element,
+    /// The kernel in a router between the hosts: queueing disciplines and packet filters, without a delay.
+    Router,
 }
 
 /// A scene as a value: what is drawn.
@@ -72,8 +88,11 @@ pub(crate) struct Composed {
     pub(crate) direction: Direction,
     /// Of TCP.
     pub(crate) congestion: String,
-    /// One way.
+    pub(crate) path: PathKind,
+    /// One way; the link element's.
     pub(crate) delay: Duration,
+    /// Whether the peer speaks iperf3's protocol.
+    pub(crate) foreign: bool,
     /// Of datagrams.
     pub(crate) load: BitRate,
     /// Datagrams are searched for their highest rate, not sent at one load.
@@ -88,6 +107,10 @@ const LONG: Duration = Duration::from_millis(2);
 
 /// Of the slow reader's reads, and of TCP's writes beside one.
 const READ: ByteCount = ByteCount::new(16 * 1024);
+/// More packets than a test sends.
+const PACKETS: u64 = 400_000;
+/// How long the kernel's own policer passes everything, at least.
+const BUCKET: Duration = Duration::from_millis(1500);
 /// Payload of a datagram.
 const DATAGRAM: f64 = 1448.0;
 
@@ -105,36 +128,46 @@ impl Composed {
         } else {
             Direction::Reverse
         };
-        let delay = Duration::from_secs_f64(draw.between(25e-6, 25e-3));
-        let rate = draw.between(5e6, 60e6);
-        let mut kinds = Kind::of(transport, direction, delay);
-        draw.0.shuffle(&mut kinds);
+        let path = if draw.chance(0.3) {
+            PathKind::Router
+        } else {
+            PathKind::Element
+        };
+        let delay = match path {
+            PathKind::Element => Duration::from_secs_f64(draw.between(25e-6, 50e-3)),
+            PathKind::Router => Duration::ZERO,
+        };
+        let foreign = draw.chance(0.15);
+        let rate = draw.between(5e6, 200e6);
+        let ground = Ground {
+            transport,
+            direction,
+            path,
+            delay,
+            foreign,
+            rate,
+        };
         let count = 1 + usize::from(draw.chance(0.45)) + usize::from(draw.chance(0.15));
-        let mut mechanisms: Vec<(Kind, Mechanism)> = Vec::new();
-        for kind in kinds {
-            let excluded = mechanisms.iter().any(|(other, _)| kind.excludes(*other))
-                || kind == Kind::Rivals
-                    && !mechanisms.iter().any(|(other, _)| *other == Kind::Link);
-            if mechanisms.len() < count && !excluded {
-                mechanisms.push((
-                    kind,
-                    kind.draw(&mut draw, (transport, direction), (rate, delay)),
-                ));
-            }
-        }
-        let mechanisms: Vec<Mechanism> = mechanisms
-            .into_iter()
-            .map(|(_, mechanism)| mechanism)
-            .collect();
+        let mechanisms = draw.mechanisms(&ground, count);
         Self {
             transport,
             direction,
             congestion: CONGESTION[draw.0.below(CONGESTION.len())].to_owned(),
+            path,
             delay,
+            foreign,
             load: BitRate::from_f64(rate * draw.between(1.2, 3.0)),
             search: draw.chance(0.3) && transport == Transport::Udp,
             mechanisms,
         }
+    }
+
+    /// Whether CPU time is part of it: it needs the machine for itself.
+    pub(crate) fn is_of_cpu(&self) -> bool {
+        let is_cpu = |mechanism: &Mechanism| {
+            matches!(mechanism, Mechanism::Busy { .. } | Mechanism::Quota { .. })
+        };
+        self.mechanisms.iter().any(is_cpu)
     }
 
     /// Without one of its mechanisms.
@@ -172,7 +205,20 @@ impl Composed {
         if self.transport == Transport::Tcp {
             spec.warm_up = Duration::from_millis(500) + self.delay * 20;
         }
+        if self.has_full_bucket() {
+            spec.warm_up += BUCKET;
+        }
+        if self.foreign {
+            // iperf3 takes whole seconds.
+            spec.warm_up = Duration::from_secs(spec.warm_up.as_secs_f64().ceil() as u64);
+        }
         self.around(Test::Single(Box::new(spec)))
+    }
+
+    /// Whether the kernel's own policer is in the way, whose bucket holds a second of its rate.
+    fn has_full_bucket(&self) -> bool {
+        let is_policer = |mechanism: &Mechanism| matches!(mechanism, Mechanism::Policer { .. });
+        self.path == PathKind::Router && self.mechanisms.iter().any(is_policer)
     }
 
     fn spec(&self) -> TestSpec {
@@ -205,6 +251,10 @@ impl Composed {
                         spec.work.set_payload(READ);
                     }
                 }
+                Mechanism::SlowSender { pause } => {
+                    spec.imitation = Some(Imitation::SlowSender { pause });
+                    spec.work.set_payload(READ);
+                }
                 _ => {}
             }
         }
@@ -219,6 +269,24 @@ impl Composed {
     }
 
     fn around(&self, test: Test) -> Scene {
+        let mut scene = match self.path {
+            PathKind::Element => Scene::over(self.element(), test),
+            PathKind::Router => Scene::routed(test),
+        };
+        if self.foreign {
+            scene = scene.foreign();
+        }
+        self.mechanisms.iter().fold(scene, |scene, mechanism| {
+            let scene = self.disturbed(scene, *mechanism);
+            match self.path {
+                PathKind::Element => scene,
+                PathKind::Router => self.routed(scene, *mechanism),
+            }
+        })
+    }
+
+    /// The link element with every mechanism that it has.
+    fn element(&self) -> Link {
         let mut way = LinkConfig {
             delay: self.delay,
             ..LinkConfig::default()
@@ -226,6 +294,15 @@ impl Composed {
         let back = way.clone();
         for mechanism in &self.mechanisms {
             match *mechanism {
+                Mechanism::BurstLoss { lost, period } => {
+                    let bursts = (1..PACKETS / period).map(|n| n * period + 1);
+                    way.drop =
+                        PacketList::from_numbers(bursts.flat_map(|first| first..first + lost));
+                    way.filter = PacketFilter {
+                        transport: Filtered::Any,
+                        ..PacketFilter::UDP_DATA
+                    };
+                }
                 Mechanism::Link { rate, queue } => {
                     (way.rate, way.queue_bytes) = (Some(rate), queue);
                 }
@@ -240,16 +317,35 @@ impl Composed {
             HostId::A => (way, back),
             HostId::B => (back, way),
         };
-        let link = Link::Element {
+        Link::Element {
             a_to_b: Box::new(a_to_b),
             b_to_a: Box::new(b_to_a),
             mtu: 1500,
+        }
+    }
+
+    /// The router with one more mechanism of the path, on the way to the receiver.
+    fn routed(&self, scene: Scene, mechanism: Mechanism) -> Scene {
+        let interface = match self.sender() {
+            HostId::A => "to-b",
+            HostId::B => "to-a",
         };
-        self.mechanisms
-            .iter()
-            .fold(Scene::over(link, test), |scene, mechanism| {
-                self.disturbed(scene, *mechanism)
-            })
+        match mechanism {
+            Mechanism::Link { rate, queue } => scene.tc(
+                Place::Router,
+                &format!("qdisc add dev {interface} {}", bucket_filter(rate, queue)),
+            ),
+            Mechanism::Policer { rate, bucket } => scene.nft_forward(&format!(
+                "oifname {interface} limit rate over {} bytes/second burst {} bytes drop",
+                rate.bps() / 8,
+                bucket.get()
+            )),
+            Mechanism::Loss { share } => scene.nft_forward(&format!(
+                "oifname {interface} numgen random mod 100000 < {:.0} drop",
+                share * 1e5
+            )),
+            _ => scene,
+        }
     }
 
     fn disturbed(&self, scene: Scene, mechanism: Mechanism) -> Scene {
@@ -259,15 +355,8 @@ impl Composed {
                 scene.busy(if is_here { 0 } else { last_core() }, loops)
             }
             Mechanism::OwnShaper { rate, queue } => {
-                // A bucket that is filled at each of the kernel's ticks, of which there may be a hundred a second.
-                let burst = (rate.bps() / 8 / 100).max(3100);
-                let words = format!(
-                    "qdisc add dev eth0 root tbf rate {}bit burst {burst} limit {}",
-                    rate.bps(),
-                    queue.get()
-                );
-                let words = words.split_whitespace().map(str::to_owned).collect();
-                scene.step(Step::Program(Place::Host(self.sender()), "tc", words))
+                let words = format!("qdisc add dev eth0 {}", bucket_filter(rate, queue));
+                scene.tc(Place::Host(self.sender()), &words)
             }
             Mechanism::Quota { share, .. } => Scene {
                 peer: PeerAddress::Quota(share),
@@ -279,6 +368,14 @@ impl Composed {
     }
 }
 
+/// The token bucket filter that keeps `rate`, as `tc` is told.
+fn bucket_filter(rate: BitRate, queue: ByteCount) -> String {
+    // A bucket that is filled at each of the kernel's ticks, of which there may be a hundred a second.
+    let burst = (rate.bps() / 8 / 100).max(3100);
+    let (rate, queue) = (rate.bps(), queue.get());
+    format!("root tbf rate {rate}bit burst {burst} limit {queue}")
+}
+
 /// Which mechanism, before its strength is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -286,39 +383,55 @@ enum Kind {
     Policer,
     OwnShaper,
     Loss,
+    BurstLoss,
     Quota,
     BusySender,
     BusyReceiver,
     ReceiveBuffer,
     SendBuffer,
     SlowReader,
+    SlowSender,
     Rivals,
 }
 
 impl Kind {
-    /// Those that can hold back this traffic.
-    fn of(transport: Transport, direction: Direction, delay: Duration) -> Vec<Self> {
-        let mut kinds = vec![
-            Self::Link,
-            Self::Policer,
-            Self::OwnShaper,
-            Self::Loss,
-            Self::Quota,
-            Self::BusySender,
-            Self::BusyReceiver,
-            Self::SlowReader,
-        ];
-        match transport {
-            Transport::Tcp if delay >= LONG => {
-                kinds.extend([Self::ReceiveBuffer, Self::SendBuffer]);
-            }
-            Transport::Tcp => {}
-            Transport::Udp => kinds.push(Self::ReceiveBuffer),
+    const ALL: &[Self] = &[
+        Self::Link,
+        Self::Policer,
+        Self::OwnShaper,
+        Self::Loss,
+        Self::BurstLoss,
+        Self::Quota,
+        Self::BusySender,
+        Self::BusyReceiver,
+        Self::ReceiveBuffer,
+        Self::SendBuffer,
+        Self::SlowReader,
+        Self::SlowSender,
+        Self::Rivals,
+    ];
+
+    /// Whether it can hold back this traffic, and be made on this path.
+    fn is_possible(self, ground: &Ground) -> bool {
+        let Ground {
+            transport,
+            direction,
+            path,
+            delay,
+            foreign,
+            ..
+        } = *ground;
+        let is_tcp = transport == Transport::Tcp;
+        match self {
+            Self::ReceiveBuffer => !is_tcp || delay >= LONG,
+            Self::SendBuffer => is_tcp && delay >= LONG,
+            Self::Rivals => is_tcp && direction == Direction::Forward,
+            Self::BurstLoss => path == PathKind::Element,
+            // Only linerate's own protocol can ask for them.
+            Self::SlowSender => is_tcp && !foreign,
+            Self::SlowReader => !foreign,
+            _ => true,
         }
-        if transport == Transport::Tcp && direction == Direction::Forward {
-            kinds.push(Self::Rivals);
-        }
-        kinds
     }
 
     /// Whether the two are made by the same part of the scene.
@@ -326,17 +439,21 @@ impl Kind {
         let group = |kind: Self| match kind {
             Self::Link | Self::Policer => 0,
             Self::Quota | Self::BusySender | Self::BusyReceiver => 1,
-            _ => 2,
+            Self::SlowReader | Self::SlowSender => 2,
+            Self::Loss | Self::BurstLoss => 3,
+            _ => 4,
         };
-        group(self) == group(other) && group(self) < 2
+        group(self) == group(other) && group(self) < 4
     }
 
-    fn draw(
-        self,
-        draw: &mut Draw,
-        (transport, direction): (Transport, Direction),
-        (rate, delay): (f64, Duration),
-    ) -> Mechanism {
+    fn draw(self, draw: &mut Draw, ground: &Ground) -> Mechanism {
+        let Ground {
+            transport,
+            direction,
+            delay,
+            rate,
+            ..
+        } = *ground;
         let near = |draw: &mut Draw| rate * draw.between(0.6, 1.6);
         let bytes = |value: f64| ByteCount::from_f64(value.max(7_570.0));
         let product = rate / 8.0 * delay.as_secs_f64() * 2.0;
@@ -355,6 +472,10 @@ impl Kind {
             },
             Self::Loss => Mechanism::Loss {
                 share: draw.between(0.001, 0.05),
+            },
+            Self::BurstLoss => Mechanism::BurstLoss {
+                lost: 2 + draw.index(18),
+                period: 200 + draw.index(1800),
             },
             Self::Quota => Mechanism::Quota {
                 side: if direction == Direction::Reverse {
@@ -390,6 +511,9 @@ impl Kind {
                     pause: Duration::from_secs_f64(read * 8.0 / near(draw)),
                 }
             }
+            Self::SlowSender => Mechanism::SlowSender {
+                pause: Duration::from_secs_f64(READ.as_f64() * 8.0 / near(draw)),
+            },
             Self::Rivals => Mechanism::Rivals {
                 flows: 1 + u32::try_from(draw.0.below(6)).unwrap_or(0),
             },
@@ -397,11 +521,46 @@ impl Kind {
     }
 }
 
+/// What mechanisms are drawn for.
+struct Ground {
+    transport: Transport,
+    direction: Direction,
+    path: PathKind,
+    delay: Duration,
+    foreign: bool,
+    /// About what the mechanisms let through, in bit/s.
+    rate: f64,
+}
+
 struct Draw(Random);
 
 impl Draw {
+    /// At most so many mechanisms that can be made together.
+    fn mechanisms(&mut self, ground: &Ground, count: usize) -> Vec<Mechanism> {
+        let mut kinds = Kind::ALL.to_vec();
+        kinds.retain(|kind| kind.is_possible(ground));
+        self.0.shuffle(&mut kinds);
+        let mut chosen: Vec<Kind> = Vec::new();
+        for kind in kinds {
+            let excluded = chosen.iter().any(|other| kind.excludes(*other))
+                || kind == Kind::Rivals && !chosen.contains(&Kind::Link);
+            if chosen.len() < count && !excluded {
+                chosen.push(kind);
+            }
+        }
+        chosen
+            .into_iter()
+            .map(|kind| kind.draw(self, ground))
+            .collect()
+    }
+
     fn chance(&mut self, share: f64) -> bool {
         self.0.unit() < share
+    }
+
+    /// One of the first so many numbers.
+    fn index(&mut self, count: usize) -> u64 {
+        self.0.below(count).try_into().unwrap_or(0)
     }
 
     /// Logarithmically uniform.

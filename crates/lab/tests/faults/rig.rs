@@ -4,7 +4,7 @@ use crate::guard::Guard;
 use crate::rivals::Rivals;
 use crate::scene::{PeerAddress, Place, Scene, Step, Test};
 use anyhow::{Context as _, Result, bail, ensure};
-use linerate_agent::{Agent, AgentPlan, serve};
+use linerate_agent::{Agent, AgentPlan, Speaking, serve};
 use linerate_client::Target;
 use linerate_client::address::PeerAddress as Address;
 use linerate_model::run::Run;
@@ -68,7 +68,7 @@ fn disturbed<T: Send + 'static>(
     for step in &scene.setup {
         take(hosts, step, guard).with_context(|| format!("{step:?}"))?;
     }
-    let far = FarSide::start(hosts.host(HostId::B), scene.peer, guard)?;
+    let far = FarSide::start(hosts.host(HostId::B), scene, guard)?;
     let rivals = Rivals::start(hosts, scene.rivals)?;
     let busy = Busy::start(&scene.busy);
     let target = far.target.clone();
@@ -185,10 +185,10 @@ enum Running {
 }
 
 impl FarSide {
-    fn start(host: &Host, kind: PeerAddress, guard: &mut Guard) -> Result<Self> {
-        let (port, kind) = match kind {
+    fn start(host: &Host, scene: &Scene, guard: &mut Guard) -> Result<Self> {
+        let (port, kind) = match scene.peer {
             PeerAddress::Thread => {
-                let agent = Agent::start_on(host, AgentPlan::private())?;
+                let agent = Agent::start_on(host, plan()?)?;
                 (agent.port(), Running::Thread(agent))
             }
             PeerAddress::Quota(share) => {
@@ -197,7 +197,11 @@ impl FarSide {
                 (port, Running::Process(child))
             }
         };
-        let address = format!("{}:{port}", host.ipv4());
+        let address = if scene.foreign {
+            format!("{FOREIGN}://{}", host.ipv4())
+        } else {
+            format!("{}:{port}", host.ipv4())
+        };
         Ok(Self {
             target: Target::new(Address::parse(&address)?),
             kind,
@@ -215,6 +219,17 @@ impl FarSide {
             }
         }
     }
+}
+
+/// The other tool's protocol that a peer speaks, on its usual port.
+const FOREIGN: &str = "iperf3";
+
+/// Serves linerate's own protocol and the other tool's.
+fn plan() -> Result<AgentPlan> {
+    Ok(AgentPlan {
+        speak: vec![Speaking::own(), FOREIGN.parse()?],
+        ..AgentPlan::private()
+    })
 }
 
 /// The argument that makes this program a peer.
@@ -247,7 +262,7 @@ pub(crate) fn peer_main() -> Result<()> {
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
             stop.store(true, Ordering::Relaxed);
         });
-        serve(&AgentPlan::private(), &stop, &mut |line| {
+        serve(&plan()?, &stop, &mut |line| {
             // Only the first line has a reader; the others may fail.
             let _ = writeln!(std::io::stdout(), "{line}");
         })

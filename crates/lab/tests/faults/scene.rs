@@ -16,6 +16,8 @@ pub(crate) struct Scene {
     /// TCP flows of others from host A to host B, from before the test until after it.
     pub(crate) rivals: u32,
     pub(crate) peer: PeerAddress,
+    /// Whether the peer speaks iperf3's protocol instead of linerate's own.
+    pub(crate) foreign: bool,
     pub(crate) test: Test,
 }
 
@@ -63,6 +65,7 @@ impl Scene {
             busy: Vec::new(),
             rivals: 0,
             peer: PeerAddress::Thread,
+            foreign: false,
             test,
         }
     }
@@ -109,6 +112,11 @@ impl Scene {
 
     pub(crate) fn rivals(mut self, flows: u32) -> Self {
         self.rivals = flows;
+        self
+    }
+
+    pub(crate) fn foreign(mut self) -> Self {
+        self.foreign = true;
         self
     }
 
