@@ -59,7 +59,8 @@ fn cpu_model(cpu_info: &str) -> Option<&str> {
     Some(line.split_once(':')?.1.trim())
 }
 
-fn root() -> PathBuf {
+/// The workspace.
+pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

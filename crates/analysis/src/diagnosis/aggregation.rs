@@ -5,6 +5,7 @@ use super::suspects::Suspect;
 use linerate_model::run::Change;
 
 pub(super) const ON: RateProbe = RateProbe {
+    id: "aggregation",
     change: Change::Aggregation { on: true },
     said: "With many datagrams per system call",
     likelihoods,

@@ -5,12 +5,14 @@ use super::suspects::Suspect;
 use linerate_model::run::Change;
 
 pub(super) const RECEIVE_BUFFER: RateProbe = RateProbe {
+    id: "receive-buffer",
     change: Change::ReceiveBuffer { factor: 2.0 },
     said: "With twice the receive buffer",
     likelihoods: |suspect| relieved(suspect, Suspect::ReceiverWindow, FOLLOWS),
 };
 
 pub(super) const SEND_BUFFER: RateProbe = RateProbe {
+    id: "send-buffer",
     change: Change::SendBuffer { factor: 2.0 },
     said: "With twice the send buffer",
     likelihoods: |suspect| relieved(suspect, Suspect::SenderBuffer, FOLLOWS),
@@ -18,6 +20,7 @@ pub(super) const SEND_BUFFER: RateProbe = RateProbe {
 
 /// Room for bursts, and for a reader's pauses; a reader that is too slow for good fills any buffer.
 pub(super) const DATAGRAM_BUFFER: RateProbe = RateProbe {
+    id: "receive-buffer",
     change: Change::ReceiveBuffer { factor: 8.0 },
     said: "With eight times the receive buffer",
     likelihoods: |suspect| relieved(suspect, Suspect::ReceiverSocket, FOLLOWS),

@@ -2,7 +2,7 @@
 
 use super::datagrams::OVERLOAD;
 use super::suspects::{Suspect, Suspects};
-use super::{Compared, limited, prior, probes, reference};
+use super::{Compared, Counts, Observation, limited, probes, reference};
 use linerate_model::run::{
     Confidence, Finding, Limit, Probe as Made, RuleOutcome, Run, Trial, Verdict,
 };
@@ -13,16 +13,16 @@ const SUPPORTED: f64 = 0.9;
 /// One with less is no answer.
 const LIKELY: f64 = 0.5;
 
-/// The suspects of `run`, of which the rules found `findings`, after every probe that was made.
-pub(super) fn weigh(run: &Run, findings: &[Finding], limited: &Trial) -> Suspects {
-    let mut suspects = prior::prior(limited, findings);
-    for (probe, compared) in compared(run, limited) {
-        suspects.update(probe, &probe.read(&compared));
+/// The suspects of `run`, by its signs and after every probe that was made.
+pub(super) fn weigh(run: &Run, limited: &Trial) -> Suspects {
+    let mut suspects = Suspects::unweighed(limited.transport);
+    if let Some(observation) = Observation::from_run(run) {
+        observation.update(&mut suspects, Counts::built_in());
     }
     suspects
 }
 
-fn compared<'a>(
+pub(super) fn compared<'a>(
     run: &'a Run,
     limited: &'a Trial,
 ) -> impl Iterator<Item = (&'static dyn super::Probe, Compared<'a>)> {
@@ -45,7 +45,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         return None;
     }
     let limited = limited(run)?;
-    let suspects = weigh(run, findings, limited);
+    let suspects = weigh(run, limited);
     let (best, weight) = suspects.best();
     let seen = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
     let seen: Vec<String> = seen.collect();

@@ -7,6 +7,7 @@ use super::suspects::Suspect;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
 use linerate_model::run::{Change, DelayOf, Place, Run, RunKind, Trial};
+use linerate_model::sample::DatagramReceiver;
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
 };
@@ -15,6 +16,7 @@ use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use std::time::Duration;
 
 pub(super) struct Datagrams {
+    id: &'static str,
     /// Of the rate that was carried.
     factor: f64,
     /// How probable each answer is, in the order of [`Answer`].
@@ -28,18 +30,21 @@ const FAR: f64 = 6.0;
 
 /// After a test of TCP.
 pub(super) const AGAINST_TCP: Datagrams = Datagrams {
+    id: "datagrams-beyond",
     factor: USUAL,
     likelihoods: against_tcp,
 };
 
 /// After a test of TCP, far above its rate.
 pub(super) const FAR_ABOVE_TCP: Datagrams = Datagrams {
+    id: "datagrams-far-beyond",
     factor: FAR,
     likelihoods: far_above_tcp,
 };
 
 /// After a test of datagrams.
 pub(super) const OVERLOAD: Datagrams = Datagrams {
+    id: "datagrams-beyond",
     factor: USUAL,
     likelihoods: overload,
 };
@@ -52,7 +57,7 @@ const DISTURBED: f64 = 0.7;
 const LOSSLESS: f64 = 0.0005;
 /// Long enough to fill a queue of 200 ms, or to empty a bucket of tokens of 250 ms, in its first half; short enough for
 /// several in five seconds.
-const TIME: Duration = Duration::from_secs(1);
+pub(super) const TIME: Duration = Duration::from_secs(1);
 /// Its first half fills and empties what holds some; the second shows what lasts.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// More than this the datagrams of an ordinary host do not reach, which says nothing of the path.
@@ -66,8 +71,11 @@ enum Answer {
     Carried,
     /// Nearly as many as were offered arrived, the rest was lost on the path.
     CarriedWithLoss,
-    /// Lost before the receiver, behind a queue.
+    /// Lost before the receiver, behind a queue that never ran empty.
     Queued,
+    /// Lost before the receiver, and half of the others waited: behind a queue that ran empty in between, or for a
+    /// receiver that was late.
+    Waited,
     /// Lost before the receiver, without a queue.
     Dropped,
     /// Lost at the receiver's socket.
@@ -82,7 +90,7 @@ enum Answer {
     Short,
 }
 
-const ANSWERS: usize = 9;
+const ANSWERS: usize = 10;
 
 impl Answer {
     const fn index(self) -> usize {
@@ -94,19 +102,19 @@ impl Answer {
 #[rustfmt::skip]
 const fn against_tcp(suspect: Suspect) -> [f64; ANSWERS] {
     match suspect {
-        Suspect::OwnShaper => [0.03, 0.02, 0.04, 0.03, 0.01, 0.01, 0.74, 0.06, 0.06],
-        Suspect::Link => [0.07, 0.02, 0.64, 0.01, 0.04, 0.01, 0.01, 0.17, 0.03],
-        Suspect::Policer => [0.22, 0.04, 0.04, 0.61, 0.04, 0.01, 0.01, 0.01, 0.02],
-        Suspect::PathLoss => [0.25, 0.58, 0.05, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
-        Suspect::Congestion => [0.56, 0.12, 0.15, 0.05, 0.03, 0.01, 0.02, 0.01, 0.05],
-        Suspect::SenderCpu => [0.33, 0.02, 0.03, 0.01, 0.05, 0.01, 0.02, 0.02, 0.51],
-        Suspect::ReceiverCpu => [0.23, 0.03, 0.03, 0.01, 0.47, 0.15, 0.01, 0.01, 0.06],
-        Suspect::ReceiverApp => [0.61, 0.02, 0.03, 0.01, 0.29, 0.01, 0.01, 0.01, 0.01],
-        Suspect::ReceiverBacklog => [0.25, 0.03, 0.03, 0.01, 0.07, 0.56, 0.01, 0.01, 0.03],
+        Suspect::OwnShaper => [0.03, 0.02, 0.03, 0.01, 0.03, 0.01, 0.01, 0.74, 0.06, 0.06],
+        Suspect::Link => [0.07, 0.02, 0.48, 0.16, 0.01, 0.04, 0.01, 0.01, 0.17, 0.03],
+        Suspect::Policer => [0.22, 0.04, 0.03, 0.01, 0.61, 0.04, 0.01, 0.01, 0.01, 0.02],
+        Suspect::PathLoss => [0.25, 0.58, 0.038, 0.012, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
+        Suspect::Congestion => [0.56, 0.12, 0.112, 0.038, 0.05, 0.03, 0.01, 0.02, 0.01, 0.05],
+        Suspect::SenderCpu => [0.33, 0.02, 0.022, 0.008, 0.01, 0.05, 0.01, 0.02, 0.02, 0.51],
+        Suspect::ReceiverCpu => [0.23, 0.03, 0.022, 0.008, 0.01, 0.47, 0.15, 0.01, 0.01, 0.06],
+        Suspect::ReceiverApp => [0.61, 0.02, 0.022, 0.008, 0.01, 0.29, 0.01, 0.01, 0.01, 0.01],
+        Suspect::ReceiverBacklog => [0.25, 0.03, 0.022, 0.008, 0.01, 0.07, 0.56, 0.01, 0.01, 0.03],
         Suspect::SenderApp
         | Suspect::SenderBuffer
         | Suspect::ReceiverWindow
-        | Suspect::ReceiverSocket => [0.83, 0.03, 0.04, 0.01, 0.03, 0.01, 0.01, 0.01, 0.03],
+        | Suspect::ReceiverSocket => [0.83, 0.03, 0.03, 0.01, 0.01, 0.03, 0.01, 0.01, 0.01, 0.03],
     }
 }
 
@@ -114,19 +122,19 @@ const fn against_tcp(suspect: Suspect) -> [f64; ANSWERS] {
 #[rustfmt::skip]
 const fn far_above_tcp(suspect: Suspect) -> [f64; ANSWERS] {
     match suspect {
-        Suspect::OwnShaper => [0.03, 0.02, 0.05, 0.03, 0.03, 0.01, 0.70, 0.05, 0.08],
-        Suspect::Link => [0.02, 0.02, 0.68, 0.02, 0.07, 0.01, 0.01, 0.12, 0.05],
-        Suspect::Policer => [0.03, 0.02, 0.04, 0.81, 0.04, 0.01, 0.01, 0.01, 0.03],
-        Suspect::PathLoss => [0.22, 0.40, 0.14, 0.05, 0.06, 0.02, 0.03, 0.02, 0.06],
-        Suspect::Congestion => [0.30, 0.08, 0.35, 0.05, 0.06, 0.01, 0.04, 0.03, 0.08],
-        Suspect::SenderCpu => [0.15, 0.01, 0.04, 0.01, 0.07, 0.01, 0.02, 0.02, 0.67],
-        Suspect::ReceiverCpu => [0.08, 0.01, 0.04, 0.01, 0.56, 0.17, 0.01, 0.01, 0.11],
-        Suspect::ReceiverApp => [0.20, 0.01, 0.05, 0.01, 0.65, 0.01, 0.01, 0.01, 0.05],
+        Suspect::OwnShaper => [0.03, 0.02, 0.038, 0.012, 0.03, 0.03, 0.01, 0.70, 0.05, 0.08],
+        Suspect::Link => [0.02, 0.02, 0.51, 0.17, 0.02, 0.07, 0.01, 0.01, 0.12, 0.05],
+        Suspect::Policer => [0.03, 0.02, 0.03, 0.01, 0.81, 0.04, 0.01, 0.01, 0.01, 0.03],
+        Suspect::PathLoss => [0.22, 0.40, 0.105, 0.035, 0.05, 0.06, 0.02, 0.03, 0.02, 0.06],
+        Suspect::Congestion => [0.30, 0.08, 0.262, 0.088, 0.05, 0.06, 0.01, 0.04, 0.03, 0.08],
+        Suspect::SenderCpu => [0.15, 0.01, 0.03, 0.01, 0.01, 0.07, 0.01, 0.02, 0.02, 0.67],
+        Suspect::ReceiverCpu => [0.08, 0.01, 0.03, 0.01, 0.01, 0.56, 0.17, 0.01, 0.01, 0.11],
+        Suspect::ReceiverApp => [0.20, 0.01, 0.038, 0.012, 0.01, 0.65, 0.01, 0.01, 0.01, 0.05],
         Suspect::SenderApp
         | Suspect::SenderBuffer
         | Suspect::ReceiverWindow
         | Suspect::ReceiverSocket
-        | Suspect::ReceiverBacklog => [0.52, 0.02, 0.15, 0.03, 0.10, 0.02, 0.05, 0.03, 0.08],
+        | Suspect::ReceiverBacklog => [0.52, 0.02, 0.112, 0.038, 0.03, 0.10, 0.02, 0.05, 0.03, 0.08],
     }
 }
 
@@ -134,24 +142,39 @@ const fn far_above_tcp(suspect: Suspect) -> [f64; ANSWERS] {
 #[rustfmt::skip]
 const fn overload(suspect: Suspect) -> [f64; ANSWERS] {
     match suspect {
-        Suspect::OwnShaper => [0.02, 0.02, 0.04, 0.03, 0.01, 0.01, 0.78, 0.05, 0.04],
-        Suspect::Link => [0.03, 0.02, 0.68, 0.03, 0.03, 0.01, 0.01, 0.16, 0.03],
-        Suspect::Policer => [0.03, 0.04, 0.04, 0.80, 0.04, 0.01, 0.01, 0.01, 0.02],
-        Suspect::PathLoss => [0.08, 0.75, 0.05, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
-        Suspect::SenderCpu => [0.10, 0.02, 0.03, 0.01, 0.03, 0.01, 0.02, 0.02, 0.76],
-        Suspect::ReceiverCpu => [0.06, 0.02, 0.03, 0.01, 0.62, 0.19, 0.01, 0.01, 0.05],
-        Suspect::ReceiverApp => [0.04, 0.02, 0.03, 0.01, 0.86, 0.01, 0.01, 0.01, 0.01],
-        Suspect::ReceiverSocket => [0.12, 0.03, 0.03, 0.01, 0.76, 0.02, 0.01, 0.01, 0.01],
-        Suspect::ReceiverBacklog => [0.05, 0.02, 0.03, 0.01, 0.07, 0.78, 0.01, 0.01, 0.02],
+        Suspect::OwnShaper => [0.02, 0.02, 0.03, 0.01, 0.03, 0.01, 0.01, 0.78, 0.05, 0.04],
+        Suspect::Link => [0.03, 0.02, 0.51, 0.17, 0.03, 0.03, 0.01, 0.01, 0.16, 0.03],
+        Suspect::Policer => [0.03, 0.04, 0.03, 0.01, 0.80, 0.04, 0.01, 0.01, 0.01, 0.02],
+        Suspect::PathLoss => [0.08, 0.75, 0.038, 0.012, 0.06, 0.02, 0.01, 0.01, 0.01, 0.01],
+        Suspect::SenderCpu => [0.10, 0.02, 0.022, 0.008, 0.01, 0.03, 0.01, 0.02, 0.02, 0.76],
+        Suspect::ReceiverCpu => [0.06, 0.02, 0.022, 0.008, 0.01, 0.62, 0.19, 0.01, 0.01, 0.05],
+        Suspect::ReceiverApp => [0.04, 0.02, 0.022, 0.008, 0.01, 0.86, 0.01, 0.01, 0.01, 0.01],
+        Suspect::ReceiverSocket => [0.12, 0.03, 0.022, 0.008, 0.01, 0.76, 0.02, 0.01, 0.01, 0.01],
+        Suspect::ReceiverBacklog => [0.05, 0.02, 0.022, 0.008, 0.01, 0.07, 0.78, 0.01, 0.01, 0.02],
         // What limits byte streams alone does nothing to datagrams.
         Suspect::Congestion
         | Suspect::SenderApp
         | Suspect::SenderBuffer
-        | Suspect::ReceiverWindow => [0.83, 0.03, 0.04, 0.01, 0.03, 0.01, 0.01, 0.01, 0.03],
+        | Suspect::ReceiverWindow => [0.83, 0.03, 0.03, 0.01, 0.01, 0.03, 0.01, 0.01, 0.01, 0.03],
+    }
+}
+
+impl Datagrams {
+    /// Datagrams at `factor` times the carried rate, for probes with answers of their own.
+    pub(super) const fn at(factor: f64) -> Self {
+        Self {
+            id: "",
+            factor,
+            likelihoods: overload,
+        }
     }
 }
 
 impl Probe for Datagrams {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
     fn change(&self) -> Change {
         Change::Datagrams {
             factor: self.factor,
@@ -166,7 +189,7 @@ impl Probe for Datagrams {
         ANSWERS
     }
 
-    fn likelihood(&self, suspect: Suspect, answer: usize) -> f64 {
+    fn judged(&self, suspect: Suspect, answer: usize) -> f64 {
         (self.likelihoods)(suspect)[answer]
     }
 
@@ -232,7 +255,7 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
         return match on_path {
             _ if loss < LOSSLESS => vec![Answer::Carried],
             // A queue that overflows in between belongs to a link that others fill.
-            _ if queue_stands(changed) == Some(true) => vec![Answer::Carried],
+            _ if queue(changed).is_some_and(|queue| queue != Queue::None) => vec![Answer::Carried],
             None => vec![Answer::Carried, Answer::CarriedWithLoss],
             Some(share) if share >= 0.5 => vec![Answer::CarriedWithLoss],
             Some(_) => vec![Answer::Carried],
@@ -261,7 +284,10 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
         // One that had to wait in the run's own datagram test too is what is looked for.
         let same = compared.baseline.transport == Transport::Udp;
         let as_before = same && waiting_share(compared.baseline) >= STARVED;
-        return if waiting_share(changed) < STARVED || as_before {
+        return if changed.counters(Side::Sender).is_none() {
+            // What kept it from them only its own host can tell.
+            vec![Answer::HeldBack, Answer::PushedBack, Answer::Short]
+        } else if waiting_share(changed) < STARVED || as_before {
             vec![Answer::Short]
         } else {
             Vec::new()
@@ -292,10 +318,11 @@ fn loses_the_same_share(compared: &Compared<'_>) -> bool {
 
 /// Where the datagrams went that were offered and did not arrive.
 fn lost_at(changed: &Trial) -> Vec<Answer> {
-    let on_path = match queue_stands(changed) {
-        Some(true) => vec![Answer::Queued],
-        Some(false) => vec![Answer::Dropped],
-        None => vec![Answer::Queued, Answer::Dropped],
+    let on_path = match queue(changed) {
+        Some(Queue::Standing) => vec![Answer::Queued],
+        Some(Queue::AtTimes) => vec![Answer::Waited],
+        Some(Queue::None) => vec![Answer::Dropped],
+        None => vec![Answer::Queued, Answer::Waited, Answer::Dropped],
     };
     match share_at(changed, AT_RECEIVER) {
         Some(share) if share >= 0.5 => {
@@ -345,7 +372,7 @@ fn waiting_share(trial: &Trial) -> f64 {
 
 /// Whether the receiver's host counts what it drops, and counted nothing: then what is lost was lost before it, or by
 /// a filter of its own that counts nowhere.
-fn receiver_dropped_none(trial: &Trial) -> bool {
+pub(super) fn receiver_dropped_none(trial: &Trial) -> bool {
     let Some(counters) = trial.counters(Side::Receiver) else {
         return false;
     };
@@ -361,7 +388,7 @@ const AT_RECEIVER: &[Place] = &[
 ];
 
 /// Share of the lost datagrams that was lost at `places`; `None` where most are not placed.
-fn share_at(trial: &Trial, places: &[Place]) -> Option<f64> {
+pub(super) fn share_at(trial: &Trial, places: &[Place]) -> Option<f64> {
     let count = |wanted: &dyn Fn(Place) -> bool| {
         let entries = trial.ledger().iter().filter(|entry| wanted(entry.place));
         entries.map(|entry| entry.packets.as_f64()).sum::<f64>()
@@ -377,17 +404,44 @@ const SHORTEST_QUEUE: f64 = 4.0;
 /// Below this a host's own scheduling makes as much delay variation.
 const LEAST_DELAY: Duration = Duration::from_micros(200);
 
-/// Whether half of the datagrams waited behind others; `None` where delay is not known, or between the two: longer than
-/// another packet takes, and no longer than a host's own scheduling.
-fn queue_stands(trial: &Trial) -> Option<bool> {
+/// What stood before the datagrams that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Queue {
+    /// Every datagram of the second half waited: the queue never ran empty.
+    Standing,
+    /// Half of the datagrams waited.
+    AtTimes,
+    /// They did not.
+    None,
+}
+
+/// `None` where delay is not known, or between the two: longer than another packet takes, and no longer than a host's
+/// own scheduling.
+fn queue(trial: &Trial) -> Option<Queue> {
     let delay = trial.delay().filter(|delay| delay.of == DelayOf::Pdv)?;
     let waited = Duration::from_nanos(delay.p50_ns?);
     let bits = trial.payload_bytes?.as_f64() * 8.0;
     let packet = Duration::try_from_secs_f64(bits / trial.received_rate?.as_f64()).ok()?;
     if waited < packet {
-        return Some(false);
+        return Some(Queue::None);
     }
-    (waited >= LEAST_DELAY.max(packet.mul_f64(SHORTEST_QUEUE))).then_some(true)
+    let long = LEAST_DELAY.max(packet.mul_f64(SHORTEST_QUEUE));
+    let all_waited = least_wait(trial).is_some_and(|least| least >= long.as_secs_f64() / 2.0);
+    match waited >= long {
+        true if all_waited => Some(Queue::Standing),
+        true => Some(Queue::AtTimes),
+        false => None,
+    }
+}
+
+/// What every datagram of the second half waited, in seconds: the queue that never ran empty.
+pub(super) fn least_wait(trial: &Trial) -> Option<f64> {
+    let streams = trial.raw().iter().flat_map(|report| &report.streams);
+    let floors = streams
+        .filter_map(|stream| Some(&stream.work.get::<DatagramReceiver>()?.delay_floor_ns))
+        .flat_map(|floors| &floors[floors.len() / 2..]);
+    let least = floors.flatten().min()?;
+    Some(Duration::from_nanos(*least).as_secs_f64())
 }
 
 /// A sending thread that slept in its calls for this share of the time was held back by what takes its packets.
@@ -414,6 +468,9 @@ fn describe(factor: f64, compared: &Compared<'_>) -> String {
         [Answer::Carried] => "nearly all arrived".to_owned(),
         [Answer::CarriedWithLoss] => format!("they arrived, but for {loss} lost on the path"),
         [Answer::Queued] => format!("{loss} were lost before the receiver, behind a queue"),
+        [Answer::Waited] => {
+            format!("{loss} were lost before the receiver, and many of the others waited")
+        }
         [Answer::Dropped] => format!("{loss} were lost before the receiver, without a queue"),
         [Answer::AtSocket] => format!("{loss} were lost at the receiver's socket"),
         [Answer::BeforeSocket] => format!("{loss} were lost at the receiver, before its socket"),
@@ -433,27 +490,6 @@ fn describe(factor: f64, compared: &Compared<'_>) -> String {
         "Of datagrams{at}, {offered} were sent and {} arrived: {outcome}.",
         shown(changed.received_rate),
     )
-}
-
-/// What the run's own trial says of what takes the sender's packets: how much more likely each is what limits.
-///
-/// A shaper that never held a packet back limits nothing. One that did may still have room between bursts, unless it dropped
-/// some or kept the socket full.
-pub(super) fn push_back_factor(limited: &Trial, suspect: Suspect) -> f64 {
-    let known = limited
-        .counters(Side::Sender)
-        .is_some_and(|counters| counters.contains_key(QDISC_OVERLIMITS));
-    let holds = held_back(limited) > 0;
-    // What is full is not waiting for a CPU to fill it.
-    let full = blocked(limited) >= BLOCKED || drops_at_own_qdisc(limited);
-    match suspect {
-        Suspect::OwnShaper if known && !holds => 0.01,
-        Suspect::OwnShaper if holds && full => 40.0,
-        Suspect::OwnShaper if holds => 8.0,
-        Suspect::Link if full && known && !holds => 6.0,
-        Suspect::SenderCpu if full => 0.2,
-        _ => 1.0,
-    }
 }
 
 /// Whether the sender's own queueing discipline dropped most of what was lost.

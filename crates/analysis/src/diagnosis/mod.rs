@@ -15,18 +15,24 @@
 mod aggregation;
 mod buffers;
 mod conclusion;
+mod counts;
 mod datagrams;
+mod half_load;
 mod other_core;
 mod payload;
-mod prior;
 mod rate;
+mod signs;
 mod streams;
 mod suspects;
 
 #[cfg(test)]
 mod tests;
 
+pub use counts::{Counts, Observation, Seen, limits};
+
 pub(crate) use conclusion::conclude;
+
+use counts::Likelihoods;
 
 use crate::experiment::NotRun;
 use linerate_model::BitRate;
@@ -39,6 +45,7 @@ use suspects::{Suspect, Suspects};
 static OF_BYTE_STREAMS: &[&dyn Probe] = &[
     &datagrams::AGAINST_TCP,
     &datagrams::FAR_ABOVE_TCP,
+    &half_load::HALF_LOAD,
     &streams::STREAMS,
     &buffers::RECEIVE_BUFFER,
     &buffers::SEND_BUFFER,
@@ -49,6 +56,7 @@ static OF_BYTE_STREAMS: &[&dyn Probe] = &[
 /// Every probe of limited datagrams.
 static OF_DATAGRAMS: &[&dyn Probe] = &[
     &datagrams::OVERLOAD,
+    &half_load::HALF_LOAD,
     &payload::HALF,
     &aggregation::ON,
     &buffers::DATAGRAM_BUFFER,
@@ -66,14 +74,17 @@ const fn probes(transport: Transport) -> &'static [&'static dyn Probe] {
 
 /// A short trial with one change, and what its answers say of each suspect.
 trait Probe: Sync {
+    /// Its key in the table of counts.
+    fn id(&self) -> &'static str;
     /// What is done differently.
     fn change(&self) -> Change;
     /// Trial time, warm-up included.
     fn cost(&self) -> Duration;
-    /// The answers that can be told apart, by their index in [`likelihood`](Self::likelihood).
+    /// The answers that can be told apart, by their index in [`judged`](Self::judged).
     fn answers(&self) -> usize;
-    /// How probable this answer is if `suspect` is what limits. The answers of a suspect add up to 1.
-    fn likelihood(&self, suspect: Suspect, answer: usize) -> f64;
+    /// How probable this answer was judged to be, before it was counted, if `suspect` is what limits. The answers of a
+    /// suspect add up to 1.
+    fn judged(&self, suspect: Suspect, answer: usize) -> f64;
     /// The answers that a trial may stand for: one, or several where it does not tell them apart (a peer that does not
     /// say where a datagram was lost); none if it says nothing.
     fn read(&self, compared: &Compared<'_>) -> Vec<usize>;
@@ -117,13 +128,17 @@ pub struct NextProbe {
 /// `refused` are changes that could not be made here.
 pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     let limited = limited(run)?;
-    let suspects = conclusion::weigh(run, &run.findings, limited);
-    if suspects.best().1 >= SURE {
+    let suspects = conclusion::weigh(run, limited);
+    if !run.probes.is_empty() && suspects.best().1 >= SURE {
         return None;
     }
     let mut open = open_probes(run, limited, refused);
     open.retain(|(probe, _)| probe.cost() <= left);
-    let best = most_telling(&suspects, open.iter().map(|(probe, _)| *probe))?;
+    let best = most_telling(
+        &suspects,
+        limited.transport,
+        open.iter().map(|(probe, _)| *probe),
+    )?;
     let (probe, test) = open.swap_remove(best);
     Some(NextProbe {
         change: probe.change(),
@@ -202,7 +217,7 @@ fn limited(run: &Run) -> Option<&Trial> {
 /// Datagrams under overload may arrive more slowly than at the load that carries most, so a change is compared with a
 /// trial at the same load: the first probe.
 fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a Trial> {
-    if limited.transport == Transport::Tcp || change == datagrams::OVERLOAD.change() {
+    if limited.transport == Transport::Tcp || matches!(change, Change::Datagrams { .. }) {
         return Some(limited);
     }
     let made = run.probes.iter().rev();
@@ -214,10 +229,12 @@ fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a
 /// The probe, by its position, that tells `suspects` apart best per second; `None` if none is worth it.
 fn most_telling<'a>(
     suspects: &Suspects,
+    transport: Transport,
     probes: impl Iterator<Item = &'a dyn Probe>,
 ) -> Option<usize> {
-    let gain =
-        |probe: &dyn Probe| expected_information(probe, suspects) / probe.cost().as_secs_f64();
+    let gain = |probe: &dyn Probe| {
+        expected_information(probe, transport, suspects) / probe.cost().as_secs_f64()
+    };
     probes
         .map(gain)
         .enumerate()
@@ -230,10 +247,13 @@ fn most_telling<'a>(
 const PATH_MTU: &str = "path-mtu";
 
 /// By how many bits the answer is expected to shrink the uncertainty over `suspects`.
-fn expected_information(probe: &dyn Probe, suspects: &Suspects) -> f64 {
+fn expected_information(probe: &dyn Probe, transport: Transport, suspects: &Suspects) -> f64 {
+    let counts = Counts::built_in();
+    let table = Likelihoods::of_probe(probe, transport, counts);
+    let weight = counts.weight(transport, probe.id());
     let after = |answer: usize| {
-        let (mut updated, chance) = (suspects.clone(), suspects.chance(probe, answer));
-        updated.update(probe, &[answer]);
+        let (mut updated, chance) = (suspects.clone(), suspects.chance(&table, answer));
+        updated.update(&table, &[answer], weight);
         chance * updated.entropy()
     };
     suspects.entropy() - (0..probe.answers()).map(after).sum::<f64>()

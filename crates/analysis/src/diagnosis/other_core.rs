@@ -6,12 +6,14 @@ use linerate_model::run::Change;
 use linerate_model::spec::Side;
 
 pub(super) const SENDER: RateProbe = RateProbe {
+    id: "sender-core",
     change: Change::OtherCore { side: Side::Sender },
     said: "With the sender's thread on another core",
     likelihoods: |suspect| relieved(suspect, Suspect::SenderCpu, FOLLOWS),
 };
 
 pub(super) const RECEIVER: RateProbe = RateProbe {
+    id: "receiver-core",
     change: Change::OtherCore {
         side: Side::Receiver,
     },

@@ -5,6 +5,7 @@ use super::suspects::Suspect;
 use linerate_model::run::Change;
 
 pub(super) const HALF: RateProbe = RateProbe {
+    id: "payload",
     change: Change::Payload { factor: 0.5 },
     said: "With twice as many packets of half the payload",
     likelihoods,

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 /// The run's own test, short, with one change.
 pub(super) struct RateProbe {
+    pub(super) id: &'static str,
     pub(super) change: Change,
     /// The change at the beginning of a sentence.
     pub(super) said: &'static str,
@@ -19,6 +20,10 @@ pub(super) struct RateProbe {
 }
 
 impl Probe for RateProbe {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
     fn change(&self) -> Change {
         self.change
     }
@@ -31,7 +36,7 @@ impl Probe for RateProbe {
         RATE_ANSWERS
     }
 
-    fn likelihood(&self, suspect: Suspect, answer: usize) -> f64 {
+    fn judged(&self, suspect: Suspect, answer: usize) -> f64 {
         (self.likelihoods)(suspect)[answer]
     }
 

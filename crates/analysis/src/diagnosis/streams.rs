@@ -5,6 +5,7 @@ use super::suspects::Suspect;
 use linerate_model::run::Change;
 
 pub(super) const STREAMS: RateProbe = RateProbe {
+    id: "streams",
     change: Change::Streams { factor: 4 },
     said: "With four times the streams",
     likelihoods,

@@ -1,6 +1,6 @@
 //! The suspects and their weights.
 
-use super::Probe;
+use super::counts::Likelihoods;
 use crate::rules;
 use linerate_model::run::{Limit, Verdict};
 use linerate_model::spec::{Side, Transport};
@@ -84,6 +84,14 @@ impl Suspect {
         }
     }
 
+    /// Its key in the table of counts.
+    pub(super) const fn id(self) -> &'static str {
+        match self {
+            Self::OwnShaper => "own-shaper",
+            _ => self.rule(),
+        }
+    }
+
     /// What a verdict calls it.
     pub(super) fn limit(self) -> Limit {
         let rule = rules::ALL.iter().find(|rule| rule.id() == self.rule());
@@ -147,34 +155,25 @@ impl Suspects {
         Self(of(transport).to_vec())
     }
 
-    /// Multiplies the weight of each by what `factor` says of it.
-    pub(super) fn scale(&mut self, factor: impl Fn(Suspect) -> f64) {
-        for (suspect, weight) in &mut self.0 {
-            *weight *= factor(*suspect);
-        }
-        let sum: f64 = self.0.iter().map(|(_, weight)| weight).sum();
-        if sum > 0.0 {
-            self.0.iter_mut().for_each(|(_, weight)| *weight /= sum);
-        }
-    }
-
     /// How probable an answer is before the probe is made.
-    pub(super) fn chance(&self, probe: &dyn Probe, answer: usize) -> f64 {
+    pub(super) fn chance(&self, table: &Likelihoods, answer: usize) -> f64 {
         self.0
             .iter()
-            .map(|(suspect, weight)| weight * probe.likelihood(*suspect, answer))
+            .map(|(suspect, weight)| weight * table.chance(*suspect, &[answer]))
             .sum()
     }
 
-    /// Takes in a trial that stands for one of `answers`; of none it says nothing.
-    pub(super) fn update(&mut self, probe: &dyn Probe, answers: &[usize]) {
-        if !answers.is_empty() {
-            self.scale(|suspect| {
-                answers
-                    .iter()
-                    .map(|answer| probe.likelihood(suspect, *answer))
-                    .sum()
-            });
+    /// Takes in that one of `classes` was seen, to the power `weight`; none says nothing.
+    pub(super) fn update(&mut self, table: &Likelihoods, classes: &[usize], weight: f64) {
+        if classes.is_empty() {
+            return;
+        }
+        for (suspect, share) in &mut self.0 {
+            *share *= table.chance(*suspect, classes).powf(weight);
+        }
+        let sum: f64 = self.0.iter().map(|(_, share)| share).sum();
+        if sum > 0.0 {
+            self.0.iter_mut().for_each(|(_, share)| *share /= sum);
         }
     }
 
@@ -185,6 +184,17 @@ impl Suspects {
             .filter(|weight| *weight > 0.0)
             .map(|weight| -weight * weight.log2())
             .sum()
+    }
+
+    /// The ids and weights of all, the weightiest first.
+    pub(super) fn ranked(&self) -> Vec<(&'static str, f64)> {
+        let ids = self
+            .0
+            .iter()
+            .map(|(suspect, weight)| (suspect.id(), *weight));
+        let mut ranked: Vec<_> = ids.collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked
     }
 
     /// The weightiest, the earlier of two that weigh the same.

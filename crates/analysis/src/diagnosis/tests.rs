@@ -1,7 +1,8 @@
 //! The tables add up, the choice of probes is calibrated against them, and scenes end where they must.
 
+use super::counts::Likelihoods;
 use super::suspects::{Suspect, Suspects, of};
-use super::{SURE, most_telling, next_probe, probes};
+use super::{Counts, Observation, SURE, most_telling, next_probe, probes};
 use crate::diagnose;
 use linerate_model::random::Random;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
@@ -25,7 +26,7 @@ fn the_answers_of_every_suspect_add_up_to_one() {
             .iter()
             .flat_map(|probe| suspects.iter().map(move |suspect| (probe, suspect)))
         {
-            let chances = (0..probe.answers()).map(|answer| probe.likelihood(*suspect, answer));
+            let chances = (0..probe.answers()).map(|answer| probe.judged(*suspect, answer));
             let chances: Vec<f64> = chances.collect();
             let sum: f64 = chances.iter().sum();
             let of = format!("{transport:?} {} {suspect:?}: {sum}", probe.change());
@@ -77,13 +78,14 @@ fn is_calibrated(transport: Transport) {
         let mut left = BUDGET;
         while suspects.best().1 < SURE {
             probes.retain(|probe| probe.cost() <= left);
-            let Some(next) = most_telling(&suspects, probes.iter().copied()) else {
+            let Some(next) = most_telling(&suspects, transport, probes.iter().copied()) else {
                 break;
             };
             let probe = probes.swap_remove(next);
             left -= probe.cost();
-            let chances = (0..probe.answers()).map(|answer| probe.likelihood(truth, answer));
-            suspects.update(probe, &[drawn(&mut random, chances)]);
+            let chances = (0..probe.answers()).map(|answer| probe.judged(truth, answer));
+            let table = Likelihoods::of_probe(probe, transport, &Counts::default());
+            suspects.update(&table, &[drawn(&mut random, chances)], 1.0);
         }
         let (best, weight) = suspects.best();
         if weight >= 0.9 {
@@ -159,6 +161,19 @@ fn lost(packets: u64, place: &str, delay_ns: u64) -> Value {
     })
 }
 
+/// What most likely limits, by what was judged of the probes alone: the counts of scenes change as scenes are added.
+fn likeliest(run: &Run) -> &'static str {
+    let observation = Observation::from_run(run).unwrap();
+    observation.weigh(&Counts::default())[0].0
+}
+
+/// The same for the run of TCP after these probes.
+fn likeliest_after(probes: Vec<Made>) -> &'static str {
+    let mut run = run();
+    run.probes = probes;
+    likeliest(&run)
+}
+
 /// The verdict after these probes.
 fn verdict(probes: Vec<Made>) -> (String, Option<Side>, Confidence) {
     let mut run = run();
@@ -185,10 +200,7 @@ fn loss_behind_a_queue_is_the_links() {
         datagrams(95.6, &lost(3200, "network", 41_000_000)),
         bytes(Change::Streams { factor: 4 }, 94.4),
     ];
-    assert_eq!(
-        verdict(probes),
-        ("link".to_owned(), None, Confidence::Supported)
-    );
+    assert_eq!(likeliest_after(probes), "link");
 }
 
 #[test]
@@ -197,7 +209,7 @@ fn loss_without_a_queue_is_a_policers() {
         datagrams(95.6, &lost(3200, "network", 15_000)),
         bytes(Change::Streams { factor: 4 }, 94.4),
     ];
-    assert_eq!(verdict(probes).0, "policer");
+    assert_eq!(likeliest_after(probes), "policer");
 }
 
 #[test]
@@ -210,9 +222,9 @@ fn a_policer_under_which_tcp_collapses_shows_far_above_its_rate() {
     };
     let near = || datagrams(140.9, &lost(0, "network", 15_000));
     let dropped = far(310.0, &lost(4500, "network", 3_000));
-    assert_eq!(verdict(vec![near(), dropped]).0, "policer");
+    assert_eq!(likeliest_after(vec![near(), dropped]), "policer");
     let carried = far(563.0, &lost(0, "network", 3_000));
-    assert_ne!(verdict(vec![near(), carried]).0, "policer");
+    assert_ne!(likeliest_after(vec![near(), carried]), "policer");
 }
 
 #[test]
@@ -227,10 +239,8 @@ fn a_sender_that_its_own_shaper_holds_back_is_told_from_a_slow_one() {
             }),
         )
     };
-    let (limit, side, _) = verdict(vec![short(900, 0.0)]);
-    assert_eq!((limit.as_str(), side), ("link", Some(Side::Sender)));
-    let (limit, ..) = verdict(vec![short(0, 0.0)]);
-    assert_eq!(limit, "sender-cpu");
+    assert_eq!(likeliest_after(vec![short(900, 0.0)]), "own-shaper");
+    assert_eq!(likeliest_after(vec![short(0, 0.0)]), "sender-cpu");
     // A thread that waited for a core says nothing, and is asked once more.
     let mut run = run();
     run.probes = vec![short(0, 0.4)];
@@ -269,7 +279,8 @@ fn datagrams_are_probed_at_more_than_the_most_that_arrived() {
     assert_eq!(next.change, Change::Payload { factor: 0.5 });
     assert_eq!(next.test.pace().intended_load().unwrap().bps(), 141_000_000);
     assert_eq!(next.test.payload().get(), 724);
-    let without = next_probe(&search(), BUDGET, &[Change::Datagrams { factor: 1.5 }]);
+    let refused = [1.5, 0.5].map(|factor| Change::Datagrams { factor });
+    let without = next_probe(&search(), BUDGET, &refused);
     assert_eq!(without, None);
 }
 
@@ -282,31 +293,11 @@ fn what_holds_datagrams_back_at_the_sender_is_told_apart() {
         });
         let mut run = search();
         run.probes = vec![datagrams(95.0, &more)];
-        let (verdict, _) = diagnose(&run);
-        (verdict.limit.id().to_owned(), verdict.side)
+        likeliest(&run)
     };
-    let link = || "link".to_owned();
-    assert_eq!(judged(0.7, 900), (link(), Some(Side::Sender)), "its shaper");
-    assert_eq!(judged(0.7, 0), (link(), None), "its interface");
-    let cpu = ("sender-cpu".to_owned(), Some(Side::Sender));
-    assert_eq!(judged(0.02, 0), cpu, "its CPU");
-}
-
-#[test]
-fn a_shaper_that_drops_is_what_limits_though_the_sender_is_slow_later() {
-    let judged = |place: &str| {
-        let mut run = search();
-        let mut first = datagrams(94.0, &lost(102, place, 8_000_000));
-        let counters = json!({"sender": {"qdisc.overlimits": 900}});
-        first.trial.measured_mut().unwrap().counters = serde_json::from_value(counters).unwrap();
-        run.trials = vec![first.trial];
-        run.probes = vec![datagrams(80.0, &json!({"offered_bps": 80_000_000}))];
-        let (verdict, _) = diagnose(&run);
-        (verdict.limit.id().to_owned(), verdict.side)
-    };
-    let sender = Some(Side::Sender);
-    assert_eq!(judged("sender-qdisc"), ("link".to_owned(), sender));
-    assert_ne!(judged("network"), ("link".to_owned(), sender));
+    assert_eq!(judged(0.7, 900), "own-shaper", "its shaper");
+    assert_eq!(judged(0.7, 0), "link", "its interface");
+    assert_eq!(judged(0.02, 0), "sender-cpu", "its CPU");
 }
 
 #[test]
@@ -317,11 +308,10 @@ fn loss_at_a_queue_that_others_fill_is_not_the_paths() {
         made.trial.offered_load = Some(BitRate::from_bps(141_000_000));
         made
     };
-    let verdict = |run: &Run| diagnose(run).0.limit.id().to_owned();
     run.probes = vec![some(15_000)];
-    assert_eq!(verdict(&run), "path-loss", "no queue stands");
+    assert_eq!(likeliest(&run), "path-loss", "no queue stands");
     run.probes = vec![some(9_000_000)];
-    assert_ne!(verdict(&run), "path-loss");
+    assert_ne!(likeliest(&run), "path-loss");
 }
 
 #[test]
@@ -335,7 +325,7 @@ fn loss_by_chance_is_told_from_a_policer_by_more_load() {
         let mut made = datagrams(received, &more);
         made.trial.offered_load = Some(BitRate::from_bps(120_000_000));
         run.probes = vec![made];
-        diagnose(&run).0.limit.id().to_owned()
+        likeliest(&run)
     };
     assert_eq!(judged(96.0), "path-loss", "a fifth, as before");
     assert_eq!(judged(81.0), "policer", "no more than before");
@@ -359,7 +349,7 @@ fn a_receiver_is_told_from_its_socket_by_what_more_room_does() {
         let changed = changes.into_iter();
         run.probes
             .extend(changed.map(|(change, made)| Made { change, ..made }));
-        diagnose(&run).0.limit.id().to_owned()
+        likeliest(&run)
     };
     assert_eq!(
         judged(vec![(roomy, at(140.0, 800_000, 3))]),
@@ -387,8 +377,7 @@ fn a_window_is_what_limits_where_the_rate_follows_it() {
     let mut run = run();
     run.trials = vec![with_buffer(receive, 94.0, 100_000).trial];
     run.probes = vec![carried(), with_buffer(receive, 180.0, 200_000)];
-    let (verdict, _) = diagnose(&run);
-    assert_eq!(verdict.limit.id(), "receiver-window", "{verdict:?}");
+    assert_eq!(likeliest(&run), "receiver-window");
     // The same rate with a buffer that the system did not enlarge says nothing.
     run.probes = vec![carried(), with_buffer(receive, 94.0, 100_000)];
     let (verdict, _) = diagnose(&run);
@@ -420,14 +409,17 @@ fn no_probe_is_made_that_was_refused_or_has_no_time_left() {
 fn equal_weights_are_as_uncertain_as_can_be() {
     let every = of(Transport::Tcp);
     let mut suspects = Suspects::unweighed(Transport::Tcp);
-    suspects.scale(|suspect| {
-        let found = every.iter().find(|(other, _)| *other == suspect);
-        1.0 / found.map_or(1.0, |(_, weight)| *weight)
-    });
+    let inverse = every
+        .iter()
+        .map(|(suspect, weight)| (*suspect, vec![1.0 / weight]));
+    suspects.update(&Likelihoods::new(inverse.collect()), &[0], 1.0);
     let most = f64::from(u32::try_from(every.len()).unwrap()).log2();
     assert!((suspects.entropy() - most).abs() < 1e-9);
     let only = Suspect::Link;
-    suspects.scale(|suspect| f64::from(u8::from(suspect == only)));
+    let certain = every
+        .iter()
+        .map(|(suspect, _)| (*suspect, vec![f64::from(u8::from(*suspect == only))]));
+    suspects.update(&Likelihoods::new(certain.collect()), &[0], 1.0);
     assert!(suspects.entropy().abs() < 1e-9);
     assert_eq!(suspects.best().0, only);
 }

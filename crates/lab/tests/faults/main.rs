@@ -9,13 +9,16 @@
 //! 0.1 %; what could not run is named, and counted as ignored, never as passed.
 //!
 //! `--scenes SEED COUNT --keep DIR` plays composed scenes instead, those of the first so many that the folder lacks, and
-//! judges the verdicts on all that it holds; with `--write` that is the page `docs/results/verdicts.md`.
+//! judges the verdicts on all that it holds; with `--write` that is the page `docs/results/verdicts.md`. With `--fit` it
+//! judges nothing, and makes the table that verdicts are drawn from of what they show. `--side-by-side`: other programs do
+//! the same at this time.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod composed;
 mod families;
 mod fault;
 mod guard;
+mod learning;
 mod records;
 mod rig;
 mod rivals;
@@ -72,6 +75,8 @@ struct Request {
     proofs: Proofs,
     strengths: Strengths,
     scenes: Option<Scenes>,
+    /// The scenes are those that verdicts are fitted on.
+    fit: bool,
 }
 
 /// Composed scenes instead of the faults.
@@ -80,6 +85,8 @@ struct Scenes {
     seed: u64,
     /// Played are those that the folder lacks of the first so many.
     count: u64,
+    /// Other programs do the same at this time: scenes of CPU time are left out.
+    is_side_by_side: bool,
 }
 
 /// Which strengths of each fault are played.
@@ -168,8 +175,18 @@ impl Request {
                 "--scenes" => {
                     let mut number = || arguments.next().and_then(|word| word.parse().ok());
                     let (seed, count) = (number().unwrap(), number().unwrap());
-                    request.scenes = Some(Scenes { seed, count });
+                    request.scenes = Some(Scenes {
+                        seed,
+                        count,
+                        is_side_by_side: false,
+                    });
                 }
+                "--side-by-side" => {
+                    if let Some(scenes) = &mut request.scenes {
+                        scenes.is_side_by_side = true;
+                    }
+                }
+                "--fit" => request.fit = true,
                 "--list" => request.list = true,
                 "--write" => request.write = true,
                 "--keep" => request.keep = arguments.next().map(PathBuf::from),
@@ -262,7 +279,10 @@ fn compose(scenes: Scenes, request: &Request, guard: &mut Guard) -> Result<bool>
         .keep
         .as_deref()
         .context("--scenes needs --keep DIR")?;
-    records::play_missing(scenes.seed, scenes.count, folder, guard)?;
+    records::play_missing(scenes, folder, guard)?;
+    if request.fit {
+        return learning::fit(&records::labelled(folder)?).map(|()| true);
+    }
     let text = records::judgement(folder)?;
     say(&text);
     if request.write {

@@ -3,13 +3,15 @@
 //! A record holds every probe that could be made, so that the choice of probes and their tables can be tried on it again
 //! without measuring: a verdict is replayed as the command would have come to it.
 
+use crate::Scenes;
 use crate::composed::{Carried, Composed, Expected, Mechanism};
 use crate::guard::Guard;
+use crate::learning::Labelled;
 use crate::rig::on_scene;
 use crate::say;
 use crate::scene::{Scene, Test};
 use anyhow::{Context as _, Result};
-use linerate_analysis::{diagnose, next_probe};
+use linerate_analysis::{Observation, diagnose, next_probe};
 use linerate_model::run::{Change, Confidence, Probe, Run, Verdict};
 use linerate_model::spec::{Side, Stop, TestSpec};
 use linerate_studies::run::{probe_all, single};
@@ -20,6 +22,7 @@ use statrs::statistics::{Data, OrderStatistics as _};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,21 +42,31 @@ pub(crate) struct Record {
 }
 
 /// Plays the scenes of `seed` that `folder` does not hold yet.
-pub(crate) fn play_missing(seed: u64, count: u64, folder: &Path, guard: &mut Guard) -> Result<()> {
+///
+/// Several programs may share a folder: each takes scenes that no other has begun.
+pub(crate) fn play_missing(scenes: Scenes, folder: &Path, guard: &mut Guard) -> Result<()> {
     fs::create_dir_all(folder)?;
+    let Scenes { seed, count, .. } = scenes;
     for number in 0..count {
         let path = folder.join(format!("{seed}-{number}.json"));
-        if path.exists() {
+        let skipped = scenes.is_side_by_side && Composed::draw(seed, number).is_of_cpu();
+        if skipped || path.exists() {
             continue;
         }
+        let part = path.with_extension("begun");
+        let Ok(mut begun) = fs::File::create_new(&part) else {
+            continue;
+        };
         match play(seed, number, guard) {
             Ok(record) => {
                 say(&record.line());
-                let part = folder.join(".part");
-                fs::write(&part, serde_json::to_vec(&record)?)?;
+                begun.write_all(&serde_json::to_vec(&record)?)?;
                 fs::rename(part, path)?;
             }
-            Err(error) => say(&format!("{seed}-{number}: not played: {error:#}")),
+            Err(error) => {
+                say(&format!("{seed}-{number}: not played: {error:#}"));
+                fs::remove_file(part)?;
+            }
         }
     }
     Ok(())
@@ -106,6 +119,8 @@ fn carried(scene: &Composed, guard: &mut Guard, taken: &mut f64) -> Result<Carri
 const GAIN: f64 = 1.1;
 /// A limit that stands out.
 const CLEAR_GAIN: f64 = 1.3;
+/// Another limit's gain, as a share of the greatest one's (both as logarithms), up to which there is one main limit.
+const SECOND: f64 = 0.35;
 /// Two tests of one scene that differ by more were not of one scene.
 const STEADY: f64 = 1.2;
 /// Loss of datagrams that is worth a verdict.
@@ -154,6 +169,17 @@ impl Record {
     fn clear_limit(&self) -> Option<Expected> {
         match self.limits().as_slice() {
             [(expected, gain)] if *gain >= CLEAR_GAIN => Some(*expected),
+            _ => None,
+        }
+    }
+
+    /// The limit whose relief gains by far the most.
+    fn main_limit(&self) -> Option<Expected> {
+        match self.limits().as_slice() {
+            [(expected, gain), rest @ ..] if *gain >= CLEAR_GAIN => {
+                let next = rest.first().map_or(1.0, |(_, gain)| *gain);
+                (next.ln() <= gain.ln() * SECOND).then_some(*expected)
+            }
             _ => None,
         }
     }
@@ -230,9 +256,12 @@ fn conclude(run: &mut Run) {
     (run.verdict, run.findings) = (Some(verdict), findings);
 }
 
+/// What the table of counts calls a link that is the sender's own queueing discipline.
+const OWN_SHAPER: &str = "own-shaper";
+
 fn name((limit, side): Expected) -> String {
     match (limit, side) {
-        ("link", Some(Side::Sender)) => "own shaper".to_owned(),
+        ("link", Some(Side::Sender)) => OWN_SHAPER.to_owned(),
         _ => limit.to_owned(),
     }
 }
@@ -248,7 +277,7 @@ fn confidence(verdict: &Verdict) -> &'static str {
 fn found(verdict: &Verdict) -> String {
     let own = verdict.limit.id() == "link" && verdict.side == Some(Side::Sender);
     if own {
-        "own shaper".to_owned()
+        OWN_SHAPER.to_owned()
     } else {
         verdict.limit.id().to_owned()
     }
@@ -269,6 +298,19 @@ fn read(folder: &Path) -> Result<Vec<Record>> {
         serde_json::from_slice(&bytes).with_context(|| path.display().to_string())
     };
     paths.iter().map(record).collect()
+}
+
+/// What the scenes of `folder` with one main limit show, for the table of counts.
+pub(crate) fn labelled(folder: &Path) -> Result<Vec<Labelled>> {
+    let labelled = |record: &Record| {
+        let limit = record.main_limit().filter(|_| record.is_steady())?;
+        Some(Labelled {
+            scene: format!("{}-{}", record.seed, record.number),
+            limit: name(limit),
+            observation: Observation::from_run(&record.run)?,
+        })
+    };
+    Ok(read(folder)?.iter().filter_map(labelled).collect())
 }
 
 /// How often the verdicts on the scenes with one clear limit are right, by what limits, as Markdown.
