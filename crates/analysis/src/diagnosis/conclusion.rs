@@ -2,9 +2,10 @@
 
 use super::datagrams::OVERLOAD;
 use super::suspects::{Suspect, Suspects};
-use super::{Compared, Counts, Observation, limited, probes, reference};
+use super::{Compared, Counts, Observation, limited, next_limit, probes, reference};
+use linerate_model::Ratio;
 use linerate_model::run::{
-    Confidence, Finding, Limit, Probe as Made, RuleOutcome, Run, Trial, Verdict,
+    Confidence, Finding, Limit, Probe as Made, RuleOutcome, Run, Trial, Verdict, Weighed,
 };
 use linerate_model::spec::Transport;
 
@@ -48,7 +49,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
     let suspects = weigh(run, limited);
     let (best, weight) = suspects.best();
     let seen = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
-    let seen: Vec<String> = seen.collect();
+    let mut seen: Vec<String> = seen.collect();
     if weight < LIKELY {
         return Some(undecided([best, suspects.second().0], seen));
     }
@@ -60,6 +61,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         claim: claim(best, limited),
         evidence: Vec::new(),
         experiment: None,
+        weighed: None,
     });
     let is_shown = !best.is_on_path() || spoke(run, limited, &OVERLOAD);
     verdict.confidence = if weight >= SUPPORTED && is_shown {
@@ -67,6 +69,19 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
     } else {
         Confidence::Weak
     };
+    let next = next_limit::next(run, limited, best);
+    seen.push(format!(
+        "Of scenes whose limit was measured, such evidence stood for this one in {} of the weight.",
+        Ratio::clamped(weight)
+    ));
+    seen.extend(
+        next.as_ref()
+            .map(|next| next_limit::describe(next, limited)),
+    );
+    verdict.weighed = Some(Box::new(Weighed {
+        probability_ratio: Ratio::clamped(weight),
+        next,
+    }));
     verdict.evidence.splice(0..0, seen);
     Some(verdict)
 }
@@ -95,6 +110,7 @@ fn undecided(suspects: [Suspect; 2], evidence: Vec<String>) -> Verdict {
         claim: format!("Bottleneck not identified: most likely {first}, or else {second}."),
         evidence,
         experiment: None,
+        weighed: None,
     }
 }
 

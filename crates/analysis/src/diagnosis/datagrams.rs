@@ -6,7 +6,7 @@
 use super::suspects::Suspect;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
-use linerate_model::run::{Change, DelayOf, Place, Run, RunKind, Trial};
+use linerate_model::run::{Change, DelayOf, Place, Probe as Made, Run, RunKind, Trial};
 use linerate_model::sample::DatagramReceiver;
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
@@ -296,6 +296,32 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
     lost_at(changed)
 }
 
+/// What kept a probe's datagrams from arriving, and what arrived of them, in bit/s of L4 payload; `None` where all
+/// arrived, or where it is not known.
+pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
+    let Change::Datagrams { factor } = probe.change else {
+        return None;
+    };
+    let trial = Some(&probe.trial).filter(|trial| trial.valid && factor > 1.0)?;
+    let loss = trial.loss_ratio().map_or(0.0, Ratio::get);
+    let suspect = if drops_at_own_qdisc(trial) || loss < LOSSLESS && held_back(trial) > 0 {
+        Suspect::OwnShaper
+    } else if loss < LOSSY {
+        return None;
+    } else {
+        match *lost_at(trial).as_slice() {
+            [Answer::Queued | Answer::Waited] => Suspect::Link,
+            [Answer::Dropped] => Suspect::Policer,
+            [Answer::AtSocket | Answer::BeforeSocket] => Suspect::ReceiverCpu,
+            _ => return None,
+        }
+    };
+    Some((suspect, carried(trial)?.as_f64()))
+}
+
+/// Loss that keeps what arrives from what was sent, and is not a few by chance.
+const LOSSY: f64 = 0.1;
+
 /// More datagrams than this, as a multiple of before, show whether loss grows with load.
 const MORE: f64 = 1.15;
 /// Arrived of the offered, as a multiple of before: less would be loss that the load made.
@@ -453,7 +479,7 @@ fn blocked(trial: &Trial) -> f64 {
 }
 
 /// Times the sender's own queueing discipline held packets back.
-fn held_back(trial: &Trial) -> u64 {
+pub(super) fn held_back(trial: &Trial) -> u64 {
     let counters = trial.counters(Side::Sender);
     counters
         .and_then(|counters| counters.get(QDISC_OVERLIMITS).copied())

@@ -18,6 +18,7 @@ mod conclusion;
 mod counts;
 mod datagrams;
 mod half_load;
+mod next_limit;
 mod other_core;
 mod payload;
 mod rate;

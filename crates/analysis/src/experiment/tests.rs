@@ -38,6 +38,7 @@ fn verdict(limit: &'static str, side: Option<Side>, test: Option<ExperimentTest>
         claim: "It limits.".to_owned(),
         evidence: Vec::new(),
         experiment: Some(Box::new(experiment)),
+        weighed: None,
     }
 }
 

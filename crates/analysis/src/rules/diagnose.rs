@@ -164,6 +164,7 @@ fn undecided(findings: &[Finding]) -> Verdict {
         ),
         evidence,
         experiment: None,
+        weighed: None,
     }
 }
 

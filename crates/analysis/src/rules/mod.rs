@@ -117,6 +117,7 @@ impl Case {
                 claim: self.claim,
                 evidence: self.evidence,
                 experiment: Some(Box::new(self.experiment)),
+                weighed: None,
             }),
         }
     }

@@ -70,6 +70,7 @@ pub(super) fn nothing_left(findings: &[Finding]) -> Option<Verdict> {
         ),
         evidence: evidence.collect(),
         experiment: first.experiment.clone(),
+        weighed: None,
     })
 }
 

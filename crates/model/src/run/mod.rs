@@ -33,7 +33,7 @@ pub use packets::{LedgerEntry, Packets, Place};
 pub use search::{BoundedBy, CurveFacts, GoalResult};
 pub use tcp::TcpSummary;
 pub use trial::{Trial, TrialInterval};
-pub use verdict::{Confidence, Finding, RuleOutcome, Verdict};
+pub use verdict::{Confidence, Finding, NextLimit, RuleOutcome, Verdict, Weighed};
 pub use work::{
     ByteStreamResult, ClosedLoopResult, ConnectionsResult, DatagramsResult, ExchangeConditions,
     OpenLoopResult, TrialWork, UnitCounts,

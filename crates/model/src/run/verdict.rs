@@ -3,7 +3,7 @@
 use super::Limit;
 use crate::experiment::Experiment;
 use crate::spec::Side;
-use crate::units::Ratio;
+use crate::units::{BitRate, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,33 @@ pub struct Verdict {
     /// An experiment that would confirm it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Box<Experiment>>,
+    /// What probes add to it; null where none was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighed: Option<Box<Weighed>>,
+}
+
+/// A verdict as probes see it.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Weighed {
+    /// How probable it is that this limit is the one whose relief raises the rate most, by how often such evidence was
+    /// seen under each limit in scenes whose limit was measured.
+    pub probability_ratio: Ratio,
+    /// What would limit next; null where the run does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextLimit>,
+}
+
+/// What would limit if the verdict's limit were relieved.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct NextLimit {
+    /// What would limit.
+    #[serde(flatten)]
+    pub limit: Limit,
+    /// On which side; null for the path.
+    pub side: Option<Side>,
+    /// The rate at which it would: L4 payload at the receiver.
+    #[serde(rename = "received_bps")]
+    pub rate: BitRate,
 }
 
 /// A rule's outcome. A check that could not be made has not passed.

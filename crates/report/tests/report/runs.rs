@@ -147,6 +147,7 @@ fn verdict(limit: Limit, side: Option<Side>, claim: &str) -> Verdict {
             "halve the datagram's size",
             "the same packets per second at half the rate",
         ))),
+        weighed: None,
     }
 }
 
@@ -541,6 +542,7 @@ pub(crate) fn latency() -> Run {
         confidence: Confidence::Confirmed,
         share_ratio: None,
         experiment: None,
+        weighed: None,
         ..verdict(
             Limit::new("link", "the link's rate"),
             None,
