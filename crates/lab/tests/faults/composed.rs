@@ -7,7 +7,7 @@ use crate::scene::{PeerAddress, Place, Scene, Test, apart, last_core};
 use linerate_model::random::{Random, mix};
 use linerate_model::run::Trial;
 use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec, Transport};
-use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use linerate_studies::run::SaturatePlan;
 use linerate_testbed::link::Transport as Filtered;
 use linerate_testbed::{HostId, Link, LinkConfig, PacketFilter, PacketList};
@@ -139,7 +139,7 @@ impl Composed {
         };
         let foreign = draw.chance(0.15);
         let rate = draw.between(5e6, 200e6);
-        let ground = Ground {
+        let mut ground = Ground {
             transport,
             direction,
             path,
@@ -148,7 +148,8 @@ impl Composed {
             rate,
         };
         let count = 1 + usize::from(draw.chance(0.45)) + usize::from(draw.chance(0.15));
-        let mechanisms = draw.mechanisms(&ground, count);
+        let mechanisms = draw.mechanisms(&mut ground, count);
+        let rate = ground.rate;
         Self {
             transport,
             direction,
@@ -368,6 +369,19 @@ impl Composed {
     }
 }
 
+/// What a core carries at most, in bit/s of L4 payload, by the CPU time that the scenes of an earlier day took; it only
+/// keeps the strengths of mechanisms near to each other.
+const fn per_core(transport: Transport, side: Side) -> f64 {
+    match (transport, side) {
+        (Transport::Tcp, _) => 4e9,
+        (Transport::Udp, Side::Sender) => 0.45e9,
+        (Transport::Udp, Side::Receiver) => 1.2e9,
+    }
+}
+
+/// Most busy loops on a core; more are no more than a host has.
+const MAX_LOOPS: usize = 24;
+
 /// The token bucket filter that keeps `rate`, as `tc` is told.
 fn bucket_filter(rate: BitRate, queue: ByteCount) -> String {
     // A bucket that is filled at each of the kernel's ticks, of which there may be a hundred a second.
@@ -434,6 +448,10 @@ impl Kind {
         }
     }
 
+    const fn is_of_cpu(self) -> bool {
+        matches!(self, Self::Quota | Self::BusySender | Self::BusyReceiver)
+    }
+
     /// Whether the two are made by the same part of the scene.
     fn excludes(self, other: Self) -> bool {
         let group = |kind: Self| match kind {
@@ -456,6 +474,15 @@ impl Kind {
         } = *ground;
         let near = |draw: &mut Draw| rate * draw.between(0.6, 1.6);
         let bytes = |value: f64| ByteCount::from_f64(value.max(7_570.0));
+        let busy = |draw: &mut Draw, side: Side| {
+            let others = per_core(transport, side) / near(draw) - 1.0;
+            Mechanism::Busy {
+                side,
+                loops: (1..MAX_LOOPS)
+                    .find(|loops| PacketCount::new(*loops as u64).as_f64() >= others)
+                    .unwrap_or(MAX_LOOPS),
+            }
+        };
         let product = rate / 8.0 * delay.as_secs_f64() * 2.0;
         match self {
             Self::Link => Mechanism::Link {
@@ -477,22 +504,19 @@ impl Kind {
                 lost: 2 + draw.index(18),
                 period: 200 + draw.index(1800),
             },
-            Self::Quota => Mechanism::Quota {
-                side: if direction == Direction::Reverse {
+            Self::Quota => {
+                let side = if direction == Direction::Reverse {
                     Side::Sender
                 } else {
                     Side::Receiver
-                },
-                share: draw.between(0.02, 0.2),
-            },
-            Self::BusySender => Mechanism::Busy {
-                side: Side::Sender,
-                loops: 2 + draw.0.below(8),
-            },
-            Self::BusyReceiver => Mechanism::Busy {
-                side: Side::Receiver,
-                loops: 2 + draw.0.below(8),
-            },
+                };
+                Mechanism::Quota {
+                    side,
+                    share: (near(draw) / per_core(transport, side)).clamp(0.012, 0.8),
+                }
+            }
+            Self::BusySender => busy(draw, Side::Sender),
+            Self::BusyReceiver => busy(draw, Side::Receiver),
             Self::ReceiveBuffer => Mechanism::ReceiveBuffer {
                 bytes: match transport {
                     Transport::Tcp => bytes(product * draw.between(0.4, 3.0)),
@@ -536,7 +560,7 @@ struct Draw(Random);
 
 impl Draw {
     /// At most so many mechanisms that can be made together.
-    fn mechanisms(&mut self, ground: &Ground, count: usize) -> Vec<Mechanism> {
+    fn mechanisms(&mut self, ground: &mut Ground, count: usize) -> Vec<Mechanism> {
         let mut kinds = Kind::ALL.to_vec();
         kinds.retain(|kind| kind.is_possible(ground));
         self.0.shuffle(&mut kinds);
@@ -548,6 +572,11 @@ impl Draw {
                 chosen.push(kind);
             }
         }
+        if chosen.iter().any(|kind| kind.is_of_cpu()) {
+            // Below this the least that a control group or a busy core leaves is enough.
+            ground.rate = self.between(60e6, 500e6);
+        }
+        let ground = &*ground;
         chosen
             .into_iter()
             .map(|kind| kind.draw(self, ground))

@@ -165,17 +165,17 @@ impl Record {
         limits
     }
 
-    /// The limit, where there is one alone and it stands out.
-    fn clear_limit(&self) -> Option<Expected> {
-        match self.limits().as_slice() {
-            [(expected, gain)] if *gain >= CLEAR_GAIN => Some(*expected),
-            _ => None,
-        }
-    }
-
-    /// The limit whose relief gains by far the most.
+    /// The limit whose relief gains by far the most. Where others fill a link, both they and the link are limits; what is
+    /// to be said is that others fill it.
     fn main_limit(&self) -> Option<Expected> {
-        match self.limits().as_slice() {
+        let limits = self.limits();
+        let shared = limits
+            .iter()
+            .find(|((limit, _), gain)| *limit == CONGESTION && *gain >= CLEAR_GAIN);
+        if let Some((expected, _)) = shared {
+            return Some(*expected);
+        }
+        match limits.as_slice() {
             [(expected, gain), rest @ ..] if *gain >= CLEAR_GAIN => {
                 let next = rest.first().map_or(1.0, |(_, gain)| *gain);
                 (next.ln() <= gain.ln() * SECOND).then_some(*expected)
@@ -197,7 +197,7 @@ impl Record {
             .iter()
             .map(|(limit, _)| name(*limit))
             .collect();
-        let mark = match self.clear_limit() {
+        let mark = match self.main_limit() {
             _ if !self.is_steady() => "unsteady",
             None => "no single limit",
             Some(limit) if name(limit) == found => "right",
@@ -256,6 +256,9 @@ fn conclude(run: &mut Run) {
     (run.verdict, run.findings) = (Some(verdict), findings);
 }
 
+/// The limit of a link that others fill.
+const CONGESTION: &str = "congestion";
+
 /// What the table of counts calls a link that is the sender's own queueing discipline.
 const OWN_SHAPER: &str = "own-shaper";
 
@@ -313,7 +316,7 @@ pub(crate) fn labelled(folder: &Path) -> Result<Vec<Labelled>> {
     Ok(read(folder)?.iter().filter_map(labelled).collect())
 }
 
-/// How often the verdicts on the scenes with one clear limit are right, by what limits, as Markdown.
+/// How often the verdicts on the scenes with one main limit are right, by what limits, as Markdown.
 pub(crate) fn judgement(folder: &Path) -> Result<String> {
     let records = read(folder)?;
     let (quiet, loud): (Vec<&Record>, Vec<&Record>) =
@@ -327,11 +330,11 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
     let judged: Vec<(&Record, Expected)> = records
         .iter()
         .filter(|record| record.is_steady())
-        .filter_map(|record| Some((*record, record.clear_limit()?)))
+        .filter_map(|record| Some((*record, record.main_limit()?)))
         .collect();
     let unsteady = records.iter().filter(|record| !record.is_steady()).count();
     let mut text = format!(
-        "## {title}\n\n{} scenes: {} with one limit whose relief gains at least 30 %, judged here; {unsteady} unsteady (two tests of the same differ by more than 20 %); the others have several limits, or none of what was built.\n\n",
+        "## {title}\n\n{} scenes: {} with one main limit, whose relief gains at least 30 % and far more than any other's, judged here; {unsteady} unsteady (two tests of the same differ by more than 20 %); the others have several limits, or none of what was built.\n\n",
         records.len(),
         judged.len(),
     );
