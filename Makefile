@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo check test test-all bench calibrate laboratory verdicts interop fuzz audit fmt docs clean help
+.PHONY: all build demo check test test-all bench calibrate laboratory verdicts verdicts-fit interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -44,12 +44,17 @@ laboratory: ## build known bottlenecks, prove every verdict; writes docs/results
 	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --proof all --write
 
 # Other programs by variable: LINERATE_IPERF3=iperf3:/path/to/iperf3 make interop
-# Scenes are drawn by seed and number; those that target/verdicts holds are not played again.
-SEED = 1
+# Scenes are drawn by seed and number; those that the folder holds are not played again. Verdicts are drawn from those of
+# seed 1 and judged on those of seed 2, which nothing is fitted on.
 SCENES = 300
+PLAY = $(CARGO) test --locked --release -p linerate-lab --test faults -- --ignored --scenes
 verdicts: ## compose scenes at random, measure what limits them, judge the verdicts; writes docs/results/verdicts.md
 	@ci/need cargo namespaces packages-test
-	$(CARGO) test --locked -p linerate-lab --test faults -- --ignored --scenes $(SEED) $(SCENES) --keep $(CURDIR)/target/verdicts --write
+	$(PLAY) 2 $(SCENES) --keep $(CURDIR)/target/verdicts/judged --write
+
+verdicts-fit: ## the same of other scenes, and make the table that verdicts are drawn from of what they show
+	@ci/need cargo namespaces packages-test
+	$(PLAY) 1 $(SCENES) --keep $(CURDIR)/target/verdicts/fitted --fit
 
 interop: ## measure with the real tools, in every combination; writes docs/results/interop.md
 	@ci/need cargo packages-test

@@ -49,7 +49,7 @@ pub(crate) fn explained(
     run: Run,
     limits: &LimitArgs,
 ) -> Result<Run> {
-    let run = run::diagnose(context, target, run, limits.diagnosis(target));
+    let run = run::diagnose(context, target, run, limits.diagnose);
     if !limits.prove {
         return Ok(run);
     }

@@ -1,12 +1,11 @@
 //! From weights to a verdict.
 
 use super::datagrams::OVERLOAD;
+use super::made::{compared, spoke};
 use super::suspects::{Suspect, Suspects};
-use super::{Compared, Counts, Observation, limited, next_limit, probes, reference};
+use super::{Counts, Observation, limited, next_limit};
 use linerate_model::Ratio;
-use linerate_model::run::{
-    Confidence, Finding, Limit, Probe as Made, RuleOutcome, Run, Trial, Verdict, Weighed,
-};
+use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Trial, Verdict, Weighed};
 use linerate_model::spec::Transport;
 
 /// A suspect with this share of the weight is supported.
@@ -21,23 +20,6 @@ pub(super) fn weigh(run: &Run, limited: &Trial) -> Suspects {
         observation.update(&mut suspects, Counts::built_in());
     }
     suspects
-}
-
-pub(super) fn compared<'a>(
-    run: &'a Run,
-    limited: &'a Trial,
-) -> impl Iterator<Item = (&'static dyn super::Probe, Compared<'a>)> {
-    run.probes.iter().filter_map(move |Made { change, trial }| {
-        let mut known = probes(limited.transport).iter();
-        let probe = known.find(|probe| probe.change() == *change)?;
-        Some((
-            *probe,
-            Compared {
-                baseline: reference(run, limited, *change)?,
-                changed: trial,
-            },
-        ))
-    })
 }
 
 /// The verdict that follows from the run's probes; `None` where none was made.
@@ -84,12 +66,6 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
     }));
     verdict.evidence.splice(0..0, seen);
     Some(verdict)
-}
-
-/// Whether a probe said something.
-pub(super) fn spoke(run: &Run, limited: &Trial, probe: &dyn super::Probe) -> bool {
-    compared(run, limited)
-        .any(|(made, compared)| made.change() == probe.change() && !made.read(&compared).is_empty())
 }
 
 /// What a rule found of the same limit.

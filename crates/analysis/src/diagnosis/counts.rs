@@ -1,7 +1,7 @@
 //! How often each sign and each probe's answer was seen under each limit, in scenes whose limit was measured.
 
 use super::suspects::{self, Suspect, Suspects};
-use super::{Probe, conclusion, limited, probes, signs};
+use super::{Probe, limited, made, probes, signs};
 use linerate_model::run::Run;
 use linerate_model::spec::Transport;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ impl Observation {
                 classes: vec![sign.read(limited)?],
             })
         });
-        let answers = conclusion::compared(run, limited).map(|(probe, compared)| Seen {
+        let answers = made::compared(run, limited).map(|(probe, compared)| Seen {
             id: probe.id().to_owned(),
             classes: probe.read(&compared),
         });

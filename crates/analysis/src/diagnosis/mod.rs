@@ -18,6 +18,7 @@ mod conclusion;
 mod counts;
 mod datagrams;
 mod half_load;
+mod made;
 mod next_limit;
 mod other_core;
 mod payload;
@@ -165,7 +166,7 @@ fn open_probes(
     let is_open = |probe: &dyn Probe| {
         let change = probe.change();
         let made = run.probes.iter().filter(|made| made.change == change);
-        let spoke = conclusion::spoke(run, limited, probe);
+        let spoke = made::spoke(run, limited, probe);
         !refused.contains(&change) && !spoke && made.count() < MOST_TRIES
     };
     let open = probes(limited.transport)

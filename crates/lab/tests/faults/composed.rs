@@ -211,7 +211,7 @@ impl Composed {
         }
         if self.foreign {
             // iperf3 takes whole seconds.
-            spec.warm_up = Duration::from_secs(spec.warm_up.as_secs_f64().ceil() as u64);
+            spec.warm_up = Duration::from_secs(spec.warm_up.as_secs() + 1);
         }
         self.around(Test::Single(Box::new(spec)))
     }
@@ -468,34 +468,47 @@ impl Kind {
         let Ground {
             transport,
             direction,
-            delay,
-            rate,
             ..
         } = *ground;
-        let near = |draw: &mut Draw| rate * draw.between(0.6, 1.6);
-        let bytes = |value: f64| ByteCount::from_f64(value.max(7_570.0));
-        let busy = |draw: &mut Draw, side: Side| {
-            let others = per_core(transport, side) / near(draw) - 1.0;
-            Mechanism::Busy {
-                side,
-                loops: (1..MAX_LOOPS)
-                    .find(|loops| PacketCount::new(*loops as u64).as_f64() >= others)
-                    .unwrap_or(MAX_LOOPS),
-            }
-        };
-        let product = rate / 8.0 * delay.as_secs_f64() * 2.0;
         match self {
-            Self::Link => Mechanism::Link {
-                rate: BitRate::from_f64(near(draw)),
-                queue: bytes(product.max(15_000.0) * draw.between(0.2, 8.0)),
+            Self::Quota if direction == Direction::Reverse => ground.quota(draw, Side::Sender),
+            Self::Quota => ground.quota(draw, Side::Receiver),
+            Self::BusySender => ground.busy(draw, Side::Sender),
+            Self::BusyReceiver => ground.busy(draw, Side::Receiver),
+            Self::ReceiveBuffer => Mechanism::ReceiveBuffer {
+                bytes: match transport {
+                    Transport::Tcp => room(ground.product() * draw.between(0.4, 3.0)),
+                    Transport::Udp => room(draw.between(7_570.0, 60_000.0)),
+                },
             },
+            Self::SendBuffer => Mechanism::SendBuffer {
+                bytes: room(ground.product() * draw.between(0.4, 3.0)),
+            },
+            Self::SlowReader => Mechanism::SlowReader {
+                pause: ground.pause(
+                    draw,
+                    match transport {
+                        Transport::Tcp => READ.as_f64(),
+                        Transport::Udp => DATAGRAM,
+                    },
+                ),
+            },
+            Self::SlowSender => Mechanism::SlowSender {
+                pause: ground.pause(draw, READ.as_f64()),
+            },
+            _ => self.draw_of_path(draw, ground),
+        }
+    }
+
+    fn draw_of_path(self, draw: &mut Draw, ground: &Ground) -> Mechanism {
+        match self {
             Self::Policer => Mechanism::Policer {
-                rate: BitRate::from_f64(near(draw)),
-                bucket: bytes(draw.between(10_000.0, 150_000.0)),
+                rate: BitRate::from_f64(ground.near(draw)),
+                bucket: room(draw.between(10_000.0, 150_000.0)),
             },
             Self::OwnShaper => Mechanism::OwnShaper {
-                rate: BitRate::from_f64(near(draw)),
-                queue: bytes(draw.between(15_000.0, 300_000.0)),
+                rate: BitRate::from_f64(ground.near(draw)),
+                queue: room(draw.between(15_000.0, 300_000.0)),
             },
             Self::Loss => Mechanism::Loss {
                 share: draw.between(0.001, 0.05),
@@ -504,45 +517,20 @@ impl Kind {
                 lost: 2 + draw.index(18),
                 period: 200 + draw.index(1800),
             },
-            Self::Quota => {
-                let side = if direction == Direction::Reverse {
-                    Side::Sender
-                } else {
-                    Side::Receiver
-                };
-                Mechanism::Quota {
-                    side,
-                    share: (near(draw) / per_core(transport, side)).clamp(0.012, 0.8),
-                }
-            }
-            Self::BusySender => busy(draw, Side::Sender),
-            Self::BusyReceiver => busy(draw, Side::Receiver),
-            Self::ReceiveBuffer => Mechanism::ReceiveBuffer {
-                bytes: match transport {
-                    Transport::Tcp => bytes(product * draw.between(0.4, 3.0)),
-                    Transport::Udp => bytes(draw.between(7_570.0, 60_000.0)),
-                },
-            },
-            Self::SendBuffer => Mechanism::SendBuffer {
-                bytes: bytes(product * draw.between(0.4, 3.0)),
-            },
-            Self::SlowReader => {
-                let read = match transport {
-                    Transport::Tcp => READ.as_f64(),
-                    Transport::Udp => DATAGRAM,
-                };
-                Mechanism::SlowReader {
-                    pause: Duration::from_secs_f64(read * 8.0 / near(draw)),
-                }
-            }
-            Self::SlowSender => Mechanism::SlowSender {
-                pause: Duration::from_secs_f64(READ.as_f64() * 8.0 / near(draw)),
-            },
             Self::Rivals => Mechanism::Rivals {
                 flows: 1 + u32::try_from(draw.0.below(6)).unwrap_or(0),
             },
+            _ => Mechanism::Link {
+                rate: BitRate::from_f64(ground.near(draw)),
+                queue: room(ground.product().max(15_000.0) * draw.between(0.2, 8.0)),
+            },
         }
     }
+}
+
+/// Room for at least five packets.
+fn room(bytes: f64) -> ByteCount {
+    ByteCount::from_f64(bytes.max(7_570.0))
 }
 
 /// What mechanisms are drawn for.
@@ -554,6 +542,40 @@ struct Ground {
     foreign: bool,
     /// About what the mechanisms let through, in bit/s.
     rate: f64,
+}
+
+impl Ground {
+    /// A rate about that of the scene, in bit/s.
+    fn near(&self, draw: &mut Draw) -> f64 {
+        self.rate * draw.between(0.6, 1.6)
+    }
+
+    /// Rate × round-trip time, in bytes.
+    fn product(&self) -> f64 {
+        self.rate / 8.0 * self.delay.as_secs_f64() * 2.0
+    }
+
+    /// The rest after each piece of so many bytes.
+    fn pause(&self, draw: &mut Draw, bytes: f64) -> Duration {
+        Duration::from_secs_f64(bytes * 8.0 / self.near(draw))
+    }
+
+    fn quota(&self, draw: &mut Draw, side: Side) -> Mechanism {
+        let share = self.near(draw) / per_core(self.transport, side);
+        Mechanism::Quota {
+            side,
+            share: share.clamp(0.012, 0.8),
+        }
+    }
+
+    fn busy(&self, draw: &mut Draw, side: Side) -> Mechanism {
+        let others = per_core(self.transport, side) / self.near(draw) - 1.0;
+        let enough = |loops: &usize| PacketCount::new(*loops as u64).as_f64() >= others;
+        Mechanism::Busy {
+            side,
+            loops: (1..MAX_LOOPS).find(enough).unwrap_or(MAX_LOOPS),
+        }
+    }
 }
 
 struct Draw(Random);

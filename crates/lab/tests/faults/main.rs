@@ -8,6 +8,8 @@
 //! verdict is confirmed, or if so few are right that 95 % can be ruled out at a false-alarm rate of
 //! 0.1 %; what could not run is named, and counted as ignored, never as passed.
 //!
+//! In the tier `test` a few composed scenes follow.
+//!
 //! `--scenes SEED COUNT --keep DIR` plays composed scenes instead, those of the first so many that the folder lacks, and
 //! judges the verdicts on all that it holds; with `--write` that is the page `docs/results/verdicts.md`. With `--fit` it
 //! judges nothing, and makes the table that verdicts are drawn from of what they show. `--side-by-side`: other programs do
@@ -74,12 +76,30 @@ struct Request {
     write: bool,
     proofs: Proofs,
     strengths: Strengths,
-    scenes: Option<Scenes>,
-    /// The scenes are those that verdicts are fitted on.
-    fit: bool,
+    composed: ComposedScenes,
 }
 
-/// Composed scenes instead of the faults.
+/// Whether composed scenes are played.
+#[derive(Debug, Clone, Copy, Default)]
+enum ComposedScenes {
+    #[default]
+    None,
+    /// A few, after the faults.
+    Sample,
+    /// Instead of the faults.
+    Instead(Scenes),
+}
+
+/// What composed scenes are played for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To judge verdicts on them.
+    Judge,
+    /// To make the table of them that verdicts are drawn from.
+    Fit,
+}
+
+/// Composed scenes of one seed.
 #[derive(Debug, Clone, Copy)]
 struct Scenes {
     seed: u64,
@@ -87,6 +107,7 @@ struct Scenes {
     count: u64,
     /// Other programs do the same at this time: scenes of CPU time are left out.
     is_side_by_side: bool,
+    purpose: Purpose,
 }
 
 /// Which strengths of each fault are played.
@@ -160,6 +181,7 @@ impl Request {
         let mut request = Self::default();
         if std::env::var_os("LINERATE_TIER").is_some_and(|tier| tier == "test") {
             (request.strengths, request.proofs) = (Strengths::OneOfEach, Proofs::None);
+            request.composed = ComposedScenes::Sample;
         }
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -175,18 +197,17 @@ impl Request {
                 "--scenes" => {
                     let mut number = || arguments.next().and_then(|word| word.parse().ok());
                     let (seed, count) = (number().unwrap(), number().unwrap());
-                    request.scenes = Some(Scenes {
+                    request.composed = ComposedScenes::Instead(Scenes {
                         seed,
                         count,
                         is_side_by_side: false,
+                        purpose: Purpose::Judge,
                     });
                 }
                 "--side-by-side" => {
-                    if let Some(scenes) = &mut request.scenes {
-                        scenes.is_side_by_side = true;
-                    }
+                    request.change_scenes(|scenes| scenes.is_side_by_side = true);
                 }
-                "--fit" => request.fit = true,
+                "--fit" => request.change_scenes(|scenes| scenes.purpose = Purpose::Fit),
                 "--list" => request.list = true,
                 "--write" => request.write = true,
                 "--keep" => request.keep = arguments.next().map(PathBuf::from),
@@ -199,6 +220,12 @@ impl Request {
             }
         }
         request
+    }
+
+    fn change_scenes(&mut self, change: impl FnOnce(&mut Scenes)) {
+        if let ComposedScenes::Instead(scenes) = &mut self.composed {
+            change(scenes);
+        }
     }
 
     fn wants(&self, fault: &Fault) -> bool {
@@ -250,7 +277,7 @@ fn laboratory(request: &Request) -> Result<bool> {
     // Before the namespace, so that it stays outside.
     let mut guard = Guard::start()?;
     enter_user_namespace()?;
-    if let Some(scenes) = request.scenes {
+    if let ComposedScenes::Instead(scenes) = request.composed {
         return compose(scenes, request, &mut guard);
     }
     let rows = play_all(&cells, request, &mut guard);
@@ -260,6 +287,8 @@ fn laboratory(request: &Request) -> Result<bool> {
         let text = format!("{}\n{text}\n", table::text(&rows));
         pages::write("laboratory.md", TITLE, "make laboratory", &text)?;
     }
+    let is_sampled = matches!(request.composed, ComposedScenes::Sample);
+    let good = good && (!is_sampled || records::sample(&mut guard)?);
     let ignored = rows
         .iter()
         .filter(|row| matches!(row.outcome, Outcome::NotRun(_)))
@@ -280,7 +309,7 @@ fn compose(scenes: Scenes, request: &Request, guard: &mut Guard) -> Result<bool>
         .as_deref()
         .context("--scenes needs --keep DIR")?;
     records::play_missing(scenes, folder, guard)?;
-    if request.fit {
+    if scenes.purpose == Purpose::Fit {
         return learning::fit(&records::labelled(folder)?).map(|()| true);
     }
     let text = records::judgement(folder)?;

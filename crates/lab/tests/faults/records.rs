@@ -3,13 +3,14 @@
 //! A record holds every probe that could be made, so that the choice of probes and their tables can be tried on it again
 //! without measuring: a verdict is replayed as the command would have come to it.
 
-use crate::Scenes;
 use crate::composed::{Carried, Composed, Expected, Mechanism};
 use crate::guard::Guard;
 use crate::learning::Labelled;
 use crate::rig::on_scene;
 use crate::say;
 use crate::scene::{Scene, Test};
+use crate::table::FALSE_ALARMS;
+use crate::{Purpose, Scenes};
 use anyhow::{Context as _, Result};
 use linerate_analysis::{Observation, diagnose, next_probe};
 use linerate_model::run::{Change, Confidence, Probe, Run, Verdict};
@@ -18,6 +19,7 @@ use linerate_studies::run::{probe_all, single};
 use linerate_testkit::disturbance::{DISTURBED, observed};
 use linerate_testkit::pages;
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{Binomial, DiscreteCDF as _};
 use statrs::statistics::{Data, OrderStatistics as _};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -315,6 +317,45 @@ pub(crate) fn labelled(folder: &Path) -> Result<Vec<Labelled>> {
     };
     Ok(read(folder)?.iter().filter_map(labelled).collect())
 }
+
+/// Plays the first few scenes of a seed that nothing is fitted on; whether verdicts that are supported may still be wrong
+/// as rarely as they should.
+pub(crate) fn sample(guard: &mut Guard) -> Result<bool> {
+    let folder = tempfile::tempdir()?;
+    play_missing(SAMPLE, folder.path(), guard)?;
+    let records = read(folder.path())?;
+    let (mut supported, mut wrong) = (0, 0);
+    for record in records.iter().filter(|record| record.is_steady()) {
+        let Some(limit) = record.main_limit() else {
+            continue;
+        };
+        let (verdict, _) = record.replayed();
+        if verdict.confidence != Confidence::Weak && !verdict.limit.is_unknown() {
+            supported += 1;
+            wrong += u64::from(found(&verdict) != name(limit));
+        }
+    }
+    let chance = match wrong {
+        0 => 1.0,
+        _ => Binomial::new(SUPPORTED_WRONG, supported).map_or(0.0, |all| all.sf(wrong - 1)),
+    };
+    say(&format!(
+        "\nOf {} composed scenes, {supported} with one main limit have a supported verdict, {wrong} of them wrong; if {:.0} % were in the long run, so many or more would be with probability {chance:.4}.",
+        records.len(),
+        SUPPORTED_WRONG * 100.0
+    ));
+    Ok(!records.is_empty() && chance >= FALSE_ALARMS)
+}
+
+/// Of `make test`: some two minutes.
+const SAMPLE: Scenes = Scenes {
+    seed: 3,
+    count: 5,
+    is_side_by_side: false,
+    purpose: Purpose::Judge,
+};
+/// Share of supported verdicts that may be wrong.
+const SUPPORTED_WRONG: f64 = 0.01;
 
 /// How often the verdicts on the scenes with one main limit are right, by what limits, as Markdown.
 pub(crate) fn judgement(folder: &Path) -> Result<String> {

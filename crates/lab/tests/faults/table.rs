@@ -10,7 +10,7 @@ use std::time::Duration;
 const RIGHT_SHARE: f64 = 0.95;
 
 /// How often a set that is right in [`RIGHT_SHARE`] of all cases fails by chance.
-const FALSE_ALARMS: f64 = 0.001;
+pub(crate) const FALSE_ALARMS: f64 = 0.001;
 
 /// What became of one cell.
 pub(crate) enum Outcome {
