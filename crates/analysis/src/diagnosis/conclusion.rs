@@ -53,7 +53,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
     };
     let next = next_limit::next(run, limited, best);
     seen.push(format!(
-        "Of scenes whose limit was measured, such evidence stood for this one in {} of the weight.",
+        "By scenes whose limit was measured, this is the limit with probability {}.",
         Ratio::clamped(weight)
     ));
     seen.extend(

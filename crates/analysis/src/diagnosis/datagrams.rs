@@ -255,7 +255,9 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
         return match on_path {
             _ if loss < LOSSLESS => vec![Answer::Carried],
             // A queue that overflows in between belongs to a link that others fill.
-            _ if queue(changed).is_some_and(|queue| queue != Queue::None) => vec![Answer::Carried],
+            _ if matches!(queue(changed), Queue::Standing | Queue::AtTimes) => {
+                vec![Answer::Carried]
+            }
             None => vec![Answer::Carried, Answer::CarriedWithLoss],
             Some(share) if share >= 0.5 => vec![Answer::CarriedWithLoss],
             Some(_) => vec![Answer::Carried],
@@ -283,11 +285,11 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
     if short {
         // One that had to wait in the run's own datagram test too is what is looked for.
         let same = compared.baseline.transport == Transport::Udp;
-        let as_before = same && waiting_share(compared.baseline) >= STARVED;
+        let as_before = same && waiting_share(compared.baseline, Side::Sender) >= STARVED;
         return if changed.counters(Side::Sender).is_none() {
             // What kept it from them only its own host can tell.
             vec![Answer::HeldBack, Answer::PushedBack, Answer::Short]
-        } else if waiting_share(changed) < STARVED || as_before {
+        } else if waiting_share(changed, Side::Sender) < STARVED || as_before {
             vec![Answer::Short]
         } else {
             Vec::new()
@@ -345,10 +347,11 @@ fn loses_the_same_share(compared: &Compared<'_>) -> bool {
 /// Where the datagrams went that were offered and did not arrive.
 fn lost_at(changed: &Trial) -> Vec<Answer> {
     let on_path = match queue(changed) {
-        Some(Queue::Standing) => vec![Answer::Queued],
-        Some(Queue::AtTimes) => vec![Answer::Waited],
-        Some(Queue::None) => vec![Answer::Dropped],
-        None => vec![Answer::Queued, Answer::Waited, Answer::Dropped],
+        Queue::Standing => vec![Answer::Queued],
+        Queue::AtTimes => vec![Answer::Waited],
+        Queue::None => vec![Answer::Dropped],
+        Queue::NotStanding => vec![Answer::Waited, Answer::Dropped],
+        Queue::Unknown => vec![Answer::Queued, Answer::Waited, Answer::Dropped],
     };
     match share_at(changed, AT_RECEIVER) {
         Some(share) if share >= 0.5 => {
@@ -385,14 +388,16 @@ fn lasting_rate(trial: &Trial) -> Option<f64> {
         .map(|mean| mean.point)
 }
 
-/// A sender whose thread waited this share of the time for a core was short of it, whatever limits TCP.
+/// An end whose thread waited this share of the time for a core was short of it, whatever limits.
 const STARVED: f64 = 0.1;
 
-/// Share of the time in which the sender's thread waited for a core.
-fn waiting_share(trial: &Trial) -> f64 {
-    let sender = trial.cpu.as_ref().and_then(|cpu| cpu.sender.as_ref());
-    sender
-        .and_then(|cpu| cpu.run_delay_ratio)
+/// Share of the time in which this side's thread waited for a core.
+fn waiting_share(trial: &Trial, side: Side) -> f64 {
+    let cpu = trial.cpu.as_ref().and_then(|cpu| match side {
+        Side::Sender => cpu.sender.as_ref(),
+        Side::Receiver => cpu.receiver.as_ref(),
+    });
+    cpu.and_then(|cpu| cpu.run_delay_ratio)
         .map_or(0.0, Ratio::get)
 }
 
@@ -435,28 +440,38 @@ const LEAST_DELAY: Duration = Duration::from_micros(200);
 enum Queue {
     /// Every datagram of the second half waited: the queue never ran empty.
     Standing,
-    /// Half of the datagrams waited.
+    /// Half of the datagrams waited, and some did not.
     AtTimes,
-    /// They did not.
+    /// They did not wait.
     None,
+    /// Some did not wait; whether others did is hidden by a receiver that waited for a core itself.
+    NotStanding,
+    /// Delay is not known, or between: longer than another packet takes, and no longer than a host's own scheduling.
+    Unknown,
 }
 
-/// `None` where delay is not known, or between the two: longer than another packet takes, and no longer than a host's
-/// own scheduling.
-fn queue(trial: &Trial) -> Option<Queue> {
-    let delay = trial.delay().filter(|delay| delay.of == DelayOf::Pdv)?;
-    let waited = Duration::from_nanos(delay.p50_ns?);
-    let bits = trial.payload_bytes?.as_f64() * 8.0;
-    let packet = Duration::try_from_secs_f64(bits / trial.received_rate?.as_f64()).ok()?;
-    if waited < packet {
-        return Some(Queue::None);
-    }
+fn queue(trial: &Trial) -> Queue {
+    let waited = || {
+        let delay = trial.delay().filter(|delay| delay.of == DelayOf::Pdv)?;
+        let bits = trial.payload_bytes?.as_f64() * 8.0;
+        let packet = Duration::try_from_secs_f64(bits / trial.received_rate?.as_f64()).ok()?;
+        Some((Duration::from_nanos(delay.p50_ns?), packet))
+    };
+    let Some((waited, packet)) = waited() else {
+        return Queue::Unknown;
+    };
     let long = LEAST_DELAY.max(packet.mul_f64(SHORTEST_QUEUE));
-    let all_waited = least_wait(trial).is_some_and(|least| least >= long.as_secs_f64() / 2.0);
-    match waited >= long {
-        true if all_waited => Some(Queue::Standing),
-        true => Some(Queue::AtTimes),
-        false => None,
+    let least = least_wait(trial);
+    if waited < packet {
+        Queue::None
+    } else if least.is_some_and(|least| least >= long.as_secs_f64() / 2.0) {
+        Queue::Standing
+    } else if least.is_some() && waiting_share(trial, Side::Receiver) >= STARVED {
+        Queue::NotStanding
+    } else if waited >= long {
+        Queue::AtTimes
+    } else {
+        Queue::Unknown
     }
 }
 

@@ -581,17 +581,21 @@ impl Ground {
 struct Draw(Random);
 
 impl Draw {
-    /// At most so many mechanisms that can be made together.
+    /// About so many mechanisms that can be made together.
     fn mechanisms(&mut self, ground: &mut Ground, count: usize) -> Vec<Mechanism> {
         let mut kinds = Kind::ALL.to_vec();
         kinds.retain(|kind| kind.is_possible(ground));
         self.0.shuffle(&mut kinds);
         let mut chosen: Vec<Kind> = Vec::new();
         for kind in kinds {
-            let excluded = chosen.iter().any(|other| kind.excludes(*other))
-                || kind == Kind::Rivals && !chosen.contains(&Kind::Link);
-            if chosen.len() < count && !excluded {
-                chosen.push(kind);
+            // Others are felt where there is a link to share.
+            let needed = match kind {
+                Kind::Rivals if !chosen.contains(&Kind::Link) => vec![Kind::Link, kind],
+                _ => vec![kind],
+            };
+            let is_excluded = |kind: &Kind| chosen.iter().any(|other| kind.excludes(*other));
+            if chosen.len() < count && !needed.iter().any(is_excluded) {
+                chosen.extend(needed);
             }
         }
         if chosen.iter().any(|kind| kind.is_of_cpu()) {
