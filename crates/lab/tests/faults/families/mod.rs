@@ -1,5 +1,6 @@
 //! The faults, by what they are made in.
 
+mod first_hour;
 mod path;
 mod receiver;
 mod router;
@@ -15,4 +16,5 @@ pub(crate) static ALL: &[&[Fault]] = &[
     sender::FAULTS,
     receiver::FAULTS,
     tcp::FAULTS,
+    first_hour::FAULTS,
 ];
