@@ -494,7 +494,7 @@ fn blocked(trial: &Trial) -> f64 {
 }
 
 /// Times the sender's own queueing discipline held packets back.
-pub(super) fn held_back(trial: &Trial) -> u64 {
+fn held_back(trial: &Trial) -> u64 {
     let counters = trial.counters(Side::Sender);
     counters
         .and_then(|counters| counters.get(QDISC_OVERLIMITS).copied())

@@ -14,7 +14,7 @@ use crate::{Purpose, Scenes};
 use anyhow::{Context as _, Result};
 use linerate_analysis::{Observation, diagnose, next_probe};
 use linerate_model::run::{Change, Confidence, Probe, Run, Verdict};
-use linerate_model::spec::{Side, Stop, TestSpec};
+use linerate_model::spec::{Side, Stop, TestSpec, Transport};
 use linerate_studies::run::{probe_all, single};
 use linerate_testkit::disturbance::{DISTURBED, observed};
 use linerate_testkit::pages;
@@ -184,6 +184,29 @@ impl Record {
             }
             _ => None,
         }
+    }
+
+    /// By how much the rate rises without its limit: as was said, and as was measured.
+    fn next_gain(&self) -> Option<(f64, f64)> {
+        let (verdict, _) = self.replayed();
+        let next = verdict.weighed.as_ref()?.next.as_ref()?;
+        let before = self
+            .run
+            .trials
+            .iter()
+            .filter_map(|trial| trial.received_rate);
+        let before = before.max()?.as_f64();
+        let gains = self.gains().into_iter();
+        let mut named = gains.filter(|(mechanism, _)| {
+            name(mechanism.expected(self.scene.transport)) == found(&verdict)
+        });
+        let (_, measured) = named.next().filter(|(_, gain)| *gain >= GAIN)?;
+        let said = match self.scene.transport {
+            Transport::Tcp => next.rate,
+            // More than was intended cannot have arrived.
+            Transport::Udp => next.rate.min(self.scene.load),
+        };
+        Some((said.as_f64() / before, measured))
     }
 
     fn line(&self) -> String {
@@ -395,7 +418,7 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
         writeln!(text, "{}", tally.row(name))?;
     }
     writeln!(text, "{}", all.row("**all**"))?;
-    writeln!(text, "\n{}", of_several(records))?;
+    writeln!(text, "\n{}\n\n{}", of_several(records), of_next(records))?;
     let mut times = Data::new(times);
     writeln!(
         text,
@@ -426,6 +449,28 @@ fn of_several(records: &[&Record]) -> String {
         "Of {scenes} scenes with several limits, {greatest} verdicts named the one whose relief gains most, {another} another of them."
     )
 }
+
+/// How near the rates at which the next limit was said to be are to those that were measured without the first.
+fn of_next(records: &[&Record]) -> String {
+    let gains: Vec<(f64, f64)> = records
+        .iter()
+        .filter(|record| record.is_steady())
+        .filter_map(|record| record.next_gain())
+        .collect();
+    let count = |is: fn(f64) -> bool| {
+        let ratios = gains.iter().map(|(said, measured)| measured / said);
+        ratios.filter(|ratio| is(*ratio)).count()
+    };
+    format!(
+        "Of {} scenes whose limit was named rightly, and of which the next was said with the most that it lets through, the rate without the first was within 15 % of that in {}, and below in {}.",
+        gains.len(),
+        count(|ratio| (1.0 / NEAR..=NEAR).contains(&ratio)),
+        count(|ratio| ratio < 1.0 / NEAR),
+    )
+}
+
+/// Two gains that differ by no more are near.
+const NEAR: f64 = 1.15;
 
 /// Of the page of results.
 const TITLE: &str = "Verdicts on composed scenes";

@@ -64,7 +64,7 @@ pub struct NextLimit {
     pub limit: Limit,
     /// On which side; null for the path.
     pub side: Option<Side>,
-    /// The rate at which it would: L4 payload at the receiver.
+    /// The highest rate that it would let through, at the cost per byte that was measured: L4 payload at the receiver.
     #[serde(rename = "received_bps")]
     pub rate: BitRate,
 }
