@@ -2,7 +2,8 @@
 
 use super::datagrams::OVERLOAD;
 use super::made::{compared, spoke};
-use super::suspects::{Suspect, Suspects};
+use super::suspects::Suspect;
+use super::weights::Suspects;
 use super::{Counts, Observation, limited, next_limit};
 use linerate_model::Ratio;
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Trial, Verdict, Weighed};
@@ -14,10 +15,10 @@ const SUPPORTED: f64 = 0.9;
 const LIKELY: f64 = 0.5;
 
 /// The suspects of `run`, by its signs and after every probe that was made.
-pub(super) fn weigh(run: &Run, limited: &Trial) -> Suspects {
+pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
     let mut suspects = Suspects::unweighed(limited.transport);
     if let Some(observation) = Observation::from_run(run) {
-        observation.update(&mut suspects, Counts::built_in());
+        observation.update(&mut suspects, counts);
     }
     suspects
 }
@@ -28,7 +29,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         return None;
     }
     let limited = limited(run)?;
-    let suspects = weigh(run, limited);
+    let suspects = weigh(run, limited, Counts::built_in());
     let (best, weight) = suspects.best();
     let seen = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
     let mut seen: Vec<String> = seen.collect();

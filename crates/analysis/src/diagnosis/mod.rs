@@ -18,30 +18,35 @@ mod conclusion;
 mod counts;
 mod datagrams;
 mod half_load;
+mod likelihoods;
 mod made;
 mod next_limit;
+mod observation;
 mod other_core;
 mod payload;
 mod rate;
 mod signs;
 mod streams;
 mod suspects;
+mod weights;
 
 #[cfg(test)]
 mod tests;
 
-pub use counts::{Counts, Observation, Seen, limits};
+pub use counts::{Counts, Observation, Seen};
+pub use observation::limits;
 
 pub(crate) use conclusion::conclude;
 
-use counts::Likelihoods;
+use likelihoods::Likelihoods;
 
 use crate::experiment::NotRun;
 use linerate_model::BitRate;
 use linerate_model::run::{Change, Run, Trial, Verdict};
 use linerate_model::spec::{TestSpec, Transport};
 use std::time::Duration;
-use suspects::{Suspect, Suspects};
+use suspects::Suspect;
+use weights::Suspects;
 
 /// Every probe of a limited byte stream. A new one: its file, its `mod` line above, its entry here.
 static OF_BYTE_STREAMS: &[&dyn Probe] = &[
@@ -129,18 +134,19 @@ pub struct NextProbe {
 ///
 /// `refused` are changes that could not be made here.
 pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
+    next_by(Counts::built_in(), run, left, refused)
+}
+
+/// The same by other counts.
+fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     let limited = limited(run)?;
-    let suspects = conclusion::weigh(run, limited);
+    let suspects = conclusion::weigh(run, limited, counts);
     if !run.probes.is_empty() && suspects.best().1 >= SURE {
         return None;
     }
     let mut open = open_probes(run, limited, refused);
     open.retain(|(probe, _)| probe.cost() <= left);
-    let best = most_telling(
-        &suspects,
-        limited.transport,
-        open.iter().map(|(probe, _)| *probe),
-    )?;
+    let best = most_telling(&suspects, counts, open.iter().map(|(probe, _)| *probe))?;
     let (probe, test) = open.swap_remove(best);
     Some(NextProbe {
         change: probe.change(),
@@ -231,11 +237,11 @@ fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a
 /// The probe, by its position, that tells `suspects` apart best per second; `None` if none is worth it.
 fn most_telling<'a>(
     suspects: &Suspects,
-    transport: Transport,
+    counts: &Counts,
     probes: impl Iterator<Item = &'a dyn Probe>,
 ) -> Option<usize> {
     let gain = |probe: &dyn Probe| {
-        expected_information(probe, transport, suspects) / probe.cost().as_secs_f64()
+        expected_information(probe, counts, suspects) / probe.cost().as_secs_f64()
     };
     probes
         .map(gain)
@@ -249,10 +255,9 @@ fn most_telling<'a>(
 const PATH_MTU: &str = "path-mtu";
 
 /// By how many bits the answer is expected to shrink the uncertainty over `suspects`.
-fn expected_information(probe: &dyn Probe, transport: Transport, suspects: &Suspects) -> f64 {
-    let counts = Counts::built_in();
-    let table = Likelihoods::of_probe(probe, transport, counts);
-    let weight = counts.weight(transport, probe.id());
+fn expected_information(probe: &dyn Probe, counts: &Counts, suspects: &Suspects) -> f64 {
+    let table = Likelihoods::of_probe(probe, suspects.transport, counts);
+    let weight = counts.weight(suspects.transport, probe.id());
     let after = |answer: usize| {
         let (mut updated, chance) = (suspects.clone(), suspects.chance(&table, answer));
         updated.update(&table, &[answer], weight);

@@ -1,6 +1,5 @@
 //! The suspects and their weights.
 
-use super::counts::Likelihoods;
 use crate::rules;
 use linerate_model::run::{Limit, Verdict};
 use linerate_model::spec::{Side, Transport};
@@ -142,80 +141,5 @@ impl Suspect {
             Self::ReceiverSocket => "the receiver's socket buffer",
             Self::ReceiverBacklog => "the receiver's backlog",
         }
-    }
-}
-
-/// Suspects with weights that add up to 1.
-#[derive(Debug, Clone)]
-pub(super) struct Suspects(Vec<(Suspect, f64)>);
-
-impl Suspects {
-    /// As before anything is known.
-    pub(super) fn unweighed(transport: Transport) -> Self {
-        Self(of(transport).to_vec())
-    }
-
-    /// How probable an answer is before the probe is made.
-    pub(super) fn chance(&self, table: &Likelihoods, answer: usize) -> f64 {
-        self.0
-            .iter()
-            .map(|(suspect, weight)| weight * table.chance(*suspect, &[answer]))
-            .sum()
-    }
-
-    /// Takes in that one of `classes` was seen, to the power `weight`; none says nothing.
-    pub(super) fn update(&mut self, table: &Likelihoods, classes: &[usize], weight: f64) {
-        if classes.is_empty() {
-            return;
-        }
-        for (suspect, share) in &mut self.0 {
-            *share *= table.chance(*suspect, classes).powf(weight);
-        }
-        let sum: f64 = self.0.iter().map(|(_, share)| share).sum();
-        if sum > 0.0 {
-            self.0.iter_mut().for_each(|(_, share)| *share /= sum);
-        }
-    }
-
-    /// Shannon entropy in bits.
-    pub(super) fn entropy(&self) -> f64 {
-        let weights = self.0.iter().map(|(_, weight)| *weight);
-        weights
-            .filter(|weight| *weight > 0.0)
-            .map(|weight| -weight * weight.log2())
-            .sum()
-    }
-
-    /// The ids and weights of all, the weightiest first.
-    pub(super) fn ranked(&self) -> Vec<(&'static str, f64)> {
-        let ids = self
-            .0
-            .iter()
-            .map(|(suspect, weight)| (suspect.id(), *weight));
-        let mut ranked: Vec<_> = ids.collect();
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-        ranked
-    }
-
-    /// The weightiest, the earlier of two that weigh the same.
-    pub(super) fn best(&self) -> (Suspect, f64) {
-        let first = self.0[0];
-        self.0.iter().skip(1).fold(
-            first,
-            |best, next| if next.1 > best.1 { *next } else { best },
-        )
-    }
-
-    /// The weightiest but one.
-    pub(super) fn second(&self) -> (Suspect, f64) {
-        let best = self.best().0;
-        let others = Self(
-            self.0
-                .iter()
-                .copied()
-                .filter(|(suspect, _)| *suspect != best)
-                .collect(),
-        );
-        others.best()
     }
 }

@@ -1,8 +1,9 @@
 //! The tables add up, the choice of probes is calibrated against them, and scenes end where they must.
 
-use super::counts::Likelihoods;
-use super::suspects::{Suspect, Suspects, of};
-use super::{Counts, Observation, SURE, most_telling, next_probe, probes};
+use super::likelihoods::Likelihoods;
+use super::suspects::{Suspect, of};
+use super::weights::Suspects;
+use super::{Counts, NextProbe, Observation, SURE, most_telling, next_by, probes};
 use crate::diagnose;
 use linerate_model::random::Random;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
@@ -67,6 +68,7 @@ fn a_weight_is_how_often_it_is_right_where_the_tables_are_true() {
 }
 
 fn is_calibrated(transport: Transport) {
+    let counts = Counts::default();
     let mut random = Random::new(7);
     let every = of(transport);
     let (mut sure, mut right, mut expected) = (0.0, 0.0, 0.0);
@@ -78,13 +80,13 @@ fn is_calibrated(transport: Transport) {
         let mut left = BUDGET;
         while suspects.best().1 < SURE {
             probes.retain(|probe| probe.cost() <= left);
-            let Some(next) = most_telling(&suspects, transport, probes.iter().copied()) else {
+            let Some(next) = most_telling(&suspects, &counts, probes.iter().copied()) else {
                 break;
             };
             let probe = probes.swap_remove(next);
             left -= probe.cost();
             let chances = (0..probe.answers()).map(|answer| probe.judged(truth, answer));
-            let table = Likelihoods::of_probe(probe, transport, &Counts::default());
+            let table = Likelihoods::of_probe(probe, transport, &counts);
             suspects.update(&table, &[drawn(&mut random, chances)], 1.0);
         }
         let (best, weight) = suspects.best();
@@ -159,6 +161,11 @@ fn lost(packets: u64, place: &str, delay_ns: u64) -> Value {
         "ledger": [{"place": place, "packets": packets, "source": "a counter"}],
         "delay": {"of": "pdv", "p50_ns": delay_ns}
     })
+}
+
+/// The next probe, by what was judged of the probes alone.
+fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
+    next_by(&Counts::default(), run, left, refused)
 }
 
 /// What most likely limits, by what was judged of the probes alone: the counts of scenes change as scenes are added.
@@ -275,7 +282,8 @@ fn datagrams_are_probed_at_more_than_the_most_that_arrived() {
     let unknown =
         json!({"packets": {"sent": 10_000, "received": 6_800, "lost": 3_200, "loss_ratio": 0.32}});
     run.probes = vec![datagrams(95.6, &unknown)];
-    let next = next_probe(&run, BUDGET, &[]).unwrap();
+    let at_half = Change::Datagrams { factor: 0.5 };
+    let next = next_probe(&run, BUDGET, &[at_half]).unwrap();
     assert_eq!(next.change, Change::Payload { factor: 0.5 });
     assert_eq!(next.test.pace().intended_load().unwrap().bps(), 141_000_000);
     assert_eq!(next.test.payload().get(), 724);
