@@ -419,6 +419,7 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
     }
     writeln!(text, "{}", all.row("**all**"))?;
     writeln!(text, "\n{}\n\n{}", of_several(records), of_next(records))?;
+    text.push_str(&reliability(&judged)?);
     let mut times = Data::new(times);
     writeln!(
         text,
@@ -426,6 +427,42 @@ fn table(title: &str, records: &[&Record]) -> Result<String> {
         times.quantile(0.5),
         times.quantile(0.9)
     )?;
+    Ok(text)
+}
+
+/// Classes of a verdict's probability, by where they end.
+const CLASSES: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 1.0];
+
+/// How often verdicts of each probability are right: that often, if probabilities are what they are called.
+fn reliability(judged: &[(&Record, Expected)]) -> Result<String> {
+    let mut text = String::from(
+        "\n| probability | verdicts | right | right, if it holds |\n|---|--:|--:|--:|\n",
+    );
+    let verdicts: Vec<(f64, bool)> = judged
+        .iter()
+        .filter_map(|(record, expected)| {
+            let (verdict, _) = record.replayed();
+            let probability = verdict.weighed.as_ref()?.probability_ratio.get();
+            Some((probability, found(&verdict) == name(*expected)))
+        })
+        .collect();
+    let mut from = 0.0;
+    for to in CLASSES {
+        let class = |(probability, _): &&(f64, bool)| {
+            (from..to).contains(probability) || (to >= 1.0 && *probability >= 1.0)
+        };
+        let here: Vec<&(f64, bool)> = verdicts.iter().filter(class).collect();
+        let right = here.iter().filter(|(_, right)| *right).count();
+        let promised: f64 = here.iter().map(|(probability, _)| probability).sum();
+        if !here.is_empty() {
+            writeln!(
+                text,
+                "| {from:.2} to {to:.2} | {} | {right} | {promised:.1} |",
+                here.len()
+            )?;
+        }
+        from = to;
+    }
     Ok(text)
 }
 
