@@ -315,7 +315,7 @@ fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
     let index = index_of(&mut netlink, &name)?;
     let deadline = MonoClock.now().after(COMING_UP);
     netlink
-        .wait_until(deadline, |netlink| netlink.is_operational(index))
+        .wait_until(deadline, |netlink| Ok(netlink.link(index)?.is_operational))
         .map_err(TestbedError::step(format!(
             "waiting for {name} to carry frames"
         )))?;
@@ -405,7 +405,8 @@ fn netlink() -> Result<Netlink, TestbedError> {
 
 fn index_of(netlink: &mut Netlink, name: &InterfaceName) -> Result<InterfaceIndex, TestbedError> {
     netlink
-        .index_of(name)
+        .link_named(name)
+        .map(|link| link.index)
         .map_err(TestbedError::step(format!("looking up {name}")))
 }
 

@@ -112,13 +112,6 @@ fn a_mapped_address_is_routed_as_ipv4() {
     assert_eq!(found.as_deref(), Some("lab1"));
 }
 
-#[test]
-fn the_live_kernel_sends_loopback_traffic_over_a_loopback_device() {
-    let local = address("127.0.0.1");
-    let index = netlink::outgoing_interface(local, local).unwrap();
-    assert!(netlink::link_by_index(index).unwrap().is_loopback);
-}
-
 proptest! {
     #[test]
     fn no_text_makes_the_parsers_panic(

@@ -71,7 +71,7 @@ pub(super) fn open(
 ) -> Result<Open, EngineError> {
     let mut way = Way::from_socket(&port)?;
     let frame_bytes = frame_bytes(&way, setup.payload)?;
-    let queues = way.link.receive_queues.clamp(1, 4096);
+    let queues = way.link.rx_queues.unwrap_or(1).clamp(1, 4096);
     let map = SocketMap::new(queues).map_err(host("making a map of AF_XDP sockets"))?;
     let code = super::program::code(&way.flow, map.descriptor());
     let program = XdpProgram::load(&code).map_err(host("loading an XDP program"))?;
@@ -113,11 +113,11 @@ fn frame_bytes(way: &Way, payload: usize) -> Result<u32, EngineError> {
     if payload > most {
         let why = format!(
             "af-xdp sends each datagram as one frame, and over {} (MTU {}) one carries at most {most} bytes",
-            way.link.name, way.link.mtu,
+            way.link.name, way.link.mtu_bytes,
         );
         return Err(EngineError::plan("payload", &payload, why));
     }
-    let longest = way.link.mtu as usize + ETHERNET;
+    let longest = way.link.mtu_bytes as usize + ETHERNET;
     let fits = longest <= (FRAME_BYTES[0] - HEADROOM) as usize;
     Ok(FRAME_BYTES[usize::from(!fits)])
 }
@@ -188,7 +188,7 @@ fn sockets(
         return Ok(vec![socket]);
     }
     let mut all = Vec::new();
-    for queue in 0..way.link.receive_queues.max(1) {
+    for queue in 0..way.link.rx_queues.unwrap_or(1).max(1) {
         if queue == MAX_QUEUES {
             return Err(EngineError::Host {
                 what: format!("af-xdp over {}", way.link.name),

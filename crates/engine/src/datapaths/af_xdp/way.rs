@@ -4,7 +4,7 @@ use super::frame::{End, Flow};
 use crate::error::EngineError;
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
-use linerate_sys::netlink::{InterfaceIndex, LinkFacts, Netlink};
+use linerate_sys::netlink::{InterfaceIndex, Link, Netlink, RouteBy};
 use linerate_sys::sockopt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -14,10 +14,8 @@ use std::time::Duration;
 pub(super) struct Way {
     pub(super) flow: Flow,
     pub(super) interface: InterfaceIndex,
-    pub(super) link: LinkFacts,
+    pub(super) link: Link,
     netlink: Netlink,
-    /// Whether the interface carried frames when it was asked.
-    is_up: bool,
 }
 
 /// What a driver may take to bring its link up again that it took down to run a program: 10GBASE-T negotiates for
@@ -34,9 +32,7 @@ impl Way {
         let remote = canonical(socket.peer_addr().map_err(failed)?);
         let failed = |error| EngineError::io("find the way to", &remote.ip(), error);
         let mut netlink = Netlink::new().map_err(failed)?;
-        let route = netlink
-            .route_to(remote.ip(), scope(remote))
-            .map_err(failed)?;
+        let route = netlink.route_to(remote.ip(), by(remote)).map_err(failed)?;
         if route.is_local {
             return Err(EngineError::Host {
                 what: format!("af-xdp to {}", remote.ip()),
@@ -44,8 +40,8 @@ impl Way {
                 remedy: SOCKETS,
             });
         }
-        let link = netlink.link_facts(route.interface).map_err(failed)?;
-        let Some(own) = link.mac else {
+        let link = netlink.link(route.interface).map_err(failed)?;
+        let Some(own) = link.mac() else {
             return Err(EngineError::Host {
                 what: format!("af-xdp over {}", link.name),
                 why: "the interface carries no Ethernet frames".to_owned(),
@@ -59,7 +55,6 @@ impl Way {
                 why: no_neighbour(&error, &link.name),
                 remedy: "see ip neigh",
             })?;
-        let is_up = netlink.is_operational(route.interface).unwrap_or(false);
         Ok(Self {
             flow: Flow {
                 local: End {
@@ -75,18 +70,19 @@ impl Way {
             interface: route.interface,
             link,
             netlink,
-            is_up,
         })
     }
 
     /// Waits until the interface carries frames again, if it did: some drivers start anew to run a program.
     pub(super) fn wait_until_up(&mut self) -> Result<(), EngineError> {
-        if !self.is_up {
+        if !self.link.is_operational {
             return Ok(());
         }
         let (interface, deadline) = (self.interface, MonoClock.now().after(LINK_LIMIT));
         self.netlink
-            .wait_until(deadline, |netlink| netlink.is_operational(interface))
+            .wait_until(deadline, |netlink| {
+                Ok(netlink.link(interface)?.is_operational)
+            })
             .map_err(|error| EngineError::Host {
                 what: format!("waiting for the link of {}", self.link.name),
                 why: format!("it did not come back after the XDP program was attached: {error}"),
@@ -96,7 +92,7 @@ impl Way {
 
     /// Longest payload of one frame whose room is `room` bytes.
     pub(super) fn most_payload(&self, room: usize) -> usize {
-        let by_mtu = (self.link.mtu as usize).saturating_sub(self.flow.packet_headers());
+        let by_mtu = (self.link.mtu_bytes as usize).saturating_sub(self.flow.packet_headers());
         by_mtu.min(room.saturating_sub(self.flow.headers()))
     }
 }
@@ -117,9 +113,10 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-fn scope(address: SocketAddr) -> u32 {
+/// A link-local address leads nowhere without its interface.
+fn by(address: SocketAddr) -> RouteBy {
     match address {
-        SocketAddr::V4(_) => 0,
-        SocketAddr::V6(v6) => v6.scope_id(),
+        SocketAddr::V6(v6) if v6.scope_id() != 0 => RouteBy::Scope(v6.scope_id()),
+        _ => RouteBy::Destination,
     }
 }
