@@ -204,7 +204,7 @@ fn wrapped_turn(
     spec: &TestSpec,
     share: Share<'_>,
 ) -> Result<Option<TurnReports>> {
-    let Some(wrapped) = &mut bench.wrapped else {
+    let Some(wrapped) = &bench.wrapped else {
         return Ok(None);
     };
     context.watcher.event(Event::Progress {
