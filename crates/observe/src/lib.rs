@@ -30,6 +30,8 @@ mod observer;
 mod profile;
 mod snmp;
 mod sysfs;
+#[cfg(test)]
+mod testing;
 mod text;
 
 pub use clock_identity::clock_identity;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::host_with;
 use proptest::prelude::*;
 
 fn route(
@@ -26,20 +27,6 @@ fn table() -> String {
         route("*", [10, 1, 2, 8], [255; 4], (0x201, 0)),
     ]
     .concat()
-}
-
-fn host_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Scope) {
-    let root = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = root.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    let scope = Scope {
-        interface: None,
-        root: root.path().to_owned(),
-    };
-    (root, scope)
 }
 
 fn address(text: &str) -> IpAddr {

@@ -604,8 +604,6 @@ impl Stepping for Client {
             | Input::Bytes(_)
             | Input::Stream(StreamEvent::Datagram { .. })
             | Input::Progress(_) => {}
-            Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if self.steps.state == State::Stopping => {}
             other => {
                 return Err(self.steps.out_of_turn(other.name(), ""));
             }

@@ -108,13 +108,7 @@ fn measure_parts(context: &mut Context<'_>, target: &Target, plan: &DemoPlan) ->
             offset: before / total,
             scale: part.seconds / total,
         };
-        let mut inner = Context {
-            store: None,
-            watcher: &mut watcher,
-            command: context.command.clone(),
-            unsaved: None,
-            interrupt: context.interrupt,
-        };
+        let mut inner = Context::of_part(&context.command, context.interrupt, &mut watcher);
         let mut run = (part.run)(&mut inner, target, plan)?;
         run.title = Some(part.name.to_owned());
         recorder.part(context, run);
