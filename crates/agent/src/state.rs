@@ -41,13 +41,13 @@ const IDLE_LIMIT: Duration = Duration::from_mins(10);
 
 /// How long clients are said goodbye to before their connections are ended: half as long again as a session may wait
 /// before it hears of the end.
-const GOODBYE: Duration = Duration::from_millis(750);
+const GOODBYE_TIMEOUT: Duration = Duration::from_millis(750);
 
 /// Most connections that are taken from a port before the others are looked at: a flood of them has no end.
 const MAX_ACCEPTED: usize = 64;
 
 /// How long it waits when no connection can be taken.
-const PAUSE: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Counts and limits of all clients of one agent.
 struct AgentState<'a> {
@@ -101,7 +101,7 @@ pub(crate) fn accept_loop(
             }
             let one_left = plan.once && state.left.load(Ordering::Relaxed) > 0;
             if stop.load(Ordering::Relaxed) {
-                state.connections.end(GOODBYE);
+                state.connections.end(GOODBYE_TIMEOUT);
                 return Ok(());
             }
             if one_left {
@@ -122,7 +122,7 @@ fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
         // A client that is gone before it was accepted, or a moment without descriptors.
         Err(_) => {
-            sleep_until(MonoClock.now().after(PAUSE));
+            sleep_until(MonoClock.now().after(ACCEPT_RETRY_INTERVAL));
             None
         }
     }

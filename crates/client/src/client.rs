@@ -60,13 +60,13 @@ impl TestOutcome {
 }
 
 /// How long a peer may take after a test until it listens again: iperf3 closes its port in between.
-const RECONNECT: Duration = Duration::from_secs(3);
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The same before the first test: nobody may be there at all.
-const CONNECT: Duration = Duration::from_millis(500);
+const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Pause between two attempts of that.
-const RETRY: Duration = Duration::from_millis(20);
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A control connection to a peer; one per test, if its protocol wants that.
 pub struct Client {
@@ -89,7 +89,7 @@ impl Client {
             Tests::Alike => target.timeout,
             Tests::Many => Duration::ZERO,
             // It may just have ended a test of another command, or of another cell of a study.
-            Tests::One => CONNECT,
+            Tests::One => FIRST_CONNECT_TIMEOUT,
         };
         Self::with_patience(target, patience, is_closing)
     }
@@ -113,7 +113,7 @@ impl Client {
             if MonoClock.now() >= deadline {
                 return Err(error);
             }
-            sleep_until(MonoClock.now().after(RETRY));
+            sleep_until(MonoClock.now().after(CONNECT_RETRY_INTERVAL));
         }
     }
 
@@ -176,7 +176,7 @@ impl Client {
         self.driver.bye();
         let patience = match self.tests() {
             Tests::Alike => self.target.timeout,
-            Tests::Many | Tests::One => RECONNECT,
+            Tests::Many | Tests::One => RECONNECT_TIMEOUT,
         };
         let known = Target {
             // It has answered before: it may be busy with the end of that.

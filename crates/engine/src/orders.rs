@@ -24,7 +24,7 @@ pub struct Orders {
 }
 
 /// Most grants that wait to be used: both ends of a session announce one or two ahead.
-const MOST_GRANTS: usize = 1024;
+const MAX_GRANTS: usize = 1024;
 
 /// What the sender says it sent, and how long silence means that no more comes.
 #[derive(Debug, Clone)]
@@ -120,7 +120,7 @@ impl Orders {
     /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
     pub(crate) fn grant(&self, grant: Grant) -> bool {
         let mut grants = self.grants();
-        if grants.len() >= MOST_GRANTS {
+        if grants.len() >= MAX_GRANTS {
             return false;
         }
         grants.push_back(grant);

@@ -263,7 +263,7 @@ struct Waiter {
 const MAX_LEAD: Duration = Duration::from_micros(50);
 
 /// Shortest sleep worth its two system calls.
-const LEAST_SLEEP: Duration = Duration::from_micros(5);
+const MIN_SLEEP: Duration = Duration::from_micros(5);
 
 /// Step of the median's tracking: from nothing to the usual 5 to 50 µs in as many packets.
 const LEAD_STEP: Duration = Duration::from_micros(1);
@@ -282,7 +282,7 @@ impl Waiter {
             if left.is_zero() || orders.is_stopped() {
                 return;
             }
-            let is_far = left > self.lead + LEAST_SLEEP;
+            let is_far = left > self.lead + MIN_SLEEP;
             if is_far && self.wait != WaitMode::Spin {
                 self.sleep(now.after(left.saturating_sub(self.lead).min(MAX_SLEEP)));
             } else {

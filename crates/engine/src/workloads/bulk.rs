@@ -28,7 +28,7 @@ use std::time::Duration;
 pub(super) struct Bulk;
 
 /// Bytes of one read: enough that the call's own cost vanishes, small enough for a level-2 cache.
-const READ: usize = 128 << 10;
+const READ_BYTES: usize = 128 << 10;
 
 /// Most time of the intended load that one paced write covers.
 const WRITE_WINDOW: Duration = Duration::from_millis(1);
@@ -218,7 +218,7 @@ struct Sender {
 }
 
 /// How long an end whose peer tells nothing, or only what it has, waits for its bytes to be acknowledged. Far below the time that peers wait for the test's end (40 s).
-const DELIVERY: Duration = Duration::from_secs(5);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pause between two looks at what is not acknowledged.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -276,7 +276,7 @@ impl Sender {
     /// waited for.
     fn deliver(&mut self, now: MonoInstant) -> Step {
         let ended = *self.ended.get_or_insert(now);
-        let is_late = now.saturating_since(ended) >= DELIVERY;
+        let is_late = now.saturating_since(ended) >= DELIVERY_TIMEOUT;
         let rest = self.rest_of_block();
         if rest > 0 && self.stream.plan.format.stays_open() && !is_late {
             return self.complete(rest);
@@ -406,7 +406,7 @@ impl Receiver {
     fn new(stream: Stream) -> Self {
         let plan = &stream.plan;
         // A slow application is told by its pause per read, so the read must be of a known size.
-        let size = plan.receiver_pause().map_or(READ, |_| plan.payload);
+        let size = plan.receiver_pause().map_or(READ_BYTES, |_| plan.payload);
         Self {
             room: PageBuffer::new(size, 0),
             ended: false,

@@ -38,10 +38,10 @@ pub enum Ends {
 }
 
 /// From the beginning of one attempt to that of the next: ten per second, as the draft's probes at least.
-const GAP: Duration = Duration::from_millis(100);
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Longest wait for a handshake or an answer: what takes longer is no responsiveness any more.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longest wait for the next connection in one turn: bounds how late a stop is seen.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -191,9 +191,9 @@ impl Opener {
             ..SocketChoice::default()
         };
         let began = clock.now();
-        let mut connection = tcp::connect(self.remote, &choice, PATIENCE)?;
+        let mut connection = tcp::connect(self.remote, &choice, ATTEMPT_TIMEOUT)?;
         let connected = clock.now();
-        sockopt::set_receive_timeout(&connection, PATIENCE)?;
+        sockopt::set_receive_timeout(&connection, ATTEMPT_TIMEOUT)?;
         let asked = clock.now();
         connection.write_all(&bytes)?;
         let mut answer = vec![0; bytes.len()];
@@ -224,7 +224,7 @@ impl Work for Opener {
             let end = self.limit.end().unwrap_or(self.next);
             return Step::Until(self.next.min(end));
         }
-        self.next = now.after(GAP);
+        self.next = now.after(ATTEMPT_INTERVAL);
         let attempt = self.attempt();
         self.number += 1;
         let done = self.common.clock.now();

@@ -32,19 +32,19 @@ use std::time::Duration;
 pub(super) struct MarkedBulk;
 
 /// From one mark of a stream to the next.
-const GAP: Duration = Duration::from_millis(100);
+const MARK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Most marks of a stream that are under way: a path that delays them by more than six seconds gets no more.
 const MAX_MARKS: usize = 64;
 
 /// How long marks that are under way are waited for after the last byte was given to the system.
-const LINGER: Duration = Duration::from_secs(2);
+const MARK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longest wait for room in the send buffer: the stream stands still for no longer where it has run empty.
 const MAX_WRITE_WAIT: Duration = Duration::from_micros(500);
 
 /// Bytes of one read.
-const READ: usize = 128 << 10;
+const READ_BYTES: usize = 128 << 10;
 
 impl WorkloadKind for MarkedBulk {
     fn id(&self) -> &'static str {
@@ -260,7 +260,7 @@ impl Sender {
             Ok(taken) => {
                 if std::mem::take(&mut self.is_mark) {
                     self.marks.push_back((self.number, now));
-                    self.next_mark = now.after(GAP);
+                    self.next_mark = now.after(MARK_INTERVAL);
                 }
                 self.common.moved(now, taken);
                 self.written += taken;
@@ -326,7 +326,7 @@ impl Work for Sender {
         }
         if self.limit.is_over(now) {
             let ended = *self.ended.get_or_insert(now);
-            if self.marks.is_empty() || now.saturating_since(ended) >= LINGER {
+            if self.marks.is_empty() || now.saturating_since(ended) >= MARK_TIMEOUT {
                 return Step::Done;
             }
             self.common.path.await_arrival(MAX_WRITE_WAIT);
@@ -382,7 +382,7 @@ impl Receiver {
         Self {
             header: vec![0; common.format.header_len()],
             common,
-            room: PageBuffer::new(READ, 0),
+            room: PageBuffer::new(READ_BYTES, 0),
             place: 0,
             out: VecDeque::new(),
             heard: false,

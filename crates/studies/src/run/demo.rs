@@ -28,7 +28,7 @@ pub struct DemoPlan {
 }
 
 /// Time for probing what limits each TCP part.
-const DIAGNOSIS: Duration = Duration::from_secs(4);
+const DIAGNOSIS_TIME: Duration = Duration::from_secs(4);
 
 /// One part of the demo: its name and its share of the whole time.
 struct Part {
@@ -144,7 +144,7 @@ fn tcp(context: &mut Context<'_>, target: &Target, direction: Direction) -> Resu
         ..TestSpec::tcp_bulk()
     };
     let run = single(context, target, &spec)?;
-    Ok(diagnose(context, target, run, DIAGNOSIS))
+    Ok(diagnose(context, target, run, DIAGNOSIS_TIME))
 }
 
 fn search(
@@ -164,7 +164,7 @@ fn search(
         ..SaturatePlan::new(spec)
     };
     let run = saturate(context, target, &search)?;
-    Ok(diagnose(context, target, run, DIAGNOSIS))
+    Ok(diagnose(context, target, run, DIAGNOSIS_TIME))
 }
 
 fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {

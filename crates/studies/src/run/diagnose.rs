@@ -22,13 +22,13 @@ pub fn diagnose(context: &mut Context<'_>, target: &Target, run: Run, time: Dura
 
 /// Makes every probe that can be made, whatever it may tell: to learn how often each answer is given.
 pub fn probe_all(context: &mut Context<'_>, target: &Target, run: Run) -> Run {
-    probed(context, target, run, LEARNING, |run, _, refused| {
+    probed(context, target, run, ALL_PROBES_TIME, |run, _, refused| {
         any_probe(run, refused)
     })
 }
 
 /// More than all probes take.
-const LEARNING: Duration = Duration::from_mins(1);
+const ALL_PROBES_TIME: Duration = Duration::from_mins(1);
 
 /// What to try next, in the time that is left, but for what was refused.
 type Choice = fn(&Run, Duration, &[Change]) -> Option<NextProbe>;

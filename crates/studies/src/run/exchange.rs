@@ -13,7 +13,7 @@ use linerate_model::spec::{Direction, Observe, Pinning, Stop, TestSpec, Transpor
 use std::time::Duration;
 
 /// How long one exchange takes: on a path of 1 ms some 200 messages, of which the fastest bound the offset.
-const EXCHANGE: Duration = Duration::from_millis(200);
+const EXCHANGE_TIME: Duration = Duration::from_millis(200);
 
 /// What an exchange gave: the report of the client, who asked, and of the server.
 type Exchange = [EndpointReport; 2];
@@ -62,7 +62,7 @@ fn clocks_may_differ(hosts: &[Host]) -> bool {
 /// A short ping-pong over UDP, not recorded as a trial.
 fn exchange(client: &mut Client, spec: &TestSpec) -> Result<Option<Exchange>> {
     let exchange = TestSpec {
-        stop: Stop::After(EXCHANGE),
+        stop: Stop::After(EXCHANGE_TIME),
         observe: Observe::None,
         wait: spec.wait,
         pinning: Pinning::default(),

@@ -162,7 +162,7 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
 }
 
 /// Tests in a row that a search may lose.
-const MOST_BROKEN: u32 = 2;
+const MAX_BROKEN_IN_A_ROW: u32 = 2;
 
 /// The trials of a search.
 struct Attempts {
@@ -185,7 +185,7 @@ impl Attempts {
                 self.broken = 0;
                 made
             }
-            Err(error) if self.broken < MOST_BROKEN && may_pass(client, &error) => {
+            Err(error) if self.broken < MAX_BROKEN_IN_A_ROW && may_pass(client, &error) => {
                 self.broken += 1;
                 vec![broken(recorder.next_index(), spec, &error)]
             }

@@ -68,7 +68,7 @@ impl DatapathKind for AfXdp {
             Ok(_) => Availability::Available,
             Err(error) => Availability::Missing {
                 why: open::refused(&error),
-                remedy: open::PRIVILEGES.to_owned(),
+                remedy: open::PRIVILEGES_REMEDY.to_owned(),
             },
         }
     }

@@ -42,7 +42,7 @@ impl Open {
 }
 
 fn most_payload(way: &Way) -> usize {
-    way.most_payload((FRAME_BYTES[1] - HEADROOM) as usize)
+    way.most_payload((FRAME_BYTES[1] - XDP_HEADROOM_BYTES) as usize)
 }
 
 /// Frames to send. A batch is at most 64 datagrams, and the kernel frees frames as it sends them.
@@ -52,7 +52,7 @@ const SEND_FRAMES: u32 = 512;
 const FRAME_BYTES: [u32; 2] = [2048, 4096];
 
 /// `XDP_PACKET_HEADROOM`: what the kernel keeps for itself of a frame that arrives.
-const HEADROOM: u32 = 256;
+const XDP_HEADROOM_BYTES: u32 = 256;
 
 /// Most queues of which frames are taken: 128 MiB of frames, and a look at 32 rings when nothing comes.
 const MAX_QUEUES: u32 = 32;
@@ -61,7 +61,7 @@ const MAX_QUEUES: u32 = 32;
 const BUSY_POLL: Duration = Duration::from_micros(50);
 
 /// What who may not open it needs.
-pub(super) const PRIVILEGES: &str =
+pub(super) const PRIVILEGES_REMEDY: &str =
     "run as root, outside of user namespaces (CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF)";
 
 pub(super) fn open(
@@ -117,8 +117,8 @@ fn frame_bytes(way: &Way, payload: usize) -> Result<u32, EngineError> {
         );
         return Err(EngineError::plan("payload", &payload, why));
     }
-    let longest = way.link.mtu_bytes as usize + ETHERNET;
-    let fits = longest <= (FRAME_BYTES[0] - HEADROOM) as usize;
+    let longest = way.link.mtu_bytes as usize + ETHERNET_HEADER;
+    let fits = longest <= (FRAME_BYTES[0] - XDP_HEADROOM_BYTES) as usize;
     Ok(FRAME_BYTES[usize::from(!fits)])
 }
 
@@ -244,7 +244,7 @@ fn why_no_socket(queue: u32, error: &io::Error) -> (String, &'static str) {
             "this kernel has no AF_XDP (CONFIG_XDP_SOCKETS)".to_owned(),
             "use another kernel, or leave --datapath out",
         ),
-        _ => (refused(error), PRIVILEGES),
+        _ => (refused(error), PRIVILEGES_REMEDY),
     }
 }
 
@@ -261,7 +261,7 @@ fn host(what: &'static str) -> impl Fn(io::Error) -> EngineError {
     move |error| EngineError::Host {
         what: format!("af-xdp: {what}"),
         why: refused(&error),
-        remedy: PRIVILEGES,
+        remedy: PRIVILEGES_REMEDY,
     }
 }
 

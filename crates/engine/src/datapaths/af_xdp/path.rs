@@ -15,7 +15,7 @@ use linerate_sys::udp::Blocking;
 use linerate_sys::xsk::{Xsk, XskStatistics, wait_for_frame};
 
 /// Looks at the rings per call that spins: some 0.2 µs, so that the caller's look at clock and orders costs little.
-const LOOKS: u32 = 64;
+const RING_POLLS_PER_CALL: u32 = 64;
 
 /// Sending calls between two looks at what the peer's kernel says of the port: 64 calls take some 50 µs.
 const CALLS_PER_LOOK: u32 = 64;
@@ -115,7 +115,7 @@ impl FramePath {
                 }
                 Ok(false)
             }
-            WaitMode::Spin => Ok((0..LOOKS).any(|_| self.take())),
+            WaitMode::Spin => Ok((0..RING_POLLS_PER_CALL).any(|_| self.take())),
         }
     }
 

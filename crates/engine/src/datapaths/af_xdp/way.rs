@@ -22,7 +22,7 @@ pub(super) struct Way {
 /// some 5 s.
 const LINK_LIMIT: Duration = Duration::from_secs(15);
 
-const SOCKETS: &str = "leave --datapath out, or measure to a host behind an Ethernet interface";
+const SOCKETS_REMEDY: &str = "leave --datapath out, or measure to a host behind an Ethernet interface";
 
 impl Way {
     /// Of the flow that `socket` is connected for.
@@ -37,7 +37,7 @@ impl Way {
             return Err(EngineError::Host {
                 what: format!("af-xdp to {}", remote.ip()),
                 why: "the address is this host's own, so packets for it pass no driver".to_owned(),
-                remedy: SOCKETS,
+                remedy: SOCKETS_REMEDY,
             });
         }
         let link = netlink.link(route.interface).map_err(failed)?;
@@ -45,7 +45,7 @@ impl Way {
             return Err(EngineError::Host {
                 what: format!("af-xdp over {}", link.name),
                 why: "the interface carries no Ethernet frames".to_owned(),
-                remedy: SOCKETS,
+                remedy: SOCKETS_REMEDY,
             });
         };
         let next = netlink

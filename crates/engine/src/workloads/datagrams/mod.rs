@@ -27,7 +27,7 @@ pub(super) struct Datagrams;
 pub(super) const MAX_DATAGRAM: u64 = 65_507;
 
 /// Most datagrams of one call: bounds the burst.
-const BATCH: usize = 64;
+const MAX_DATAGRAMS_PER_CALL: usize = 64;
 
 /// Most bytes of one call: the memory that a stream's buffers take, and what a level-2 cache holds.
 const BATCH_BYTES: usize = 1 << 20;
@@ -79,7 +79,7 @@ impl WorkloadKind for Datagrams {
 
 /// Most datagrams of one call. A slow application takes as many per read as it is told.
 fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
-    let most = (BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH);
+    let most = (BATCH_BYTES / plan.payload.max(1)).clamp(1, MAX_DATAGRAMS_PER_CALL);
     match plan.imitation {
         Some(Imitation::SlowReceiver {
             datagrams_per_read, ..

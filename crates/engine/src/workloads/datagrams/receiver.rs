@@ -79,7 +79,7 @@ struct Counts {
 
 /// Silence after a sender's last datagram for which those that it overtook on the way are waited for. The
 /// sender repeats it for 2 s or more until it is answered.
-const OVERTAKEN: Duration = Duration::from_millis(100);
+const REORDERING_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Receiver {
     pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
@@ -317,7 +317,7 @@ impl Counts {
         self.end.is_some_and(|(sent, at)| {
             // Where datagrams have no numbers nobody knows what is still under way.
             let is_all = sent.is_none_or(|sent| self.tracker.received() >= sent);
-            is_all || now.saturating_since(self.last.max(at)) >= OVERTAKEN
+            is_all || now.saturating_since(self.last.max(at)) >= REORDERING_TIMEOUT
         })
     }
 

@@ -28,7 +28,7 @@ const SPIN_WINDOW: Duration = Duration::from_micros(5);
 /// `sendmmsg` that fails after its first datagram says how many went and forgets the error, and an
 /// asynchronous one ("port unreachable") is then gone. So after a batch that was cut short, this
 /// many datagrams go one by one: an error that lasts is seen, often enough to end the stream.
-const CAUTIOUS: u64 = 32;
+const SINGLES_AFTER_SHORT_BATCH: u64 = 32;
 
 pub(super) struct Sender {
     path: Box<dyn DatagramPath>,
@@ -176,7 +176,7 @@ impl Sender {
     fn accepted(&mut self, now: MonoInstant, wanted: u64, count: u64) {
         self.troubles.success();
         self.cautious = if count < wanted {
-            CAUTIOUS
+            SINGLES_AFTER_SHORT_BATCH
         } else {
             self.cautious.saturating_sub(1)
         };

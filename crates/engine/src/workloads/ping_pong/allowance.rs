@@ -7,7 +7,7 @@ use linerate_peers::Grant;
 use std::time::Duration;
 
 /// Longest wait for the next grant in one turn: bounds how late a stop is seen.
-const PATIENCE: Duration = Duration::from_millis(20);
+const MAX_GRANT_WAIT: Duration = Duration::from_millis(20);
 
 /// The grant that is being used.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Allowance {
         if self.left > 0 {
             return true;
         }
-        let Some(grant) = orders.take_grant(PATIENCE) else {
+        let Some(grant) = orders.take_grant(MAX_GRANT_WAIT) else {
             return false;
         };
         self.left = if renew(grant) { grant.messages } else { 0 };

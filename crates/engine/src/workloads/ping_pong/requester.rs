@@ -24,7 +24,7 @@ use std::time::Duration;
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The least wait once it is known; then three times the longest round trip so far.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
+const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long an answer is waited for where a lost one ends the exchange: a busy peer is not taken for a loss.
 const FATAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -104,7 +104,7 @@ impl Requester {
             return FATAL_TIMEOUT;
         }
         self.longest.map_or(FIRST_TIMEOUT, |longest| {
-            (longest * 3).clamp(LEAST_TIMEOUT, FIRST_TIMEOUT.max(longest * 3))
+            (longest * 3).clamp(MIN_TIMEOUT, FIRST_TIMEOUT.max(longest * 3))
         })
     }
 

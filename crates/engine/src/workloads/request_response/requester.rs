@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Most requests of one turn: answers are looked for at least as often.
-const MOST_ASKED: u64 = 16;
+const MAX_REQUESTS_PER_TURN: u64 = 16;
 
 /// Most receiving calls of one turn.
-const MOST_TAKEN: u32 = 64;
+const MAX_READS_PER_TURN: u32 = 64;
 
 /// The last stretch before a request is due is polled, not slept: a timer of a virtual machine is up
 /// to that late (see the loop's own waiting).
-const LEAD: Duration = Duration::from_micros(50);
+const POLL_BEFORE_DUE: Duration = Duration::from_micros(50);
 
 /// Longest single sleep: bounds how late a stop is seen.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
@@ -139,7 +139,7 @@ impl Requester {
     /// Sends what is due. Returns how the turn ends, if it does.
     fn ask(&mut self) -> Option<Step> {
         self.stuck = false;
-        for burst in 1..=MOST_ASKED {
+        for burst in 1..=MAX_REQUESTS_PER_TURN {
             let now = self.clock.now();
             let attempt = if self.writing {
                 self.go_on(now)
@@ -251,7 +251,7 @@ impl Requester {
     fn listen(&mut self) -> Option<Step> {
         let mut numbers = std::mem::take(&mut self.numbers);
         let mut end = None;
-        for _ in 0..MOST_TAKEN {
+        for _ in 0..MAX_READS_PER_TURN {
             numbers.clear();
             let taken = self.carrier.receive(&mut numbers);
             let now = self.clock.now();
@@ -333,7 +333,7 @@ impl Requester {
             .filter(|next| *next > now);
         let left = match next {
             _ if self.stuck => BLOCKED_SLEEP,
-            Some(next) => next.saturating_since(now).saturating_sub(LEAD),
+            Some(next) => next.saturating_since(now).saturating_sub(POLL_BEFORE_DUE),
             None if self.due().is_some() => return,
             None => MAX_SLEEP,
         };

@@ -17,13 +17,13 @@ use std::time::Duration;
 
 /// Length of the trial that a number of streams is judged by: slow start takes most of the first half, which
 /// is not counted.
-const STEP: Duration = Duration::from_secs(1);
+const STEP_TIME: Duration = Duration::from_secs(1);
 
 /// Time before that which is not counted, and before the first probe.
-const LEAD: Duration = Duration::from_millis(500);
+const LEAD_TIME: Duration = Duration::from_millis(500);
 
 /// Bytes of one block of a loaded stream: the largest frame of HTTP/2, behind which a request there waits.
-const BLOCK: ByteCount = ByteCount::new(16 << 10);
+const BLOCK_BYTES: ByteCount = ByteCount::new(16 << 10);
 
 /// Measures responsiveness against `target`, first idle and then with load each way.
 pub(super) fn responsiveness(
@@ -51,7 +51,7 @@ pub(super) fn responsiveness(
         let load = TestSpec {
             streams: saturation.streams(),
             // It must outlast the probes: both begin with their own handshakes.
-            stop: Stop::After(plan.time + 3 * LEAD),
+            stop: Stop::After(plan.time + 3 * LEAD_TIME),
             ..stream(direction)
         };
         let (foreign, loaded) = together(context, recorder, client, (target, &probes, &load))?;
@@ -77,9 +77,9 @@ fn probes(plan: &LatencyPlan) -> TestSpec {
 fn stream(direction: Direction) -> TestSpec {
     TestSpec {
         direction,
-        warm_up: LEAD,
-        stop: Stop::After(STEP),
-        ..TestSpec::marked_bulk().with_payload(BLOCK)
+        warm_up: LEAD_TIME,
+        stop: Stop::After(STEP_TIME),
+        ..TestSpec::marked_bulk().with_payload(BLOCK_BYTES)
     }
 }
 
@@ -128,7 +128,7 @@ fn together(
                 !interrupt.load(std::sync::atomic::Ordering::Relaxed)
             })
         });
-        sleep_until(MonoClock.now().after(LEAD));
+        sleep_until(MonoClock.now().after(LEAD_TIME));
         let label = format!(
             "new connections, under {} TCP streams{}",
             load.streams,

@@ -120,7 +120,7 @@ const MAX_OUTPUT: u64 = 64 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a turn may take beyond its traffic: starting, connecting, agreeing, reports.
-const SPARE: Duration = Duration::from_secs(15);
+const TURN_OVERHEAD: Duration = Duration::from_secs(15);
 
 impl Wrapped {
     /// Has the wrapper start this program once, to see whether it can and what it loads.
@@ -169,7 +169,7 @@ impl Wrapped {
             spec: spec.clone(),
         });
         let planned = planned_time(spec).unwrap_or(Duration::from_hours(1));
-        let limit = planned + target.timeout + self.wrap.start_limit + SPARE;
+        let limit = planned + target.timeout + self.wrap.start_limit + TURN_OVERHEAD;
         match self.answer(&request, limit, idle)? {
             Some(Answer::Turn(turn)) => Ok(*turn),
             None => Ok(ChildTurn::default()),
