@@ -347,7 +347,7 @@ impl AgentState<'_> {
     fn call_back(&self, to: SocketAddr, spec: &TestSpec, kind: &dyn PeerKind) {
         let made = PeerAddress::parse(&format!("{}://{to}", kind.id()))
             .map_err(anyhow::Error::from)
-            .and_then(|far| Client::connect(&Target::new(far)))
+            .and_then(|peer| Client::connect(&Target::new(peer)))
             .and_then(|mut client| client.run(spec, &mut |_| !self.stop.load(Ordering::Relaxed)));
         match made {
             Ok(outcome) => {
@@ -377,7 +377,7 @@ impl AgentState<'_> {
             Err(why) => (Some(why), None),
         };
         let _waiting = turn_away.is_some().then_some(place);
-        self.converse(stream, handle, (&*port.kind, turn_away))
+        self.converse(stream, handle, &*port.kind, turn_away)
     }
 
     /// A place among the clients that are served, taken as long as it lives; if there is none, why.
@@ -437,7 +437,8 @@ impl AgentState<'_> {
         &self,
         stream: TcpStream,
         handle: Option<DemuxHandle>,
-        (kind, turn_away): (&dyn PeerKind, Option<(RefusalCode, String)>),
+        kind: &dyn PeerKind,
+        turn_away: Option<(RefusalCode, String)>,
     ) -> Result<()> {
         stream.set_nonblocking(false)?;
         let line = Line::over(stream, TIMEOUT)?;

@@ -76,7 +76,8 @@ pub struct Client {
     last: Option<TestSpec>,
     /// The last test broke off, and the session with it.
     is_broken: bool,
-    far: String,
+    /// Its address, for messages.
+    peer: String,
     hello: PeerHello,
     facts: Facts,
 }
@@ -120,15 +121,15 @@ impl Client {
     /// Connects.
     fn open(target: &Target) -> Result<Self> {
         let line = open(target)?;
-        let ends = (line.local().ip(), line.remote().ip());
-        let observer = observer(target, ends);
+        let local = line.local().ip();
+        let observer = observer(target, local, line.remote().ip());
         let facts = observer.facts();
         let config = ClientConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
             first_answer: target.first_answer,
             credential: credential(target.key.as_ref())?,
-            local: ends.0,
+            local,
             random: random_bytes()?,
             login: login_attempt(target),
             far_output: target.far_output,
@@ -143,7 +144,7 @@ impl Client {
             target: target.clone(),
             last: None,
             is_broken: false,
-            far: target.far.to_string(),
+            peer: target.far.to_string(),
             hello: PeerHello::default(),
             facts,
         })
@@ -225,7 +226,7 @@ impl Client {
             },
             Host {
                 role: HostRole::Server,
-                name: hostname.or_else(|| Some(self.far.clone())),
+                name: hostname.or_else(|| Some(self.peer.clone())),
                 facts: self.hello.facts.clone(),
             },
         ]
@@ -259,7 +260,7 @@ impl Client {
             Some(SessionEvent::Closed) => {
                 let message = format!(
                     "{} closed the control connection between two tests",
-                    self.far
+                    self.peer
                 );
                 Err(Failure::new(ExitCode::Peer, message).into())
             }
@@ -305,7 +306,7 @@ impl Client {
                 Some(SessionEvent::Closed) => {
                     let message = format!(
                         "{} closed the control connection in the middle of a test",
-                        self.far
+                        self.peer
                     );
                     return Err(Failure::new(ExitCode::Peer, message).into());
                 }
@@ -364,14 +365,17 @@ impl Client {
         };
         Failure::new(
             code,
-            format!("the test with {} failed: {error:#}", self.far),
+            format!("the test with {} failed: {error:#}", self.peer),
         )
     }
 
     fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
         Failure::new(
             exit_code(code),
-            format!("the test with {} was not made ({code}): {reason}", self.far),
+            format!(
+                "the test with {} was not made ({code}): {reason}",
+                self.peer
+            ),
         )
     }
 }
@@ -447,7 +451,7 @@ fn open(target: &Target) -> Result<Line> {
 }
 
 /// Watches the interface that carries tests between these ends.
-fn observer(target: &Target, (local, remote): (IpAddr, IpAddr)) -> Observer {
+fn observer(target: &Target, local: IpAddr, remote: IpAddr) -> Observer {
     let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
     let interface = target.interface.clone().or_else(found);
     Observer::new(Scope::live(interface))

@@ -4,14 +4,14 @@ use crate::address::PeerAddress;
 use std::time::Duration;
 
 /// Why a peer that accepts connections may say nothing, and what to do.
-pub(crate) fn mute(far: &PeerAddress, silence: Duration) -> String {
-    let kind = far.kind();
+pub(crate) fn mute(peer: &PeerAddress, silence: Duration) -> String {
+    let kind = peer.kind();
     let usual = linerate_peers::ALL.iter().find(|other| {
-        let is_default = other.default_port() == far.port();
-        is_default && far.port() != kind.default_port()
+        let is_default = other.default_port() == peer.port();
+        is_default && peer.port() != kind.default_port()
     });
     let other = usual.map(|other| {
-        let (port, id) = (far.port(), other.id());
+        let (port, id) = (peer.port(), other.id());
         format!("port {port} is usually that of {id}, which is asked as {id}://HOST; ")
     });
     format!(

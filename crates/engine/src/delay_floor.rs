@@ -37,7 +37,9 @@ impl DelayFloor {
         let Some(step) = since.checked_div(self.step_nanos) else {
             return;
         };
-        let step = usize::try_from(step).unwrap_or(FLOOR_STEPS).min(FLOOR_STEPS - 1);
+        let step = usize::try_from(step)
+            .unwrap_or(FLOOR_STEPS)
+            .min(FLOOR_STEPS - 1);
         let relative = distance_48(transit, first_transit);
         let floor = self.floors[step].get_or_insert(relative);
         *floor = relative.min(*floor);

@@ -206,7 +206,8 @@ impl DatagramPath for MemoryDatagrams {
     }
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
-        let room = |queue: &Queue| PIPE_BYTES.saturating_sub(queue.bytes.len() + queue.lengths.len());
+        let room =
+            |queue: &Queue| PIPE_BYTES.saturating_sub(queue.bytes.len() + queue.lengths.len());
         let need = self.payload + 1;
         let enough = |queue: &Queue| queue.closed || room(queue) >= need;
         let mut queue = self.outbox.when("send", self.patience, enough)?;

@@ -12,11 +12,11 @@ mod udp;
 pub use held::Held;
 
 use crate::check::check;
-use crate::datapaths::{self, DatapathKind, PathSetup};
+use crate::datapaths::{self, PathSetup};
 use crate::error::EngineError;
 use crate::lane::Lane;
 use crate::plan::{EndpointPlan, Role};
-use crate::workloads::{self, Ends, Kit, Path, WorkloadKind};
+use crate::workloads::{self, Ends, Kit, Path};
 use linerate_model::spec::Transport;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_peers::AfterTraffic;
@@ -274,13 +274,11 @@ impl Opened {
 
     /// Gives the sockets to the datapath and the paths to the workload.
     pub(crate) fn into_lanes(self) -> Result<Vec<Lane>, EngineError> {
-        let datapath = datapaths::find(&self.plan.spec.datapath.id)?;
-        let workload = workloads::find(&self.plan.spec.workload)?;
         let plan = &self.plan;
+        let workload = workloads::find(&plan.spec.workload)?;
         let mut early = self.early.into_iter();
-        let lane = |(index, open): (u8, OpenSocket)| {
-            let early = early.next().unwrap_or_default();
-            lane(plan, index, (open, early), (datapath, workload))
+        let lane = |(index, socket): (u8, OpenSocket)| {
+            lane(plan, index, socket, early.next().unwrap_or_default())
         };
         let sockets: Vec<_> = match self.sockets {
             Sockets::Listening(_) => return Err(EngineError::NotConnected { stream: 0 }),
@@ -323,9 +321,11 @@ fn ends(socket: &TcpStream, door: Option<TcpListener>) -> Result<OpenSocket, Eng
 fn lane(
     plan: &EndpointPlan,
     index: u8,
-    (socket, early): (OpenSocket, Vec<Vec<u8>>),
-    (datapath, workload): (&dyn DatapathKind, &dyn WorkloadKind),
+    socket: OpenSocket,
+    early: Vec<Vec<u8>>,
 ) -> Result<Lane, EngineError> {
+    let datapath = datapaths::find(&plan.spec.datapath.id)?;
+    let workload = workloads::find(&plan.spec.workload)?;
     let stream = plan.stream(index);
     let setup = PathSetup {
         payload: stream.payload,

@@ -14,7 +14,7 @@ use linerate_sys::netlink::{self, InterfaceName, Netlink};
 use std::io;
 
 /// Most interrupts of one interface that are told.
-const MOST_INTERRUPTS: usize = 512;
+const MAX_INTERRUPTS: usize = 512;
 
 pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
     let found = known(interrupts_of_interface(host))?;
@@ -34,7 +34,7 @@ pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
                 .filter(|cores| !cores.is_empty()),
         })
     };
-    let found = found.into_iter().take(MOST_INTERRUPTS);
+    let found = found.into_iter().take(MAX_INTERRUPTS);
     found.map(interrupt).collect()
 }
 

@@ -43,7 +43,7 @@ fn probed(
     if run.status != RunStatus::Complete || context.interrupted() {
         return run;
     }
-    probe(context, target, &mut run, (time, choice));
+    probe(context, target, &mut run, time, choice);
     if !run.probes.is_empty() {
         archive::conclude(&mut run);
         context.replace(&run);
@@ -55,7 +55,8 @@ fn probe(
     context: &mut Context<'_>,
     target: &Target,
     run: &mut Run,
-    (time, choice): (Duration, Choice),
+    time: Duration,
+    choice: Choice,
 ) {
     let mut bench = Bench::new(target);
     let mut refused: Vec<Change> = Vec::new();

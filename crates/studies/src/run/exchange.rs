@@ -1,9 +1,7 @@
 //! Short exchanges of messages before and after a test of datagrams: where its hosts read two clocks, one-way
 //! delays need to know how these stand to each other.
 
-use super::measured;
-use crate::context::Context;
-use crate::recorder::Recorder;
+use super::Measurement;
 use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome};
@@ -19,26 +17,22 @@ const EXCHANGE_TIME: Duration = Duration::from_millis(200);
 type Exchange = [EndpointReport; 2];
 
 /// Runs one test of datagrams between two exchanges, if its hosts read two clocks.
-pub(super) fn measure_between(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    spec: &TestSpec,
-) -> Result<()> {
+pub(super) fn measure_between(run: &mut Measurement<'_, '_>, spec: &TestSpec) -> Result<()> {
+    let client = &mut *run.client;
     let compare =
         spec.work.is_datagrams() && client.shows_clock() && clocks_may_differ(&client.hosts());
     let before = compare.then(|| exchange(client, spec)).transpose()?;
-    let mut trials = measured(context, recorder, client, spec, None)?;
-    let wanted = compare && !context.interrupted() && trials.iter().any(needs_exchanges);
+    let mut trials = run.unrecorded(spec, None)?;
+    let wanted = compare && !run.context.interrupted() && trials.iter().any(needs_exchanges);
     if wanted {
-        let after = exchange(client, spec)?;
+        let after = exchange(run.client, spec)?;
         let exchanges: Vec<Exchange> = [before.flatten(), after].into_iter().flatten().collect();
         for trial in &mut trials {
             assemble::with_exchanges(trial, &exchanges);
         }
     }
     for trial in trials {
-        recorder.trial(context, trial);
+        run.record(trial);
     }
     Ok(())
 }

@@ -159,7 +159,10 @@ fn pairs(
             made[index] = log.measure(context, bench, spec, part)?;
         }
         let [Some(before), Some(after)] = made else {
-            return Ok(cut(judge(&design.test, design.side, &pairs), STOPPED_BY_USER));
+            return Ok(cut(
+                judge(&design.test, design.side, &pairs),
+                STOPPED_BY_USER,
+            ));
         };
         design.took_effect(&pilot, &after)?;
         pairs.push((before, after));

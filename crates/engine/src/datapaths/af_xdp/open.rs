@@ -1,6 +1,6 @@
 //! Opening: the program at the interface, and a socket for each of its queues.
 
-use super::frame::ETHERNET;
+use super::frame::ETHERNET_HEADER;
 use super::params::Params;
 use super::way::Way;
 use crate::datapaths::PathSetup;

@@ -22,7 +22,8 @@ pub(super) struct Way {
 /// some 5 s.
 const LINK_LIMIT: Duration = Duration::from_secs(15);
 
-const SOCKETS_REMEDY: &str = "leave --datapath out, or measure to a host behind an Ethernet interface";
+const SOCKETS_REMEDY: &str =
+    "leave --datapath out, or measure to a host behind an Ethernet interface";
 
 impl Way {
     /// Of the flow that `socket` is connected for.

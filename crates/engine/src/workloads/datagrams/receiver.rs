@@ -168,7 +168,8 @@ impl Counts {
 
     /// Notes a datagram with this number and send time; whether it is one more that counts.
     #[inline]
-    fn numbered(&mut self, (sequence, sent): (u64, Stamp), now: MonoInstant, counts: bool) -> bool {
+    fn numbered(&mut self, sequence: u64, sent: Stamp, taken: Taken) -> bool {
+        let Taken { at: now, counts } = taken;
         self.last = now;
         let transit = sent.transit_to(now);
         if counts {
@@ -191,7 +192,10 @@ impl Counts {
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
         self.reads += 1;
         self.emptying_reads += u64::from(arrivals.spans.len() < self.most);
-        let counts = self.is_counted(now);
+        let taken = Taken {
+            at: now,
+            counts: self.is_counted(now),
+        };
         if self.reads == 1 {
             self.progress.hear();
         }
@@ -205,10 +209,10 @@ impl Counts {
         let mut datagrams = lengths.zip(readings.iter().copied());
         for run in arrivals.runs {
             let own = datagrams.by_ref().take(run.datagrams);
-            self.take_run(*run, own, (now, counts), &mut sum);
+            self.take_run(*run, own, taken, &mut sum);
         }
         for datagram in datagrams {
-            self.take_one(datagram, (now, counts), &mut sum);
+            self.take_one(datagram, taken, &mut sum);
         }
         self.readings = readings;
         let Sum {
@@ -234,6 +238,13 @@ impl Counts {
     }
 }
 
+/// When a batch was taken, and whether what comes then counts.
+#[derive(Clone, Copy)]
+struct Taken {
+    at: MonoInstant,
+    counts: bool,
+}
+
 /// What of a batch counts.
 #[derive(Default)]
 struct Sum {
@@ -248,35 +259,31 @@ impl Counts {
         &mut self,
         run: Run,
         mut datagrams: impl Iterator<Item = (u64, Reading)>,
-        when: (MonoInstant, bool),
+        taken: Taken,
         sum: &mut Sum,
     ) {
         let expected = self.tracker.next_expected();
         let Some(first) = datagrams.next() else {
             return;
         };
-        if self.take_one(first, when, sum) {
+        if self.take_one(first, taken, sum) {
             let next = self.tracker.next_expected();
             self.dropped.came(run, next.checked_sub(expected + 1));
         } else if self.tally.is_none() && !sum.counted {
             self.dropped.skip(run);
         }
         for datagram in datagrams {
-            self.take_one(datagram, when, sum);
+            self.take_one(datagram, taken, sum);
         }
     }
 
-    /// Counts one datagram, taken at a time and counted from then on or not yet. Whether it is of what counts.
+    /// Counts one datagram of a length. Whether it is of what counts.
     #[inline]
-    fn take_one(
-        &mut self,
-        (length, reading): (u64, Reading),
-        (now, counts): (MonoInstant, bool),
-        sum: &mut Sum,
-    ) -> bool {
+    fn take_one(&mut self, (length, reading): (u64, Reading), taken: Taken, sum: &mut Sum) -> bool {
+        let Taken { at: now, counts } = taken;
         match reading {
             Reading::Numbered { sequence, sent } => {
-                if self.numbered((sequence, sent), now, counts) {
+                if self.numbered(sequence, sent, taken) {
                     sum.bytes += length;
                     sum.packets += 1;
                 }

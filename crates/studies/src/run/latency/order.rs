@@ -21,7 +21,9 @@ pub(super) fn usual_rounds(cells: usize, time: Duration, tests: Tests) -> u32 {
         return 1;
     }
     let fit = time.as_nanos() / MIN_TURN.as_nanos();
-    u32::try_from(fit).unwrap_or(DEFAULT_ROUNDS).clamp(1, DEFAULT_ROUNDS)
+    u32::try_from(fit)
+        .unwrap_or(DEFAULT_ROUNDS)
+        .clamp(1, DEFAULT_ROUNDS)
 }
 
 /// What is measured: so many message sizes, each in so many ways, each in so many turns.

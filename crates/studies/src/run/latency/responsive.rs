@@ -1,9 +1,7 @@
 //! `latency --rpm`: round trips per minute while TCP streams fill the path, in each direction.
 
 use super::LatencyPlan;
-use crate::context::Context;
-use crate::recorder::Recorder;
-use crate::run::measure;
+use crate::run::Measurement;
 use anyhow::{Context as _, Result};
 use linerate_analysis::assemble;
 use linerate_analysis::responsiveness::{Saturation, round_trips_per_minute, trimmed_mean};
@@ -27,25 +25,18 @@ const BLOCK_BYTES: ByteCount = ByteCount::new(16 << 10);
 
 /// Measures responsiveness against `target`, first idle and then with load each way.
 pub(super) fn responsiveness(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    (target, plan): (&Target, &LatencyPlan),
+    run: &mut Measurement<'_, '_>,
+    target: &Target,
+    plan: &LatencyPlan,
 ) -> Result<()> {
     let probes = probes(plan);
-    measure(
-        context,
-        recorder,
-        client,
-        &probes,
-        Some("new connections, idle"),
-    )?;
+    run.measure(&probes, Some("new connections, idle"))?;
     for direction in [Direction::Forward, Direction::Reverse] {
-        if context.interrupted() {
+        if run.context.interrupted() {
             return Ok(());
         }
-        let saturation = saturate(context, recorder, client, direction)?;
-        if context.interrupted() {
+        let saturation = saturate(run, direction)?;
+        if run.context.interrupted() {
             return Ok(());
         }
         let load = TestSpec {
@@ -54,9 +45,9 @@ pub(super) fn responsiveness(
             stop: Stop::After(plan.time + 3 * LEAD_TIME),
             ..stream(direction)
         };
-        let (foreign, loaded) = together(context, recorder, client, (target, &probes, &load))?;
-        let judged = judge(foreign.as_ref(), loaded.as_ref(), (&load, &saturation));
-        if let RunWork::Latency { responsiveness, .. } = &mut recorder.run_mut().work {
+        let (foreign, loaded) = together(run, target, &probes, &load)?;
+        let judged = judge(foreign.as_ref(), loaded.as_ref(), &load, &saturation);
+        if let RunWork::Latency { responsiveness, .. } = &mut run.recorder.run_mut().work {
             responsiveness.push(judged);
         }
     }
@@ -84,20 +75,18 @@ fn stream(direction: Direction) -> TestSpec {
 }
 
 /// Doubles the streams until that carries hardly more.
-fn saturate(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    direction: Direction,
-) -> Result<Saturation> {
+fn saturate(run: &mut Measurement<'_, '_>, direction: Direction) -> Result<Saturation> {
     let mut saturation = Saturation::default();
-    while let Some(streams) = saturation.next_streams().filter(|_| !context.interrupted()) {
+    while let Some(streams) = saturation
+        .next_streams()
+        .filter(|_| !run.context.interrupted())
+    {
         let spec = TestSpec {
             streams,
             ..stream(direction)
         };
         let label = format!("load of {streams} TCP streams{}", way(direction));
-        let trials = measure(context, recorder, client, &spec, Some(&label))?;
+        let trials = run.measure(&spec, Some(&label))?;
         let goodput = trials.first().and_then(|trial| trial.received_rate);
         let Some(goodput) = goodput else { break };
         saturation.record(goodput);
@@ -115,13 +104,13 @@ const fn way(direction: Direction) -> &'static str {
 
 /// The probes while the load runs on a control connection of its own; the trials of both.
 fn together(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    (target, probes, load): (&Target, &TestSpec, &TestSpec),
+    run: &mut Measurement<'_, '_>,
+    target: &Target,
+    probes: &TestSpec,
+    load: &TestSpec,
 ) -> Result<(Option<Trial>, Option<Trial>)> {
     let mut loader = Client::connect(target)?;
-    let interrupt = context.interrupt;
+    let interrupt = run.context.interrupt;
     let (foreign, outcome) = std::thread::scope(|scope| {
         let traffic = scope.spawn(move || {
             loader.run(load, &mut |_| {
@@ -134,7 +123,7 @@ fn together(
             load.streams,
             way(load.direction)
         );
-        let made = measure(context, recorder, client, probes, Some(&label));
+        let made = run.measure(probes, Some(&label));
         let joined = traffic
             .join()
             .expect("invariant: the load thread does not panic");
@@ -144,14 +133,14 @@ fn together(
     let foreign = foreign?.into_iter().next();
     let mut under_load = None;
     for done in outcome.directions {
-        let index = recorder.next_index();
+        let index = run.recorder.next_index();
         let mut trial = assemble::trial(index, load, done.direction, done.sender, done.receiver);
         trial.label = Some(format!(
             "load of {} TCP streams{}, probed",
             load.streams,
             way(load.direction)
         ));
-        recorder.trial(context, trial.clone());
+        run.record(trial.clone());
         under_load = Some(trial);
     }
     Ok((foreign, under_load))
@@ -161,7 +150,8 @@ fn together(
 fn judge(
     foreign: Option<&Trial>,
     loaded: Option<&Trial>,
-    (load, saturation): (&TestSpec, &Saturation),
+    load: &TestSpec,
+    saturation: &Saturation,
 ) -> Responsiveness {
     let histogram = |delay: Option<&Delay>| delay.and_then(|delay| delay.histogram.clone());
     let handshakes = histogram(foreign.and_then(|trial| trial.handshake()));

@@ -155,12 +155,16 @@ pub(super) enum Refusal {
 
 /// The payload of a frame that came to the local end of `flow` from the remote one.
 pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refusal> {
-    let (ethernet, packet) = frame.split_at_checked(ETHERNET_HEADER).ok_or(Refusal::Length)?;
+    let (ethernet, packet) = frame
+        .split_at_checked(ETHERNET_HEADER)
+        .ok_or(Refusal::Length)?;
     let ethertype = &ethernet[12..];
     let (from, to) = (flow.remote.address, flow.local.address);
     let datagram = match (from.ip(), to.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) if ethertype == ETHERTYPE_IPV4 => {
-            let (header, _) = packet.split_first_chunk::<IPV4_HEADER>().ok_or(Refusal::Length)?;
+            let (header, _) = packet
+                .split_first_chunk::<IPV4_HEADER>()
+                .ok_or(Refusal::Length)?;
             check_ipv4(header)?;
             if header[12..16] != from.octets() || header[16..] != to.octets() {
                 return Err(Refusal::NotOurs);
@@ -169,7 +173,9 @@ pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refu
             packet.get(IPV4_HEADER..total).ok_or(Refusal::Length)?
         }
         (IpAddr::V6(from), IpAddr::V6(to)) if ethertype == ETHERTYPE_IPV6 => {
-            let (header, _) = packet.split_first_chunk::<IPV6_HEADER>().ok_or(Refusal::Length)?;
+            let (header, _) = packet
+                .split_first_chunk::<IPV6_HEADER>()
+                .ok_or(Refusal::Length)?;
             if header[0] >> 4 != 6
                 || header[6] != PROTOCOL_UDP
                 || header[8..24] != from.octets()
@@ -178,7 +184,9 @@ pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refu
                 return Err(Refusal::NotOurs);
             }
             let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-            packet.get(IPV6_HEADER..IPV6_HEADER + length).ok_or(Refusal::Length)?
+            packet
+                .get(IPV6_HEADER..IPV6_HEADER + length)
+                .ok_or(Refusal::Length)?
         }
         _ => return Err(Refusal::NotOurs),
     };
@@ -199,7 +207,9 @@ fn check_ipv4(header: &[u8; IPV4_HEADER]) -> Result<(), Refusal> {
 }
 
 fn udp_payload(from: SocketAddr, to: SocketAddr, datagram: &[u8]) -> Result<&[u8], Refusal> {
-    let (header, _) = datagram.split_first_chunk::<UDP_HEADER>().ok_or(Refusal::Length)?;
+    let (header, _) = datagram
+        .split_first_chunk::<UDP_HEADER>()
+        .ok_or(Refusal::Length)?;
     if header[..2] != from.port().to_be_bytes() || header[2..4] != to.port().to_be_bytes() {
         return Err(Refusal::NotOurs);
     }
