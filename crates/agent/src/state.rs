@@ -338,7 +338,7 @@ impl AgentState<'_> {
                     }
                 }
             });
-            driver.bye();
+            driver.end_session();
             result
         })
     }
@@ -447,7 +447,7 @@ impl AgentState<'_> {
             driver.admit(handle)?;
         }
         let result = answer(&mut driver, self.stop, None, &mut |_| {});
-        driver.bye();
+        driver.end_session();
         result
     }
 

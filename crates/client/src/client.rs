@@ -1,6 +1,6 @@
 //! One session with a peer, in which tests run one after the other.
 
-use crate::mute::mute;
+use crate::no_greeting::no_greeting;
 use crate::pulse::Pulse;
 use crate::shell::ShellAddress;
 use crate::target::Target;
@@ -174,7 +174,7 @@ impl Client {
 
     /// Connects again for another test. The peer may still be busy with the end of the last one.
     fn reconnect(&mut self) -> Result<()> {
-        self.driver.bye();
+        self.driver.end_session();
         let patience = match self.tests() {
             Tests::Alike => self.target.timeout,
             Tests::Many | Tests::One => RECONNECT_TIMEOUT,
@@ -245,7 +245,7 @@ impl Client {
         self.last = Some(spec.clone());
         let result = self.run_inner(spec, pulse);
         if result.is_err() {
-            self.driver.bye();
+            self.driver.end_session();
             self.is_broken = true;
         }
         result
@@ -340,7 +340,7 @@ impl Client {
                 && !self.driver.was_heard()
                 && (is_overdue || MonoClock.now() >= deadline)
             {
-                anyhow::bail!(mute(&self.target.far, first_answer));
+                anyhow::bail!(no_greeting(&self.target.far, first_answer));
             }
             match turned? {
                 Some(SessionEvent::Peer(PeerEvent::Hello(hello))) => {
@@ -382,7 +382,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.driver.bye();
+        self.driver.end_session();
     }
 }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// How often a waiting test looks whether its client is still there, and answers repeated requests.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a stranger may take to show its cookie: it is sent with the connection.
+/// How long a new connection may take to show its cookie: it is sent with the connection.
 const COOKIE_LIMIT: Duration = Duration::from_secs(5);
 
 /// One test that waits for its streams, or runs.

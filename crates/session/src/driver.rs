@@ -174,7 +174,7 @@ impl Driver {
     }
 
     /// Says goodbye; what the peer thinks of it no longer matters.
-    pub fn bye(&mut self) {
+    pub fn end_session(&mut self) {
         let _ = self.tell(Input::End(Ending::Session));
         while let Some(action) = self.session.poll_action() {
             if let Action::Send(bytes) = action {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use linerate_engine::{
-    EndpointPlan, EngineError, Held, KeptStreams, Opened, Progress, Role, Running, datapaths,
+    EndpointPlan, EngineError, HeldSockets, KeptStreams, Opened, Progress, Role, Running, datapaths,
 };
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
@@ -61,7 +61,7 @@ pub(crate) struct Endpoints {
     before: Option<Snapshot>,
     drops: Drops,
     /// Sockets that stay open until the test is over, or go on in the next one.
-    held: Vec<Held>,
+    held: Vec<HeldSockets>,
     /// Receivers' streams whose first bytes the session has been told of.
     heard: Vec<bool>,
     format: Arc<dyn StreamFormat>,
@@ -391,7 +391,7 @@ impl Endpoints {
         }
         self.held
             .first()
-            .map_or_else(Vec::new, Held::datagram_sockets)
+            .map_or_else(Vec::new, HeldSockets::datagram_sockets)
     }
 
     /// A datagram that came on one of them.

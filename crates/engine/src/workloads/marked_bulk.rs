@@ -9,12 +9,12 @@
 //! says whether it is a mark; marks come back as those headers.
 
 use super::datagrams::RECEIVER_IDLE_TIMEOUT;
-use super::{Kit, Step, Work, WorkloadKind};
+use super::{Step, StreamSetup, Work, WorkloadKind};
+use crate::control::{Received, StreamControl};
 use crate::datapaths::{Calls, Nagle, StreamPath};
 use crate::error::EngineError;
-use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan, no_datagrams};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use linerate_model::sample::{
     ByteStreamReceiver, MarkedByteStreamSender, StreamReport, StreamWork, TcpSample,
     TcpSocketReport,
@@ -99,8 +99,8 @@ impl WorkloadKind for MarkedBulk {
         }
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
-        let common = Common::new(kit)?;
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+        let common = Common::new(setup)?;
         Ok(match side {
             Side::Sender => Box::new(Sender::new(common)),
             Side::Receiver => Box::new(Receiver::new(common)),
@@ -117,22 +117,22 @@ struct Common {
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
     tally: Tally,
-    troubles: Troubles,
+    failures: FailureCounts,
     /// When bytes last moved.
     last: MonoInstant,
 }
 
 impl Common {
-    fn new(kit: Kit) -> Result<Self, EngineError> {
+    fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
         Ok(Self {
-            path: kit.path.stream()?,
-            format: kit.plan.datagrams()?,
-            tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
-            plan: kit.plan,
-            progress: kit.progress,
-            clock: kit.clock,
-            troubles: Troubles::default(),
+            path: setup.path.stream()?,
+            format: setup.plan.datagrams()?,
+            tally: Tally::new(start, setup.plan.interval, Arc::clone(&setup.progress)),
+            plan: setup.plan,
+            progress: setup.progress,
+            clock: setup.clock,
+            failures: FailureCounts::default(),
             last: start,
         })
     }
@@ -153,7 +153,7 @@ impl Common {
 
     fn moved(&mut self, now: MonoInstant, bytes: usize) {
         self.last = now;
-        self.troubles.success();
+        self.failures.success();
         if now >= self.tally.start() {
             self.tally.count(now, bytes as u64, 0);
         }
@@ -161,11 +161,11 @@ impl Common {
 
     /// What to do after a call failed for good.
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
-        match self.troubles.count(failure, now) {
+        match self.failures.count(failure, now) {
             _ if failure.class() == FailureClass::PeerGone => Step::Done,
-            Remedy::Retry => Step::Again,
-            Remedy::RetryAt(at) => Step::Until(at),
-            Remedy::GiveUp => Step::Done,
+            AfterFailure::Retry => Step::Again,
+            AfterFailure::RetryAt(at) => Step::Until(at),
+            AfterFailure::GiveUp => Step::Done,
         }
     }
 
@@ -176,7 +176,7 @@ impl Common {
 
     fn report(self, duration: Duration, work: impl Into<StreamWork>) -> StreamReport {
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: self.path.buffers().into(),
             ..self.tally.report(self.plan.index, duration, work)
         }
@@ -320,7 +320,7 @@ impl Work for Sender {
         self.samples.extend(sample);
     }
 
-    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+    fn turn(&mut self, now: MonoInstant, _control: &StreamControl) -> Step {
         if let Err(step) = self.listen() {
             return step;
         }
@@ -347,7 +347,7 @@ impl Work for Sender {
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
         if let Err(failure) = self.common.path.shutdown() {
-            self.common.troubles.count(failure, now);
+            self.common.failures.count(failure, now);
         }
         let sample = self.common.sample(now);
         self.samples.extend(sample);
@@ -441,7 +441,7 @@ impl Work for Receiver {
         self.common.begin(start);
     }
 
-    fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
+    fn turn(&mut self, _now: MonoInstant, control: &StreamControl) -> Step {
         let read = self.common.path.read(self.room.bytes_mut());
         let now = self.common.clock.now();
         match read {
@@ -462,14 +462,14 @@ impl Work for Receiver {
                     return step;
                 }
                 if now.saturating_since(self.common.last) > RECEIVER_IDLE_TIMEOUT {
-                    self.common.troubles.count(Failure::timed_out("recv"), now);
+                    self.common.failures.count(Failure::timed_out("recv"), now);
                     return Step::Done;
                 }
             }
             Err(failure) => return self.common.failed(failure, now),
         }
         let index = usize::from(self.common.plan.index);
-        if orders.is_over(index, Received::Unknown, self.common.last, now) {
+        if control.is_over(index, Received::Unknown, self.common.last, now) {
             return Step::Done;
         }
         Step::Again

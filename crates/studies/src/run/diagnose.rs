@@ -2,7 +2,7 @@
 
 use crate::archive;
 use crate::context::Context;
-use crate::run::bench::{Bench, Obstacle};
+use crate::run::bench::{Bench, NoTrial};
 use crate::watch::{Event, Scaled};
 use linerate_analysis::{NextProbe, any_probe, next_probe};
 use linerate_client::Target;
@@ -91,8 +91,8 @@ fn probe(
                 });
             }
             Ok(None) => break,
-            Err(Obstacle::NotRun(_)) => refused.push(next.change),
-            Err(Obstacle::Failed(error)) => {
+            Err(NoTrial::NotRun(_)) => refused.push(next.change),
+            Err(NoTrial::Failed(error)) => {
                 run.notes
                     .push(format!("what limits was not probed further: {error:#}"));
                 break;

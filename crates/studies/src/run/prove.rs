@@ -2,7 +2,7 @@
 
 use crate::archive;
 use crate::context::Context;
-use crate::run::bench::{Bench, Obstacle};
+use crate::run::bench::{Bench, NoTrial};
 use crate::watch::{Event, Scaled};
 use anyhow::Result;
 use linerate_analysis::experiment::{
@@ -110,10 +110,10 @@ fn experiment(
             record.experiment.result = Some(describe(&outcome));
             record.experiment.outcome = Some(outcome);
         }
-        Err(Obstacle::NotRun(why)) => record.experiment.not_run = Some(why.to_string()),
+        Err(NoTrial::NotRun(why)) => record.experiment.not_run = Some(why.to_string()),
         // Nobody is there: the user must know. One that is lost on the way takes no run with it.
-        Err(Obstacle::Failed(error)) if record.trials.is_empty() => return Err(error),
-        Err(Obstacle::Failed(error)) => {
+        Err(NoTrial::Failed(error)) if record.trials.is_empty() => return Err(error),
+        Err(NoTrial::Failed(error)) => {
             record.experiment.not_run = Some(format!("it broke off: {error:#}"));
         }
     }
@@ -127,7 +127,7 @@ fn pairs(
     run: &Run,
     record: &mut ExperimentRecord,
     verdict: &Verdict,
-) -> Result<ExperimentOutcome, Obstacle> {
+) -> Result<ExperimentOutcome, NoTrial> {
     let design = Design::from_run(run, verdict)?;
     let mut log = Log::from_record(record);
     let pilot = log.measure(context, bench, &design.baseline, Part::Pilot)?;
@@ -237,7 +237,7 @@ impl<'a> Log<'a> {
         bench: &mut Bench<'_>,
         spec: &TestSpec,
         part: Part,
-    ) -> Result<Option<Trial>, Obstacle> {
+    ) -> Result<Option<Trial>, NoTrial> {
         let label = self.label(part);
         let mut watcher = Scaled {
             inner: &mut *context.watcher,

@@ -16,7 +16,7 @@ mod open;
 mod params;
 mod path;
 mod program;
-mod way;
+mod route;
 
 use super::{
     Availability, DatagramPath, DatapathKind, ParamDef, PathSetup, StreamPath, refuse_unknown,

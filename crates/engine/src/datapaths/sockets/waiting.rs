@@ -141,7 +141,7 @@ impl Waiting {
     }
 
     /// What was refused, and whether there was anything to poll.
-    pub(super) fn aside<S: AsFd>(&mut self, socket: S) -> PathDiagnostics {
+    pub(super) fn diagnostics<S: AsFd>(&mut self, socket: S) -> PathDiagnostics {
         let mut notes = std::mem::take(&mut self.refused);
         if self.is_polling {
             match sockopt::incoming_queue(socket) {
@@ -177,7 +177,7 @@ mod tests {
             .send_to(b"word", socket.local_addr().unwrap())
             .unwrap();
         assert_eq!(waiting.receive(receive), Ok(4));
-        let notes = waiting.aside(&socket).notes;
+        let notes = waiting.diagnostics(&socket).notes;
         assert!(
             notes.iter().any(|note| note.contains("like block")),
             "{notes:?}"
@@ -189,7 +189,7 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         for wait in [WaitMode::Block, WaitMode::Spin] {
             let mut waiting = Waiting::of(&socket, wait, false).unwrap();
-            assert_eq!(waiting.aside(&socket), PathDiagnostics::default());
+            assert_eq!(waiting.diagnostics(&socket), PathDiagnostics::default());
         }
     }
 }

@@ -6,13 +6,13 @@
 //! either end.
 
 mod dropped;
-mod farewell;
+mod end_datagrams;
 mod receiver;
 mod sender;
 
 pub(super) use receiver::RECEIVER_IDLE_TIMEOUT;
 
-use super::{Kit, Work, WorkloadKind};
+use super::{StreamSetup, Work, WorkloadKind};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_datagrams};
@@ -69,10 +69,10 @@ impl WorkloadKind for Datagrams {
         Calls::Batch(most_per_call(side, plan))
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
         Ok(match side {
-            Side::Sender => Box::new(sender::Sender::new(kit)?),
-            Side::Receiver => Box::new(receiver::Receiver::new(kit)?),
+            Side::Sender => Box::new(sender::Sender::new(setup)?),
+            Side::Receiver => Box::new(receiver::Receiver::new(setup)?),
         })
     }
 }

@@ -1,18 +1,18 @@
 //! The receiving side of a datagram stream.
 
 use super::dropped::Dropped;
+use crate::control::{Received, StreamControl};
 use crate::datapaths::{Arrivals, DatagramPath, Run};
 use crate::delay_floor::DelayFloor;
 use crate::error::EngineError;
 use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
-use crate::orders::{Orders, Received};
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
-use crate::workloads::{Kit, Step, Work};
+use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{
     DatagramReceiver, MessageTimes, Omitted, PathReport, ReceiveSocket, SequenceCount,
     StreamReport, StreamWork, UnnumberedDatagramReceiver,
@@ -31,7 +31,7 @@ pub(super) struct Receiver {
     path: Box<dyn DatagramPath>,
     counts: Counts,
     clock: &'static dyn Clock,
-    troubles: Troubles,
+    failures: FailureCounts,
     /// When the last datagram came, or traffic started.
     last: MonoInstant,
     overflows_before: Option<u64>,
@@ -82,21 +82,21 @@ struct Counts {
 const REORDERING_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Receiver {
-    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
-        let mut path = kit.path.datagrams()?;
-        let format = kit.plan.datagrams()?;
+    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+        let mut path = setup.path.datagrams()?;
+        let format = setup.plan.datagrams()?;
         Ok(Self {
             overflows_before: path.overflows(),
             path,
             counts: Counts {
-                most: super::most_per_call(Side::Receiver, &kit.plan),
+                most: super::most_per_call(Side::Receiver, &setup.plan),
                 numbers: format.numbers(),
                 transit: format.shows_clock().then(Transit::new),
                 format,
                 readings: Vec::new(),
-                floor: DelayFloor::over(kit.plan.counted_time()),
-                plan: kit.plan,
-                progress: kit.progress,
+                floor: DelayFloor::over(setup.plan.counted_time()),
+                plan: setup.plan,
+                progress: setup.progress,
                 tally: None,
                 tracker: Tracker::default(),
                 pdv: DelayVariation::default(),
@@ -111,8 +111,8 @@ impl Receiver {
                 end: None,
                 last: MonoInstant::default(),
             },
-            clock: kit.clock,
-            troubles: Troubles::default(),
+            clock: setup.clock,
+            failures: FailureCounts::default(),
             last: MonoInstant::default(),
         })
     }
@@ -121,14 +121,14 @@ impl Receiver {
     fn idle(&mut self, failure: Failure, now: MonoInstant) -> Step {
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => {}
-            _ => match self.troubles.count(failure, now) {
-                Remedy::Retry => {}
-                Remedy::RetryAt(at) => return Step::Until(at),
-                Remedy::GiveUp => return Step::Done,
+            _ => match self.failures.count(failure, now) {
+                AfterFailure::Retry => {}
+                AfterFailure::RetryAt(at) => return Step::Until(at),
+                AfterFailure::GiveUp => return Step::Done,
             },
         }
         if now.saturating_since(self.last) > RECEIVER_IDLE_TIMEOUT {
-            self.troubles.count(Failure::timed_out("recvmmsg"), now);
+            self.failures.count(Failure::timed_out("recvmmsg"), now);
             return Step::Done;
         }
         Step::Again
@@ -368,10 +368,10 @@ impl Work for Receiver {
         self.last = start;
         self.counts.counted_from = start.after(self.counts.plan.warm_up);
         let refusals = self.counts.plan.format.refusals(Side::Receiver);
-        self.troubles.take_refusals(refusals, start);
+        self.failures.take_refusals(refusals, start);
     }
 
-    fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
+    fn turn(&mut self, _now: MonoInstant, control: &StreamControl) -> Step {
         let received = self.path.receive();
         let now = self.clock.now();
         let step = match received {
@@ -396,7 +396,7 @@ impl Work for Receiver {
         } else {
             Received::Unknown
         };
-        if orders.is_over(index, received, self.last, now) || self.counts.has_ended(now) {
+        if control.is_over(index, received, self.last, now) || self.counts.has_ended(now) {
             return Step::Done;
         }
         step
@@ -419,7 +419,7 @@ impl Work for Receiver {
         };
         let (index, tally) = (self.counts.plan.index, self.counts.tally.take());
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.path.xdp(),
                 ..self.path.buffers().into()

@@ -5,7 +5,7 @@ use crate::recorder::Recorder;
 use crate::run::Measurement;
 use anyhow::Result;
 use linerate_analysis::load_delay::{Ladder, LoadPoint};
-use linerate_client::{Client, Target};
+use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{CurveFacts, RunWork, Trial};
 use linerate_model::spec::{self, Arrival, Stall, Stop, TestSpec, TestWork, Transport};

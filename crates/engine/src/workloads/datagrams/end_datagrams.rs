@@ -14,13 +14,13 @@ const DELAY_BEFORE_FIRST: Duration = Duration::from_millis(10);
 const MAX_EMPTY_DATAGRAMS: u32 = 4;
 
 /// What the sender still has to say.
-pub(super) struct Farewell {
+pub(super) struct EndDatagrams {
     next: MonoInstant,
     said: u32,
 }
 
-impl Farewell {
-    /// The farewell of a stream whose last datagram was sent at `ended`.
+impl EndDatagrams {
+    /// Those of a stream whose last datagram was sent at `ended`.
     pub(super) fn after(ended: MonoInstant) -> Self {
         Self {
             next: ended.after(DELAY_BEFORE_FIRST),

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 /// How frames get to the peer of a connected socket.
-pub(super) struct Way {
+pub(super) struct FrameRoute {
     pub(super) flow: Flow,
     pub(super) interface: InterfaceIndex,
     pub(super) link: Link,
@@ -25,7 +25,7 @@ const LINK_LIMIT: Duration = Duration::from_secs(15);
 const SOCKETS_REMEDY: &str =
     "leave --datapath out, or measure to a host behind an Ethernet interface";
 
-impl Way {
+impl FrameRoute {
     /// Of the flow that `socket` is connected for.
     pub(super) fn from_socket(socket: &UdpSocket) -> Result<Self, EngineError> {
         let failed = |error| EngineError::io("name the ends of", &"a data socket", error);
