@@ -60,7 +60,7 @@ impl Ending {
 }
 
 impl StreamControl {
-    /// StreamControl of an owner who waits to hear of the threads.
+    /// For an owner who waits to hear of the threads.
     pub(crate) fn with_bell() -> io::Result<Self> {
         Ok(Self {
             wakeup_fd: Some(Waker::new()?),

@@ -41,6 +41,6 @@ impl Collector for Ip {
     }
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        snmp::read(host, (snmp::SNMP, "Ip"), COLUMNS, into);
+        snmp::read(host, snmp::SNMP, "Ip", COLUMNS, into);
     }
 }

@@ -63,7 +63,7 @@ impl Collector for Tcp {
     }
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        snmp::read(host, (snmp::SNMP, "Tcp"), STANDARD, into);
-        snmp::read(host, (snmp::NETSTAT, "TcpExt"), EXTENDED, into);
+        snmp::read(host, snmp::SNMP, "Tcp", STANDARD, into);
+        snmp::read(host, snmp::NETSTAT, "TcpExt", EXTENDED, into);
     }
 }

@@ -41,6 +41,6 @@ impl Collector for Udp {
     }
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        snmp::read(host, (snmp::SNMP, "Udp"), COLUMNS, into);
+        snmp::read(host, snmp::SNMP, "Udp", COLUMNS, into);
     }
 }

@@ -66,7 +66,8 @@ pub(crate) const fn signals<const N: usize>(columns: &[Columns; N]) -> [&'static
 /// Reads `columns` of group `group` (`Udp`) in `file` and adds IPv6's (group `Udp6`).
 pub(crate) fn read(
     host: &HostView<'_>,
-    (file, group): (&'static str, &str),
+    file: &'static str,
+    group: &str,
     columns: &[Columns],
     into: &mut Snapshot,
 ) {

@@ -75,12 +75,7 @@ fn read_udp(files: &[(&str, &str)]) -> Snapshot {
         v6: Some("Udp6InDatagrams"),
     }];
     let mut snapshot = Snapshot::default();
-    read(
-        &HostView::new(&scope),
-        (SNMP, "Udp"),
-        &columns,
-        &mut snapshot,
-    );
+    read(&HostView::new(&scope), SNMP, "Udp", &columns, &mut snapshot);
     snapshot
 }
 
