@@ -3,8 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use linerate_observe::fuzzing;
+use linerate_sys::netlink;
 
 fuzz_target!(|data: &[u8]| {
-    fuzzing::netlink(data);
+    netlink::read_all(data);
     fuzzing::btf(data);
 });

@@ -7,7 +7,7 @@ use std::time::Duration;
 const MAX_LINES: u32 = 50;
 
 /// Length of a window.
-const WINDOW: Duration = Duration::from_secs(1);
+const NOTICE_WINDOW: Duration = Duration::from_secs(1);
 
 /// How many have been let through.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Notices {
 impl Notices {
     /// Whether a line may be told at `now`; if not, it counts as left out.
     pub(crate) fn admit(&mut self, now: MonoInstant) -> bool {
-        if now >= self.since.after(WINDOW) {
+        if now >= self.since.after(NOTICE_WINDOW) {
             self.since = now;
             self.printed = 0;
         }
@@ -35,7 +35,7 @@ impl Notices {
 
     /// A line about those left out, once the window in which they were is over.
     pub(crate) fn summary(&mut self, now: MonoInstant) -> Option<String> {
-        if self.left_out == 0 || now < self.since.after(WINDOW) {
+        if self.left_out == 0 || now < self.since.after(NOTICE_WINDOW) {
             return None;
         }
         let count = std::mem::take(&mut self.left_out);
@@ -56,7 +56,7 @@ mod tests {
         let printed = (0..1000).filter(|_| notices.admit(start)).count();
         assert_eq!(printed, 50);
         assert_eq!(notices.summary(start), None);
-        let later = start.after(WINDOW);
+        let later = start.after(NOTICE_WINDOW);
         let summary = notices.summary(later).unwrap();
         assert!(summary.starts_with("950 more"), "{summary}");
         assert_eq!(notices.summary(later), None);

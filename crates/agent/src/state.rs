@@ -41,13 +41,13 @@ const IDLE_LIMIT: Duration = Duration::from_mins(10);
 
 /// How long clients are said goodbye to before their connections are ended: half as long again as a session may wait
 /// before it hears of the end.
-const GOODBYE: Duration = Duration::from_millis(750);
+const GOODBYE_TIMEOUT: Duration = Duration::from_millis(750);
 
 /// Most connections that are taken from a port before the others are looked at: a flood of them has no end.
 const MAX_ACCEPTED: usize = 64;
 
 /// How long it waits when no connection can be taken.
-const PAUSE: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Counts and limits of all clients of one agent.
 struct AgentState<'a> {
@@ -101,7 +101,7 @@ pub(crate) fn accept_loop(
             }
             let one_left = plan.once && state.left.load(Ordering::Relaxed) > 0;
             if stop.load(Ordering::Relaxed) {
-                state.connections.end(GOODBYE);
+                state.connections.end(GOODBYE_TIMEOUT);
                 return Ok(());
             }
             if one_left {
@@ -122,7 +122,7 @@ fn next(port: &Port) -> Option<(TcpStream, SocketAddr)> {
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
         // A client that is gone before it was accepted, or a moment without descriptors.
         Err(_) => {
-            sleep_until(MonoClock.now().after(PAUSE));
+            sleep_until(MonoClock.now().after(ACCEPT_RETRY_INTERVAL));
             None
         }
     }
@@ -338,7 +338,7 @@ impl AgentState<'_> {
                     }
                 }
             });
-            driver.bye();
+            driver.end_session();
             result
         })
     }
@@ -347,7 +347,7 @@ impl AgentState<'_> {
     fn call_back(&self, to: SocketAddr, spec: &TestSpec, kind: &dyn PeerKind) {
         let made = PeerAddress::parse(&format!("{}://{to}", kind.id()))
             .map_err(anyhow::Error::from)
-            .and_then(|far| Client::connect(&Target::new(far)))
+            .and_then(|peer| Client::connect(&Target::new(peer)))
             .and_then(|mut client| client.run(spec, &mut |_| !self.stop.load(Ordering::Relaxed)));
         match made {
             Ok(outcome) => {
@@ -377,7 +377,7 @@ impl AgentState<'_> {
             Err(why) => (Some(why), None),
         };
         let _waiting = turn_away.is_some().then_some(place);
-        self.converse(stream, handle, (&*port.kind, turn_away))
+        self.converse(stream, handle, &*port.kind, turn_away)
     }
 
     /// A place among the clients that are served, taken as long as it lives; if there is none, why.
@@ -437,7 +437,8 @@ impl AgentState<'_> {
         &self,
         stream: TcpStream,
         handle: Option<DemuxHandle>,
-        (kind, turn_away): (&dyn PeerKind, Option<(RefusalCode, String)>),
+        kind: &dyn PeerKind,
+        turn_away: Option<(RefusalCode, String)>,
     ) -> Result<()> {
         stream.set_nonblocking(false)?;
         let line = Line::over(stream, TIMEOUT)?;
@@ -446,7 +447,7 @@ impl AgentState<'_> {
             driver.admit(handle)?;
         }
         let result = answer(&mut driver, self.stop, None, &mut |_| {});
-        driver.bye();
+        driver.end_session();
         result
     }
 

@@ -1,6 +1,6 @@
 //! One session with a peer, in which tests run one after the other.
 
-use crate::mute::mute;
+use crate::no_greeting::no_greeting;
 use crate::pulse::Pulse;
 use crate::shell::ShellAddress;
 use crate::target::Target;
@@ -60,13 +60,13 @@ impl TestOutcome {
 }
 
 /// How long a peer may take after a test until it listens again: iperf3 closes its port in between.
-const RECONNECT: Duration = Duration::from_secs(3);
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The same before the first test: nobody may be there at all.
-const CONNECT: Duration = Duration::from_millis(500);
+const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Pause between two attempts of that.
-const RETRY: Duration = Duration::from_millis(20);
+const CONNECT_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A control connection to a peer; one per test, if its protocol wants that.
 pub struct Client {
@@ -76,7 +76,8 @@ pub struct Client {
     last: Option<TestSpec>,
     /// The last test broke off, and the session with it.
     is_broken: bool,
-    far: String,
+    /// Its address, for messages.
+    peer: String,
     hello: PeerHello,
     facts: Facts,
 }
@@ -89,7 +90,7 @@ impl Client {
             Tests::Alike => target.timeout,
             Tests::Many => Duration::ZERO,
             // It may just have ended a test of another command, or of another cell of a study.
-            Tests::One => CONNECT,
+            Tests::One => FIRST_CONNECT_TIMEOUT,
         };
         Self::with_patience(target, patience, is_closing)
     }
@@ -113,22 +114,22 @@ impl Client {
             if MonoClock.now() >= deadline {
                 return Err(error);
             }
-            sleep_until(MonoClock.now().after(RETRY));
+            sleep_until(MonoClock.now().after(CONNECT_RETRY_INTERVAL));
         }
     }
 
     /// Connects.
     fn open(target: &Target) -> Result<Self> {
         let line = open(target)?;
-        let ends = (line.local().ip(), line.remote().ip());
-        let observer = observer(target, ends);
+        let local = line.local().ip();
+        let observer = observer(target, local, line.remote().ip());
         let facts = observer.facts();
         let config = ClientConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             timeout: target.timeout,
             first_answer: target.first_answer,
             credential: credential(target.key.as_ref())?,
-            local: ends.0,
+            local,
             random: random_bytes()?,
             login: login_attempt(target),
             far_output: target.far_output,
@@ -143,7 +144,7 @@ impl Client {
             target: target.clone(),
             last: None,
             is_broken: false,
-            far: target.far.to_string(),
+            peer: target.far.to_string(),
             hello: PeerHello::default(),
             facts,
         })
@@ -173,10 +174,10 @@ impl Client {
 
     /// Connects again for another test. The peer may still be busy with the end of the last one.
     fn reconnect(&mut self) -> Result<()> {
-        self.driver.bye();
+        self.driver.end_session();
         let patience = match self.tests() {
             Tests::Alike => self.target.timeout,
-            Tests::Many | Tests::One => RECONNECT,
+            Tests::Many | Tests::One => RECONNECT_TIMEOUT,
         };
         let known = Target {
             // It has answered before: it may be busy with the end of that.
@@ -225,7 +226,7 @@ impl Client {
             },
             Host {
                 role: HostRole::Server,
-                name: hostname.or_else(|| Some(self.far.clone())),
+                name: hostname.or_else(|| Some(self.peer.clone())),
                 facts: self.hello.facts.clone(),
             },
         ]
@@ -244,7 +245,7 @@ impl Client {
         self.last = Some(spec.clone());
         let result = self.run_inner(spec, pulse);
         if result.is_err() {
-            self.driver.bye();
+            self.driver.end_session();
             self.is_broken = true;
         }
         result
@@ -259,7 +260,7 @@ impl Client {
             Some(SessionEvent::Closed) => {
                 let message = format!(
                     "{} closed the control connection between two tests",
-                    self.far
+                    self.peer
                 );
                 Err(Failure::new(ExitCode::Peer, message).into())
             }
@@ -305,7 +306,7 @@ impl Client {
                 Some(SessionEvent::Closed) => {
                     let message = format!(
                         "{} closed the control connection in the middle of a test",
-                        self.far
+                        self.peer
                     );
                     return Err(Failure::new(ExitCode::Peer, message).into());
                 }
@@ -339,7 +340,7 @@ impl Client {
                 && !self.driver.was_heard()
                 && (is_overdue || MonoClock.now() >= deadline)
             {
-                anyhow::bail!(mute(&self.target.far, first_answer));
+                anyhow::bail!(no_greeting(&self.target.far, first_answer));
             }
             match turned? {
                 Some(SessionEvent::Peer(PeerEvent::Hello(hello))) => {
@@ -364,21 +365,24 @@ impl Client {
         };
         Failure::new(
             code,
-            format!("the test with {} failed: {error:#}", self.far),
+            format!("the test with {} failed: {error:#}", self.peer),
         )
     }
 
     fn refused(&self, code: RefusalCode, reason: &str) -> Failure {
         Failure::new(
             exit_code(code),
-            format!("the test with {} was not made ({code}): {reason}", self.far),
+            format!(
+                "the test with {} was not made ({code}): {reason}",
+                self.peer
+            ),
         )
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.driver.bye();
+        self.driver.end_session();
     }
 }
 
@@ -447,7 +451,7 @@ fn open(target: &Target) -> Result<Line> {
 }
 
 /// Watches the interface that carries tests between these ends.
-fn observer(target: &Target, (local, remote): (IpAddr, IpAddr)) -> Observer {
+fn observer(target: &Target, local: IpAddr, remote: IpAddr) -> Observer {
     let found = || linerate_observe::interface_for(&Scope::live(None), remote, local);
     let interface = target.interface.clone().or_else(found);
     Observer::new(Scope::live(interface))

@@ -5,7 +5,7 @@ pub mod address;
 mod client;
 mod describe;
 mod host_port;
-mod mute;
+mod no_greeting;
 mod pulse;
 mod shell;
 mod target;

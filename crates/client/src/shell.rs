@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The rate of most boards' consoles.
-const BAUD: u32 = 115_200;
+const DEFAULT_BAUD: u32 = 115_200;
 
 /// The port of a telnet server.
 const TELNET_PORT: u16 = 23;
@@ -100,7 +100,7 @@ impl ShellAddress {
     /// What is added to an address for what is not as usual.
     pub(crate) fn extra(&self) -> String {
         match self {
-            Self::Serial { baud, .. } if *baud != BAUD => format!("&baud={baud}"),
+            Self::Serial { baud, .. } if *baud != DEFAULT_BAUD => format!("&baud={baud}"),
             _ => String::new(),
         }
     }
@@ -141,7 +141,7 @@ fn serial(place: &str, parts: &mut Query) -> Result<ShellAddress, String> {
     }
     Ok(ShellAddress::Serial {
         device: PathBuf::from(place),
-        baud: parts.number("baud", BAUD)?,
+        baud: parts.number("baud", DEFAULT_BAUD)?,
     })
 }
 

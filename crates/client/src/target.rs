@@ -29,9 +29,9 @@ pub struct Target {
 
 impl Target {
     /// A peer with default options.
-    pub fn new(far: PeerAddress) -> Self {
+    pub fn new(peer: PeerAddress) -> Self {
         Self {
-            far,
+            far: peer,
             ip: IpChoice::Any,
             timeout: linerate_peers::TIMEOUT,
             first_answer: linerate_peers::FIRST_ANSWER,

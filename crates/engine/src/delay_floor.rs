@@ -1,6 +1,6 @@
 //! How the smallest one-way delay of a stream moved while it ran: the sign of a queue that fills.
 //!
-//! The time of a test is cut into [`STEPS`] equal steps by when datagrams were *sent*, and the
+//! The time of a test is cut into [`FLOOR_STEPS`] equal steps by when datagrams were *sent*, and the
 //! smallest transit of each is kept. Smallest values do not see scheduling noise, and the clocks'
 //! offset cancels when they are compared with each other.
 
@@ -8,13 +8,13 @@ use linerate_peers::{Stamp, distance_48};
 use std::time::Duration;
 
 /// Steps of a test. At 1 Mbit/s and one second a step still has four datagrams of 1448 bytes.
-const STEPS: usize = 20;
+const FLOOR_STEPS: usize = 20;
 
 /// Collects the smallest transit of each step.
 pub(crate) struct DelayFloor {
     step_nanos: u64,
     first: Option<(Stamp, u64)>,
-    floors: [Option<i64>; STEPS],
+    floors: [Option<i64>; FLOOR_STEPS],
 }
 
 impl DelayFloor {
@@ -22,9 +22,9 @@ impl DelayFloor {
     pub(crate) fn over(time: Option<Duration>) -> Self {
         let nanos = time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         Self {
-            step_nanos: nanos / STEPS as u64,
+            step_nanos: nanos / FLOOR_STEPS as u64,
             first: None,
-            floors: [None; STEPS],
+            floors: [None; FLOOR_STEPS],
         }
     }
 
@@ -37,7 +37,9 @@ impl DelayFloor {
         let Some(step) = since.checked_div(self.step_nanos) else {
             return;
         };
-        let step = usize::try_from(step).unwrap_or(STEPS).min(STEPS - 1);
+        let step = usize::try_from(step)
+            .unwrap_or(FLOOR_STEPS)
+            .min(FLOOR_STEPS - 1);
         let relative = distance_48(transit, first_transit);
         let floor = self.floors[step].get_or_insert(relative);
         *floor = relative.min(*floor);

@@ -6,7 +6,7 @@
 use linerate_peers::distance_48;
 
 /// Part of a new difference that enters the mean.
-const GAIN: u64 = 16;
+const GAIN_DIVISOR: u64 = 16;
 
 /// The jitter of one stream.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,14 +21,14 @@ impl Jitter {
     pub(crate) const fn record(&mut self, transit: u64) {
         if let Some(last) = self.last {
             let difference = distance_48(transit, last).unsigned_abs();
-            self.scaled = self.scaled - self.scaled / GAIN + difference;
+            self.scaled = self.scaled - self.scaled / GAIN_DIVISOR + difference;
         }
         self.last = Some(transit);
     }
 
     /// The jitter in nanoseconds; `None` if nothing came.
     pub(crate) fn finish(self) -> Option<u64> {
-        self.last.map(|_| self.scaled / GAIN)
+        self.last.map(|_| self.scaled / GAIN_DIVISOR)
     }
 }
 

@@ -14,15 +14,14 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod control;
 pub mod datapaths;
 mod delay_floor;
 mod endpoint;
 mod error;
 mod ipdv;
 mod jitter;
-mod lane;
 mod moments;
-mod orders;
 mod pdv;
 mod plan;
 mod running;
@@ -30,13 +29,14 @@ pub mod schedule;
 pub mod sequence;
 mod stamped;
 mod tally;
+mod task;
 mod tcp_samples;
 mod transit;
 pub mod workloads;
 
 pub use check::check;
-pub use endpoint::{Held, KeptStreams, Opened};
+pub use control::StreamControl;
+pub use endpoint::{HeldSockets, KeptStreams, Opened};
 pub use error::EngineError;
-pub use orders::Orders;
 pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan};
 pub use running::{Progress, Running};

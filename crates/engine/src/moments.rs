@@ -48,12 +48,9 @@ impl Sums {
             |(squares, square)| squares.saturating_sub(square) as f64,
         );
         let deviation = apart.max(0.0).sqrt() / count;
-        let ends = (self.min, self.max);
+        let mean = self.sum as f64 / count;
         Some(Moments::new(
-            self.count,
-            self.sum as f64 / count,
-            deviation,
-            ends,
+            self.count, mean, deviation, self.min, self.max,
         ))
     }
 }

@@ -5,7 +5,7 @@
 //! transit times are used. (Their skew does not: at 20 ppm it adds 20 µs per second.)
 //!
 //! The smallest delay is known only at the end, and not all delays can be kept, so:
-//! the first [`RESERVOIR`] transits are kept as they are; then their minimum becomes the reference
+//! the first [`RESERVOIR_TRANSITS`] transits are kept as they are; then their minimum becomes the reference
 //! and later transits go to one histogram above it or one below it; at the end both are shifted
 //! once by the true minimum. The error is that of the histogram, 0.1 % of the distance to the
 //! reference, which is itself the minimum of some thousand datagrams.
@@ -18,7 +18,7 @@ use linerate_model::one_way::SignedHistogram;
 use linerate_peers::distance_48;
 
 /// Transits kept before a reference is chosen; 32 KiB.
-const RESERVOIR: usize = 4096;
+const RESERVOIR_TRANSITS: usize = 4096;
 
 /// Collects transit times relative to the first one.
 pub(crate) struct DelayVariation {
@@ -47,7 +47,7 @@ impl DelayVariation {
     pub(crate) fn record(&mut self, transit: u64) {
         let relative = distance_48(transit, *self.first.get_or_insert(transit));
         self.lowest = self.lowest.min(relative);
-        if self.reservoir.len() < RESERVOIR {
+        if self.reservoir.len() < RESERVOIR_TRANSITS {
             self.reservoir.push(relative);
             self.reference = self.lowest;
         } else {

@@ -1,10 +1,10 @@
 //! The one loop, the threads that run it, and the handle their owner holds.
 
+use crate::control::{Ending, StreamControl};
 use crate::endpoint::Opened;
 use crate::error::EngineError;
-use crate::lane::Lane;
-use crate::orders::{Ending, Orders};
 use crate::tally::StreamProgress;
+use crate::task::StreamTask;
 use crate::workloads::{Step, Work};
 use linerate_model::sample::{ErrorCount, StreamReport, StreamWork};
 use linerate_model::spec::WaitMode;
@@ -34,7 +34,7 @@ pub struct Progress {
 /// Streams at work. Dropping it stops them.
 pub struct Running {
     threads: Vec<JoinHandle<StreamReport>>,
-    orders: Arc<Orders>,
+    control: Arc<StreamControl>,
     progress: Vec<Arc<StreamProgress>>,
     counted_start: MonoInstant,
 }
@@ -44,25 +44,25 @@ impl Opened {
     pub fn start(self) -> Result<Running, EngineError> {
         let core = self.plan().core();
         let warm_up = self.plan().spec.warm_up;
-        let lanes = self.into_lanes()?;
-        let orders = Orders::with_bell();
-        let orders = orders.map_err(|error| EngineError::io("open", &"an eventfd", error))?;
-        let orders = Arc::new(orders);
+        let tasks = self.into_tasks()?;
+        let control = StreamControl::with_bell();
+        let control = control.map_err(|error| EngineError::io("open", &"an eventfd", error))?;
+        let control = Arc::new(control);
         let (ready, readies) = mpsc::channel();
-        let progress = lanes
+        let progress = tasks
             .iter()
-            .map(|lane| Arc::clone(&lane.progress))
+            .map(|task| Arc::clone(&task.progress))
             .collect();
         let mut running = Running {
-            threads: Vec::with_capacity(lanes.len()),
-            orders: Arc::clone(&orders),
+            threads: Vec::with_capacity(tasks.len()),
+            control: Arc::clone(&control),
             progress,
             counted_start: MonoInstant::default(),
         };
-        for lane in lanes {
+        for task in tasks {
             running
                 .threads
-                .push(spawn(lane, core, &orders, ready.clone())?);
+                .push(spawn(task, core, &control, ready.clone())?);
         }
         drop(ready);
         for outcome in readies {
@@ -70,7 +70,7 @@ impl Opened {
         }
         let start = MonoClock.now();
         running.counted_start = start.after(warm_up);
-        orders.go(start);
+        control.go(start);
         Ok(running)
     }
 }
@@ -92,12 +92,12 @@ impl Running {
 
     /// Readable once a stream has come to its end or used up a grant since [`clear_wakeup`](Self::clear_wakeup).
     pub fn wakeup_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.orders.wakeup_fd().map(Waker::as_fd)
+        self.control.wakeup_fd().map(Waker::as_fd)
     }
 
     /// Clears what woke the driver. To be called before looking, so that nothing is missed.
     pub fn clear_wakeup(&self) {
-        if let Some(wakeup_fd) = self.orders.wakeup_fd() {
+        if let Some(wakeup_fd) = self.control.wakeup_fd() {
             wakeup_fd.clear();
         }
     }
@@ -118,23 +118,23 @@ impl Running {
 
     /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
     pub fn grant(&self, grant: Grant) -> bool {
-        self.orders.grant(grant)
+        self.control.grant(grant)
     }
 
     /// Grants used up so far.
     pub fn spent(&self) -> u64 {
-        self.orders.spent()
+        self.control.spent()
     }
 
     /// Ends all streams now.
     pub fn stop(&self) {
-        self.orders.stop();
+        self.control.stop();
     }
 
     /// Tells a receiver what the sender says it sent. Each stream ends when all of it has arrived, at the end
     /// of a byte stream, or when nothing came for `quiet`.
     pub fn finish(&self, sent: Sent, quiet: Duration) {
-        self.orders.end(Ending {
+        self.control.end(Ending {
             sent,
             quiet,
             said: MonoClock.now(),
@@ -163,36 +163,36 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.orders.stop();
+        self.control.stop();
     }
 }
 
 /// Starts the thread of one stream. It says on `ready` when it can go.
 fn spawn(
-    lane: Lane,
+    task: StreamTask,
     core: Option<u32>,
-    orders: &Arc<Orders>,
+    control: &Arc<StreamControl>,
     ready: mpsc::Sender<Result<(), EngineError>>,
 ) -> Result<JoinHandle<StreamReport>, EngineError> {
-    let orders = Arc::clone(orders);
-    let name = format!("stream-{}", lane.index);
+    let control = Arc::clone(control);
+    let name = format!("stream-{}", task.index);
     let thread = std::thread::Builder::new().name(name.clone());
     let body = move || {
-        let _finished = FinishedAtEnd(lane.progress, Arc::clone(&orders));
+        let _finished = FinishedAtEnd(task.progress, Arc::clone(&control));
         let prepared = prepare_thread(core);
         let is_prepared = prepared.is_ok();
         drop(ready.send(prepared));
         drop(ready);
-        let start = orders.wait_for_go().filter(|_| is_prepared);
-        let report = start.map(|start| run(lane.work, lane.wait, start, &orders));
-        report.unwrap_or_else(|| StreamReport::new(u16::from(lane.index), StreamWork::Unreported))
+        let start = control.wait_for_go().filter(|_| is_prepared);
+        let report = start.map(|start| run(task.work, task.wait, start, &control));
+        report.unwrap_or_else(|| StreamReport::new(u16::from(task.index), StreamWork::Unreported))
     };
     let handle = thread.spawn(body);
     handle.map_err(|error| EngineError::io("start thread", &name, error))
 }
 
 /// Says that a stream is finished, also if its thread panics.
-struct FinishedAtEnd(Arc<StreamProgress>, Arc<Orders>);
+struct FinishedAtEnd(Arc<StreamProgress>, Arc<StreamControl>);
 
 impl Drop for FinishedAtEnd {
     fn drop(&mut self) {
@@ -219,7 +219,7 @@ fn run(
     mut work: Box<dyn Work>,
     wait: WaitMode,
     start: MonoInstant,
-    orders: &Orders,
+    control: &StreamControl,
 ) -> StreamReport {
     let (cpu, delay) = (thread_cpu_time(), thread::run_delay());
     let system = process::thread_system_time();
@@ -229,11 +229,11 @@ fn run(
     };
     work.begin(start);
     let mut now = MonoClock.now();
-    while !orders.is_stopped() {
-        match work.turn(now, orders) {
+    while !control.is_stopped() {
+        match work.turn(now, control) {
             Step::Again => {}
             Step::Done => break,
-            Step::Until(deadline) => waiter.wait_until(deadline, orders),
+            Step::Until(deadline) => waiter.wait_until(deadline, control),
         }
         now = MonoClock.now();
     }
@@ -263,7 +263,7 @@ struct Waiter {
 const MAX_LEAD: Duration = Duration::from_micros(50);
 
 /// Shortest sleep worth its two system calls.
-const LEAST_SLEEP: Duration = Duration::from_micros(5);
+const MIN_SLEEP: Duration = Duration::from_micros(5);
 
 /// Step of the median's tracking: from nothing to the usual 5 to 50 µs in as many packets.
 const LEAD_STEP: Duration = Duration::from_micros(1);
@@ -275,14 +275,14 @@ const BUSY_CORE: Duration = Duration::from_micros(200);
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 impl Waiter {
-    fn wait_until(&mut self, deadline: MonoInstant, orders: &Orders) {
+    fn wait_until(&mut self, deadline: MonoInstant, control: &StreamControl) {
         loop {
             let now = MonoClock.now();
             let left = deadline.saturating_since(now);
-            if left.is_zero() || orders.is_stopped() {
+            if left.is_zero() || control.is_stopped() {
                 return;
             }
-            let is_far = left > self.lead + LEAST_SLEEP;
+            let is_far = left > self.lead + MIN_SLEEP;
             if is_far && self.wait != WaitMode::Spin {
                 self.sleep(now.after(left.saturating_sub(self.lead).min(MAX_SLEEP)));
             } else {

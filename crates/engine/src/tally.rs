@@ -160,7 +160,7 @@ impl Tally {
 
 /// What to do after a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Remedy {
+pub(crate) enum AfterFailure {
     /// Try again at once.
     Retry,
     /// Try again, not before this time.
@@ -171,7 +171,7 @@ pub(crate) enum Remedy {
 
 /// Errors of one stream, counted, and when they are too many.
 #[derive(Debug, Default)]
-pub(crate) struct Troubles {
+pub(crate) struct FailureCounts {
     counts: Vec<(Failure, u64)>,
     refusals: u32,
     /// How many end the stream; `None` for the usual number.
@@ -192,33 +192,33 @@ const MAX_FAILING: Duration = Duration::from_secs(2);
 /// Pause after such an error, so that an error costs no storm of system calls.
 const BACK_OFF: Duration = Duration::from_millis(1);
 
-impl Troubles {
+impl FailureCounts {
     /// Counts `failure` at `now` and says how to go on.
-    pub(crate) fn count(&mut self, failure: Failure, now: MonoInstant) -> Remedy {
+    pub(crate) fn count(&mut self, failure: Failure, now: MonoInstant) -> AfterFailure {
         match self.counts.iter_mut().find(|(known, _)| *known == failure) {
             Some((_, count)) => *count += 1,
             None => self.counts.push((failure, 1)),
         }
         match failure.class() {
-            FailureClass::WouldBlock | FailureClass::Interrupted => Remedy::Retry,
-            FailureClass::Impossible => Remedy::GiveUp,
+            FailureClass::WouldBlock | FailureClass::Interrupted => AfterFailure::Retry,
+            FailureClass::Impossible => AfterFailure::GiveUp,
             FailureClass::PeerGone if self.patient_until.is_some_and(|until| now < until) => {
-                Remedy::RetryAt(now.after(BACK_OFF))
+                AfterFailure::RetryAt(now.after(BACK_OFF))
             }
             FailureClass::PeerGone => {
                 self.refusals += 1;
                 if self.refusals < self.most_refusals.unwrap_or(MAX_REFUSALS) {
-                    Remedy::RetryAt(now.after(BACK_OFF))
+                    AfterFailure::RetryAt(now.after(BACK_OFF))
                 } else {
-                    Remedy::GiveUp
+                    AfterFailure::GiveUp
                 }
             }
             FailureClass::NoBuffers | FailureClass::Other => {
                 let since = *self.failing_since.get_or_insert(now);
                 if now.saturating_since(since) > MAX_FAILING {
-                    Remedy::GiveUp
+                    AfterFailure::GiveUp
                 } else {
-                    Remedy::RetryAt(now.after(BACK_OFF))
+                    AfterFailure::RetryAt(now.after(BACK_OFF))
                 }
             }
         }
@@ -330,16 +330,16 @@ mod tests {
     #[test]
     fn refusals_end_a_stream_soon_and_full_buffers_never() {
         let now = MonoInstant::from_nanos(0);
-        let mut troubles = Troubles::default();
+        let mut failures = FailureCounts::default();
         for _ in 0..10_000 {
             let failure = Failure::would_block("sendmmsg");
-            assert_eq!(troubles.count(failure, now), Remedy::Retry);
+            assert_eq!(failures.count(failure, now), AfterFailure::Retry);
         }
         let gone = Failure::peer_gone("sendmmsg");
-        let remedies: Vec<_> = (0..8).map(|_| troubles.count(gone, now)).collect();
-        assert!(matches!(remedies[6], Remedy::RetryAt(_)));
-        assert_eq!(remedies[7], Remedy::GiveUp);
-        let counts = troubles.into_counts();
+        let remedies: Vec<_> = (0..8).map(|_| failures.count(gone, now)).collect();
+        assert!(matches!(remedies[6], AfterFailure::RetryAt(_)));
+        assert_eq!(remedies[7], AfterFailure::GiveUp);
+        let counts = failures.into_counts();
         assert_eq!(counts[0].errno, "EAGAIN");
         assert_eq!(counts[0].count, 10_000);
         assert_eq!(counts[1].count, 8);
@@ -347,39 +347,42 @@ mod tests {
 
     #[test]
     fn the_first_refusal_ends_what_nothing_else_proves_to_be_wanted() {
-        let mut troubles = Troubles::default();
-        troubles.take_refusals(Refusals::FirstEnds, MonoInstant::default());
+        let mut failures = FailureCounts::default();
+        failures.take_refusals(Refusals::FirstEnds, MonoInstant::default());
         let gone = Failure::peer_gone("sendmmsg");
-        let remedy = troubles.count(gone, MonoInstant::from_nanos(1));
-        assert_eq!(remedy, Remedy::GiveUp);
+        let remedy = failures.count(gone, MonoInstant::from_nanos(1));
+        assert_eq!(remedy, AfterFailure::GiveUp);
     }
 
     #[test]
     fn refusals_are_borne_while_a_peer_may_open_its_port() {
         let until = Refusals::SeveralEndAfter(Duration::from_micros(1));
-        let mut troubles = Troubles::default();
-        troubles.take_refusals(until, MonoInstant::default());
+        let mut failures = FailureCounts::default();
+        failures.take_refusals(until, MonoInstant::default());
         let gone = Failure::peer_gone("recvmmsg");
         for _ in 0..100 {
-            let remedy = troubles.count(gone, MonoInstant::from_nanos(999));
-            assert!(matches!(remedy, Remedy::RetryAt(_)));
+            let remedy = failures.count(gone, MonoInstant::from_nanos(999));
+            assert!(matches!(remedy, AfterFailure::RetryAt(_)));
         }
         let remedies: Vec<_> = (0..8)
-            .map(|_| troubles.count(gone, MonoInstant::from_nanos(1_000)))
+            .map(|_| failures.count(gone, MonoInstant::from_nanos(1_000)))
             .collect();
-        assert_eq!(remedies[7], Remedy::GiveUp);
+        assert_eq!(remedies[7], AfterFailure::GiveUp);
     }
 
     #[test]
     fn lasting_trouble_ends_a_stream_and_passing_trouble_does_not() {
         let late = MonoInstant::from_nanos(0).after(MAX_FAILING + BACK_OFF);
         let failure = Failure::timed_out("sendmmsg");
-        let mut troubles = Troubles::default();
-        troubles.count(failure, MonoInstant::from_nanos(0));
-        troubles.success();
-        assert!(matches!(troubles.count(failure, late), Remedy::RetryAt(_)));
-        let mut troubles = Troubles::default();
-        troubles.count(failure, MonoInstant::from_nanos(0));
-        assert_eq!(troubles.count(failure, late), Remedy::GiveUp);
+        let mut failures = FailureCounts::default();
+        failures.count(failure, MonoInstant::from_nanos(0));
+        failures.success();
+        assert!(matches!(
+            failures.count(failure, late),
+            AfterFailure::RetryAt(_)
+        ));
+        let mut failures = FailureCounts::default();
+        failures.count(failure, MonoInstant::from_nanos(0));
+        assert_eq!(failures.count(failure, late), AfterFailure::GiveUp);
     }
 }

@@ -1,6 +1,6 @@
 //! Why something about this host could not be read.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Why something about this host could not be read: what, and the cause.
@@ -30,10 +30,10 @@ pub enum ReadError {
         name: String,
     },
     /// netlink refused or answered what cannot be understood.
-    #[error("{request}: {cause}")]
+    #[error("netlink request for {object}: {cause}")]
     Netlink {
-        /// What was asked.
-        request: &'static str,
+        /// What was asked for.
+        object: &'static str,
         /// What the kernel or our parser said.
         cause: String,
     },
@@ -75,6 +75,19 @@ impl ReadError {
         Self::NoField {
             path: format!("/{path}"),
             field: field.into(),
+        }
+    }
+
+    /// Of a question about `object` to the kernel.
+    pub(crate) fn netlink(object: &'static str) -> impl Fn(io::Error) -> Self {
+        move |error| Self::Netlink {
+            object,
+            cause: match error.kind() {
+                ErrorKind::PermissionDenied => {
+                    "not permitted; it takes CAP_NET_ADMIN (root)".to_owned()
+                }
+                _ => error.to_string(),
+            },
         }
     }
 

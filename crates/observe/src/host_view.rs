@@ -1,7 +1,7 @@
 //! The host as one reading sees it: files below a root, and netlink.
 
 use crate::error::ReadError;
-use crate::netlink::{self, Link};
+use linerate_sys::netlink::{InterfaceName, Link, Netlink};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,9 +11,6 @@ use std::rc::Rc;
 
 /// The most that is read of one file. `/proc/stat` of 4096 cores has 600 KB.
 const FILE_LIMIT: u64 = 4 * 1024 * 1024;
-
-/// Longest name of a network interface (`IFNAMSIZ` − 1).
-const INTERFACE_NAME_MAX: usize = 15;
 
 /// What to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,29 +58,36 @@ impl<'a> HostView<'a> {
 
     /// The interface that carries the traffic.
     pub fn interface(&self) -> Result<&'a str, ReadError> {
-        let name = self
-            .scope
-            .interface
-            .as_deref()
-            .ok_or(ReadError::NoInterface)?;
-        if is_interface_name(name) {
-            Ok(name)
-        } else {
-            Err(ReadError::InterfaceName {
-                name: name.to_owned(),
-            })
-        }
+        let (name, _) = self.named_interface()?;
+        Ok(name)
+    }
+
+    /// The same, as a name that the kernel can be asked about.
+    pub(crate) fn interface_name(&self) -> Result<InterfaceName, ReadError> {
+        let (_, name) = self.named_interface()?;
+        Ok(name)
+    }
+
+    /// No name leads out of a directory (see [`InterfaceName`]).
+    fn named_interface(&self) -> Result<(&'a str, InterfaceName), ReadError> {
+        let name = self.scope.interface.as_deref();
+        let name = name.ok_or(ReadError::NoInterface)?;
+        let valid = InterfaceName::new(name).ok_or_else(|| ReadError::InterfaceName {
+            name: name.to_owned(),
+        })?;
+        Ok((name, valid))
     }
 
     /// What netlink tells of that interface, in the calling thread's namespace.
     pub fn link(&self) -> Result<&Link, ReadError> {
         let ask = || {
-            let name = self.interface()?;
-            if self.is_live() {
-                netlink::link_by_name(name)
-            } else {
-                Err(ReadError::NotLive)
+            let name = self.interface_name()?;
+            if !self.is_live() {
+                return Err(ReadError::NotLive);
             }
+            Netlink::new()
+                .and_then(|mut netlink| netlink.link_named(&name))
+                .map_err(ReadError::netlink("the interface"))
         };
         self.link.get_or_init(ask).as_ref().map_err(Clone::clone)
     }
@@ -132,13 +136,6 @@ impl<'a> HostView<'a> {
     }
 }
 
-/// The kernel's own rule (`dev_valid_name`): so no name can lead out of a directory.
-fn is_interface_name(name: &str) -> bool {
-    let fits = (1..=INTERFACE_NAME_MAX).contains(&name.len());
-    let plain = |c: char| !c.is_whitespace() && !matches!(c, '/' | ':' | '\0');
-    fits && !matches!(name, "." | "..") && name.chars().all(plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +153,16 @@ mod tests {
         }
         let scope = view_of("enp0s31f6.4094");
         assert_eq!(HostView::new(&scope).interface(), Ok("enp0s31f6.4094"));
+    }
+
+    #[test]
+    fn an_unknown_interface_is_refused_by_the_kernel_with_what_was_asked() {
+        let scope = view_of("no-such-if");
+        let error = HostView::new(&scope).link().unwrap_err().to_string();
+        assert!(
+            error.starts_with("netlink request for the interface: No such device"),
+            "{error}"
+        );
     }
 
     #[test]

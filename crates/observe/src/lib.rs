@@ -26,11 +26,12 @@ mod history;
 mod host_view;
 mod interface;
 mod jitter;
-mod netlink;
 mod observer;
 mod profile;
 mod snmp;
 mod sysfs;
+#[cfg(test)]
+mod testing;
 mod text;
 
 pub use clock_identity::clock_identity;
@@ -44,6 +45,5 @@ pub use interface::{default_interface, interface_for};
 pub use jitter::jitter;
 pub use linerate_model::facts::Facts;
 pub use linerate_model::sample::Snapshot;
-pub use netlink::Link;
 pub use observer::Observer;
 pub use profile::{ProfileError, Profiler};

@@ -5,8 +5,9 @@
 
 use crate::error::ReadError;
 use crate::host_view::HostView;
-use crate::netlink::Link;
 use crate::text::tidy;
+use linerate_sys::netlink::Link;
+use std::fmt::Write as _;
 
 /// `sys/class/net/<interface>`, if it is the interface of the calling thread's namespace.
 pub(crate) fn interface_directory(host: &HostView<'_>) -> Result<String, ReadError> {
@@ -22,7 +23,18 @@ fn is_same(host: &HostView<'_>, directory: &str, link: &Link) -> bool {
         host.read(&format!("{directory}/{file}"))
             .is_ok_and(|text| text.trim() == expected)
     };
-    says("ifindex", &link.index.to_string()) && says("address", &link.address_text())
+    says("ifindex", &link.index.number().to_string())
+        && says("address", &address_text(&link.address))
+}
+
+/// A hardware address as sysfs prints it.
+fn address_text(address: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in address {
+        let colon = if text.is_empty() { "" } else { ":" };
+        write!(text, "{colon}{byte:02x}").expect("invariant: a string takes any text");
+    }
+    text
 }
 
 /// One line of a file in that directory.

@@ -9,9 +9,8 @@ use linerate_model::signals;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_observe::{Observer, Scope, Snapshot, interface_for};
 use linerate_sys::clock::MonoClock;
+use linerate_sys::netlink::{InterfaceIndex, InterfaceName, Netlink, Qdisc};
 use rustix::io::Errno;
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::thread::UnshareFlags;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::Command;
@@ -50,55 +49,28 @@ fn on_new_host<T: Send>(body: impl FnOnce() -> T + Send) -> Result<T, Errno> {
     })
 }
 
-/// A request to rtnetlink that must succeed. `attributes` are already laid out.
-fn configure(kind: u16, flags: u16, header: &[u8], attributes: &[u8]) {
-    const REQUEST_AND_ACK: u16 = 5;
-    let mut bytes = Vec::new();
-    let length = u32::try_from(16 + header.len() + attributes.len()).unwrap();
-    bytes.extend(length.to_ne_bytes());
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend((flags | REQUEST_AND_ACK).to_ne_bytes());
-    bytes.extend([0; 8]);
-    bytes.extend(header);
-    bytes.extend(attributes);
-    let (family, raw) = (AddressFamily::NETLINK, SocketType::RAW);
-    let socket = rustix::net::socket_with(family, raw, SocketFlags::CLOEXEC, None).unwrap();
-    let kernel = SocketAddrNetlink::new(0, 0);
-    rustix::net::sendto(&socket, &bytes, SendFlags::empty(), &kernel).unwrap();
-    let mut answer = [0; 1024];
-    rustix::net::recv(&socket, &mut answer, RecvFlags::empty()).unwrap();
-    let error = i32::from_ne_bytes(answer[16..20].try_into().unwrap());
-    assert_eq!(error, 0, "rtnetlink request {kind}");
+/// The calling thread's loopback device.
+fn loopback() -> (Netlink, InterfaceIndex) {
+    let mut netlink = Netlink::new().unwrap();
+    let lo = InterfaceName::new("lo").unwrap();
+    let index = netlink.link_named(&lo).unwrap().index;
+    (netlink, index)
 }
 
-/// In a new namespace the loopback device is always number 1.
-const LO: i32 = 1;
-
 fn loopback_up() {
-    const SET_LINK: u16 = 19;
-    const UP: u32 = 1;
-    let mut header = [0; 16];
-    header[4..8].copy_from_slice(&LO.to_ne_bytes());
-    header[8..12].copy_from_slice(&UP.to_ne_bytes());
-    header[12..16].copy_from_slice(&UP.to_ne_bytes());
-    configure(SET_LINK, 0, &header, &[]);
+    let (mut netlink, index) = loopback();
+    netlink.set_up(index).unwrap();
 }
 
 /// Puts a `pfifo` that holds nothing at the root: it drops every packet.
 fn drop_everything() {
-    const NEW_QDISC: u16 = 36;
-    const CREATE_AND_REPLACE: u16 = 0x500;
-    const ROOT: u32 = u32::MAX;
-    let mut header = [0; 20];
-    header[4..8].copy_from_slice(&LO.to_ne_bytes());
-    header[12..16].copy_from_slice(&ROOT.to_ne_bytes());
-    let mut attributes = Vec::new();
-    for (kind, value) in [(1_u16, &b"pfifo\0\0\0"[..]), (2, &0_u32.to_ne_bytes())] {
-        attributes.extend(u16::try_from(4 + value.len()).unwrap().to_ne_bytes());
-        attributes.extend(kind.to_ne_bytes());
-        attributes.extend(value);
-    }
-    configure(NEW_QDISC, CREATE_AND_REPLACE, &header, &attributes);
+    let (mut netlink, index) = loopback();
+    let holds_nothing = Qdisc {
+        kind: "pfifo".to_owned(),
+        handle: 0,
+        options: 0_u32.to_ne_bytes().to_vec(),
+    };
+    netlink.replace_root_qdisc(index, &holds_nothing).unwrap();
 }
 
 fn observer() -> Observer {

@@ -310,6 +310,14 @@ impl Input<'_> {
             Self::Stopped => "Stopped",
         }
     }
+
+    /// Whether it tells how far this end's traffic is.
+    pub(crate) const fn is_of_traffic(&self) -> bool {
+        matches!(
+            self,
+            Self::Prepared(_) | Self::Connected | Self::Finished { .. } | Self::Reports(_)
+        )
+    }
 }
 
 /// What the session tells its driver to do, or to know. Carry out in order.

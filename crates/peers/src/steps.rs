@@ -264,7 +264,10 @@ impl<T: Conversing> Stepping for T {
 
 impl<T: Stepping> Session for T {
     fn handle(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
-        if self.steps().state == T::State::CLOSED {
+        let state = self.steps().state;
+        // The driver may not have seen yet that the test is over.
+        let is_late = state == T::State::STOPPING && input.is_of_traffic();
+        if is_late || state == T::State::CLOSED {
             return Ok(());
         }
         let outcome = self.take(now, input);

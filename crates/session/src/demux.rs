@@ -22,7 +22,7 @@ use std::time::Duration;
 /// How often a waiting test looks whether its client is still there, and answers repeated requests.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a stranger may take to show its cookie: it is sent with the connection.
+/// How long a new connection may take to show its cookie: it is sent with the connection.
 const COOKIE_LIMIT: Duration = Duration::from_secs(5);
 
 /// One test that waits for its streams, or runs.
@@ -30,8 +30,8 @@ struct PendingTest {
     /// Where its control connection comes from, and where it goes to.
     from: IpAddr,
     to: SocketAddr,
-    /// Streams it still waits for, of which kind.
-    wanted: Option<(Transport, usize)>,
+    /// Streams it still waits for.
+    wanted: Option<AwaitedStreams>,
     /// TCP streams with their number in the order of acceptance: that is the order of the client's streams,
     /// while their cookies are read in any order.
     tcp: Vec<(u64, TcpStream)>,
@@ -40,8 +40,8 @@ struct PendingTest {
 
 impl PendingTest {
     fn awaits(&self, transport: Transport) -> bool {
-        self.wanted.is_some_and(|(kind, count)| {
-            kind == transport && self.tcp.len() + self.udp.len() < count
+        self.wanted.is_some_and(|wanted| {
+            wanted.transport == transport && self.tcp.len() + self.udp.len() < wanted.count
         })
     }
 
@@ -61,8 +61,17 @@ impl PendingTest {
 
     fn is_complete(&self) -> bool {
         self.wanted
-            .is_some_and(|(transport, _)| !self.awaits(transport))
+            .is_some_and(|wanted| !self.awaits(wanted.transport))
     }
+}
+
+/// The streams of a test that come to a shared port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AwaitedStreams {
+    /// Of what kind.
+    pub transport: Transport,
+    /// How many.
+    pub count: usize,
 }
 
 /// What a control connection and the data streams of its test begin with.
@@ -229,7 +238,7 @@ impl DemuxHandle {
     /// a time: this waits for its turn, as long as the client says nothing on its control connection.
     pub fn expect(
         &self,
-        (transport, count): (Transport, usize),
+        streams: AwaitedStreams,
         control: &TcpStream,
         limit: Duration,
     ) -> Result<()> {
@@ -242,7 +251,7 @@ impl DemuxHandle {
                     && Some(pending.from) == from
                     && pending.awaits(Transport::Udp)
             });
-            if transport == Transport::Tcp || !others {
+            if streams.transport == Transport::Tcp || !others {
                 break;
             }
             if MonoClock.now() >= deadline {
@@ -258,7 +267,7 @@ impl DemuxHandle {
             (pending_tests, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
         if let Some(pending) = pending_tests.get_mut(&self.cookie) {
-            pending.wanted = Some((transport, count));
+            pending.wanted = Some(streams);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Drives one control session: the same loop at both ends.
 
-use crate::demux::DemuxHandle;
+use crate::demux::{AwaitedStreams, DemuxHandle};
 use crate::endpoints::{DataStreams, Endpoints, cause, sides};
 use crate::flows::Place;
 use crate::line::{Line, LineRead};
@@ -174,7 +174,7 @@ impl Driver {
     }
 
     /// Says goodbye; what the peer thinks of it no longer matters.
-    pub fn bye(&mut self) {
+    pub fn end_session(&mut self) {
         let _ = self.tell(Input::End(Ending::Session));
         while let Some(action) = self.session.poll_action() {
             if let Action::Send(bytes) = action {
@@ -406,7 +406,10 @@ impl Driver {
     fn await_demux(&mut self, handle: &DemuxHandle, spec: &TestSpec) -> Result<Awaited> {
         let sides = sides(self.role, spec.direction).len();
         let count = usize::from(spec.streams) * sides;
-        let wanted = (spec.transport(), count);
+        let wanted = AwaitedStreams {
+            transport: spec.transport(),
+            count,
+        };
         if let Err(error) = handle.expect(wanted, self.line.connection()?, STREAMS_LIMIT) {
             self.refuse(RefusalCode::Busy, &error)?;
             return Ok(Awaited::Over);

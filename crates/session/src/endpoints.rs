@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use linerate_engine::{
-    EndpointPlan, EngineError, Held, KeptStreams, Opened, Progress, Role, Running, datapaths,
+    EndpointPlan, EngineError, HeldSockets, KeptStreams, Opened, Progress, Role, Running, datapaths,
 };
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
@@ -22,11 +22,11 @@ use std::time::Duration;
 ///
 /// Longer than the queue of a shaped link drains between two datagrams at 1 Mbit/s (12 ms), and than a
 /// path across a continent takes; short against a trial of a second.
-const QUIET: Duration = Duration::from_millis(150);
+const DATAGRAM_IDLE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// Bytes of a stream still under way when its sender has stopped: the receiver ends this long after the last one
 /// if its end does not come. Longer than the least time after which TCP repeats what was lost (200 ms).
-const QUIET_TCP: Duration = Duration::from_millis(300);
+const STREAM_END_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Most bytes of a datagram that are taken before a stream's test.
 const MAX_DATAGRAM_BYTES: usize = 2048;
@@ -61,7 +61,7 @@ pub(crate) struct Endpoints {
     before: Option<Snapshot>,
     drops: Drops,
     /// Sockets that stay open until the test is over, or go on in the next one.
-    held: Vec<Held>,
+    held: Vec<HeldSockets>,
     /// Receivers' streams whose first bytes the session has been told of.
     heard: Vec<bool>,
     format: Arc<dyn StreamFormat>,
@@ -391,7 +391,7 @@ impl Endpoints {
         }
         self.held
             .first()
-            .map_or_else(Vec::new, Held::datagram_sockets)
+            .map_or_else(Vec::new, HeldSockets::datagram_sockets)
     }
 
     /// A datagram that came on one of them.
@@ -421,8 +421,8 @@ impl Endpoints {
     /// Tells the receivers how much was sent: they take what is still under way, then end.
     pub(crate) fn drain(&mut self, sent: &Sent) {
         let quiet = match sent {
-            Sent::Packets(_) => QUIET,
-            Sent::Bytes(_) | Sent::Untold => QUIET_TCP,
+            Sent::Packets(_) => DATAGRAM_IDLE_TIMEOUT,
+            Sent::Bytes(_) | Sent::Untold => STREAM_END_TIMEOUT,
         };
         for part in self
             .parts

@@ -41,6 +41,12 @@ pub struct Flow<L> {
     pub leave: L,
 }
 
+/// A datagram that came to the socket that all share, or to one that was not connected yet.
+struct Datagram {
+    from: SocketAddr,
+    bytes: Vec<u8>,
+}
+
 /// A stream's place among those that are known; it is given up with this.
 pub struct Place {
     flows: Arc<Flows>,
@@ -69,10 +75,10 @@ impl Flows {
         let mut others = Vec::new();
         let mut room = vec![0; MAX_DATAGRAM_BYTES];
         for _ in 0..MAX_DATAGRAMS_PER_READ {
-            let Some((from, bytes)) = next(shared, &mut room) else {
+            let Some(datagram) = next(shared, &mut room) else {
                 break;
             };
-            others.extend(self.place(&mut fresh, (from, bytes), shared, &admit));
+            others.extend(self.place(&mut fresh, datagram, shared, &admit));
         }
         // These came to a socket that was not connected yet; what follows them goes to their own.
         while let Some(stray) = others.pop() {
@@ -88,10 +94,10 @@ impl Flows {
     fn place<L>(
         self: &Arc<Self>,
         fresh: &mut Vec<Flow<L>>,
-        (from, bytes): (SocketAddr, Vec<u8>),
+        Datagram { from, bytes }: Datagram,
         shared: &UdpSocket,
         admit: impl Fn(IpAddr) -> Option<L>,
-    ) -> Vec<(SocketAddr, Vec<u8>)> {
+    ) -> Vec<Datagram> {
         if let Some(flow) = fresh.iter_mut().find(|flow| flow.from == from) {
             flow.early.push(bytes);
             return Vec::new();
@@ -113,13 +119,13 @@ impl Flows {
         let mut room = vec![0; MAX_DATAGRAM_BYTES];
         let (own, others) = (0..MAX_DATAGRAMS_PER_READ)
             .map_while(|_| next(&socket, &mut room))
-            .partition::<Vec<_>, _>(|(address, _)| *address == from);
+            .partition::<Vec<_>, _>(|datagram| datagram.from == from);
         if socket.set_nonblocking(false).is_ok() {
             fresh.push(Flow {
                 from,
                 socket,
                 early: vec![bytes],
-                strays: own.into_iter().map(|(_, bytes)| bytes).collect(),
+                strays: own.into_iter().map(|datagram| datagram.bytes).collect(),
                 place,
                 leave,
             });
@@ -149,10 +155,15 @@ fn open(shared: &UdpSocket, from: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// The next datagram, if one waits.
-fn next(socket: &UdpSocket, room: &mut [u8]) -> Option<(SocketAddr, Vec<u8>)> {
+fn next(socket: &UdpSocket, room: &mut [u8]) -> Option<Datagram> {
     for _ in 0..MAX_DATAGRAMS_PER_READ {
         match socket.recv_from(room) {
-            Ok((length, from)) => return Some((canonical(from), room[..length].to_vec())),
+            Ok((length, from)) => {
+                return Some(Datagram {
+                    from: canonical(from),
+                    bytes: room[..length].to_vec(),
+                });
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
             // An earlier datagram was refused somewhere; it says nothing about the next one.
             Err(_) => {}

@@ -15,7 +15,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use demux::{Admission, DemuxHandle, StreamDemux};
+pub use demux::{Admission, AwaitedStreams, DemuxHandle, StreamDemux};
 pub use driver::{Driver, SessionEvent};
 pub use endpoints::DataStreams;
 pub use flows::{Flow, Flows, Place};

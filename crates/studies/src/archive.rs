@@ -89,12 +89,12 @@ pub(crate) fn is_run_document(path: &Path) -> Result<bool, Failure> {
         schema: String,
     }
     /// More than comes before the schema in a document as linerate writes it.
-    const BEGINNING: u64 = 256;
-    const OURS: &str = "linerate/";
+    const SCHEMA_SEARCH_BYTES: u64 = 256;
+    const SCHEMA_PREFIX: &str = "linerate/";
     let failed = |error: io::Error| unreadable(path, &error);
     let open = || fs::File::open(path).map_err(failed);
     let mut beginning = Vec::new();
-    let read = io::Read::take(open()?, BEGINNING).read_to_end(&mut beginning);
+    let read = io::Read::take(open()?, SCHEMA_SEARCH_BYTES).read_to_end(&mut beginning);
     read.map_err(failed)?;
     let beginning = String::from_utf8_lossy(&beginning);
     if !beginning.trim_start().starts_with('{') {
@@ -102,8 +102,8 @@ pub(crate) fn is_run_document(path: &Path) -> Result<bool, Failure> {
     }
     let head: Result<Head, _> = serde_json::from_reader(io::BufReader::new(open()?));
     Ok(head.map_or_else(
-        |_| beginning.contains("\"schema\"") && beginning.contains(OURS),
-        |head| head.schema.starts_with(OURS),
+        |_| beginning.contains("\"schema\"") && beginning.contains(SCHEMA_PREFIX),
+        |head| head.schema.starts_with(SCHEMA_PREFIX),
     ))
 }
 

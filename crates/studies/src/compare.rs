@@ -16,10 +16,10 @@ pub use linerate_analysis::compare::Options;
 pub use linerate_model::comparison::Comparison;
 
 /// Columns of a comparison: wider than a report's, as its tables are.
-const WIDTH: usize = 110;
+const COMPARISON_COLUMNS: usize = 110;
 
 /// Endings of files that a comparison is written to.
-const ENDINGS: [&str; 4] = ["html", "txt", "csv", "json"];
+const FILE_ENDINGS: [&str; 4] = ["html", "txt", "csv", "json"];
 
 /// Judges `b` against `a`: each an id of a stored run, a path to one, or a log that can be imported.
 /// Nothing is stored.
@@ -104,7 +104,7 @@ fn imported(context: &mut Context<'_>, path: &Path, known: &archive::Known) -> R
 
 /// What the terminal shows.
 pub fn text(comparison: &Comparison, style: Style) -> String {
-    comparison_text(comparison, WIDTH, style)
+    comparison_text(comparison, COMPARISON_COLUMNS, style)
 }
 
 /// The comparison document.
@@ -114,13 +114,13 @@ pub fn document(comparison: &Comparison) -> Result<String> {
 
 /// Whether a comparison can be written to `path`, as far as can be said before it is made.
 pub fn check_output(path: &Path) -> Result<(), Failure> {
-    if ENDINGS.contains(&ending(path)) {
+    if FILE_ENDINGS.contains(&ending(path)) {
         return archive::check_place(path);
     }
     let message = format!(
         "cannot tell the format of {}; let its name end in .{}",
         path.display(),
-        ENDINGS.join(", .")
+        FILE_ENDINGS.join(", .")
     );
     Err(Failure::new(ExitCode::Usage, message))
 }

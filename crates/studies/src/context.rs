@@ -25,6 +25,21 @@ impl Context<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
+    /// The surroundings of a part of the command, which keeps its run itself and is watched by `watcher`.
+    pub(crate) fn of_part<'b>(
+        command: &str,
+        interrupt: &'b AtomicBool,
+        watcher: &'b mut dyn Watcher,
+    ) -> Context<'b> {
+        Context {
+            store: None,
+            watcher,
+            command: command.to_owned(),
+            unsaved: None,
+            interrupt,
+        }
+    }
+
     /// Writes what became known of a run since it was kept. One that could not be written is not there to be replaced.
     pub(crate) fn replace(&mut self, run: &Run) {
         if let (Some(store), None) = (&self.store, &self.unsaved) {

@@ -16,7 +16,7 @@ pub(crate) fn tell(
         .filter(|time| !time.is_zero())
         .map_or(0.0, |time| pulse.elapsed.as_secs_f64() / time.as_secs_f64());
     let (bytes, time) = match pulse.received {
-        Some(far) => (far.bytes, far.elapsed),
+        Some(received) => (received.bytes, received.elapsed),
         None => (ByteCount::new(pulse.bytes), pulse.elapsed),
     };
     let rate = BitRate::from_bytes(bytes, time).unwrap_or_default();

@@ -2,10 +2,12 @@
 
 use crate::wake::wait;
 use linerate_model::MonoInstant;
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
     waitid,
 };
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -20,6 +22,11 @@ pub struct Ended {
     pub status: ExitStatus,
     /// CPU time of all its threads and of the children it waited for, user and system.
     pub cpu: Duration,
+}
+
+/// A file in memory for what a child reads or writes: no other end has to keep up with it.
+pub fn memory_file() -> io::Result<File> {
+    Ok(memfd_create("child", MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Waits until `child` has ended or `deadline` has come. Whether it has ended; it is not reaped.

@@ -192,7 +192,7 @@ pub struct Conversion {
 const READINGS: u32 = 64;
 
 /// A setting of wall time by less than this cannot be told from a reading that was interrupted.
-const LEAST_STEP: Duration = Duration::from_micros(2);
+const MIN_STEP: Duration = Duration::from_micros(2);
 
 impl Conversion {
     /// Reads both clocks.
@@ -219,7 +219,7 @@ impl Conversion {
     pub fn check(&mut self) -> Wall {
         let (now, gap) = MonotonicOffset::measure_best(1);
         let moved = Duration::from_nanos(now.distance(self.offset));
-        if moved <= gap + self.error + LEAST_STEP {
+        if moved <= gap + self.error + MIN_STEP {
             return Wall::Steady;
         }
         *self = Self::measure();

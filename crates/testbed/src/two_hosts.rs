@@ -243,19 +243,8 @@ fn join_by_router(
 /// Makes the veth pair from the calling thread's namespace, a router, to a host. The address of the
 /// leg names the host as its peer, which makes the route to that one host.
 fn add_leg(id: HostId, host: &NetNamespace, mtu: u32) -> Result<(), TestbedError> {
-    let (near, far) = (Router::leg(id), host_interface());
-    let mut netlink = netlink()?;
-    netlink
-        .add_veth(
-            &end(&near, router_mac(id), None),
-            &end(&far, mac(id), Some(host)),
-            mtu,
-            Aggregation::None,
-        )
-        .map_err(TestbedError::step("making a veth pair"))?;
-    let index = index_of(&mut netlink, &near)?;
-    quieten(&mut netlink, index, &near, Frames::Wire)?;
-    set_up(&mut netlink, index, &near)?;
+    let near = Router::leg(id);
+    let (mut netlink, index) = add_port(&near, router_mac(id), id, host, mtu)?;
     for (own, (peer, _)) in Router::addresses(id).into_iter().zip(addresses(id)) {
         netlink
             .add_address_to_peer(index, own, peer)
@@ -273,23 +262,35 @@ fn router_mac(id: HostId) -> MacAddress {
 /// Makes a veth pair from the calling thread's namespace to a host and opens the near end.
 fn open_port(name: &str, id: HostId, host: &NetNamespace, mtu: u32) -> Result<Port, TestbedError> {
     let near = InterfaceName::new(name).expect("invariant: a short name of letters");
-    let far = host_interface();
     let near_mac = MacAddress([0x02, 0, 0, 0x4d, 1, id.number()]);
+    // Up first: a packet socket bound to an interface that is down has an error pending.
+    let (_, index) = add_port(&near, near_mac, id, host, mtu)?;
+    let step = format!("opening packet sockets on {near}");
+    open_sockets(index, mtu).map_err(TestbedError::step(step))
+}
+
+/// Makes a veth pair from the calling thread's namespace to a host, and brings the near end up.
+fn add_port(
+    near: &InterfaceName,
+    near_mac: MacAddress,
+    id: HostId,
+    host: &NetNamespace,
+    mtu: u32,
+) -> Result<(Netlink, InterfaceIndex), TestbedError> {
+    let far = host_interface();
     let mut netlink = netlink()?;
     netlink
         .add_veth(
-            &end(&near, near_mac, None),
+            &end(near, near_mac, None),
             &end(&far, mac(id), Some(host)),
             mtu,
             Aggregation::None,
         )
         .map_err(TestbedError::step("making a veth pair"))?;
-    let index = index_of(&mut netlink, &near)?;
-    quieten(&mut netlink, index, &near, Frames::Wire)?;
-    // Up first: a packet socket bound to an interface that is down has an error pending.
-    set_up(&mut netlink, index, &near)?;
-    let step = format!("opening packet sockets on {near}");
-    open_sockets(index, mtu).map_err(TestbedError::step(step))
+    let index = index_of(&mut netlink, near)?;
+    quieten(&mut netlink, index, near, Frames::Wire)?;
+    set_up(&mut netlink, index, near)?;
+    Ok((netlink, index))
 }
 
 /// Brings both hosts up; when it returns, frames that they send are carried. `next_hop` is the MAC
@@ -315,7 +316,7 @@ fn wait_for_host(id: HostId) -> Result<(), TestbedError> {
     let index = index_of(&mut netlink, &name)?;
     let deadline = MonoClock.now().after(COMING_UP);
     netlink
-        .wait_until(deadline, |netlink| netlink.is_operational(index))
+        .wait_until(deadline, |netlink| Ok(netlink.link(index)?.is_operational))
         .map_err(TestbedError::step(format!(
             "waiting for {name} to carry frames"
         )))?;
@@ -405,7 +406,8 @@ fn netlink() -> Result<Netlink, TestbedError> {
 
 fn index_of(netlink: &mut Netlink, name: &InterfaceName) -> Result<InterfaceIndex, TestbedError> {
     netlink
-        .index_of(name)
+        .link_named(name)
+        .map(|link| link.index)
         .map_err(TestbedError::step(format!("looking up {name}")))
 }
 

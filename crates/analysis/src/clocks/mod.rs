@@ -31,7 +31,7 @@ use polygon::Polygon;
 
 /// Clocks differ in speed by less than this: the kernel slews each by at most 500 ppm, and crystals are within
 /// 100 ppm.
-const MOST_SKEW: f64 = 1.2e-3;
+const MAX_SKEW: f64 = 1.2e-3;
 
 /// Stamps are whole nanoseconds, cut off at both ends.
 const ROUNDING_NS: f64 = 1.0;
@@ -99,7 +99,7 @@ impl Bounds {
             middle: f64::midpoint(first, last),
             half: ((last - first) / 2.0).max(1.0),
         };
-        let steepest = MOST_SKEW * frame.half;
+        let steepest = MAX_SKEW * frame.half;
         let highest = self.upper.iter().map(|(_, most)| *most);
         let lowest = self.lower.iter().map(|(_, least)| *least);
         let top = highest.fold(f64::NEG_INFINITY, f64::max) + steepest + ROUNDING_NS;

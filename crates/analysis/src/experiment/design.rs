@@ -54,8 +54,8 @@ const UDP_TIME: Duration = Duration::from_secs(1);
 const TCP_TIME: Duration = Duration::from_millis(1500);
 /// A slow start from ten segments to a window of ten thousand takes ten round trips; leave twice that.
 const SLOW_START_RTTS: u32 = 10;
-const SHORTEST_WARM_UP: Duration = Duration::from_millis(500);
-const LONGEST_WARM_UP: Duration = Duration::from_millis(1500);
+const MIN_WARM_UP: Duration = Duration::from_millis(500);
+const MAX_WARM_UP: Duration = Duration::from_millis(1500);
 /// TCP state is read once per interval.
 const TCP_INTERVAL: Duration = Duration::from_millis(250);
 /// Above a search's bound by this much, what limits is clearly over its limit.
@@ -142,7 +142,7 @@ fn shorten(spec: &mut TestSpec, run: &Run) {
             spec.stop = Stop::After(TCP_TIME);
             spec.warm_up = Duration::from_nanos(rtt)
                 .saturating_mul(SLOW_START_RTTS)
-                .clamp(SHORTEST_WARM_UP, LONGEST_WARM_UP);
+                .clamp(MIN_WARM_UP, MAX_WARM_UP);
             spec.interval = spec.interval.min(TCP_INTERVAL);
         }
     }

@@ -5,7 +5,7 @@
 //! when the whole 95 % interval over the pairs is inside its bounds, false when the whole interval is
 //! outside, and otherwise not shown. Does no I/O: `studies` runs what is designed here.
 //!
-//! Looking after [`FIRST_LOOK`] pairs and after each one more up to [`MOST_PAIRS`] costs certainty:
+//! Looking after [`FIRST_LOOK`] pairs and after each one more up to [`MAX_PAIRS`] costs certainty:
 //! with the truth right on a bound, about 5 % of experiments (not 2.5 %) call a prediction true, and as
 //! many call it false; clear of the bound by twice the spread between pairs, less than 1 in 1000
 //! (simulated with log-normal noise, see the tests).
@@ -30,6 +30,6 @@ pub(crate) use prepare::{changed_test, took_effect};
 /// Pairs before the first look at the answer: fewer have intervals that are too wide for most noise.
 pub const FIRST_LOOK: u32 = 4;
 /// Pairs after which an experiment ends undecided.
-pub const MOST_PAIRS: u32 = 6;
+pub const MAX_PAIRS: u32 = 6;
 /// Pairs that are made at most, with those that are left out.
-pub const MOST_TRIES: u32 = 10;
+pub const MAX_TRIES: u32 = 10;

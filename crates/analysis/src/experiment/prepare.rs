@@ -13,9 +13,9 @@ const UNFRAGMENTED: u64 = 1472;
 /// A buffer that grew by less than this share of what was asked is the system's maximum.
 const GROWN: f64 = 0.8;
 /// A lower load is measured longer, so that as many packets tell; up to this.
-const LONGEST_TIME: Duration = Duration::from_secs(4);
+const MAX_TIME: Duration = Duration::from_secs(4);
 /// A larger buffer must be full before its loss says anything; longer than this is not waited.
-const LONGEST_FILL: Duration = Duration::from_secs(4);
+const MAX_FILL: Duration = Duration::from_secs(4);
 
 fn impossible(why: impl Into<String>) -> NotRun {
     NotRun::Impossible(why.into())
@@ -107,7 +107,7 @@ fn load(spec: &mut TestSpec, pilot: &Trial, factor: f64) -> Result<(), NotRun> {
         .set_pace(Pace::At(BitRate::from_f64(received.as_f64() * factor)));
     if let (Stop::After(time), true) = (spec.stop, factor > 0.0 && factor < 1.0) {
         let longer =
-            Duration::from_secs_f64((time.as_secs_f64() / factor).min(LONGEST_TIME.as_secs_f64()));
+            Duration::from_secs_f64((time.as_secs_f64() / factor).min(MAX_TIME.as_secs_f64()));
         spec.stop = Stop::After(longer);
     }
     Ok(())
@@ -166,7 +166,7 @@ fn fill_time(pilot: &Trial, factor: f64) -> Result<Duration, NotRun> {
     if !seconds.is_finite() {
         return Err(impossible("the pilot trial lost no packet"));
     }
-    if seconds > LONGEST_FILL.as_secs_f64() {
+    if seconds > MAX_FILL.as_secs_f64() {
         return Err(impossible(format!(
             "so few packets are lost that {factor} times the buffer would take {seconds:.0} s to fill, and would hide the loss until then"
         )));

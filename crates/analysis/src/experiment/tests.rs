@@ -400,7 +400,7 @@ fn sequential(random: &mut Random, truth: f64, noise: f64, prediction: Predictio
             continue;
         }
         let answer = judged(&[prediction], &pairs).answer;
-        if answer != Answer::Undecided || pairs.len() >= MOST_PAIRS as usize {
+        if answer != Answer::Undecided || pairs.len() >= MAX_PAIRS as usize {
             return answer;
         }
     }

@@ -1,6 +1,6 @@
 //! What the host-wide counters of one end say about lost datagrams.
 
-use super::reasons::{BEFORE_QUEUE, IN_BACKLOG, IN_QUEUE, Reasons};
+use super::reasons::{BEFORE_QUEUE, Bounds, IN_BACKLOG, IN_QUEUE, Reasons};
 use linerate_model::PacketCount;
 use linerate_model::run::{Packets, Place};
 use linerate_model::sample::{EndpointReport, StreamReport};
@@ -83,29 +83,30 @@ impl Host {
             .map(|(failed, went)| failed.saturating_add(went).saturating_sub(sent));
         let parts = split(errors, queue.unwrap_or(0), device.unwrap_or(0));
         let reasons = Reasons::from_report(report);
-        let own = |part: u64| match others {
-            Some(others) if parts.synchronous => part.saturating_sub(others),
-            _ => 0,
+        let bounds = |part: u64| match others {
+            Some(others) if parts.synchronous => Bounds {
+                at_least: part.saturating_sub(others),
+                at_most: part,
+            },
+            _ => Bounds::up_to(part),
         };
-        let queue = (own(parts.queue), parts.queue);
-        let socket = (own(parts.socket), parts.socket);
         host.put(
             report,
             Place::SenderQdisc,
             signal::QDISC_DROPPED,
-            reasons.refine(queue, IN_QUEUE),
+            reasons.refine(bounds(parts.queue), IN_QUEUE),
         );
         host.put(
             report,
             Place::SenderSocket,
             signal::UDP_SNDBUF_ERRORS,
-            reasons.refine(socket, BEFORE_QUEUE),
+            reasons.refine(bounds(parts.socket), BEFORE_QUEUE),
         );
         host.put(
             report,
             Place::SenderNic,
             signal::NIC_TX_DROPPED,
-            (own(parts.device), parts.device),
+            bounds(parts.device),
         );
         host.passed = passed(&Interface::of_sender(report), payload(report), sent);
         host
@@ -133,7 +134,7 @@ impl Host {
             report,
             Place::ReceiverNic,
             signal::NIC_RX_DROPPED,
-            (0, alone),
+            Bounds::up_to(alone),
         );
         host.claim(report, Place::ReceiverNic, signal::NIC_RX_ERRORS, 0);
         let reasons = Reasons::from_report(report);
@@ -141,7 +142,7 @@ impl Host {
             report,
             Place::ReceiverBacklog,
             signal::SOFTNET_DROPPED,
-            reasons.refine((0, shared), IN_BACKLOG),
+            reasons.refine(Bounds::up_to(shared), IN_BACKLOG),
         );
         // Where the test's own sockets count for themselves, the host's count holds only others' beside.
         if own_overflows.is_none() {
@@ -214,25 +215,20 @@ impl Host {
         gain
     }
 
-    /// Notes what `signal` gained beyond what `told` already explains.
+    /// Notes what `signal` gained beyond what `counted` already explains.
     fn claim(&mut self, report: &EndpointReport, place: Place, signal: &'static str, counted: u64) {
         let gain = self.gain(report, signal).unwrap_or(0);
-        self.put(report, place, signal, (0, gain.saturating_sub(counted)));
+        let unexplained = gain.saturating_sub(counted);
+        self.put(report, place, signal, Bounds::up_to(unexplained));
     }
 
-    fn put(
-        &mut self,
-        report: &EndpointReport,
-        place: Place,
-        signal: &'static str,
-        (at_least, at_most): (u64, u64),
-    ) {
-        if at_most > 0 {
+    fn put(&mut self, report: &EndpointReport, place: Place, signal: &'static str, bounds: Bounds) {
+        if bounds.at_most > 0 {
             self.claims.push(Claim {
                 place,
                 signal,
-                at_most,
-                at_least,
+                at_most: bounds.at_most,
+                at_least: bounds.at_least,
                 side: report.side,
             });
         }

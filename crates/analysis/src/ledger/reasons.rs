@@ -39,6 +39,23 @@ pub(super) struct Reasons<'a> {
     report: Option<&'a EndpointReport>,
 }
 
+/// How many packets a counter of a host says were the test's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) at_least: u64,
+    pub(super) at_most: u64,
+}
+
+impl Bounds {
+    /// All of them may be others'.
+    pub(super) const fn up_to(at_most: u64) -> Self {
+        Self {
+            at_least: 0,
+            at_most,
+        }
+    }
+}
+
 impl<'a> Reasons<'a> {
     /// Those of `report`; none if the kernel did not count them.
     pub(super) fn from_report(report: &'a EndpointReport) -> Self {
@@ -55,16 +72,22 @@ impl<'a> Reasons<'a> {
 
     /// Narrows the bounds of a host-wide counter: what the kernel counted as the test's own is certain,
     /// and if it counted as many packets in all as the counter did, the others are not the test's.
-    pub(super) fn refine(&self, (at_least, at_most): (u64, u64), reasons: &[&str]) -> (u64, u64) {
+    pub(super) fn refine(&self, bounds: Bounds, reasons: &[&str]) -> Bounds {
         if self.report.is_none() {
-            return (at_least, at_most);
+            return bounds;
         }
-        let own = self.sum(reasons, signals::own_drops).min(at_most);
+        let own = self.sum(reasons, signals::own_drops).min(bounds.at_most);
         let all = self.sum(reasons, signals::all_drops);
-        if all >= at_most {
-            (own, own)
+        if all >= bounds.at_most {
+            Bounds {
+                at_least: own,
+                at_most: own,
+            }
         } else {
-            (own.max(at_least), at_most)
+            Bounds {
+                at_least: own.max(bounds.at_least),
+                ..bounds
+            }
         }
     }
 

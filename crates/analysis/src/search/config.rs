@@ -105,7 +105,7 @@ impl SearchConfig {
         if self.goals.is_empty() {
             return Err(SearchError::NoGoal);
         }
-        if self.initial_trial_duration < SHORTEST_TRIAL {
+        if self.initial_trial_duration < MIN_TRIAL {
             return Err(SearchError::ShortTrial {
                 found: self.initial_trial_duration,
             });
@@ -147,7 +147,7 @@ impl SearchConfig {
 
 /// Below this a trial of an ordinary rate has too few packets to say anything, and the number of
 /// trials in a time budget would not be bounded sensibly.
-const SHORTEST_TRIAL: Duration = Duration::from_millis(10);
+const MIN_TRIAL: Duration = Duration::from_millis(10);
 
 /// Why a search cannot be made as asked.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -172,7 +172,7 @@ fn missing(error: &io::Error, disabled: Option<u8>) -> Availability {
 }
 
 /// What the ring used and lacked.
-fn aside(socket: &UringSocket, has_thread: bool) -> PathDiagnostics {
+fn diagnostics(socket: &UringSocket, has_thread: bool) -> PathDiagnostics {
     let helper_cpu = socket.helper_cpu();
     let mut notes = Vec::new();
     if let Some(lack) = socket.lacks() {
@@ -238,8 +238,8 @@ impl DatagramPath for Datagrams {
         Buffers::of(self.socket.socket())
     }
 
-    fn aside(&mut self) -> PathDiagnostics {
-        aside(&self.socket, self.has_thread)
+    fn diagnostics(&mut self) -> PathDiagnostics {
+        diagnostics(&self.socket, self.has_thread)
     }
 }
 
@@ -295,8 +295,8 @@ impl StreamPath for Stream {
         Some(&self.control)
     }
 
-    fn aside(&mut self) -> PathDiagnostics {
-        aside(&self.socket, self.has_thread)
+    fn diagnostics(&mut self) -> PathDiagnostics {
+        diagnostics(&self.socket, self.has_thread)
     }
 }
 

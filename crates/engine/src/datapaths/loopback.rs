@@ -21,7 +21,7 @@ use std::time::Duration;
 pub(super) struct Loopback;
 
 /// Room of one direction in bytes; about a large socket buffer.
-const ROOM: usize = 4 << 20;
+const PIPE_BYTES: usize = 4 << 20;
 
 impl DatapathKind for Loopback {
     fn id(&self) -> &'static str {
@@ -206,7 +206,8 @@ impl DatagramPath for MemoryDatagrams {
     }
 
     fn send(&mut self, count: usize) -> Result<usize, Failure> {
-        let room = |queue: &Queue| ROOM.saturating_sub(queue.bytes.len() + queue.lengths.len());
+        let room =
+            |queue: &Queue| PIPE_BYTES.saturating_sub(queue.bytes.len() + queue.lengths.len());
         let need = self.payload + 1;
         let enough = |queue: &Queue| queue.closed || room(queue) >= need;
         let mut queue = self.outbox.when("send", self.patience, enough)?;
@@ -286,12 +287,12 @@ struct MemoryStream {
 
 impl StreamPath for MemoryStream {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
-        let enough = |queue: &Queue| queue.closed || queue.bytes.len() < ROOM;
+        let enough = |queue: &Queue| queue.closed || queue.bytes.len() < PIPE_BYTES;
         let mut queue = self.outbox.when("send", self.patience, enough)?;
         if queue.closed {
             return Err(Failure::peer_gone("send"));
         }
-        let taken = bytes.len().min(ROOM - queue.bytes.len());
+        let taken = bytes.len().min(PIPE_BYTES - queue.bytes.len());
         queue.bytes.extend(&bytes[..taken]);
         drop(queue);
         self.outbox.changed.notify_all();
@@ -341,7 +342,7 @@ impl Drop for MemoryStream {
 }
 
 fn memory_buffers() -> Buffers {
-    let room = u64::try_from(ROOM).ok();
+    let room = u64::try_from(PIPE_BYTES).ok();
     Buffers {
         send: room,
         receive: room,

@@ -293,7 +293,7 @@ pub trait DatagramPath: Send {
         None
     }
     /// What it used and found out beside the traffic. Asked once, at the end.
-    fn aside(&mut self) -> PathDiagnostics {
+    fn diagnostics(&mut self) -> PathDiagnostics {
         PathDiagnostics::default()
     }
 }
@@ -373,7 +373,7 @@ pub trait StreamPath: Send {
         None
     }
     /// What it used and found out beside the traffic. Asked once, at the end.
-    fn aside(&mut self) -> PathDiagnostics {
+    fn diagnostics(&mut self) -> PathDiagnostics {
         PathDiagnostics::default()
     }
 }

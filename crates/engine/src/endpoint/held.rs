@@ -13,7 +13,7 @@ use std::sync::Arc;
 const MAX_DATAGRAM_BYTES: usize = 2048;
 
 /// Data sockets that stay open as long as this lives.
-pub struct Held {
+pub struct HeldSockets {
     /// By stream, those over which more is said.
     datagrams: Vec<UdpSocket>,
     format: Arc<dyn StreamFormat>,
@@ -22,7 +22,7 @@ pub struct Held {
     open: Vec<OwnedFd>,
 }
 
-impl Held {
+impl HeldSockets {
     /// Sockets that only stay open, and others over which more is said in datagrams of this format.
     pub(super) fn new(
         format: &Arc<dyn StreamFormat>,

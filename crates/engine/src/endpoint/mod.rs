@@ -9,14 +9,14 @@ mod primed;
 mod tcp;
 mod udp;
 
-pub use held::Held;
+pub use held::HeldSockets;
 
 use crate::check::check;
-use crate::datapaths::{self, DatapathKind, PathSetup};
+use crate::datapaths::{self, PathSetup};
 use crate::error::EngineError;
-use crate::lane::Lane;
 use crate::plan::{EndpointPlan, Role};
-use crate::workloads::{self, Ends, Kit, Path, WorkloadKind};
+use crate::task::StreamTask;
+use crate::workloads::{self, Ends, Path, StreamSetup};
 use linerate_model::spec::Transport;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_peers::AfterTraffic;
@@ -34,7 +34,7 @@ pub struct Opened {
     /// Datagrams that had come before a stream had its socket, by stream.
     early: Vec<Vec<Vec<u8>>>,
     /// Where more connections of the same test come in, by stream, if its workload takes them.
-    doors: Vec<TcpListener>,
+    listeners: Vec<TcpListener>,
 }
 
 /// Data streams that go on in another test; of one transport, the other list is empty.
@@ -82,7 +82,7 @@ impl Opened {
             plan,
             sockets,
             early,
-            doors: Vec::new(),
+            listeners: Vec::new(),
         }
     }
 
@@ -157,11 +157,11 @@ impl Opened {
         match &self.sockets {
             Sockets::Listening(listeners) => {
                 let streams = tcp::accept(&self.plan, listeners, from, &wait)?;
-                let doors = std::mem::replace(&mut self.sockets, Sockets::Tcp(streams));
-                if let Sockets::Listening(doors) = doors
+                let listeners = std::mem::replace(&mut self.sockets, Sockets::Tcp(streams));
+                if let Sockets::Listening(listeners) = listeners
                     && workloads::find(&self.plan.spec.workload)?.connects()
                 {
-                    self.doors = doors;
+                    self.listeners = listeners;
                 }
                 Ok(())
             }
@@ -216,7 +216,7 @@ impl Opened {
     }
 
     /// What keeps the data sockets open beyond their traffic, as far as the peer's protocol asks for it.
-    pub fn hold(&self) -> Result<Held, EngineError> {
+    pub fn hold(&self) -> Result<HeldSockets, EngineError> {
         let failed = |error| EngineError::io("keep open", &"a data socket", error);
         let is_client = self.plan.role == Role::Client;
         let (mut open, mut datagrams) = (Ok(Vec::new()), Ok(Vec::new()));
@@ -233,7 +233,7 @@ impl Opened {
             _ => {}
         }
         let (open, datagrams) = (open.map_err(failed)?, datagrams.map_err(failed)?);
-        Ok(Held::new(&self.plan.format, open, datagrams))
+        Ok(HeldSockets::new(&self.plan.format, open, datagrams))
     }
 
     /// The same sockets, for the next test of a session whose streams go on.
@@ -273,20 +273,18 @@ impl Opened {
     }
 
     /// Gives the sockets to the datapath and the paths to the workload.
-    pub(crate) fn into_lanes(self) -> Result<Vec<Lane>, EngineError> {
-        let datapath = datapaths::find(&self.plan.spec.datapath.id)?;
-        let workload = workloads::find(&self.plan.spec.workload)?;
+    pub(crate) fn into_tasks(self) -> Result<Vec<StreamTask>, EngineError> {
         let plan = &self.plan;
+        let workload = workloads::find(&plan.spec.workload)?;
         let mut early = self.early.into_iter();
-        let lane = |(index, open): (u8, OpenSocket)| {
-            let early = early.next().unwrap_or_default();
-            lane(plan, index, (open, early), (datapath, workload))
+        let task = |(index, socket): (u8, OpenSocket)| {
+            task(plan, index, socket, early.next().unwrap_or_default())
         };
         let sockets: Vec<_> = match self.sockets {
             Sockets::Listening(_) => return Err(EngineError::NotConnected { stream: 0 }),
             Sockets::Tcp(all) if workload.connects() => {
-                let mut doors = self.doors.into_iter();
-                let ends = all.iter().map(|socket| ends(socket, doors.next()));
+                let mut listeners = self.listeners.into_iter();
+                let ends = all.iter().map(|socket| ends(socket, listeners.next()));
                 ends.collect::<Result<_, _>>()?
             }
             Sockets::Tcp(all) => all.into_iter().map(OpenSocket::Tcp).collect(),
@@ -299,7 +297,7 @@ impl Opened {
                 all.into_iter().map(OpenSocket::Udp).collect()
             }
         };
-        (0..).zip(sockets).map(lane).collect()
+        (0..).zip(sockets).map(task).collect()
     }
 }
 
@@ -310,22 +308,24 @@ enum OpenSocket {
 }
 
 /// Where a workload opens or takes connections, from the one that was opened for it.
-fn ends(socket: &TcpStream, door: Option<TcpListener>) -> Result<OpenSocket, EngineError> {
+fn ends(socket: &TcpStream, listener: Option<TcpListener>) -> Result<OpenSocket, EngineError> {
     let there = socket.peer_addr();
     let there = there.map_err(|e| EngineError::io("name the ends of", &"a data socket", e))?;
-    Ok(OpenSocket::Connections(match door {
-        Some(door) => Ends::Listening(door, there.ip().to_canonical()),
+    Ok(OpenSocket::Connections(match listener {
+        Some(listener) => Ends::Listening(listener, there.ip().to_canonical()),
         None => Ends::To(there),
     }))
 }
 
 /// One stream: its path, its plan and its work.
-fn lane(
+fn task(
     plan: &EndpointPlan,
     index: u8,
-    (socket, early): (OpenSocket, Vec<Vec<u8>>),
-    (datapath, workload): (&dyn DatapathKind, &dyn WorkloadKind),
-) -> Result<Lane, EngineError> {
+    socket: OpenSocket,
+    early: Vec<Vec<u8>>,
+) -> Result<StreamTask, EngineError> {
+    let datapath = datapaths::find(&plan.spec.datapath.id)?;
+    let workload = workloads::find(&plan.spec.workload)?;
     let stream = plan.stream(index);
     let setup = PathSetup {
         payload: stream.payload,
@@ -345,16 +345,16 @@ fn lane(
         }
     };
     let (wait, progress) = (stream.wait, Arc::default());
-    let kit = Kit {
+    let setup = StreamSetup {
         path,
         plan: stream,
         progress: Arc::clone(&progress),
         clock: &CLOCK,
     };
-    Ok(Lane {
+    Ok(StreamTask {
         index,
         wait,
-        work: workload.work(plan.side, kit)?,
+        work: workload.work(plan.side, setup)?,
         progress,
     })
 }

@@ -16,7 +16,8 @@ pub(super) fn with(early: Vec<Vec<u8>>, path: Box<dyn DatagramPath>) -> Box<dyn 
     let mut spans = Vec::with_capacity(early.len());
     let mut bytes = Vec::new();
     for datagram in early {
-        let number = |length: usize| u32::try_from(length).expect("invariant: a door keeps few");
+        let number =
+            |length: usize| u32::try_from(length).expect("invariant: a listener keeps few");
         spans.push(Span {
             offset: number(bytes.len()),
             length: number(datagram.len()),
@@ -98,7 +99,7 @@ impl DatagramPath for Primed {
         self.path.xdp()
     }
 
-    fn aside(&mut self) -> PathDiagnostics {
-        self.path.aside()
+    fn diagnostics(&mut self) -> PathDiagnostics {
+        self.path.diagnostics()
     }
 }

@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Longest wait for the opening of an accepted connection: it was sent with the connection, so
-/// more only lets a stranger hold up the test.
+/// more only lets an unknown client hold up the test.
 const OPENING_LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) fn listen(

@@ -17,7 +17,7 @@ pub const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// Lateness below which missed slots are sent at once: what a late timer costs in normal
 /// operation (50 to 150 µs on virtual machines).
-const SMOOTH: Duration = Duration::from_micros(200);
+const MAX_CAUGHT_UP_LATENESS: Duration = Duration::from_micros(200);
 
 /// What a schedule asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Schedule {
             return Due::Wait(deadline);
         }
         let late = now.saturating_since(deadline);
-        if late <= SMOOTH || now >= self.not_before {
+        if late <= MAX_CAUGHT_UP_LATENESS || now >= self.not_before {
             self.skip_if_hopeless(now, late);
             let count = self.burst;
             return Due::Now { count, late };

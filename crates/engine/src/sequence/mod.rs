@@ -3,7 +3,7 @@
 //! Pure: no clock, no I/O; allocates only as jumps become more. Loss is not judged here; it is what
 //! the sender says it sent minus `received`, so gaps and tail loss need no separate count.
 //!
-//! A window of the last [`WINDOW`] sequence numbers below the highest one seen remembers which of
+//! A window of the last [`SEQUENCE_WINDOW`] sequence numbers below the highest one seen remembers which of
 //! them came. Below it a late datagram cannot be told from a duplicate and counts as too old.
 //!
 //! # References
@@ -18,15 +18,15 @@ use linerate_model::sample::SequenceCount;
 use linerate_peers::distance_48;
 
 /// How far below the next expected number a datagram is still told from a duplicate.
-pub const WINDOW: u64 = 65_536;
+pub const SEQUENCE_WINDOW: u64 = 65_536;
 
 /// Twice the window: words are cleared whole as the window enters them.
-const BITS: u64 = 2 * WINDOW;
-const WORDS: usize = (BITS / 64) as usize;
+const BITMAP_BITS: u64 = 2 * SEQUENCE_WINDOW;
+const BITMAP_WORDS: usize = (BITMAP_BITS / 64) as usize;
 
 /// Every jump skips at least one number and lands on another, so a window holds at most half as
 /// many jumps as numbers.
-const JUMPS: usize = (WINDOW / 2) as usize;
+const MAX_JUMPS: usize = (SEQUENCE_WINDOW / 2) as usize;
 
 /// What happened to one datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Tracker {
     pub fn starting_at(first: u64) -> Self {
         Self {
             next_expected: first,
-            seen: vec![0; WORDS].into_boxed_slice(),
+            seen: vec![0; BITMAP_WORDS].into_boxed_slice(),
             jumps: Vec::new(),
             jump_count: 0,
             received: 0,
@@ -117,7 +117,7 @@ impl Tracker {
                 first_missing: self.next_expected,
                 arrival: self.received,
             };
-            match self.jumps.get_mut(self.jump_count % JUMPS) {
+            match self.jumps.get_mut(self.jump_count % MAX_JUMPS) {
                 Some(oldest) => *oldest = jump,
                 None => self.jumps.push(jump),
             }
@@ -131,7 +131,7 @@ impl Tracker {
     }
 
     fn late(&mut self, sequence: u64) -> Arrival {
-        if self.next_expected - sequence > WINDOW {
+        if self.next_expected - sequence > SEQUENCE_WINDOW {
             return self.too_old();
         }
         if self.is_marked(sequence) {
@@ -153,8 +153,8 @@ impl Tracker {
 
     /// Arrivals since the one that jumped over `sequence`.
     fn extent(&self, sequence: u64) -> u64 {
-        let kept = self.jump_count.min(JUMPS);
-        let jump = |back: usize| self.jumps[(self.jump_count - 1 - back) % JUMPS];
+        let kept = self.jump_count.min(MAX_JUMPS);
+        let jump = |back: usize| self.jumps[(self.jump_count - 1 - back) % MAX_JUMPS];
         let (mut near, mut far) = (0, kept);
         while near < far {
             let middle = usize::midpoint(near, far);
@@ -175,17 +175,17 @@ impl Tracker {
     fn clear_up_to(&mut self, sequence: u64) {
         let entered = sequence / 64;
         let fresh = self.next_expected.div_ceil(64);
-        for word in fresh.max((entered + 1).saturating_sub(WORDS as u64))..=entered {
-            self.seen[index(word, WORDS)] = 0;
+        for word in fresh.max((entered + 1).saturating_sub(BITMAP_WORDS as u64))..=entered {
+            self.seen[index(word, BITMAP_WORDS)] = 0;
         }
     }
 
     fn mark(&mut self, sequence: u64) {
-        self.seen[index(sequence / 64, WORDS)] |= 1 << (sequence % 64);
+        self.seen[index(sequence / 64, BITMAP_WORDS)] |= 1 << (sequence % 64);
     }
 
     fn is_marked(&self, sequence: u64) -> bool {
-        self.seen[index(sequence / 64, WORDS)] >> (sequence % 64) & 1 == 1
+        self.seen[index(sequence / 64, BITMAP_WORDS)] >> (sequence % 64) & 1 == 1
     }
 
     /// The counts, with `foreign` datagrams that carried no number of this stream.

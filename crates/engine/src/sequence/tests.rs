@@ -14,7 +14,7 @@ impl Oracle {
     fn record(&mut self, sequence: u64) {
         let next = self.seen.last().map_or(0, |last| last + 1);
         let count = |field: &mut PacketCount| *field = PacketCount::new(field.get() + 1);
-        if sequence < next && next - sequence > WINDOW {
+        if sequence < next && next - sequence > SEQUENCE_WINDOW {
             count(&mut self.counts.too_old);
         } else if !self.seen.insert(sequence) {
             count(&mut self.counts.duplicated);
@@ -116,19 +116,19 @@ fn the_example_of_rfc_4737_has_extent_two() {
 
 #[test]
 fn at_the_edge_of_the_window_a_late_one_is_still_known() {
-    let counts = counted((1..WINDOW).chain([0, 0]));
+    let counts = counted((1..SEQUENCE_WINDOW).chain([0, 0]));
     assert_eq!(counts.reordered.get(), 1);
     assert_eq!(counts.duplicated.get(), 1);
-    assert_eq!(counts.reorder_extent_max.get(), WINDOW - 1);
-    let counts = counted((1..=WINDOW).chain([0]));
+    assert_eq!(counts.reorder_extent_max.get(), SEQUENCE_WINDOW - 1);
+    let counts = counted((1..=SEQUENCE_WINDOW).chain([0]));
     assert_eq!(counts.too_old.get(), 1);
 }
 
 #[test]
 fn every_second_one_lost_then_late_keeps_exact_extents() {
-    let odd = (0..WINDOW / 2).map(|k| 2 * k + 1);
+    let odd = (0..SEQUENCE_WINDOW / 2).map(|k| 2 * k + 1);
     let counts = counted(odd.chain([0]));
-    assert_eq!(counts.reorder_extent_max.get(), WINDOW / 2);
+    assert_eq!(counts.reorder_extent_max.get(), SEQUENCE_WINDOW / 2);
 }
 
 #[test]

@@ -4,21 +4,21 @@
 use linerate_model::one_way::{Passage, Passages};
 
 /// Most stretches. With half of them at least, a test of a second has one for every 8 ms.
-const STRETCHES: usize = 256;
+const MAX_STRETCHES: usize = 256;
 
 /// The first length of a stretch is two to the power of this in nanoseconds, 66 µs.
 const FIRST_SHIFT: u32 = 16;
 
 pub(super) struct Floor {
     shift: u32,
-    lowest: [Option<Passage>; STRETCHES],
+    lowest: [Option<Passage>; MAX_STRETCHES],
 }
 
 impl Default for Floor {
     fn default() -> Self {
         Self {
             shift: FIRST_SHIFT,
-            lowest: [None; STRETCHES],
+            lowest: [None; MAX_STRETCHES],
         }
     }
 }
@@ -27,10 +27,10 @@ impl Floor {
     /// Counts a message. One sent before the first is of the first stretch.
     pub(super) fn record(&mut self, passage: Passage) {
         let since = u64::try_from(passage.key).unwrap_or(0);
-        while since >> self.shift >= STRETCHES as u64 {
+        while since >> self.shift >= MAX_STRETCHES as u64 {
             self.join();
         }
-        let index = usize::try_from(since >> self.shift).unwrap_or(STRETCHES - 1);
+        let index = usize::try_from(since >> self.shift).unwrap_or(MAX_STRETCHES - 1);
         keep(&mut self.lowest[index], passage);
     }
 
@@ -70,7 +70,7 @@ mod tests {
             });
         }
         let kept: Vec<_> = floor.finish().iter().collect();
-        assert!((STRETCHES / 2..=STRETCHES).contains(&kept.len()));
+        assert!((MAX_STRETCHES / 2..=MAX_STRETCHES).contains(&kept.len()));
         assert!(kept.is_sorted_by_key(|passage| passage.key));
         let fast = kept.iter().filter(|passage| passage.took_ns == 1_000);
         assert_eq!(fast.count(), 100);

@@ -5,13 +5,13 @@
 //! `warm_up` of their own time. `TCP_INFO` is read at the start, the end, and at each interval.
 
 use super::datagrams::RECEIVER_IDLE_TIMEOUT;
-use super::{Kit, Step, StreamPath, Work, WorkloadKind};
+use super::{Step, StreamPath, StreamSetup, Work, WorkloadKind};
+use crate::control::{Received, StreamControl};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
-use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::tcp_samples::TcpSamples;
 use linerate_model::sample::{
     ByteStreamReceiver, ByteStreamSender, StreamReport, StreamWork, TcpSocketReport,
@@ -28,7 +28,7 @@ use std::time::Duration;
 pub(super) struct Bulk;
 
 /// Bytes of one read: enough that the call's own cost vanishes, small enough for a level-2 cache.
-const READ: usize = 128 << 10;
+const READ_BYTES: usize = 128 << 10;
 
 /// Most time of the intended load that one paced write covers.
 const WRITE_WINDOW: Duration = Duration::from_millis(1);
@@ -75,8 +75,8 @@ impl WorkloadKind for Bulk {
         Calls::Single
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
-        let stream = Stream::new(kit)?;
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+        let stream = Stream::new(setup)?;
         Ok(match side {
             Side::Sender => Box::new(Sender::new(stream)),
             Side::Receiver => Box::new(Receiver::new(stream)),
@@ -91,7 +91,7 @@ struct Stream {
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
     tally: Option<Tally>,
-    troubles: Troubles,
+    failures: FailureCounts,
     samples: TcpSamples,
     start: MonoInstant,
     /// When bytes last moved.
@@ -99,15 +99,15 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(kit: Kit) -> Result<Self, EngineError> {
+    fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         Ok(Self {
-            path: kit.path.stream()?,
-            samples: TcpSamples::new(kit.plan.max_samples),
-            plan: kit.plan,
-            progress: kit.progress,
-            clock: kit.clock,
+            path: setup.path.stream()?,
+            samples: TcpSamples::new(setup.plan.max_samples),
+            plan: setup.plan,
+            progress: setup.progress,
+            clock: setup.clock,
             tally: None,
-            troubles: Troubles::default(),
+            failures: FailureCounts::default(),
             start: MonoInstant::default(),
             last: MonoInstant::default(),
         })
@@ -141,7 +141,7 @@ impl Stream {
     fn moved(&mut self, now: MonoInstant, bytes: usize) {
         if bytes > 0 {
             self.last = now;
-            self.troubles.success();
+            self.failures.success();
         }
         let Some(tally) = &mut self.tally else { return };
         // Time in which nothing moved does not lengthen the active one.
@@ -162,16 +162,16 @@ impl Stream {
             if now.saturating_since(self.last) <= RECEIVER_IDLE_TIMEOUT {
                 return Step::Again;
             }
-            self.troubles
+            self.failures
                 .count(Failure::timed_out(failure.operation()), now);
             return Step::Done;
         }
-        match self.troubles.count(failure, now) {
+        match self.failures.count(failure, now) {
             // A reset connection does not come back.
             _ if failure.class() == FailureClass::PeerGone => Step::Done,
-            Remedy::Retry => Step::Again,
-            Remedy::RetryAt(at) => Step::Until(at),
-            Remedy::GiveUp => Step::Done,
+            AfterFailure::Retry => Step::Again,
+            AfterFailure::RetryAt(at) => Step::Until(at),
+            AfterFailure::GiveUp => Step::Done,
         }
     }
 
@@ -192,7 +192,7 @@ impl Stream {
             None => StreamReport::new(u16::from(self.plan.index), work),
         };
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: self.path.buffers().into(),
             ..counted
         }
@@ -218,7 +218,7 @@ struct Sender {
 }
 
 /// How long an end whose peer tells nothing, or only what it has, waits for its bytes to be acknowledged. Far below the time that peers wait for the test's end (40 s).
-const DELIVERY: Duration = Duration::from_secs(5);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pause between two looks at what is not acknowledged.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -276,7 +276,7 @@ impl Sender {
     /// waited for.
     fn deliver(&mut self, now: MonoInstant) -> Step {
         let ended = *self.ended.get_or_insert(now);
-        let is_late = now.saturating_since(ended) >= DELIVERY;
+        let is_late = now.saturating_since(ended) >= DELIVERY_TIMEOUT;
         let rest = self.rest_of_block();
         if rest > 0 && self.stream.plan.format.stays_open() && !is_late {
             return self.complete(rest);
@@ -343,7 +343,7 @@ impl Work for Sender {
             .and_then(|rate| Schedule::new(start, rate, self.chunk, Duration::ZERO, 1));
     }
 
-    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+    fn turn(&mut self, now: MonoInstant, _control: &StreamControl) -> Step {
         if self.limit.is_over(now) {
             return self.deliver(now);
         }
@@ -382,7 +382,7 @@ impl Work for Sender {
         if !self.stream.plan.format.stays_open()
             && let Err(failure) = self.stream.path.shutdown()
         {
-            self.stream.troubles.count(failure, now);
+            self.stream.failures.count(failure, now);
         }
         let counted = self.stream.start.after(self.stream.plan.warm_up);
         let ended = self.ended.unwrap_or(now);
@@ -406,7 +406,7 @@ impl Receiver {
     fn new(stream: Stream) -> Self {
         let plan = &stream.plan;
         // A slow application is told by its pause per read, so the read must be of a known size.
-        let size = plan.receiver_pause().map_or(READ, |_| plan.payload);
+        let size = plan.receiver_pause().map_or(READ_BYTES, |_| plan.payload);
         Self {
             room: PageBuffer::new(size, 0),
             ended: false,
@@ -421,7 +421,7 @@ impl Work for Receiver {
         self.stream.begin(start);
     }
 
-    fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
+    fn turn(&mut self, _now: MonoInstant, control: &StreamControl) -> Step {
         let read = self.stream.path.read(self.room.bytes_mut());
         let now = self.stream.clock.now();
         let step = match read {
@@ -442,7 +442,7 @@ impl Work for Receiver {
             Err(failure) => self.stream.failed(failure, now),
         };
         let index = usize::from(self.stream.plan.index);
-        if orders.is_over(
+        if control.is_over(
             index,
             Received::Bytes(ByteCount::new(self.taken)),
             self.stream.last,

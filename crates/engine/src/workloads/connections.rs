@@ -8,12 +8,12 @@
 //! # References
 //! - Foreign probes: draft-ietf-ippm-responsiveness, without TLS and HTTP
 
-use super::{Kit, Path, Step, Work, WorkloadKind};
+use super::{Path, Step, StreamSetup, Work, WorkloadKind};
+use crate::control::{Received, StreamControl};
 use crate::datapaths::{self, Calls, Nagle};
 use crate::error::EngineError;
-use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use linerate_model::sample::{ConnectionOpener, Responder, StreamReport, StreamWork};
 use linerate_model::spec::{Direction, Side, SocketChoice, Stop, TestSpec, TestWork};
 use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
@@ -38,10 +38,10 @@ pub enum Ends {
 }
 
 /// From the beginning of one attempt to that of the next: ten per second, as the draft's probes at least.
-const GAP: Duration = Duration::from_millis(100);
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Longest wait for a handshake or an answer: what takes longer is no responsiveness any more.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longest wait for the next connection in one turn: bounds how late a stop is seen.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -94,21 +94,21 @@ impl WorkloadKind for Connections {
         true
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
-        let Path::Connections(ends) = kit.path else {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+        let Path::Connections(ends) = setup.path else {
             return Err(EngineError::wrong_path("connections"));
         };
         let common = Common {
-            format: kit.plan.messages()?,
+            format: setup.plan.messages()?,
             tally: Tally::new(
                 MonoInstant::default(),
-                kit.plan.interval,
-                Arc::clone(&kit.progress),
+                setup.plan.interval,
+                Arc::clone(&setup.progress),
             ),
-            plan: kit.plan,
-            progress: kit.progress,
-            clock: kit.clock,
-            troubles: Troubles::default(),
+            plan: setup.plan,
+            progress: setup.progress,
+            clock: setup.clock,
+            failures: FailureCounts::default(),
         };
         match (side, ends) {
             (Side::Sender, Ends::To(remote)) => Ok(Box::new(Opener::new(common, remote))),
@@ -130,7 +130,7 @@ struct Common {
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
     tally: Tally,
-    troubles: Troubles,
+    failures: FailureCounts,
 }
 
 impl Common {
@@ -139,7 +139,7 @@ impl Common {
     }
 
     fn count(&mut self, now: MonoInstant) {
-        self.troubles.success();
+        self.failures.success();
         if now >= self.tally.start() {
             let bytes = self.format.header_len() as u64;
             self.tally.count(now, bytes, 1);
@@ -148,7 +148,7 @@ impl Common {
 
     fn report(self, duration: Duration, work: impl Into<StreamWork>) -> StreamReport {
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             ..self.tally.report(self.plan.index, duration, work)
         }
     }
@@ -191,9 +191,9 @@ impl Opener {
             ..SocketChoice::default()
         };
         let began = clock.now();
-        let mut connection = tcp::connect(self.remote, &choice, PATIENCE)?;
+        let mut connection = tcp::connect(self.remote, &choice, ATTEMPT_TIMEOUT)?;
         let connected = clock.now();
-        sockopt::set_receive_timeout(&connection, PATIENCE)?;
+        sockopt::set_receive_timeout(&connection, ATTEMPT_TIMEOUT)?;
         let asked = clock.now();
         connection.write_all(&bytes)?;
         let mut answer = vec![0; bytes.len()];
@@ -216,7 +216,7 @@ impl Work for Opener {
         self.next = start;
     }
 
-    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+    fn turn(&mut self, now: MonoInstant, _control: &StreamControl) -> Step {
         if self.limit.is_over(now) {
             return Step::Done;
         }
@@ -224,7 +224,7 @@ impl Work for Opener {
             let end = self.limit.end().unwrap_or(self.next);
             return Step::Until(self.next.min(end));
         }
-        self.next = now.after(GAP);
+        self.next = now.after(ATTEMPT_INTERVAL);
         let attempt = self.attempt();
         self.number += 1;
         let done = self.common.clock.now();
@@ -242,9 +242,9 @@ impl Work for Opener {
             Err(error) => {
                 self.timeouts += u64::from(counts);
                 let failure = Failure::from_io("connect", &error);
-                match self.common.troubles.count(failure, done) {
-                    Remedy::GiveUp => Step::Done,
-                    Remedy::Retry | Remedy::RetryAt(_) => Step::Again,
+                match self.common.failures.count(failure, done) {
+                    AfterFailure::GiveUp => Step::Done,
+                    AfterFailure::Retry | AfterFailure::RetryAt(_) => Step::Again,
                 }
             }
         }
@@ -295,9 +295,9 @@ impl Work for Answerer {
         self.last = start;
     }
 
-    fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
+    fn turn(&mut self, now: MonoInstant, control: &StreamControl) -> Step {
         let index = usize::from(self.common.plan.index);
-        if orders.is_over(index, Received::Unknown, self.last, now) {
+        if control.is_over(index, Received::Unknown, self.last, now) {
             return Step::Done;
         }
         let waiting = tcp::wait_readable(&[self.listener.as_fd()], POLL_INTERVAL);

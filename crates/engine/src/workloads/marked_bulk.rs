@@ -9,12 +9,12 @@
 //! says whether it is a mark; marks come back as those headers.
 
 use super::datagrams::RECEIVER_IDLE_TIMEOUT;
-use super::{Kit, Step, Work, WorkloadKind};
+use super::{Step, StreamSetup, Work, WorkloadKind};
+use crate::control::{Received, StreamControl};
 use crate::datapaths::{Calls, Nagle, StreamPath};
 use crate::error::EngineError;
-use crate::orders::{Orders, Received};
 use crate::plan::{Limit, StreamPlan, no_datagrams};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use linerate_model::sample::{
     ByteStreamReceiver, MarkedByteStreamSender, StreamReport, StreamWork, TcpSample,
     TcpSocketReport,
@@ -32,19 +32,19 @@ use std::time::Duration;
 pub(super) struct MarkedBulk;
 
 /// From one mark of a stream to the next.
-const GAP: Duration = Duration::from_millis(100);
+const MARK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Most marks of a stream that are under way: a path that delays them by more than six seconds gets no more.
 const MAX_MARKS: usize = 64;
 
 /// How long marks that are under way are waited for after the last byte was given to the system.
-const LINGER: Duration = Duration::from_secs(2);
+const MARK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Longest wait for room in the send buffer: the stream stands still for no longer where it has run empty.
 const MAX_WRITE_WAIT: Duration = Duration::from_micros(500);
 
 /// Bytes of one read.
-const READ: usize = 128 << 10;
+const READ_BYTES: usize = 128 << 10;
 
 impl WorkloadKind for MarkedBulk {
     fn id(&self) -> &'static str {
@@ -99,8 +99,8 @@ impl WorkloadKind for MarkedBulk {
         }
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
-        let common = Common::new(kit)?;
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+        let common = Common::new(setup)?;
         Ok(match side {
             Side::Sender => Box::new(Sender::new(common)),
             Side::Receiver => Box::new(Receiver::new(common)),
@@ -117,22 +117,22 @@ struct Common {
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
     tally: Tally,
-    troubles: Troubles,
+    failures: FailureCounts,
     /// When bytes last moved.
     last: MonoInstant,
 }
 
 impl Common {
-    fn new(kit: Kit) -> Result<Self, EngineError> {
+    fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
         Ok(Self {
-            path: kit.path.stream()?,
-            format: kit.plan.datagrams()?,
-            tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
-            plan: kit.plan,
-            progress: kit.progress,
-            clock: kit.clock,
-            troubles: Troubles::default(),
+            path: setup.path.stream()?,
+            format: setup.plan.datagrams()?,
+            tally: Tally::new(start, setup.plan.interval, Arc::clone(&setup.progress)),
+            plan: setup.plan,
+            progress: setup.progress,
+            clock: setup.clock,
+            failures: FailureCounts::default(),
             last: start,
         })
     }
@@ -153,7 +153,7 @@ impl Common {
 
     fn moved(&mut self, now: MonoInstant, bytes: usize) {
         self.last = now;
-        self.troubles.success();
+        self.failures.success();
         if now >= self.tally.start() {
             self.tally.count(now, bytes as u64, 0);
         }
@@ -161,11 +161,11 @@ impl Common {
 
     /// What to do after a call failed for good.
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
-        match self.troubles.count(failure, now) {
+        match self.failures.count(failure, now) {
             _ if failure.class() == FailureClass::PeerGone => Step::Done,
-            Remedy::Retry => Step::Again,
-            Remedy::RetryAt(at) => Step::Until(at),
-            Remedy::GiveUp => Step::Done,
+            AfterFailure::Retry => Step::Again,
+            AfterFailure::RetryAt(at) => Step::Until(at),
+            AfterFailure::GiveUp => Step::Done,
         }
     }
 
@@ -176,7 +176,7 @@ impl Common {
 
     fn report(self, duration: Duration, work: impl Into<StreamWork>) -> StreamReport {
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: self.path.buffers().into(),
             ..self.tally.report(self.plan.index, duration, work)
         }
@@ -260,7 +260,7 @@ impl Sender {
             Ok(taken) => {
                 if std::mem::take(&mut self.is_mark) {
                     self.marks.push_back((self.number, now));
-                    self.next_mark = now.after(GAP);
+                    self.next_mark = now.after(MARK_INTERVAL);
                 }
                 self.common.moved(now, taken);
                 self.written += taken;
@@ -320,13 +320,13 @@ impl Work for Sender {
         self.samples.extend(sample);
     }
 
-    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+    fn turn(&mut self, now: MonoInstant, _control: &StreamControl) -> Step {
         if let Err(step) = self.listen() {
             return step;
         }
         if self.limit.is_over(now) {
             let ended = *self.ended.get_or_insert(now);
-            if self.marks.is_empty() || now.saturating_since(ended) >= LINGER {
+            if self.marks.is_empty() || now.saturating_since(ended) >= MARK_TIMEOUT {
                 return Step::Done;
             }
             self.common.path.await_arrival(MAX_WRITE_WAIT);
@@ -347,7 +347,7 @@ impl Work for Sender {
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
         if let Err(failure) = self.common.path.shutdown() {
-            self.common.troubles.count(failure, now);
+            self.common.failures.count(failure, now);
         }
         let sample = self.common.sample(now);
         self.samples.extend(sample);
@@ -382,7 +382,7 @@ impl Receiver {
         Self {
             header: vec![0; common.format.header_len()],
             common,
-            room: PageBuffer::new(READ, 0),
+            room: PageBuffer::new(READ_BYTES, 0),
             place: 0,
             out: VecDeque::new(),
             heard: false,
@@ -441,7 +441,7 @@ impl Work for Receiver {
         self.common.begin(start);
     }
 
-    fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
+    fn turn(&mut self, _now: MonoInstant, control: &StreamControl) -> Step {
         let read = self.common.path.read(self.room.bytes_mut());
         let now = self.common.clock.now();
         match read {
@@ -462,14 +462,14 @@ impl Work for Receiver {
                     return step;
                 }
                 if now.saturating_since(self.common.last) > RECEIVER_IDLE_TIMEOUT {
-                    self.common.troubles.count(Failure::timed_out("recv"), now);
+                    self.common.failures.count(Failure::timed_out("recv"), now);
                     return Step::Done;
                 }
             }
             Err(failure) => return self.common.failed(failure, now),
         }
         let index = usize::from(self.common.plan.index);
-        if orders.is_over(index, Received::Unknown, self.common.last, now) {
+        if control.is_over(index, Received::Unknown, self.common.last, now) {
             return Step::Done;
         }
         Step::Again

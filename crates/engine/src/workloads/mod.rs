@@ -7,9 +7,9 @@ mod marked_bulk;
 mod ping_pong;
 mod request_response;
 
+use crate::control::StreamControl;
 use crate::datapaths::{Calls, DatagramPath, Nagle, StreamPath};
 use crate::error::EngineError;
-use crate::orders::Orders;
 use crate::plan::StreamPlan;
 use crate::tally::StreamProgress;
 use linerate_model::sample::StreamReport;
@@ -79,7 +79,7 @@ pub trait WorkloadKind: Sync {
     }
     /// One side of one stream; an error if the path or the peer's protocol is not one that [`check`](Self::check) lets
     /// through.
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError>;
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError>;
 }
 
 /// The open path of one stream.
@@ -93,7 +93,7 @@ pub enum Path {
 }
 
 /// Everything one side of one stream works with.
-pub struct Kit {
+pub struct StreamSetup {
     pub(crate) path: Path,
     pub(crate) plan: StreamPlan,
     pub(crate) progress: Arc<StreamProgress>,
@@ -135,8 +135,8 @@ pub enum Step {
 pub trait Work: Send {
     /// Traffic starts at `start`.
     fn begin(&mut self, start: MonoInstant);
-    /// Moves what is due at `now`. Returns within some 20 ms, or soon after `orders` say stop.
-    fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step;
+    /// Moves what is due at `now`. Returns within some 20 ms, or soon after `control` says stop.
+    fn turn(&mut self, now: MonoInstant, control: &StreamControl) -> Step;
     /// Ends the stream, at `now`, and says what was seen.
     fn finish(self: Box<Self>, now: MonoInstant) -> StreamReport;
 }

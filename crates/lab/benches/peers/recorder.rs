@@ -91,7 +91,7 @@ pub(crate) fn judge(arrivals: &[MonoInstant], pace: u32, settle: Duration) -> Re
 
 fn open(interface: &str) -> Result<PacketRing> {
     let name = InterfaceName::new(interface).expect("invariant: a host's interface has a name");
-    let index = Netlink::new()?.index_of(&name)?;
+    let index = Netlink::new()?.link_named(&name)?.index;
     let layout = RingLayout::new(FRAME_BYTES, RING_BYTES).expect("invariant: these fit a block");
     Ok(PacketRing::open(index, layout)?)
 }

@@ -26,7 +26,7 @@ pub(crate) fn program_at(bench: &Bench, host: HostId) -> Option<String> {
 pub(crate) fn hold_interface() -> (XdpProgram, XdpLink) {
     const XDP_PASS: i32 = 2;
     let name = InterfaceName::new("eth0").unwrap();
-    let index = Netlink::new().unwrap().index_of(&name).unwrap();
+    let index = Netlink::new().unwrap().link_named(&name).unwrap().index;
     let code = Assembler::default().finish_with(XDP_PASS);
     let program = XdpProgram::load(&code).unwrap();
     let link = program.attach(index, XdpMode::Native).unwrap();

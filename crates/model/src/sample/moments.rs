@@ -22,7 +22,7 @@ pub struct Moments {
 
 impl Moments {
     /// Of values with these ends, mean and deviation.
-    pub fn new(count: u64, mean_ns: f64, stdev_ns: f64, (min_ns, max_ns): (u64, u64)) -> Self {
+    pub fn new(count: u64, mean_ns: f64, stdev_ns: f64, min_ns: u64, max_ns: u64) -> Self {
         Self {
             count,
             mean_ns: to_picos(mean_ns),
@@ -46,13 +46,13 @@ impl Moments {
         let apart = other.mean_ns - self.mean_ns;
         let squares = self.stdev_ns.powi(2) * own + other.stdev_ns.powi(2) * more;
         let variance = squares / all + apart * apart * (own / all) * (more / all);
-        let ends = (self.min_ns.min(other.min_ns), self.max_ns.max(other.max_ns));
         let count = self.count.saturating_add(other.count);
         Self::new(
             count,
             self.mean_ns + apart * more / all,
             variance.sqrt(),
-            ends,
+            self.min_ns.min(other.min_ns),
+            self.max_ns.max(other.max_ns),
         )
     }
 }

@@ -75,21 +75,7 @@ fn hertz_from_khz(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_view::Scope;
-
-    fn host_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Scope) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let scope = Scope {
-            interface: None,
-            root: root.path().to_owned(),
-        };
-        (root, scope)
-    }
+    use crate::testing::host_with;
 
     #[test]
     fn the_fastest_policy_counts() {

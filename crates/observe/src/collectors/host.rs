@@ -150,19 +150,10 @@ fn boot_options(command_line: &str) -> impl Iterator<Item = (&str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_view::Scope;
+    use crate::testing::host_with;
 
     fn facts_of(files: &[(&str, &str)]) -> Facts {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let scope = Scope {
-            interface: None,
-            root: root.path().to_owned(),
-        };
+        let (_root, scope) = host_with(files);
         let mut facts = Facts::default();
         Host.facts(&HostView::new(&scope), &mut facts);
         facts

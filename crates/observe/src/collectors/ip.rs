@@ -10,23 +10,15 @@ use linerate_model::signals::{
     IP_OUT_NO_ROUTES, IP_REASM_FAILS,
 };
 
-const COLUMNS: &[Columns] = &[
-    columns(IP_REASM_FAILS, &["ReasmFails"], "Ip6ReasmFails"),
-    columns(IP_OUT_NO_ROUTES, &["OutNoRoutes"], "Ip6OutNoRoutes"),
-    columns(IP_IN_DISCARDS, &["InDiscards"], "Ip6InDiscards"),
-    columns(IP_OUT_DISCARDS, &["OutDiscards"], "Ip6OutDiscards"),
-    columns(IP_FRAG_FAILS, &["FragFails"], "Ip6FragFails"),
-    columns(IP_IN_RECEIVES, &["InReceives"], "Ip6InReceives"),
-    columns(IP_IN_DELIVERS, &["InDelivers"], "Ip6InDelivers"),
+const COLUMNS: &[Columns; 7] = &[
+    Columns::both(IP_REASM_FAILS, &["ReasmFails"], "Ip6ReasmFails"),
+    Columns::both(IP_OUT_NO_ROUTES, &["OutNoRoutes"], "Ip6OutNoRoutes"),
+    Columns::both(IP_IN_DISCARDS, &["InDiscards"], "Ip6InDiscards"),
+    Columns::both(IP_OUT_DISCARDS, &["OutDiscards"], "Ip6OutDiscards"),
+    Columns::both(IP_FRAG_FAILS, &["FragFails"], "Ip6FragFails"),
+    Columns::both(IP_IN_RECEIVES, &["InReceives"], "Ip6InReceives"),
+    Columns::both(IP_IN_DELIVERS, &["InDelivers"], "Ip6InDelivers"),
 ];
-
-const fn columns(signal: &'static str, v4: &'static [&'static str], v6: &'static str) -> Columns {
-    Columns {
-        signal,
-        v4,
-        v6: Some(v6),
-    }
-}
 
 pub(super) struct Ip;
 
@@ -40,15 +32,7 @@ impl Collector for Ip {
     }
 
     fn signals(&self) -> &'static [&'static str] {
-        &[
-            IP_REASM_FAILS,
-            IP_OUT_NO_ROUTES,
-            IP_IN_DISCARDS,
-            IP_OUT_DISCARDS,
-            IP_FRAG_FAILS,
-            IP_IN_RECEIVES,
-            IP_IN_DELIVERS,
-        ]
+        const { &snmp::signals(COLUMNS) }
     }
 
     /// A 32-bit kernel counts in 32 bits.
@@ -57,6 +41,6 @@ impl Collector for Ip {
     }
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        snmp::read(host, (snmp::SNMP, "Ip"), COLUMNS, into);
+        snmp::read(host, snmp::SNMP, "Ip", COLUMNS, into);
     }
 }

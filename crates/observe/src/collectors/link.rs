@@ -29,9 +29,7 @@ impl Collector for LinkSpeed {
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
         record(into, LINK_SPEED_BPS, speed(host));
-        let index = host
-            .link()
-            .and_then(|link| number(u32::try_from(link.index).ok()));
+        let index = host.link().map(|link| link.index.number().into());
         record(into, NIC_INDEX, index);
         record(into, NIC_PEER_INDEX, peer(host));
     }

@@ -16,7 +16,6 @@ use linerate_model::signals::{
     NIC_TX_PACKETS,
 };
 use linerate_sys::ethtool::Ethtool;
-use linerate_sys::netlink::InterfaceName;
 
 const PATH: &str = "proc/thread-self/net/dev";
 
@@ -65,7 +64,7 @@ impl Collector for Nic {
             into.tx_queue_length_packets = link.tx_queue_packets;
             into.rx_queues = link.rx_queues;
             into.tx_queues = link.tx_queues;
-            link.mtu_bytes
+            Some(link.mtu_bytes)
         } else {
             number("mtu")
         };
@@ -78,7 +77,7 @@ impl Collector for Nic {
 /// What `ethtool -i` shows; where the driver cannot be asked, what sysfs tells.
 fn driver_facts(host: &HostView<'_>, into: &mut Facts) {
     let asked = || {
-        let name = InterfaceName::new(host.interface().ok()?)?;
+        let name = host.interface_name().ok()?;
         let is_live = host.is_live();
         is_live.then(|| {
             Ethtool::new()

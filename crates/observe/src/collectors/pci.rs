@@ -63,6 +63,7 @@ fn device(host: &HostView<'_>, name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::host_view::Scope;
+    use crate::testing::write;
 
     #[test]
     fn only_network_devices_are_told_with_what_identifies_their_kind() {
@@ -78,9 +79,7 @@ mod tests {
             ("0000:04:00.0/class", "0x020000\n"),
         ];
         for (path, text) in files {
-            let path = root.path().join(DEVICES).join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            write(&root.path().join(DEVICES), path, text);
         }
         let driver = root.path().join(DEVICES).join("0000:03:00.0/driver");
         std::os::unix::fs::symlink("../../drivers/i40e", driver).unwrap();

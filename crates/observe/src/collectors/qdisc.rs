@@ -7,9 +7,9 @@ use super::{Collector, record};
 use crate::error::ReadError;
 use crate::history::Backwards;
 use crate::host_view::HostView;
-use crate::netlink::{self, QdiscStats};
 use linerate_model::sample::Snapshot;
 use linerate_model::signals::{QDISC_BACKLOG_BYTES, QDISC_DROPPED, QDISC_OVERLIMITS};
+use linerate_sys::netlink::{Netlink, QdiscStats};
 
 pub(super) struct Qdisc;
 
@@ -32,12 +32,19 @@ impl Collector for Qdisc {
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
         let stats = stats(host);
-        let dropped = stats.as_ref().map(|stats| stats.dropped);
-        let overlimits = stats.as_ref().map(|stats| stats.overlimits);
-        let backlog = stats.as_ref().map(|stats| stats.backlog_bytes);
-        record(into, QDISC_DROPPED, dropped.map_err(Clone::clone));
-        record(into, QDISC_OVERLIMITS, overlimits.map_err(Clone::clone));
-        record(into, QDISC_BACKLOG_BYTES, backlog.map_err(Clone::clone));
+        let mut put = |signal, field: fn(&QdiscStats) -> u32| {
+            record(
+                into,
+                signal,
+                stats
+                    .as_ref()
+                    .map(|stats| field(stats).into())
+                    .map_err(Clone::clone),
+            );
+        };
+        put(QDISC_DROPPED, |stats| stats.dropped);
+        put(QDISC_OVERLIMITS, |stats| stats.overlimits);
+        put(QDISC_BACKLOG_BYTES, |stats| stats.backlog_bytes);
     }
 }
 
@@ -46,5 +53,10 @@ fn stats(host: &HostView<'_>) -> Result<QdiscStats, ReadError> {
     if link.qdisc.as_deref() == Some("noqueue") {
         return Ok(QdiscStats::default());
     }
-    netlink::root_qdisc(link.index)
+    Netlink::new()
+        .and_then(|mut netlink| netlink.root_qdisc_stats(link.index))
+        .map_err(ReadError::netlink("the queueing discipline"))?
+        .ok_or_else(|| ReadError::Unfit {
+            what: format!("{} has no queueing discipline at its root", link.name),
+        })
 }

@@ -13,30 +13,22 @@ use linerate_model::signals::{
 
 /// Group `Tcp` of `snmp`.
 const STANDARD: &[Columns] = &[
-    columns(TCP_RETRANS_SEGMENTS, &["RetransSegs"]),
-    columns(TCP_IN_SEGMENTS, &["InSegs"]),
-    columns(TCP_OUT_SEGMENTS, &["OutSegs"]),
-    columns(TCP_IN_ERRORS, &["InErrs"]),
+    Columns::new(TCP_RETRANS_SEGMENTS, &["RetransSegs"]),
+    Columns::new(TCP_IN_SEGMENTS, &["InSegs"]),
+    Columns::new(TCP_OUT_SEGMENTS, &["OutSegs"]),
+    Columns::new(TCP_IN_ERRORS, &["InErrs"]),
 ];
 
 /// Group `TcpExt` of `netstat`: Linux's own.
 const EXTENDED: &[Columns] = &[
-    columns(TCP_TIMEOUTS, &["TCPTimeouts"]),
-    columns(TCP_LOST_RETRANSMITS, &["TCPLostRetransmit"]),
-    columns(TCP_SPURIOUS_TIMEOUTS, &["TCPSpuriousRTOs"]),
-    columns(TCP_DSACKS_RECEIVED, &["TCPDSACKRecv"]),
-    columns(TCP_BACKLOG_DROPPED, &["TCPBacklogDrop"]),
-    columns(TCP_RCVBUF_DROPPED, &["RcvPruned", "TCPRcvQDrop"]),
-    columns(TCP_ZERO_WINDOWS, &["TCPToZeroWindowAdv"]),
+    Columns::new(TCP_TIMEOUTS, &["TCPTimeouts"]),
+    Columns::new(TCP_LOST_RETRANSMITS, &["TCPLostRetransmit"]),
+    Columns::new(TCP_SPURIOUS_TIMEOUTS, &["TCPSpuriousRTOs"]),
+    Columns::new(TCP_DSACKS_RECEIVED, &["TCPDSACKRecv"]),
+    Columns::new(TCP_BACKLOG_DROPPED, &["TCPBacklogDrop"]),
+    Columns::new(TCP_RCVBUF_DROPPED, &["RcvPruned", "TCPRcvQDrop"]),
+    Columns::new(TCP_ZERO_WINDOWS, &["TCPToZeroWindowAdv"]),
 ];
-
-const fn columns(signal: &'static str, v4: &'static [&'static str]) -> Columns {
-    Columns {
-        signal,
-        v4,
-        v6: None,
-    }
-}
 
 pub(super) struct Tcp;
 
@@ -71,7 +63,7 @@ impl Collector for Tcp {
     }
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        snmp::read(host, (snmp::SNMP, "Tcp"), STANDARD, into);
-        snmp::read(host, (snmp::NETSTAT, "TcpExt"), EXTENDED, into);
+        snmp::read(host, snmp::SNMP, "Tcp", STANDARD, into);
+        snmp::read(host, snmp::NETSTAT, "TcpExt", EXTENDED, into);
     }
 }

@@ -5,7 +5,6 @@ use crate::host_view::HostView;
 use linerate_model::facts::Facts;
 use linerate_model::sample::Snapshot;
 use linerate_sys::ethtool::Ethtool;
-use linerate_sys::netlink::InterfaceName;
 
 pub(super) struct Timestamping;
 
@@ -27,8 +26,7 @@ impl Collector for Timestamping {
     fn facts(&self, host: &HostView<'_>, into: &mut Facts) {
         let space = std::fs::read_link(host.path("proc/self/ns/time"));
         into.time_namespace = space.ok().map(|link| link.display().to_string());
-        let name = host.interface().ok().and_then(InterfaceName::new);
-        let Some(name) = name.filter(|_| host.is_live()) else {
+        let Some(name) = host.interface_name().ok().filter(|_| host.is_live()) else {
             return;
         };
         let Ok(ability) = Ethtool::new().and_then(|ethtool| ethtool.timestamp_ability(&name))

@@ -10,23 +10,15 @@ use linerate_model::signals::{
     UDP_RCVBUF_ERRORS, UDP_SNDBUF_ERRORS,
 };
 
-const COLUMNS: &[Columns] = &[
-    columns(UDP_IN_DATAGRAMS, &["InDatagrams"], "Udp6InDatagrams"),
-    columns(UDP_OUT_DATAGRAMS, &["OutDatagrams"], "Udp6OutDatagrams"),
-    columns(UDP_RCVBUF_ERRORS, &["RcvbufErrors"], "Udp6RcvbufErrors"),
-    columns(UDP_SNDBUF_ERRORS, &["SndbufErrors"], "Udp6SndbufErrors"),
-    columns(UDP_NO_PORTS, &["NoPorts"], "Udp6NoPorts"),
-    columns(UDP_CSUM_ERRORS, &["InCsumErrors"], "Udp6InCsumErrors"),
-    columns(UDP_MEM_ERRORS, &["MemErrors"], "Udp6MemErrors"),
+const COLUMNS: &[Columns; 7] = &[
+    Columns::both(UDP_IN_DATAGRAMS, &["InDatagrams"], "Udp6InDatagrams"),
+    Columns::both(UDP_OUT_DATAGRAMS, &["OutDatagrams"], "Udp6OutDatagrams"),
+    Columns::both(UDP_RCVBUF_ERRORS, &["RcvbufErrors"], "Udp6RcvbufErrors"),
+    Columns::both(UDP_SNDBUF_ERRORS, &["SndbufErrors"], "Udp6SndbufErrors"),
+    Columns::both(UDP_NO_PORTS, &["NoPorts"], "Udp6NoPorts"),
+    Columns::both(UDP_CSUM_ERRORS, &["InCsumErrors"], "Udp6InCsumErrors"),
+    Columns::both(UDP_MEM_ERRORS, &["MemErrors"], "Udp6MemErrors"),
 ];
-
-const fn columns(signal: &'static str, v4: &'static [&'static str], v6: &'static str) -> Columns {
-    Columns {
-        signal,
-        v4,
-        v6: Some(v6),
-    }
-}
 
 pub(super) struct Udp;
 
@@ -40,15 +32,7 @@ impl Collector for Udp {
     }
 
     fn signals(&self) -> &'static [&'static str] {
-        &[
-            UDP_IN_DATAGRAMS,
-            UDP_OUT_DATAGRAMS,
-            UDP_RCVBUF_ERRORS,
-            UDP_SNDBUF_ERRORS,
-            UDP_NO_PORTS,
-            UDP_CSUM_ERRORS,
-            UDP_MEM_ERRORS,
-        ]
+        const { &snmp::signals(COLUMNS) }
     }
 
     /// A 32-bit kernel counts in 32 bits.
@@ -57,6 +41,6 @@ impl Collector for Udp {
     }
 
     fn read(&self, host: &HostView<'_>, into: &mut Snapshot) {
-        snmp::read(host, (snmp::SNMP, "Udp"), COLUMNS, into);
+        snmp::read(host, snmp::SNMP, "Udp", COLUMNS, into);
     }
 }

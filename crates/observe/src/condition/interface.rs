@@ -4,17 +4,17 @@ use super::{known, line, live, number};
 use crate::collectors::interrupts_of_interface;
 use crate::error::ReadError;
 use crate::host_view::HostView;
-use crate::{netlink, sysfs};
+use crate::sysfs;
 use linerate_model::BitRate;
 use linerate_model::condition::{
     Coalescing, CoreSet, Firewall, Interrupt, Known, Offloads, Rings, RootQdisc,
 };
 use linerate_sys::ethtool::{CoalescingField, Ethtool, Offload, Ring};
-use linerate_sys::netlink::{InterfaceName, Netlink};
+use linerate_sys::netlink::{self, InterfaceName, Netlink};
 use std::io;
 
 /// Most interrupts of one interface that are told.
-const MOST_INTERRUPTS: usize = 512;
+const MAX_INTERRUPTS: usize = 512;
 
 pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
     let found = known(interrupts_of_interface(host))?;
@@ -34,7 +34,7 @@ pub(super) fn interrupts(host: &HostView<'_>) -> Known<Vec<Interrupt>> {
                 .filter(|cores| !cores.is_empty()),
         })
     };
-    let found = found.into_iter().take(MOST_INTERRUPTS);
+    let found = found.into_iter().take(MAX_INTERRUPTS);
     found.map(interrupt).collect()
 }
 
@@ -45,10 +45,8 @@ fn ask<T>(
     question: impl Fn(&Ethtool, &InterfaceName) -> io::Result<T>,
 ) -> Known<T> {
     live(host, || {
-        let name = known(host.interface())?;
-        let interface = InterfaceName::new(name)
-            .ok_or_else(|| format!("{name:?} is not an interface's name"))?;
-        let answer = Ethtool::new().and_then(|ethtool| question(&ethtool, &interface));
+        let name = known(host.interface_name())?;
+        let answer = Ethtool::new().and_then(|ethtool| question(&ethtool, &name));
         answer.map_err(|error| match error.kind() {
             io::ErrorKind::Unsupported => format!("the driver of {name} has no {what}"),
             _ => format!("asking the driver of {name} for its {what}: {error}"),
@@ -96,14 +94,10 @@ pub(super) fn offloads(host: &HostView<'_>) -> Known<Offloads> {
 
 pub(super) fn qdisc(host: &HostView<'_>) -> Known<RootQdisc> {
     let link = known(host.link())?;
-    let name = known(host.interface())?;
-    let interface =
-        InterfaceName::new(name).ok_or_else(|| format!("{name:?} is not an interface's name"))?;
-    let root = Netlink::new().and_then(|mut netlink| {
-        let index = netlink.index_of(&interface)?;
-        netlink.root_qdisc(index)
-    });
-    let root = root.map_err(|error| format!("asking for the queueing discipline: {error}"))?;
+    let root = Netlink::new()
+        .and_then(|mut netlink| netlink.root_qdisc(link.index))
+        .map_err(ReadError::netlink("the queueing discipline"));
+    let root = known(root)?;
     Ok(match root {
         Some(root) => RootQdisc {
             is_default: root.handle == 0,
@@ -118,7 +112,9 @@ pub(super) fn qdisc(host: &HostView<'_>) -> Known<RootQdisc> {
 
 /// Chains of nftables, tables of the older iptables, and connection tracking, in this network namespace.
 pub(super) fn firewall(host: &HostView<'_>) -> Known<Firewall> {
-    let chains = live(host, || known(netlink::base_chains()))?;
+    let chains = live(host, || {
+        known(netlink::base_chains().map_err(ReadError::netlink("the chains of nftables")))
+    })?;
     let mut legacy_tables = Vec::new();
     for (family, file) in [("ip", "ip_tables_names"), ("ip6", "ip6_tables_names")] {
         match host.read(&format!("proc/thread-self/net/{file}")) {
@@ -152,10 +148,8 @@ pub(super) fn node(host: &HostView<'_>) -> Known<Option<u32>> {
 }
 
 pub(super) fn mtu(host: &HostView<'_>) -> Known<u32> {
-    if let Ok(link) = host.link()
-        && let Some(mtu) = link.mtu_bytes
-    {
-        return Ok(mtu);
+    if let Ok(link) = host.link() {
+        return Ok(link.mtu_bytes);
     }
     let directory = known(sysfs::interface_directory(host))?;
     number(host, &format!("{directory}/mtu"))

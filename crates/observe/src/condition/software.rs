@@ -21,7 +21,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// Most processes whose names are looked at.
-const MOST_PROCESSES: usize = 100_000;
+const MAX_PROCESSES: usize = 100_000;
 
 pub(super) fn sysctl(host: &HostView<'_>) -> BTreeMap<String, Known<String>> {
     let read = |name: &&str| {
@@ -41,7 +41,7 @@ pub(super) fn irqbalance(host: &HostView<'_>) -> Known<bool> {
     let processes: Vec<_> = names
         .iter()
         .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
-        .take(MOST_PROCESSES)
+        .take(MAX_PROCESSES)
         .collect();
     if processes.is_empty() {
         return Err("/proc shows no process".to_owned());

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::write;
 use linerate_model::condition::CoreSet;
 
 /// A host of two cores with what a virtual machine lacks.
@@ -53,9 +54,7 @@ fn tree() -> tempfile::TempDir {
         (format!("{nic}/speed"), "10000\n"),
         (format!("{nic}/device/numa_node"), "0\n"),
     ] {
-        let path = root.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        write(root.path(), path, text);
     }
     root
 }

@@ -5,8 +5,8 @@
 //! hosts where netlink cannot be asked, are looked up by the local address.
 
 use crate::host_view::{HostView, Scope};
-use crate::netlink;
 use crate::text::whole_lines;
+use linerate_sys::netlink::{Netlink, RouteBy};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const ROUTE: &str = "proc/thread-self/net/route";
@@ -22,8 +22,9 @@ pub fn interface_for(scope: &Scope, remote: IpAddr, local: IpAddr) -> Option<Str
     }
     let host = HostView::new(scope);
     let routed = || {
-        let index = netlink::outgoing_interface(remote, local).ok()?;
-        Some(netlink::link_by_index(index).ok()?.name)
+        let mut netlink = Netlink::new().ok()?;
+        let route = netlink.route_to(remote, RouteBy::Source(local)).ok()?;
+        Some(netlink.link(route.interface).ok()?.name)
     };
     let by_kernel = if host.is_live() && !is_link_local(local) {
         routed()

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::host_with;
 use proptest::prelude::*;
 
 fn route(
@@ -26,20 +27,6 @@ fn table() -> String {
         route("*", [10, 1, 2, 8], [255; 4], (0x201, 0)),
     ]
     .concat()
-}
-
-fn host_with(files: &[(&str, &str)]) -> (tempfile::TempDir, Scope) {
-    let root = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = root.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    let scope = Scope {
-        interface: None,
-        root: root.path().to_owned(),
-    };
-    (root, scope)
 }
 
 fn address(text: &str) -> IpAddr {
@@ -110,13 +97,6 @@ fn a_mapped_address_is_routed_as_ipv4() {
         address("::ffff:10.1.2.1"),
     );
     assert_eq!(found.as_deref(), Some("lab1"));
-}
-
-#[test]
-fn the_live_kernel_sends_loopback_traffic_over_a_loopback_device() {
-    let local = address("127.0.0.1");
-    let index = netlink::outgoing_interface(local, local).unwrap();
-    assert!(netlink::link_by_index(index).unwrap().is_loopback);
 }
 
 proptest! {

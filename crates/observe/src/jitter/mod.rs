@@ -28,9 +28,9 @@ use std::time::Duration;
 const THRESHOLD_NS: u64 = 1_000;
 const READINGS_PER_THRESHOLD: u64 = 8;
 /// Kinds of interrupts that are told of each core.
-const MOST_INTERRUPTS: usize = 8;
+const MAX_INTERRUPTS_PER_CORE: usize = 8;
 /// Most cores at once: each takes a thread and about 0.3 MB.
-const MOST_CORES: usize = 1024;
+const MAX_CORES: usize = 1024;
 
 /// What one thread has seen so far.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ fn spin(clock: &impl Clock, deadline: MonoInstant, stop: &AtomicBool) -> Gaps {
 
 /// Measures `cores` for `time`, all at once. Ends early when `stop` is set.
 pub fn jitter(view: &Scope, cores: &[u32], time: Duration, stop: &AtomicBool) -> Jitter {
-    let cores = &cores[..cores.len().min(MOST_CORES)];
+    let cores = &cores[..cores.len().min(MAX_CORES)];
     let deadline = OnceLock::new();
     let before = Counters::read(view);
     let mut measured: Vec<CoreJitter> = scope(|threads| {
@@ -212,7 +212,7 @@ impl Counters {
             })
             .collect();
         gained.sort_by_key(|(name, gained)| (std::cmp::Reverse(*gained), name.clone()));
-        gained.truncate(MOST_INTERRUPTS);
+        gained.truncate(MAX_INTERRUPTS_PER_CORE);
         gained.into_iter().collect()
     }
 }

@@ -28,10 +28,46 @@ pub(crate) struct Columns {
     pub(crate) v6: Option<&'static str>,
 }
 
+impl Columns {
+    /// The sum of `v4`, which count IPv6 too or have nothing to do with it.
+    pub(crate) const fn new(signal: &'static str, v4: &'static [&'static str]) -> Self {
+        Self {
+            signal,
+            v4,
+            v6: None,
+        }
+    }
+
+    /// Column `v4`, and `v6` where IPv6 exists.
+    pub(crate) const fn both(
+        signal: &'static str,
+        v4: &'static [&'static str; 1],
+        v6: &'static str,
+    ) -> Self {
+        Self {
+            signal,
+            v4,
+            v6: Some(v6),
+        }
+    }
+}
+
+/// The signals of `columns`, of which there are `N`.
+pub(crate) const fn signals<const N: usize>(columns: &[Columns; N]) -> [&'static str; N] {
+    let mut signals = [""; N];
+    let mut at = 0;
+    while at < N {
+        signals[at] = columns[at].signal;
+        at += 1;
+    }
+    signals
+}
+
 /// Reads `columns` of group `group` (`Udp`) in `file` and adds IPv6's (group `Udp6`).
 pub(crate) fn read(
     host: &HostView<'_>,
-    (file, group): (&'static str, &str),
+    file: &'static str,
+    group: &str,
     columns: &[Columns],
     into: &mut Snapshot,
 ) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::host_view::Scope;
+use crate::testing::host_with;
 use proptest::prelude::*;
 
 /// Linux 3.2: no `InCsumErrors`.
@@ -68,28 +68,14 @@ fn ipv6_pairs_are_found_by_their_whole_name() {
 }
 
 fn read_udp(files: &[(&str, &str)]) -> Snapshot {
-    let root = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = root.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    let scope = Scope {
-        interface: None,
-        root: root.path().to_owned(),
-    };
+    let (_root, scope) = host_with(files);
     let columns = [Columns {
         signal: "udp.in_datagrams",
         v4: &["InDatagrams"],
         v6: Some("Udp6InDatagrams"),
     }];
     let mut snapshot = Snapshot::default();
-    read(
-        &HostView::new(&scope),
-        (SNMP, "Udp"),
-        &columns,
-        &mut snapshot,
-    );
+    read(&HostView::new(&scope), SNMP, "Udp", &columns, &mut snapshot);
     snapshot
 }
 

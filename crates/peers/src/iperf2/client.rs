@@ -39,13 +39,13 @@ const DEAF: Duration = Duration::from_millis(1100);
 const LINGER: Duration = Duration::from_millis(300);
 
 /// Most datagrams that can be numbered in a plain test.
-const MOST_NUMBERS: u128 = (1 << 31) - 2;
+const MAX_NUMBERED: u128 = (1 << 31) - 2;
 
 /// Number of the datagram that opens a stream. Traffic follows with the next one.
 const FIRST: u8 = 1;
 
 /// Least datagrams of a test in which both send: the header is in each.
-const LEAST_DUPLEX: u64 = 80;
+const MIN_DUPLEX_BYTES: u64 = 80;
 
 /// Length of the datagrams that ask a server to send: iperf2 expects room for its longest header.
 const REQUEST: usize = 160;
@@ -464,7 +464,7 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), &'static str> {
             "iperf2 counts datagrams of the warm-up with the others, so their loss cannot be told apart: leave out --warm-up for UDP",
         );
     }
-    if is_udp && spec.direction == Direction::Duplex && spec.payload().get() < LEAST_DUPLEX {
+    if is_udp && spec.direction == Direction::Duplex && spec.payload().get() < MIN_DUPLEX_BYTES {
         return Err(
             "with iperf2 datagrams that go both ways take 80 bytes at least: give a larger --payload",
         );
@@ -472,7 +472,7 @@ pub(super) fn check(spec: &TestSpec) -> Result<(), &'static str> {
     if spec.is_server_slow() {
         return Err("iperf2 cannot imitate a slow application");
     }
-    if is_udp && is_forward && numbers(spec) > MOST_NUMBERS {
+    if is_udp && is_forward && numbers(spec) > MAX_NUMBERED {
         return Err(
             "iperf2 numbers datagrams with 31 bits, and this test would send more: shorten it, or use more streams",
         );
@@ -604,8 +604,6 @@ impl Stepping for Client {
             | Input::Bytes(_)
             | Input::Stream(StreamEvent::Datagram { .. })
             | Input::Progress(_) => {}
-            Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if self.steps.state == State::Stopping => {}
             other => {
                 return Err(self.steps.out_of_turn(other.name(), ""));
             }

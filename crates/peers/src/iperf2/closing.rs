@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Gap after the first end of a stream: most are answered at once. Each gap is twice the one before.
-const SHORTEST_GAP: Duration = Duration::from_millis(10);
+const MIN_GAP: Duration = Duration::from_millis(10);
 /// The longest, which is iperf2's own. It answers ten ends and then warns that its answer was lost, so ten in a row
 /// must not fit into the time for which a busy host does not run it.
-const LONGEST_GAP: Duration = Duration::from_millis(250);
+const MAX_GAP: Duration = Duration::from_millis(250);
 /// Ends said where nobody has to answer them: they take 1.3 s.
 pub(super) const FIRST: u32 = 10;
 /// All of them; together 5 s, which is longer than a queue takes to drain that anybody can work with.
@@ -100,9 +100,7 @@ impl Closing {
                 actions.push_back(Action::Stream(StreamOrder::Datagram { stream, bytes }));
             }
         }
-        let gap = SHORTEST_GAP
-            .saturating_mul(1 << self.tries.min(8))
-            .min(LONGEST_GAP);
+        let gap = MIN_GAP.saturating_mul(1 << self.tries.min(8)).min(MAX_GAP);
         self.tries += 1;
         self.next = (self.tries < MAX_CLOSING_DATAGRAMS).then(|| now.after(gap));
     }

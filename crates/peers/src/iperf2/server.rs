@@ -490,12 +490,7 @@ impl Stepping for Server {
             | Input::Progress(_)
             | Input::Stream(StreamEvent::FirstData { .. }) => {}
             // The driver may not have seen yet that the test is over.
-            Input::End(Ending::Test { .. })
-            | Input::Prepared(_)
-            | Input::Connected
-            | Input::Finished { .. }
-            | Input::Reports(_)
-                if self.steps.state == State::Stopping => {}
+            Input::End(Ending::Test { .. }) if self.steps.state == State::Stopping => {}
             other => {
                 return Err(self.steps.out_of_turn(other.name(), ""));
             }

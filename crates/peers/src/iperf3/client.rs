@@ -557,7 +557,7 @@ impl Conversing for Client {
             }
             // The driver may not have seen yet that the test is over.
             Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if matches!(self.steps.state, State::Stopping | State::Failing) =>
+                if self.steps.state == State::Failing =>
             {
                 Ok(())
             }

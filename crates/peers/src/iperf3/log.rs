@@ -25,7 +25,8 @@ pub(super) fn write(version: &str, spec: &TestSpec, reports: &[EndpointReport]) 
                 line(
                     &mut text,
                     stream.index,
-                    (interval.start, interval.end),
+                    interval.start,
+                    interval.end,
                     interval.bytes,
                 );
                 text.push('\n');
@@ -53,7 +54,7 @@ fn heading(text: &mut String, transport: Transport, side: Side) {
     );
 }
 
-fn line(text: &mut String, index: u16, (from, to): (Duration, Duration), bytes: ByteCount) {
+fn line(text: &mut String, index: u16, from: Duration, to: Duration, bytes: ByteCount) {
     let (amount, unit) = scaled(as_float(bytes.get()), 1024.0);
     let seconds = to.saturating_sub(from).as_secs_f64();
     let rate = if seconds > 0.0 {
@@ -75,7 +76,8 @@ fn summary(text: &mut String, transport: Transport, side: Side, stream: &StreamR
     line(
         text,
         stream.index,
-        (Duration::ZERO, stream.duration),
+        Duration::ZERO,
+        stream.duration,
         stream.bytes,
     );
     let (total, missing) = match stream.work.sequence() {

@@ -170,7 +170,7 @@ impl Block {
 
     /// A count as binary64 in two words; `None` if it is not a number from 0 to 2^53.
     pub(super) fn count(&self, at: usize) -> Option<u64> {
-        const MOST: f64 = 9_007_199_254_740_992.0;
+        const MAX_COUNT: f64 = 9_007_199_254_740_992.0;
         let bits = u64::from(self.word(at)) << 32 | u64::from(self.word(at + 1));
         let float = f64::from_bits(bits);
         #[expect(
@@ -178,7 +178,7 @@ impl Block {
             clippy::cast_sign_loss,
             reason = "checked to be from 0 to 2^53; the fraction is dropped on purpose"
         )]
-        (0.0..=MOST).contains(&float).then_some(float as u64)
+        (0.0..=MAX_COUNT).contains(&float).then_some(float as u64)
     }
 }
 

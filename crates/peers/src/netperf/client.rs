@@ -404,12 +404,6 @@ impl Conversing for Client {
                 self.end_traffic(now);
                 Ok(())
             }
-            // The driver may not have seen yet that the test is over.
-            Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if self.steps.state == State::Stopping =>
-            {
-                Ok(())
-            }
             Input::Connected if self.steps.state == State::Connecting => {
                 self.run(now);
                 self.advance(now)

@@ -327,12 +327,6 @@ impl Conversing for Server {
 
     fn answered(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match input {
-            // The driver may not have seen yet that the test is over.
-            Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_)
-                if self.steps.state == State::Stopping =>
-            {
-                Ok(())
-            }
             Input::Prepared(Ok(ports)) if self.steps.state == State::Preparing => {
                 self.respond(now, &ports)
             }

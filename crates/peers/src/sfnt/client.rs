@@ -101,14 +101,7 @@ impl Client {
     fn of_test(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match (self.steps.state, input) {
             // The driver may not have seen yet that the test is over.
-            (
-                State::Stopping,
-                Input::Prepared(_)
-                | Input::Connected
-                | Input::Finished { .. }
-                | Input::Reports(_)
-                | Input::Stream(StreamEvent::GrantSpent),
-            )
+            (State::Stopping, Input::Stream(StreamEvent::GrantSpent))
             | (State::Ending, Input::Finished { .. }) => Ok(()),
             (State::Preparing, Input::Prepared(Ok(ports))) => self.prepared(now, &ports),
             (State::Preparing, Input::Prepared(Err(Refusal { code, message }))) => {

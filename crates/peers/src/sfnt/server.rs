@@ -310,10 +310,6 @@ impl Conversing for Server {
         match (self.steps.state, input) {
             // The driver may not have seen yet that the test is over.
             (
-                State::Stopping,
-                Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_),
-            )
-            | (
                 State::Running | State::Ending | State::Stopping,
                 Input::Stream(StreamEvent::GrantSpent),
             ) => Ok(()),

@@ -181,10 +181,12 @@ impl Stepping for Client {
             (State::Running, Input::End(Ending::Traffic)) => self.steps.act(Action::StopSenders),
             (State::Connecting, Input::End(Ending::Traffic)) => {
                 let reason = "stopped by its user".to_owned();
-                self.steps.stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
+                self.steps
+                    .stop(now, StopCause::Local, RefusalCode::Interrupted, reason);
             }
             (state, Input::End(Ending::Test { code, reason })) if state.has_test() => {
-                self.steps.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+                self.steps
+                    .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
             }
             (State::Stopping, Input::Stopped) => {
                 self.steps.act(Action::TestOver(TestEnd::Aborted));
@@ -205,9 +207,7 @@ impl Stepping for Client {
                 | Input::End(Ending::Test { .. } | Ending::Traffic)
                 | Input::Progress(_)
                 | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }),
-            )
-            // The driver may not have seen yet that the test is over.
-            | (State::Stopping, Input::Connected | Input::Finished { .. } | Input::Reports(_)) => {}
+            ) => {}
             (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
         Ok(())

@@ -153,7 +153,8 @@ impl Stepping for Server {
                 self.close();
             }
             (state, Input::End(Ending::Test { code, reason })) if state.has_test() => {
-                self.steps.stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
+                self.steps
+                    .stop(now, StopCause::Local, code, clean(&reason, MAX_TEXT));
             }
             (State::Stopping, Input::Stopped) => {
                 self.steps.act(Action::TestOver(TestEnd::Aborted));
@@ -168,14 +169,7 @@ impl Stepping for Server {
                 | Input::Progress(_)
                 | Input::Stream(StreamEvent::Datagram { .. } | StreamEvent::FirstData { .. }),
             )
-            | (State::Preparing, Input::Prepared(Ok(_)))
-            // The driver may not have seen yet that the test is over.
-            | (
-                State::Stopping,
-                Input::Prepared(_)
-                | Input::Connected
-                | Input::Reports(_),
-            ) => {}
+            | (State::Preparing, Input::Prepared(Ok(_))) => {}
             (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
         Ok(())

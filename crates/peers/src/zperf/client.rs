@@ -182,11 +182,9 @@ impl Client {
             }
             (State::Sending | State::Receiving, input) => self.hand_on(now, input)?,
             // The driver may not have seen yet how far the test is.
-            (_, Input::End(_) | Input::Progress(_) | Input::Stream(_))
-            | (
-                State::Stopping | State::Collecting | State::Idle,
-                Input::Prepared(_) | Input::Connected | Input::Finished { .. } | Input::Reports(_),
-            ) => {}
+            (_, Input::End(_) | Input::Progress(_) | Input::Stream(_)) => {}
+            (State::Stopping | State::Collecting | State::Idle, input) if input.is_of_traffic() => {
+            }
             (state, input) => {
                 return Err(ProtocolError::OutOfTurn {
                     state: state.name(),

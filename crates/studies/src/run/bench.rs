@@ -11,14 +11,14 @@ use linerate_model::spec::TestSpec;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a test came to no trial.
-pub(super) enum Obstacle {
+pub(super) enum NoTrial {
     /// It cannot be made here; the run stays as it is and says why.
     NotRun(NotRun),
     /// The peer, or the path to it, failed.
     Failed(anyhow::Error),
 }
 
-impl From<NotRun> for Obstacle {
+impl From<NotRun> for NoTrial {
     fn from(why: NotRun) -> Self {
         Self::NotRun(why)
     }
@@ -45,10 +45,10 @@ impl<'a> Bench<'a> {
         interrupt: &AtomicBool,
         spec: &TestSpec,
         index: u32,
-    ) -> Result<Option<Trial>, Obstacle> {
+    ) -> Result<Option<Trial>, NoTrial> {
         let client = match &mut self.client {
             Some(client) => client,
-            none => none.insert(Client::connect(self.target).map_err(Obstacle::Failed)?),
+            none => none.insert(Client::connect(self.target).map_err(NoTrial::Failed)?),
         };
         let planned = planned_time(spec);
         let outcome = client.run(spec, &mut |pulse: &Pulse| {
@@ -70,14 +70,14 @@ impl<'a> Bench<'a> {
 }
 
 /// A test that the peer does not allow or cannot do is one that cannot be made.
-fn obstacle(error: anyhow::Error) -> Obstacle {
+fn obstacle(error: anyhow::Error) -> NoTrial {
     let refused = error
         .chain()
         .find_map(|cause| cause.downcast_ref::<Failure>())
         .filter(|failure| matches!(failure.code, ExitCode::Usage | ExitCode::HostLacks))
         .map(|failure| failure.message.clone());
     match refused {
-        Some(message) => Obstacle::NotRun(NotRun::Impossible(message)),
-        None => Obstacle::Failed(error),
+        Some(message) => NoTrial::NotRun(NotRun::Impossible(message)),
+        None => NoTrial::Failed(error),
     }
 }

@@ -28,7 +28,7 @@ pub struct DemoPlan {
 }
 
 /// Time for probing what limits each TCP part.
-const DIAGNOSIS: Duration = Duration::from_secs(4);
+const DIAGNOSIS_TIME: Duration = Duration::from_secs(4);
 
 /// One part of the demo: its name and its share of the whole time.
 struct Part {
@@ -108,13 +108,7 @@ fn measure_parts(context: &mut Context<'_>, target: &Target, plan: &DemoPlan) ->
             offset: before / total,
             scale: part.seconds / total,
         };
-        let mut inner = Context {
-            store: None,
-            watcher: &mut watcher,
-            command: context.command.clone(),
-            unsaved: None,
-            interrupt: context.interrupt,
-        };
+        let mut inner = Context::of_part(&context.command, context.interrupt, &mut watcher);
         let mut run = (part.run)(&mut inner, target, plan)?;
         run.title = Some(part.name.to_owned());
         recorder.part(context, run);
@@ -150,7 +144,7 @@ fn tcp(context: &mut Context<'_>, target: &Target, direction: Direction) -> Resu
         ..TestSpec::tcp_bulk()
     };
     let run = single(context, target, &spec)?;
-    Ok(diagnose(context, target, run, DIAGNOSIS))
+    Ok(diagnose(context, target, run, DIAGNOSIS_TIME))
 }
 
 fn search(
@@ -170,7 +164,7 @@ fn search(
         ..SaturatePlan::new(spec)
     };
     let run = saturate(context, target, &search)?;
-    Ok(diagnose(context, target, run, DIAGNOSIS))
+    Ok(diagnose(context, target, run, DIAGNOSIS_TIME))
 }
 
 fn delay(context: &mut Context<'_>, target: &Target) -> Result<Run> {

@@ -2,7 +2,7 @@
 
 use crate::archive;
 use crate::context::Context;
-use crate::run::bench::{Bench, Obstacle};
+use crate::run::bench::{Bench, NoTrial};
 use crate::watch::{Event, Scaled};
 use linerate_analysis::{NextProbe, any_probe, next_probe};
 use linerate_client::Target;
@@ -22,13 +22,13 @@ pub fn diagnose(context: &mut Context<'_>, target: &Target, run: Run, time: Dura
 
 /// Makes every probe that can be made, whatever it may tell: to learn how often each answer is given.
 pub fn probe_all(context: &mut Context<'_>, target: &Target, run: Run) -> Run {
-    probed(context, target, run, LEARNING, |run, _, refused| {
+    probed(context, target, run, ALL_PROBES_TIME, |run, _, refused| {
         any_probe(run, refused)
     })
 }
 
 /// More than all probes take.
-const LEARNING: Duration = Duration::from_mins(1);
+const ALL_PROBES_TIME: Duration = Duration::from_mins(1);
 
 /// What to try next, in the time that is left, but for what was refused.
 type Choice = fn(&Run, Duration, &[Change]) -> Option<NextProbe>;
@@ -43,7 +43,7 @@ fn probed(
     if run.status != RunStatus::Complete || context.interrupted() {
         return run;
     }
-    probe(context, target, &mut run, (time, choice));
+    probe(context, target, &mut run, time, choice);
     if !run.probes.is_empty() {
         archive::conclude(&mut run);
         context.replace(&run);
@@ -55,7 +55,8 @@ fn probe(
     context: &mut Context<'_>,
     target: &Target,
     run: &mut Run,
-    (time, choice): (Duration, Choice),
+    time: Duration,
+    choice: Choice,
 ) {
     let mut bench = Bench::new(target);
     let mut refused: Vec<Change> = Vec::new();
@@ -90,8 +91,8 @@ fn probe(
                 });
             }
             Ok(None) => break,
-            Err(Obstacle::NotRun(_)) => refused.push(next.change),
-            Err(Obstacle::Failed(error)) => {
+            Err(NoTrial::NotRun(_)) => refused.push(next.change),
+            Err(NoTrial::Failed(error)) => {
                 run.notes
                     .push(format!("what limits was not probed further: {error:#}"));
                 break;

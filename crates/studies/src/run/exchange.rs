@@ -1,9 +1,7 @@
 //! Short exchanges of messages before and after a test of datagrams: where its hosts read two clocks, one-way
 //! delays need to know how these stand to each other.
 
-use super::measured;
-use crate::context::Context;
-use crate::recorder::Recorder;
+use super::Measurement;
 use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome};
@@ -13,32 +11,28 @@ use linerate_model::spec::{Direction, Observe, Pinning, Stop, TestSpec, Transpor
 use std::time::Duration;
 
 /// How long one exchange takes: on a path of 1 ms some 200 messages, of which the fastest bound the offset.
-const EXCHANGE: Duration = Duration::from_millis(200);
+const EXCHANGE_TIME: Duration = Duration::from_millis(200);
 
 /// What an exchange gave: the report of the client, who asked, and of the server.
 type Exchange = [EndpointReport; 2];
 
 /// Runs one test of datagrams between two exchanges, if its hosts read two clocks.
-pub(super) fn measure_between(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    spec: &TestSpec,
-) -> Result<()> {
+pub(super) fn measure_between(run: &mut Measurement<'_, '_>, spec: &TestSpec) -> Result<()> {
+    let client = &mut *run.client;
     let compare =
         spec.work.is_datagrams() && client.shows_clock() && clocks_may_differ(&client.hosts());
     let before = compare.then(|| exchange(client, spec)).transpose()?;
-    let mut trials = measured(context, recorder, client, spec, None)?;
-    let wanted = compare && !context.interrupted() && trials.iter().any(needs_exchanges);
+    let mut trials = run.unrecorded(spec, None)?;
+    let wanted = compare && !run.context.interrupted() && trials.iter().any(needs_exchanges);
     if wanted {
-        let after = exchange(client, spec)?;
+        let after = exchange(run.client, spec)?;
         let exchanges: Vec<Exchange> = [before.flatten(), after].into_iter().flatten().collect();
         for trial in &mut trials {
             assemble::with_exchanges(trial, &exchanges);
         }
     }
     for trial in trials {
-        recorder.trial(context, trial);
+        run.record(trial);
     }
     Ok(())
 }
@@ -62,7 +56,7 @@ fn clocks_may_differ(hosts: &[Host]) -> bool {
 /// A short ping-pong over UDP, not recorded as a trial.
 fn exchange(client: &mut Client, spec: &TestSpec) -> Result<Option<Exchange>> {
     let exchange = TestSpec {
-        stop: Stop::After(EXCHANGE),
+        stop: Stop::After(EXCHANGE_TIME),
         observe: Observe::None,
         wait: spec.wait,
         pinning: Pinning::default(),

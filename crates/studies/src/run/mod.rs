@@ -70,55 +70,50 @@ pub(crate) fn cut_short(spec: &TestSpec, done: &DirectionOutcome) -> TestSpec {
     }
 }
 
-/// Runs one test on an open connection and records its trials; returns how many there were.
-pub(crate) fn measure(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    spec: &TestSpec,
-    label: Option<&str>,
-) -> Result<Vec<Trial>> {
-    let made = measured(context, recorder, client, spec, label)?;
-    for trial in &made {
-        recorder.trial(context, trial.clone());
-    }
-    Ok(made)
+/// A run that is being measured: its surroundings, its record, and the open connection to the peer.
+pub(crate) struct Measurement<'a, 'c> {
+    pub(crate) context: &'a mut Context<'c>,
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) client: &'a mut Client,
 }
 
-/// Runs one test on an open connection: its trials, not recorded yet. If there are none, the run is over.
-fn measured(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    spec: &TestSpec,
-    label: Option<&str>,
-) -> Result<Vec<Trial>> {
-    let attempt = attempted(context, recorder, client, spec, label);
-    attempt.inspect_err(|error| recorder.give_up(error))
-}
-
-/// The same where a test that breaks off is not the end of the run.
-fn attempted(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    spec: &TestSpec,
-    label: Option<&str>,
-) -> Result<Vec<Trial>> {
-    let planned = planned_time(spec);
-    let interrupt = context.interrupt;
-    let watcher = &mut *context.watcher;
-    let outcome = client.run(spec, &mut |pulse: &Pulse| {
-        if !pulse.elapsed.is_zero() {
-            crate::progress::tell(watcher, pulse, planned, label);
+impl Measurement<'_, '_> {
+    /// Runs one test and records its trials; returns them.
+    pub(crate) fn measure(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
+        let made = self.unrecorded(spec, label)?;
+        for trial in &made {
+            self.record(trial.clone());
         }
-        !interrupt.load(std::sync::atomic::Ordering::Relaxed)
-    });
-    let mut outcome = outcome?;
-    recorder.run_mut().notes.append(&mut outcome.notes);
-    let mut made = trials(recorder.next_index(), spec, outcome);
-    for trial in &mut made {
-        trial.label = label.map(str::to_owned);
+        Ok(made)
     }
-    Ok(made)
+
+    /// Runs one test: its trials, not recorded yet. If there are none, the run is over.
+    fn unrecorded(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
+        self.attempt(spec, label)
+            .inspect_err(|error| self.recorder.give_up(error))
+    }
+
+    /// The same where a test that breaks off is not the end of the run.
+    fn attempt(&mut self, spec: &TestSpec, label: Option<&str>) -> Result<Vec<Trial>> {
+        let planned = planned_time(spec);
+        let interrupt = self.context.interrupt;
+        let watcher = &mut *self.context.watcher;
+        let mut outcome = self.client.run(spec, &mut |pulse: &Pulse| {
+            if !pulse.elapsed.is_zero() {
+                crate::progress::tell(watcher, pulse, planned, label);
+            }
+            !interrupt.load(std::sync::atomic::Ordering::Relaxed)
+        })?;
+        let notes = &mut self.recorder.run_mut().notes;
+        notes.append(&mut outcome.notes);
+        let mut made = trials(self.recorder.next_index(), spec, outcome);
+        for trial in &mut made {
+            trial.label = label.map(str::to_owned);
+        }
+        Ok(made)
+    }
+
+    fn record(&mut self, trial: Trial) {
+        self.recorder.trial(self.context, trial);
+    }
 }

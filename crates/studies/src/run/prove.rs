@@ -2,11 +2,11 @@
 
 use crate::archive;
 use crate::context::Context;
-use crate::run::bench::{Bench, Obstacle};
+use crate::run::bench::{Bench, NoTrial};
 use crate::watch::{Event, Scaled};
 use anyhow::Result;
 use linerate_analysis::experiment::{
-    Design, FIRST_LOOK, MOST_PAIRS, MOST_TRIES, NotRun, describe, judge, repeatable,
+    Design, FIRST_LOOK, MAX_PAIRS, MAX_TRIES, NotRun, describe, judge, repeatable,
 };
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
@@ -21,7 +21,7 @@ use linerate_sys::clock::wall_now;
 use std::path::Path;
 
 /// Experiments on one run: after this many refuted findings, people must look.
-const MOST_EXPERIMENTS: usize = 3;
+const MAX_EXPERIMENTS: usize = 3;
 
 /// Runs the experiment on the verdict of a finished run against the peer that it measured.
 ///
@@ -70,7 +70,7 @@ fn experiments(context: &mut Context<'_>, target: &Target, run: &mut Run) -> Res
         title: "proof of what limits",
     });
     let mut bench = Bench::new(target);
-    while run.experiments.len() < MOST_EXPERIMENTS && !context.interrupted() {
+    while run.experiments.len() < MAX_EXPERIMENTS && !context.interrupted() {
         let Some(verdict) = run.verdict.clone().filter(is_open) else {
             break;
         };
@@ -110,10 +110,10 @@ fn experiment(
             record.experiment.result = Some(describe(&outcome));
             record.experiment.outcome = Some(outcome);
         }
-        Err(Obstacle::NotRun(why)) => record.experiment.not_run = Some(why.to_string()),
+        Err(NoTrial::NotRun(why)) => record.experiment.not_run = Some(why.to_string()),
         // Nobody is there: the user must know. One that is lost on the way takes no run with it.
-        Err(Obstacle::Failed(error)) if record.trials.is_empty() => return Err(error),
-        Err(Obstacle::Failed(error)) => {
+        Err(NoTrial::Failed(error)) if record.trials.is_empty() => return Err(error),
+        Err(NoTrial::Failed(error)) => {
             record.experiment.not_run = Some(format!("it broke off: {error:#}"));
         }
     }
@@ -127,12 +127,12 @@ fn pairs(
     run: &Run,
     record: &mut ExperimentRecord,
     verdict: &Verdict,
-) -> Result<ExperimentOutcome, Obstacle> {
+) -> Result<ExperimentOutcome, NoTrial> {
     let design = Design::from_run(run, verdict)?;
     let mut log = Log::from_record(record);
     let pilot = log.measure(context, bench, &design.baseline, Part::Pilot)?;
     let Some(pilot) = pilot else {
-        return Ok(cut(judge(&design.test, design.side, &[]), STOPPED));
+        return Ok(cut(judge(&design.test, design.side, &[]), STOPPED_BY_USER));
     };
     if !pilot.valid {
         let why = pilot
@@ -159,16 +159,19 @@ fn pairs(
             made[index] = log.measure(context, bench, spec, part)?;
         }
         let [Some(before), Some(after)] = made else {
-            return Ok(cut(judge(&design.test, design.side, &pairs), STOPPED));
+            return Ok(cut(
+                judge(&design.test, design.side, &pairs),
+                STOPPED_BY_USER,
+            ));
         };
         design.took_effect(&pilot, &after)?;
         pairs.push((before, after));
         let outcome = judge(&design.test, design.side, &pairs);
         let enough = outcome.pairs >= FIRST_LOOK;
-        if enough && (outcome.answer != Answer::Undecided || outcome.pairs >= MOST_PAIRS) {
+        if enough && (outcome.answer != Answer::Undecided || outcome.pairs >= MAX_PAIRS) {
             return Ok(outcome);
         }
-        if log.pair >= MOST_TRIES {
+        if log.pair >= MAX_TRIES {
             return Ok(cut(outcome, "too few pairs could be judged"));
         }
     }
@@ -185,7 +188,7 @@ fn cut(mut outcome: ExperimentOutcome, why: &str) -> ExperimentOutcome {
     outcome
 }
 
-const STOPPED: &str = "stopped by the user before its end";
+const STOPPED_BY_USER: &str = "stopped by the user before its end";
 
 /// Where the trials of one experiment are kept.
 struct Log<'a> {
@@ -218,14 +221,14 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Share of an experiment of [`MOST_PAIRS`] that is done.
+    /// Share of an experiment of [`MAX_PAIRS`] that is done.
     fn done(&self) -> f64 {
         let made = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
         (f64::from(made) * Self::STEP).min(1.0)
     }
 
     /// Share of one trial.
-    const STEP: f64 = 1.0 / (1.0 + 2.0 * MOST_PAIRS as f64);
+    const STEP: f64 = 1.0 / (1.0 + 2.0 * MAX_PAIRS as f64);
 
     /// Runs one test and keeps its trial; `None` if the user stopped it.
     fn measure(
@@ -234,7 +237,7 @@ impl<'a> Log<'a> {
         bench: &mut Bench<'_>,
         spec: &TestSpec,
         part: Part,
-    ) -> Result<Option<Trial>, Obstacle> {
+    ) -> Result<Option<Trial>, NoTrial> {
         let label = self.label(part);
         let mut watcher = Scaled {
             inner: &mut *context.watcher,

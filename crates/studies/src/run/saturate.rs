@@ -1,8 +1,8 @@
 //! `linerate saturate`: the search for the load at which loss or delay begins.
 
+use super::Measurement;
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
-use crate::run::{attempted, measure};
 use crate::watch::{Event, Watcher};
 use anyhow::Result;
 use linerate_analysis::search::{
@@ -134,14 +134,13 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
             share: done.get(),
             doing: &doing,
         };
-        let mut inner = Context {
-            store: None,
-            watcher: &mut progress,
-            command: String::new(),
-            unsaved: None,
-            interrupt: context.interrupt,
+        let mut inner = Context::of_part("", context.interrupt, &mut progress);
+        let mut run = Measurement {
+            context: &mut inner,
+            recorder: &mut recorder,
+            client: &mut client,
         };
-        let trials = attempts.make(&mut inner, &mut recorder, &mut client, &spec)?;
+        let trials = attempts.make(&mut run, &spec)?;
         for trial in &trials {
             search.record(outcome(trial, intended_load));
         }
@@ -156,13 +155,18 @@ pub fn saturate(context: &mut Context<'_>, target: &Target, plan: &SaturatePlan)
     };
     run.notes.extend(search.notes());
     if plan.profile && !context.interrupted() {
-        profile(context, &mut recorder, &mut client, plan);
+        let mut run = Measurement {
+            context,
+            recorder: &mut recorder,
+            client: &mut client,
+        };
+        profile(&mut run, plan);
     }
     Ok(recorder.finish(context))
 }
 
 /// Tests in a row that a search may lose.
-const MOST_BROKEN: u32 = 2;
+const MAX_BROKEN_IN_A_ROW: u32 = 2;
 
 /// The trials of a search.
 struct Attempts {
@@ -173,29 +177,23 @@ struct Attempts {
 impl Attempts {
     /// Makes one. One that breaks off at a peer of another tool says nothing of the load: it is kept as invalid,
     /// and the search goes on. Such servers crash between two tests, or stay away for a while.
-    fn make(
-        &mut self,
-        context: &mut Context<'_>,
-        recorder: &mut Recorder,
-        client: &mut Client,
-        spec: &TestSpec,
-    ) -> Result<Vec<Trial>> {
-        let made = match attempted(context, recorder, client, spec, None) {
+    fn make(&mut self, run: &mut Measurement<'_, '_>, spec: &TestSpec) -> Result<Vec<Trial>> {
+        let made = match run.attempt(spec, None) {
             Ok(made) => {
                 self.broken = 0;
                 made
             }
-            Err(error) if self.broken < MOST_BROKEN && may_pass(client, &error) => {
+            Err(error) if self.broken < MAX_BROKEN_IN_A_ROW && may_pass(run.client, &error) => {
                 self.broken += 1;
-                vec![broken(recorder.next_index(), spec, &error)]
+                vec![broken(run.recorder.next_index(), spec, &error)]
             }
             Err(error) => {
-                recorder.give_up(&error);
+                run.recorder.give_up(&error);
                 return Err(error);
             }
         };
         for trial in &made {
-            recorder.trial(context, trial.clone());
+            run.record(trial.clone());
         }
         Ok(made)
     }
@@ -220,15 +218,10 @@ fn broken(index: u32, spec: &TestSpec, error: &anyhow::Error) -> Trial {
 }
 
 /// One more trial at saturation, with both ends sampled. It makes no bound.
-fn profile(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    plan: &SaturatePlan,
-) {
-    let Some(load) = saturation(recorder.run_mut()) else {
+fn profile(run: &mut Measurement<'_, '_>, plan: &SaturatePlan) {
+    let Some(load) = saturation(run.recorder.run_mut()) else {
         let note = "not profiled: no load was found to carry anything".to_owned();
-        recorder.run_mut().notes.push(note);
+        run.recorder.run_mut().notes.push(note);
         return;
     };
     let spec = TestSpec {
@@ -237,9 +230,9 @@ fn profile(
         ..plan.spec.clone().with_pace(Pace::At(load))
     };
     // The search is complete: a peer that makes no profiles takes nothing from it.
-    if let Err(error) = measure(context, recorder, client, &spec, Some("profile")) {
+    if let Err(error) = run.measure(&spec, Some("profile")) {
         let note = format!("not profiled: {error:#}");
-        recorder.run_mut().notes.push(note);
+        run.recorder.run_mut().notes.push(note);
     }
 }
 

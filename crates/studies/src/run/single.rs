@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
+use crate::run::Measurement;
 use crate::run::exchange::measure_between;
 use anyhow::Result;
 use linerate_client::{Client, Target};
@@ -23,7 +24,12 @@ pub fn single(context: &mut Context<'_>, target: &Target, spec: &TestSpec) -> Re
     };
     let mut recorder = Recorder::begin(context, header)?;
     recorder.run_mut().notes.extend(client.blind_spots());
-    measure_between(context, &mut recorder, &mut client, spec)?;
+    let mut run = Measurement {
+        context,
+        recorder: &mut recorder,
+        client: &mut client,
+    };
+    measure_between(&mut run, spec)?;
     Ok(recorder.finish(context))
 }
 

@@ -55,13 +55,7 @@ fn measure_missing(
                 offset,
                 scale: share,
             };
-            let mut inner = Context {
-                store: None,
-                watcher: &mut watcher,
-                command: context.command.clone(),
-                unsaved: None,
-                interrupt: context.interrupt,
-            };
+            let mut inner = Context::of_part(&context.command, context.interrupt, &mut watcher);
             let mut part = measure(&mut inner, plan, cell)?;
             if context.interrupted() {
                 break;

@@ -1,22 +1,30 @@
-//! Interfaces, addresses and neighbours by rtnetlink, without the `ip` program.
+//! Interfaces, addresses, neighbours, routes and queueing disciplines by rtnetlink, and the chains of nftables,
+//! without the programs `ip`, `tc` and `nft`.
 //!
-//! Only what a testbed needs to build; the whole protocol is not the aim.
+//! Messages are built and taken apart by `netlink-packet-route` and `netlink-packet-core`. A value that a socket hands
+//! out is of the network namespace of the thread that made it.
 //!
 //! # References
-//! - Message and attribute layout: netlink(7), rtnetlink(7); `linux/rtnetlink.h`, `linux/if_link.h`
+//! - RFC 3549; netlink(7), rtnetlink(7); `linux/rtnetlink.h`, `linux/if_link.h`, `linux/gen_stats.h`
 
-mod lookup;
-mod message;
+mod answer;
+mod link;
+mod nftables;
 mod qdisc;
+mod route;
 
-pub use lookup::{LinkFacts, Route};
+pub use link::{Aggregation, Link, LinkLayer, VethEnd};
+pub use nftables::base_chains;
+pub use qdisc::{Qdisc, QdiscStats};
+pub use route::{Route, RouteBy};
 
 use crate::clock::MonoClock;
-use crate::netns::NetNamespace;
 use crate::wake::wait;
 use linerate_model::{Clock, MonoInstant};
-use message::Message;
-pub use qdisc::Qdisc;
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
+};
+use netlink_packet_route::RouteNetlinkMessage as Message;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto,
@@ -25,19 +33,21 @@ use rustix::net::{
 use std::ffi::c_char;
 use std::fmt;
 use std::io;
+#[cfg(any(test, fuzzing))]
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 /// A name that an interface can have: 1 to 15 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceName(String);
 
 impl InterfaceName {
-    /// `None` unless `name` has 1 to 15 ASCII letters, digits, `-`, `_` or `.`.
+    /// By the kernel's own rule (`dev_valid_name`), so that no name leads out of a directory: no white space, `/` or
+    /// `:`, not `.` or `..`.
     pub fn new(name: &str) -> Option<Self> {
-        let sound = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
-        let fits = (1..libc::IFNAMSIZ).contains(&name.len()) && name.bytes().all(sound);
-        fits.then(|| Self(name.to_owned()))
+        let fits = (1..libc::IFNAMSIZ).contains(&name.len()) && !matches!(name, "." | "..");
+        let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '/' | ':' | '\0');
+        (fits && name.chars().all(is_plain)).then(|| Self(name.to_owned()))
     }
 
     /// The name.
@@ -65,29 +75,16 @@ impl fmt::Display for InterfaceName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterfaceIndex(pub(crate) u32);
 
+impl InterfaceIndex {
+    /// The number.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A MAC address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacAddress(pub [u8; 6]);
-
-/// One end of a veth pair to make.
-#[derive(Debug, Clone)]
-pub struct VethEnd<'a> {
-    /// Its name.
-    pub name: &'a InterfaceName,
-    /// Its address.
-    pub mac: MacAddress,
-    /// The namespace it is born in; `None` is the socket's own.
-    pub namespace: Option<&'a NetNamespace>,
-}
-
-/// Largest aggregate that the stack may build for an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aggregation {
-    /// As the kernel sets it.
-    Default,
-    /// None: one segment per frame.
-    None,
-}
 
 /// A route-netlink socket of the network namespace of the thread that made it.
 #[derive(Debug)]
@@ -100,138 +97,9 @@ impl Netlink {
     /// For the calling thread's network namespace.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            socket: open(0)?,
+            socket: open(NETLINK_ROUTE, 0)?,
             sequence: 0,
         })
-    }
-
-    /// Makes a veth pair with both ends down.
-    pub fn add_veth(
-        &mut self,
-        near: &VethEnd<'_>,
-        far: &VethEnd<'_>,
-        mtu: u32,
-        aggregation: Aggregation,
-    ) -> io::Result<()> {
-        let mut message = Message::create(libc::RTM_NEWLINK);
-        message.link_header(InterfaceIndex(0), 0);
-        put_end(&mut message, near, mtu, aggregation);
-        message.nest(libc::IFLA_LINKINFO, |info| {
-            info.bytes(libc::IFLA_INFO_KIND, b"veth");
-            info.nest(libc::IFLA_INFO_DATA, |data| {
-                data.nest(VETH_INFO_PEER, |peer| {
-                    peer.link_header(InterfaceIndex(0), 0);
-                    put_end(peer, far, mtu, aggregation);
-                });
-            });
-        });
-        self.request(message)
-    }
-
-    /// The number of the interface called `name`.
-    pub fn index_of(&mut self, name: &InterfaceName) -> io::Result<InterfaceIndex> {
-        let mut message = Message::query(libc::RTM_GETLINK);
-        message.link_header(InterfaceIndex(0), 0);
-        message.text(libc::IFLA_IFNAME, name.as_str());
-        let answer = self.exchange(message)?;
-        message::link_index(&answer)
-            .map(InterfaceIndex)
-            .ok_or_else(|| io::Error::other("netlink answered something that is not a link"))
-    }
-
-    /// Stops the kernel from giving the interface IPv6 addresses by itself, so that it sends no
-    /// router solicitation and no duplicate address detection.
-    pub fn disable_ipv6_autoconf(&mut self, index: InterfaceIndex) -> io::Result<()> {
-        let mut message = Message::change(libc::RTM_NEWLINK);
-        message.link_header(index, 0);
-        message.nest(libc::IFLA_AF_SPEC, |families| {
-            families.nest(AF_INET6, |inet6| {
-                inet6.bytes(IFLA_INET6_ADDR_GEN_MODE, &[IN6_ADDR_GEN_MODE_NONE]);
-            });
-        });
-        self.request(message)
-    }
-
-    /// Brings the interface up.
-    pub fn set_up(&mut self, index: InterfaceIndex) -> io::Result<()> {
-        let mut message = Message::change(libc::RTM_NEWLINK);
-        message.link_header(index, IFF_UP);
-        self.request(message)
-    }
-
-    /// Changes the longest IP packet that the interface sends and takes.
-    pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: u32) -> io::Result<()> {
-        let mut message = Message::change(libc::RTM_NEWLINK);
-        message.link_header(index, 0);
-        message.number(libc::IFLA_MTU, mtu);
-        self.request(message)
-    }
-
-    /// Whether the interface carries frames: it and its peer are up, and the kernel, which
-    /// notices that some time after, has noticed.
-    pub fn is_operational(&mut self, index: InterfaceIndex) -> io::Result<bool> {
-        let mut message = Message::query(libc::RTM_GETLINK);
-        message.link_header(index, 0);
-        let answer = self.exchange(message)?;
-        Ok(message::operational_state(&answer) == Some(IF_OPER_UP))
-    }
-
-    /// Gives the interface an address, at once usable (no duplicate address detection).
-    pub fn add_address(
-        &mut self,
-        index: InterfaceIndex,
-        address: IpAddr,
-        prefix: u8,
-    ) -> io::Result<()> {
-        let mut message = Message::create(libc::RTM_NEWADDR);
-        let flags = u8::try_from(libc::IFA_F_NODAD).expect("invariant: the flag is 0x02");
-        message.address_header(index, address, prefix, flags);
-        message.address(libc::IFA_LOCAL, address);
-        message.address(libc::IFA_ADDRESS, address);
-        self.request(message)
-    }
-
-    /// Gives the interface an address whose only neighbour is `peer`: the kernel makes a route to it.
-    pub fn add_address_to_peer(
-        &mut self,
-        index: InterfaceIndex,
-        address: IpAddr,
-        peer: IpAddr,
-    ) -> io::Result<()> {
-        let mut message = Message::create(libc::RTM_NEWADDR);
-        let flags = u8::try_from(libc::IFA_F_NODAD).expect("invariant: the flag is 0x02");
-        let prefix = if address.is_ipv4() { 32 } else { 128 };
-        message.address_header(index, address, prefix, flags);
-        message.address(libc::IFA_LOCAL, address);
-        message.address(libc::IFA_ADDRESS, peer);
-        self.request(message)
-    }
-
-    /// Tells the interface the MAC address behind `address` for good: nothing will ask for it.
-    pub fn add_neighbour(
-        &mut self,
-        index: InterfaceIndex,
-        address: IpAddr,
-        mac: MacAddress,
-    ) -> io::Result<()> {
-        let mut message = Message::create(libc::RTM_NEWNEIGH);
-        message.neighbour_header(index, address, libc::NUD_PERMANENT);
-        message.address(libc::NDA_DST, address);
-        message.bytes(libc::NDA_LLADDR, &mac.0);
-        self.request(message)
-    }
-
-    /// Whether packets to `address` end here. The kernel sees to that some time after
-    /// [`Netlink::add_address`] for IPv6, even without duplicate address detection.
-    pub fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
-        let mut message = Message::query(libc::RTM_GETROUTE);
-        message.route_header(address);
-        message.address(libc::RTA_DST, address);
-        match self.exchange(message) {
-            Ok(answer) => Ok(message::route_type(&answer) == Some(libc::RTN_LOCAL)),
-            Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 
     /// Blocks until `holds` is true of this namespace's interfaces, neighbours or routes, or `deadline`.
@@ -241,8 +109,11 @@ impl Netlink {
         mut holds: impl FnMut(&mut Self) -> io::Result<bool>,
     ) -> io::Result<()> {
         // Listens before it looks, so that no change is missed.
-        let changes = open(RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV6_ROUTE)?;
-        let mut change = vec![0_u8; ANSWER];
+        let changes = open(
+            NETLINK_ROUTE,
+            RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV6_ROUTE,
+        )?;
+        let mut change = answer_buffer();
         while !holds(self)? {
             if MonoClock.now() >= deadline {
                 return Err(io::ErrorKind::TimedOut.into());
@@ -254,73 +125,175 @@ impl Netlink {
         Ok(())
     }
 
-    fn request(&mut self, message: Message) -> io::Result<()> {
-        self.exchange(message).map(drop)
+    /// Makes a new object; refused if it exists.
+    fn create(&mut self, message: Message) -> io::Result<()> {
+        self.request(message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Sends one message and returns the first answer; the kernel's refusal is the error.
-    fn exchange(&mut self, message: Message) -> io::Result<Vec<u8>> {
+    /// Makes a new object unless it exists.
+    fn ensure(&mut self, message: Message) -> io::Result<()> {
+        self.request(message, NLM_F_CREATE)
+    }
+
+    /// Puts an object in the place of what is there, if anything.
+    fn replace(&mut self, message: Message) -> io::Result<()> {
+        self.request(message, NLM_F_CREATE | NLM_F_REPLACE)
+    }
+
+    /// Changes an object that exists.
+    fn change(&mut self, message: Message) -> io::Result<()> {
+        self.request(message, 0)
+    }
+
+    fn request(&mut self, message: Message, flags: u16) -> io::Result<()> {
+        self.exchange(message, flags | NLM_F_ACK).map(drop)
+    }
+
+    /// Asks for one object, whose fixed part and attributes `read` is given.
+    fn ask<T>(
+        &mut self,
+        question: Message,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> io::Result<T> {
+        read(&self.exchange(question, 0)?).ok_or_else(lacking)
+    }
+
+    /// Sends one message and returns the body of what answers it; the kernel's refusal is the error.
+    fn exchange(&mut self, message: Message, flags: u16) -> io::Result<Vec<u8>> {
         self.sequence += 1;
-        let bytes = message.finish(self.sequence);
-        let kernel = SocketAddrNetlink::new(0, 0);
-        sendto(&self.socket, &bytes, SendFlags::empty(), &kernel)?;
-        let mut answer = vec![0_u8; ANSWER];
-        let (length, _) = recv(&self.socket, answer.as_mut_slice(), RecvFlags::empty())?;
-        answer.truncate(length);
-        message::check(&answer, self.sequence)?;
-        Ok(answer)
+        let mut message = NetlinkMessage::from(message);
+        message.header.flags = NLM_F_REQUEST | flags;
+        message.header.sequence_number = self.sequence;
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        send(&self.socket, &bytes)?;
+        // The types of messages come in fours: new, delete, get, set. What is new answers a question.
+        let kind = message.header.message_type & !3;
+        let mut buffer = answer_buffer();
+        loop {
+            let datagram = receive(&self.socket, &mut buffer)?;
+            if let Some(body) = answer::answer(datagram, kind, self.sequence) {
+                return body.map(<[u8]>::to_vec);
+            }
+        }
     }
 }
 
-/// A route-netlink socket that hears of changes in `groups`.
-fn open(groups: u32) -> io::Result<OwnedFd> {
-    let socket = socket_with(
-        AddressFamily::NETLINK,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC,
-        NETLINK_ROUTE,
-    )?;
+fn lacking() -> io::Error {
+    io::Error::other("the kernel's answer lacks what was asked for")
+}
+
+/// A netlink socket of the calling thread's network namespace that hears of changes in `groups`.
+fn open(protocol: Option<Protocol>, groups: u32) -> io::Result<OwnedFd> {
+    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?;
     bind(&socket, &SocketAddrNetlink::new(0, groups))?;
     Ok(socket)
 }
 
-fn put_end(message: &mut Message, end: &VethEnd<'_>, mtu: u32, aggregation: Aggregation) {
-    message.text(libc::IFLA_IFNAME, end.name.as_str());
-    message.bytes(libc::IFLA_ADDRESS, &end.mac.0);
-    message.number(libc::IFLA_MTU, mtu);
-    if aggregation == Aggregation::None {
-        message.number(IFLA_GSO_MAX_SEGS, 1);
-    }
-    if let Some(namespace) = end.namespace {
-        let fd = namespace.descriptor().as_raw_fd();
-        let fd = u32::try_from(fd).expect("invariant: an open descriptor is not negative");
-        message.number(IFLA_NET_NS_FD, fd);
-    }
+fn send(socket: &OwnedFd, message: &[u8]) -> io::Result<()> {
+    let kernel = SocketAddrNetlink::new(0, 0);
+    sendto(socket, message, SendFlags::empty(), &kernel)?;
+    Ok(())
 }
 
-/// `linux/veth.h`.
-const VETH_INFO_PEER: u16 = 1;
-/// `linux/if_link.h`.
-const IFLA_NET_NS_FD: u16 = 28;
-/// `linux/if_link.h`.
-const IFLA_GSO_MAX_SEGS: u16 = 40;
-/// `linux/if_link.h`, nested in `IFLA_AF_SPEC` / `AF_INET6`.
-const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
-/// `linux/if_link.h`, `enum in6_addr_gen_mode`.
-const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
-/// As an attribute number.
-const AF_INET6: u16 = 10;
-/// `linux/if.h`, RFC 2863.
-const IF_OPER_UP: u8 = 6;
+/// The next datagram of an answer. The kernel answers before the request's system call returns, so nothing is waited
+/// for.
+fn receive<'a>(socket: &OwnedFd, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+    let (_, length) = recv(socket, &mut *buffer, flags)?;
+    buffer
+        .get(..length)
+        .ok_or_else(|| io::Error::other("the kernel's answer is longer than 32 KiB"))
+}
+
+/// Room for the kernel's largest message (`NLMSG_GOODSIZE`), and more.
+fn answer_buffer() -> Vec<u8> {
+    vec![0; 32 * 1024]
+}
+
 /// `linux/rtnetlink.h`.
 const RTMGRP_LINK: u32 = 1;
 /// `linux/rtnetlink.h`.
 const RTMGRP_NEIGH: u32 = 4;
 /// `linux/rtnetlink.h`.
 const RTMGRP_IPV6_ROUTE: u32 = 0x400;
-/// What the kernel's largest message needs (`NLMSG_GOODSIZE`), with room.
-const ANSWER: usize = 32 * 1024;
-/// `linux/if.h`.
-const IFF_UP: u32 = 1;
 /// `linux/netlink.h`: protocol 0, which the socket call writes as none.
 const NETLINK_ROUTE: Option<Protocol> = None;
+
+/// Has every parser read `bytes`, as a datagram and as the body of each message in it: the kernel's answers are read
+/// with privileges, and a module of somebody else's may make it say anything.
+#[cfg(any(test, fuzzing))]
+pub fn read_all(bytes: &[u8]) {
+    let read = |body: &[u8]| {
+        let _ = (link::parse(body), qdisc::qdisc(body), qdisc::stats(body));
+        let _ = route::route(body, IpAddr::from([0; 4]));
+        let _ = route::neighbour_mac(body);
+    };
+    read(bytes);
+    answer::messages(bytes).for_each(|message| read(message.payload()));
+    for kind in [16, 24, 28, 36] {
+        let _ = answer::answer(bytes, kind, 1);
+    }
+    let mut chains = Vec::new();
+    let _ = nftables::take(bytes, &mut chains);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netlink_packet_core::{DefaultNla, Emitable as _, NetlinkHeader};
+    use proptest::prelude::*;
+
+    /// One message as the kernel would send it.
+    pub(super) fn datagram(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+        let mut header = NetlinkHeader::default();
+        header.length = u32::try_from(16 + body.len()).unwrap();
+        header.message_type = kind;
+        header.sequence_number = sequence;
+        let mut bytes = vec![0; 16];
+        header.emit(&mut bytes);
+        bytes.extend(body);
+        bytes
+    }
+
+    pub(super) fn attribute_bytes(attributes: &[(u16, &[u8])]) -> Vec<u8> {
+        let list: Vec<_> = attributes
+            .iter()
+            .map(|(kind, value)| DefaultNla::new(*kind, value.to_vec()))
+            .collect();
+        let mut bytes = vec![0; list.as_slice().buffer_len()];
+        list.as_slice().emit(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn names_that_the_kernel_would_refuse_are_refused() {
+        for good in ["eth0", "enp0s31f6.4094", "eth0@x"] {
+            assert!(InterfaceName::new(good).is_some(), "{good}");
+        }
+        for bad in ["", ".", "..", "a name", "sixteen-bytes-xx", "a/b", "a:1"] {
+            assert!(InterfaceName::new(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_interface_is_refused_and_the_next_question_answered() {
+        let mut netlink = Netlink::new().unwrap();
+        let unknown = InterfaceName::new("no-such-if").unwrap();
+        let error = netlink.link_named(&unknown).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
+        let lo = netlink.link_named(&InterfaceName::new("lo").unwrap());
+        let index = lo.unwrap().index;
+        netlink.root_qdisc(index).unwrap();
+        assert_eq!(netlink.link(index).unwrap().index, index);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parsers_panic(bytes: Vec<u8>) {
+            read_all(&bytes);
+        }
+    }
+}

@@ -1,7 +1,10 @@
 //! The queueing discipline at the root of an interface.
 
-use super::message::{HEADER, Message, half, word};
+use super::answer::{attribute, text};
 use super::{InterfaceIndex, Netlink};
+use netlink_packet_core::{DefaultNla, Emitable as _, NLM_F_ACK, NLM_F_ECHO};
+use netlink_packet_route::RouteNetlinkMessage as Message;
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcHeader, TcMessage, TcStatsQueue};
 use std::io;
 
 /// A queueing discipline as the kernel describes it.
@@ -15,82 +18,138 @@ pub struct Qdisc {
     pub options: Vec<u8>,
 }
 
+/// What a queueing discipline has dropped, held back and holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QdiscStats {
+    /// Packets dropped since it was set up; the kernel counts them in 32 bits.
+    pub dropped: u32,
+    /// Times a packet had to wait because the rate was used up, since it was set up; in 32 bits too.
+    pub overlimits: u32,
+    /// Bytes waiting in it now.
+    pub backlog_bytes: u32,
+}
+
 impl Netlink {
     /// The queueing discipline at the root of the interface; `None` if it has none (`noqueue`).
     pub fn root_qdisc(&mut self, index: InterfaceIndex) -> io::Result<Option<Qdisc>> {
-        // Of an interface without one the kernel sends nothing at all: the acknowledgement ends the wait.
-        let mut message = Message::acknowledged_query(libc::RTM_GETQDISC);
-        message.qdisc_header(index, 0);
-        // The socket is left with an answer unread, so each question has one of its own.
-        match Self::new()?.exchange(message) {
-            Ok(answer) => Ok(parsed(&answer)),
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
-            Err(error) => Err(error),
+        self.ask_root(index, qdisc)
+    }
+
+    /// What the queueing discipline at the root of the interface counted; `None` if it has none.
+    pub fn root_qdisc_stats(&mut self, index: InterfaceIndex) -> io::Result<Option<QdiscStats>> {
+        self.ask_root(index, stats)
+    }
+
+    fn ask_root<T>(
+        &mut self,
+        index: InterfaceIndex,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        let question = Message::GetQueueDiscipline(at_root(index, 0));
+        // Without an echo the kernel tells those who listen for changes, not the one who asks. Of an interface without
+        // a queueing discipline it sends nothing at all: the acknowledgement is the answer.
+        let body = match self.exchange(question, NLM_F_ACK | NLM_F_ECHO) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
+            body => body?,
+        };
+        if body.is_empty() {
+            return Ok(None);
         }
+        read(&body).map(Some).ok_or_else(super::lacking)
     }
 
     /// Puts `qdisc` at the root of the interface in place of what is there.
     pub fn replace_root_qdisc(&mut self, index: InterfaceIndex, qdisc: &Qdisc) -> io::Result<()> {
-        let mut message = Message::replacement(libc::RTM_NEWQDISC);
-        message.qdisc_header(index, qdisc.handle);
-        message.text(libc::TCA_KIND, &qdisc.kind);
-        if !qdisc.options.is_empty() {
-            message.bytes(libc::TCA_OPTIONS, &qdisc.options);
-        }
-        self.request(message)
+        self.replace(Message::NewQueueDiscipline(to_put(index, qdisc)))
     }
 
     /// Takes away what was put at the root of the interface: the kernel puts its own default back.
     pub fn delete_root_qdisc(&mut self, index: InterfaceIndex) -> io::Result<()> {
-        let mut message = Message::change(libc::RTM_DELQDISC);
-        message.qdisc_header(index, 0);
-        self.request(message)
+        self.change(Message::DelQueueDiscipline(at_root(index, 0)))
     }
 }
 
-/// What an `RTM_NEWQDISC` answer describes.
-pub(super) fn parsed(answer: &[u8]) -> Option<Qdisc> {
-    const TCMSG: usize = 20;
-    const HANDLE: usize = 8;
-    if half(answer, 4)? != libc::RTM_NEWQDISC {
-        return None;
-    }
-    let mut made = Qdisc {
-        kind: String::new(),
-        handle: word(answer, HEADER + HANDLE)?,
-        options: Vec::new(),
-    };
-    let mut at = HEADER + TCMSG;
-    while let (Some(length), Some(kind)) = (half(answer, at), half(answer, at + 2)) {
-        let length = usize::from(length).max(4);
-        let value = answer.get(at + 4..at + length)?;
-        match kind {
-            libc::TCA_KIND => {
-                let text = value.split(|byte| *byte == 0).next()?;
-                made.kind = String::from_utf8(text.to_vec()).ok()?;
-            }
-            libc::TCA_OPTIONS => made.options = value.to_vec(),
-            _ => {}
-        }
-        at += length.next_multiple_of(4);
-    }
-    (!made.kind.is_empty()).then_some(made)
+fn at_root(index: InterfaceIndex, handle: u32) -> TcMessage {
+    let mut message = TcMessage::with_index(index.0.cast_signed());
+    message.header.handle = handle.into();
+    message.header.parent = TcHandle::ROOT;
+    message
 }
+
+fn to_put(index: InterfaceIndex, qdisc: &Qdisc) -> TcMessage {
+    let mut message = at_root(index, qdisc.handle);
+    message.attributes = vec![TcAttribute::Kind(qdisc.kind.clone())];
+    if !qdisc.options.is_empty() {
+        // As they were read: the library would write those that it knows in its own way.
+        let options = DefaultNla::new(libc::TCA_OPTIONS, qdisc.options.clone());
+        message.attributes.push(TcAttribute::Other(options));
+    }
+    message
+}
+
+/// Fixed part and attributes of an `RTM_NEWQDISC`.
+fn parts(body: &[u8]) -> Option<(TcHeader, &[u8])> {
+    let header = TcHeader::parse(body).ok()?;
+    let attributes = &body[header.buffer_len()..];
+    Some((header, attributes))
+}
+
+pub(super) fn qdisc(body: &[u8]) -> Option<Qdisc> {
+    let (header, attributes) = parts(body)?;
+    Some(Qdisc {
+        kind: text(attributes, libc::TCA_KIND)?,
+        handle: header.handle.into(),
+        options: attribute(attributes, libc::TCA_OPTIONS)
+            .unwrap_or_default()
+            .to_vec(),
+    })
+}
+
+/// `TCA_STATS2`, since Linux 2.6.10.
+pub(super) fn stats(body: &[u8]) -> Option<QdiscStats> {
+    let (_, attributes) = parts(body)?;
+    let queue = attribute(attribute(attributes, libc::TCA_STATS2)?, TCA_STATS_QUEUE)?;
+    let queue = TcStatsQueue::parse(queue).ok()?;
+    Some(QdiscStats {
+        dropped: queue.drops,
+        overlimits: queue.overlimits,
+        backlog_bytes: queue.backlog,
+    })
+}
+
+/// `linux/gen_stats.h`.
+const TCA_STATS_QUEUE: u16 = 3;
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::attribute_bytes;
     use super::*;
 
     #[test]
     fn a_queueing_discipline_is_read_as_it_is_written() {
-        let mut message = Message::replacement(libc::RTM_NEWQDISC);
-        message.qdisc_header(InterfaceIndex(3), 0x8001_0000);
-        message.text(libc::TCA_KIND, "fq_codel");
-        message.bytes(libc::TCA_OPTIONS, &[8, 0, 2, 0, 1, 0, 0, 0]);
-        let bytes = message.finish(1);
-        let made = parsed(&bytes).unwrap();
-        assert_eq!((made.kind.as_str(), made.handle), ("fq_codel", 0x8001_0000));
-        assert_eq!(made.options, [8, 0, 2, 0, 1, 0, 0, 0]);
-        assert_eq!(parsed(&bytes[..bytes.len() - 3]), None);
+        let written = Qdisc {
+            kind: "fq_codel".to_owned(),
+            handle: 0x8001_0000,
+            options: vec![8, 0, 2, 0, 1, 0, 0, 0],
+        };
+        let message = to_put(InterfaceIndex(3), &written);
+        let mut body = vec![0; message.buffer_len()];
+        message.emit(&mut body);
+        assert_eq!(qdisc(&body), Some(written));
+        assert_eq!(qdisc(&body[..22]), None);
+    }
+
+    #[test]
+    fn drops_are_read_from_the_statistics() {
+        let words = [1_u32, 2000, 3, 4, 5].map(u32::to_ne_bytes);
+        let nested = attribute_bytes(&[(TCA_STATS_QUEUE, words.as_flattened())]);
+        let mut body = vec![0; 20];
+        body.extend(attribute_bytes(&[(libc::TCA_STATS2, &nested)]));
+        let expected = QdiscStats {
+            dropped: 3,
+            overlimits: 5,
+            backlog_bytes: 2000,
+        };
+        assert_eq!(stats(&body), Some(expected));
     }
 }

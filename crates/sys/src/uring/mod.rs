@@ -12,38 +12,19 @@
 //! # References
 //! - `io_uring_setup(2)`: `IORING_SETUP_SINGLE_ISSUER`, `IORING_SETUP_DEFER_TASKRUN`, `IORING_SETUP_SQPOLL`
 
-#[cfg(not(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    target_arch = "riscv64",
-    target_arch = "loongarch64",
-    target_arch = "powerpc64"
-)))]
-mod absent;
-#[cfg(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    target_arch = "riscv64",
-    target_arch = "loongarch64",
-    target_arch = "powerpc64"
-))]
+// What architectures have structures of io_uring stands in Cargo.toml too.
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "powerpc64"
+    )),
+    path = "absent.rs"
+)]
 mod ring;
 
-#[cfg(not(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    target_arch = "riscv64",
-    target_arch = "loongarch64",
-    target_arch = "powerpc64"
-)))]
-pub use absent::{UringSocket, available};
-#[cfg(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    target_arch = "riscv64",
-    target_arch = "loongarch64",
-    target_arch = "powerpc64"
-))]
 pub use ring::{UringSocket, available};
 
 use std::fs;

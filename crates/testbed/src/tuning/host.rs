@@ -166,7 +166,7 @@ const fn ring(part: RingPart) -> Ring {
 /// `kind handle options`, the last two in hexadecimal: all that is needed to put it back.
 fn read_qdisc(interface: &str) -> io::Result<String> {
     let mut netlink = Netlink::new()?;
-    let index = netlink.index_of(&name(interface)?)?;
+    let index = netlink.link_named(&name(interface)?)?.index;
     Ok(match netlink.root_qdisc(index)? {
         Some(root) => qdisc_text(&root),
         None => "noqueue 0 -".to_owned(),
@@ -177,7 +177,7 @@ fn write_qdisc(interface: &str, value: &str) -> io::Result<()> {
     let wanted = parse_qdisc(value)
         .ok_or_else(|| io::Error::other(format!("{value:?} is not a queueing discipline")))?;
     let mut netlink = Netlink::new()?;
-    let index = netlink.index_of(&name(interface)?)?;
+    let index = netlink.link_named(&name(interface)?)?.index;
     match wanted {
         Wanted::Default => netlink.delete_root_qdisc(index),
         Wanted::Exactly(qdisc) => netlink.replace_root_qdisc(index, &qdisc),

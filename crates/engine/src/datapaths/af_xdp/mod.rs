@@ -16,7 +16,7 @@ mod open;
 mod params;
 mod path;
 mod program;
-mod way;
+mod route;
 
 use super::{
     Availability, DatagramPath, DatapathKind, ParamDef, PathSetup, StreamPath, refuse_unknown,
@@ -68,7 +68,7 @@ impl DatapathKind for AfXdp {
             Ok(_) => Availability::Available,
             Err(error) => Availability::Missing {
                 why: open::refused(&error),
-                remedy: open::PRIVILEGES.to_owned(),
+                remedy: open::PRIVILEGES_REMEDY.to_owned(),
             },
         }
     }

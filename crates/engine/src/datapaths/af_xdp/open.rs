@@ -1,8 +1,8 @@
 //! Opening: the program at the interface, and a socket for each of its queues.
 
-use super::frame::ETHERNET;
+use super::frame::ETHERNET_HEADER;
 use super::params::Params;
-use super::way::Way;
+use super::route::FrameRoute;
 use crate::datapaths::PathSetup;
 use crate::error::EngineError;
 use linerate_model::Clock as _;
@@ -24,7 +24,7 @@ pub(super) struct Open {
     pub(super) queues: Vec<Xsk>,
     /// The ordinary socket: keeps the port and hears what the peer's kernel says.
     pub(super) port: UdpSocket,
-    pub(super) way: Way,
+    pub(super) route: FrameRoute,
     pub(super) mode: XdpMode,
     /// Frames to receive into, per queue.
     pub(super) receive_frames: u32,
@@ -37,12 +37,12 @@ pub(super) struct Open {
 impl Open {
     /// Longest payload that one frame carries.
     pub(super) fn most_payload(&self) -> usize {
-        most_payload(&self.way)
+        most_payload(&self.route)
     }
 }
 
-fn most_payload(way: &Way) -> usize {
-    way.most_payload((FRAME_BYTES[1] - HEADROOM) as usize)
+fn most_payload(route: &FrameRoute) -> usize {
+    route.most_payload((FRAME_BYTES[1] - XDP_HEADROOM_BYTES) as usize)
 }
 
 /// Frames to send. A batch is at most 64 datagrams, and the kernel frees frames as it sends them.
@@ -52,7 +52,7 @@ const SEND_FRAMES: u32 = 512;
 const FRAME_BYTES: [u32; 2] = [2048, 4096];
 
 /// `XDP_PACKET_HEADROOM`: what the kernel keeps for itself of a frame that arrives.
-const HEADROOM: u32 = 256;
+const XDP_HEADROOM_BYTES: u32 = 256;
 
 /// Most queues of which frames are taken: 128 MiB of frames, and a look at 32 rings when nothing comes.
 const MAX_QUEUES: u32 = 32;
@@ -61,7 +61,7 @@ const MAX_QUEUES: u32 = 32;
 const BUSY_POLL: Duration = Duration::from_micros(50);
 
 /// What who may not open it needs.
-pub(super) const PRIVILEGES: &str =
+pub(super) const PRIVILEGES_REMEDY: &str =
     "run as root, outside of user namespaces (CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF)";
 
 pub(super) fn open(
@@ -69,19 +69,19 @@ pub(super) fn open(
     params: Params,
     setup: &PathSetup<'_>,
 ) -> Result<Open, EngineError> {
-    let mut way = Way::from_socket(&port)?;
-    let frame_bytes = frame_bytes(&way, setup.payload)?;
-    let queues = way.link.receive_queues.clamp(1, 4096);
+    let mut route = FrameRoute::from_socket(&port)?;
+    let frame_bytes = frame_bytes(&route, setup.payload)?;
+    let queues = route.link.rx_queues.unwrap_or(1).clamp(1, 4096);
     let map = SocketMap::new(queues).map_err(host("making a map of AF_XDP sockets"))?;
-    let code = super::program::code(&way.flow, map.descriptor());
+    let code = super::program::code(&route.flow, map.descriptor());
     let program = XdpProgram::load(&code).map_err(host("loading an XDP program"))?;
-    let (link, mode) = attach(&program, &way, params.mode)?;
+    let (link, mode) = attach(&program, &route, params.mode)?;
     let layout = XskLayout {
         receive_frames: params.frames,
         send_frames: SEND_FRAMES,
         frame_bytes,
     };
-    let sockets = sockets(&way, params.queue, layout, mode)?;
+    let sockets = sockets(&route, params.queue, layout, mode)?;
     for (queue, socket) in &sockets {
         map.set(*queue, socket)
             .map_err(host("registering an AF_XDP socket"))?;
@@ -91,7 +91,7 @@ pub(super) fn open(
                 .map_err(host("SO_PREFER_BUSY_POLL"))?;
         }
     }
-    way.wait_until_up()?;
+    route.wait_until_up()?;
     drain(&port);
     let count = sockets.len() as u64;
     Ok(Open {
@@ -99,7 +99,7 @@ pub(super) fn open(
         _map: map,
         queues: sockets.into_iter().map(|(_, socket)| socket).collect(),
         port,
-        way,
+        route,
         mode,
         receive_frames: layout.receive_frames,
         receive_bytes: count * u64::from(layout.receive_frames) * u64::from(frame_bytes),
@@ -108,39 +108,39 @@ pub(super) fn open(
 }
 
 /// The least frame that holds both the interface's packets and the test's.
-fn frame_bytes(way: &Way, payload: usize) -> Result<u32, EngineError> {
-    let most = most_payload(way);
+fn frame_bytes(route: &FrameRoute, payload: usize) -> Result<u32, EngineError> {
+    let most = most_payload(route);
     if payload > most {
         let why = format!(
             "af-xdp sends each datagram as one frame, and over {} (MTU {}) one carries at most {most} bytes",
-            way.link.name, way.link.mtu,
+            route.link.name, route.link.mtu_bytes,
         );
         return Err(EngineError::plan("payload", &payload, why));
     }
-    let longest = way.link.mtu as usize + ETHERNET;
-    let fits = longest <= (FRAME_BYTES[0] - HEADROOM) as usize;
+    let longest = route.link.mtu_bytes as usize + ETHERNET_HEADER;
+    let fits = longest <= (FRAME_BYTES[0] - XDP_HEADROOM_BYTES) as usize;
     Ok(FRAME_BYTES[usize::from(!fits)])
 }
 
 /// Attaches the program, in the driver if it can.
 fn attach(
     program: &XdpProgram,
-    way: &Way,
+    route: &FrameRoute,
     wanted: Option<XdpMode>,
 ) -> Result<(XdpLink, XdpMode), EngineError> {
     let first = wanted.unwrap_or(XdpMode::Native);
-    let error = match program.attach(way.interface, first) {
+    let error = match program.attach(route.interface, first) {
         Ok(link) => return Ok((link, first)),
         Err(error) => error,
     };
     let is_taken = is_taken(&error);
     if wanted.is_none()
         && !is_taken
-        && let Ok(link) = program.attach(way.interface, XdpMode::Generic)
+        && let Ok(link) = program.attach(route.interface, XdpMode::Generic)
     {
         return Ok((link, XdpMode::Generic));
     }
-    let what = format!("attaching an XDP program to {}", way.link.name);
+    let what = format!("attaching an XDP program to {}", route.link.name);
     Err(if is_taken {
         EngineError::Host {
             what,
@@ -159,7 +159,7 @@ fn attach(
 
 /// A socket for each queue, or for the one that was asked for.
 fn sockets(
-    way: &Way,
+    route: &FrameRoute,
     only: Option<u32>,
     layout: XskLayout,
     mode: XdpMode,
@@ -169,7 +169,7 @@ fn sockets(
         XdpMode::Native => Copying::IfNeeded,
     };
     let open = |queue| {
-        let socket = when_free(|| Xsk::open(way.interface, queue, layout, copying));
+        let socket = when_free(|| Xsk::open(route.interface, queue, layout, copying));
         socket.map(|socket| (queue, socket))
     };
     let failed = |queue: u32, error: &io::Error| {
@@ -177,7 +177,7 @@ fn sockets(
         EngineError::Host {
             what: format!(
                 "opening an AF_XDP socket on queue {queue} of {}",
-                way.link.name
+                route.link.name
             ),
             why,
             remedy,
@@ -188,10 +188,10 @@ fn sockets(
         return Ok(vec![socket]);
     }
     let mut all = Vec::new();
-    for queue in 0..way.link.receive_queues.max(1) {
+    for queue in 0..route.link.rx_queues.unwrap_or(1).max(1) {
         if queue == MAX_QUEUES {
             return Err(EngineError::Host {
-                what: format!("af-xdp over {}", way.link.name),
+                what: format!("af-xdp over {}", route.link.name),
                 why: format!("it spreads what it receives over more than {MAX_QUEUES} queues"),
                 remedy: "steer the flow to one queue (ethtool -N) and name it: queue=N",
             });
@@ -244,7 +244,7 @@ fn why_no_socket(queue: u32, error: &io::Error) -> (String, &'static str) {
             "this kernel has no AF_XDP (CONFIG_XDP_SOCKETS)".to_owned(),
             "use another kernel, or leave --datapath out",
         ),
-        _ => (refused(error), PRIVILEGES),
+        _ => (refused(error), PRIVILEGES_REMEDY),
     }
 }
 
@@ -261,7 +261,7 @@ fn host(what: &'static str) -> impl Fn(io::Error) -> EngineError {
     move |error| EngineError::Host {
         what: format!("af-xdp: {what}"),
         why: refused(&error),
-        remedy: PRIVILEGES,
+        remedy: PRIVILEGES_REMEDY,
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Params {
 const DEFAULT_FRAMES: u32 = 2048;
 
 /// A receiver that has fewer loses to its own batches; more than the highest is 64 MiB and more per queue.
-const FRAMES: std::ops::RangeInclusive<u32> = 64..=32_768;
+const FRAME_COUNTS: std::ops::RangeInclusive<u32> = 64..=32_768;
 
 impl Params {
     pub(super) fn parse(params: &BTreeMap<String, String>) -> Result<Self, EngineError> {
@@ -49,12 +49,12 @@ fn queue(text: &str) -> Result<u32, EngineError> {
 
 fn frames(text: &str) -> Result<u32, EngineError> {
     let number = text.parse::<u32>().ok();
-    let number = number.filter(|n| n.is_power_of_two() && FRAMES.contains(n));
+    let number = number.filter(|n| n.is_power_of_two() && FRAME_COUNTS.contains(n));
     number.ok_or_else(|| {
         let why = format!(
             "it takes a power of two from {} to {}",
-            FRAMES.start(),
-            FRAMES.end()
+            FRAME_COUNTS.start(),
+            FRAME_COUNTS.end()
         );
         EngineError::plan("frames", &text, why)
     })

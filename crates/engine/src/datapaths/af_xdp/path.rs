@@ -14,8 +14,8 @@ use linerate_sys::tcp;
 use linerate_sys::udp::Blocking;
 use linerate_sys::xsk::{Xsk, XskStatistics, wait_for_frame};
 
-/// Looks at the rings per call that spins: some 0.2 µs, so that the caller's look at clock and orders costs little.
-const LOOKS: u32 = 64;
+/// Looks at the rings per call that spins: some 0.2 µs, so that the caller's look at clock and control costs little.
+const RING_POLLS_PER_CALL: u32 = 64;
 
 /// Sending calls between two looks at what the peer's kernel says of the port: 64 calls take some 50 µs.
 const CALLS_PER_LOOK: u32 = 64;
@@ -47,7 +47,7 @@ pub(super) struct FramePath {
 impl FramePath {
     pub(super) fn new(open: Open, setup: &PathSetup<'_>) -> Self {
         let (payload, batch) = (setup.payload, setup.calls.most());
-        let flow = &open.way.flow;
+        let flow = &open.route.flow;
         Self {
             template: Template::new(flow, payload),
             empty: Template::new(flow, 0),
@@ -83,7 +83,7 @@ impl FramePath {
     }
 
     fn take_from(&mut self, index: usize) -> usize {
-        let (flow, queue) = (&self.open.way.flow, &mut self.open.queues[index]);
+        let (flow, queue) = (&self.open.route.flow, &mut self.open.queues[index]);
         let (incoming, spans, malformed) =
             (&mut self.incoming, &mut self.spans, &mut self.malformed);
         queue.receive(self.batch, |bytes| match frame::payload(flow, bytes) {
@@ -115,7 +115,7 @@ impl FramePath {
                 }
                 Ok(false)
             }
-            WaitMode::Spin => Ok((0..LOOKS).any(|_| self.take())),
+            WaitMode::Spin => Ok((0..RING_POLLS_PER_CALL).any(|_| self.take())),
         }
     }
 
@@ -215,7 +215,7 @@ impl DatagramPath for FramePath {
         if payload * self.batch > self.outgoing.bytes().len() {
             self.outgoing = PageBuffer::new(payload * self.batch, 0);
         }
-        self.template = Template::new(&self.open.way.flow, payload);
+        self.template = Template::new(&self.open.route.flow, payload);
         self.payload = payload;
         true
     }
@@ -270,7 +270,7 @@ impl DatagramPath for FramePath {
         self.count_strays();
         let counted = self.statistics()?;
         Some(XdpReport {
-            interface: self.open.way.link.name.clone(),
+            interface: self.open.route.link.name.clone(),
             native: self.open.mode == XdpMode::Native,
             zero_copy: self.open.queues.iter().all(Xsk::is_zero_copy),
             queues: u16::try_from(self.open.queues.len()).unwrap_or(u16::MAX),

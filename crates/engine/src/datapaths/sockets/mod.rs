@@ -419,8 +419,8 @@ impl DatagramPath for DatagramSocket {
         Buffers::of(&self.socket)
     }
 
-    fn aside(&mut self) -> PathDiagnostics {
-        self.waiting.aside(&self.socket)
+    fn diagnostics(&mut self) -> PathDiagnostics {
+        self.waiting.diagnostics(&self.socket)
     }
 }
 
@@ -504,8 +504,8 @@ impl DatagramPath for SingleSocket {
         Buffers::of(&self.socket)
     }
 
-    fn aside(&mut self) -> PathDiagnostics {
-        self.waiting.aside(&self.socket)
+    fn diagnostics(&mut self) -> PathDiagnostics {
+        self.waiting.diagnostics(&self.socket)
     }
 }
 
@@ -552,8 +552,8 @@ impl StreamPath for StreamSocket {
         Some(&self.socket)
     }
 
-    fn aside(&mut self) -> PathDiagnostics {
-        self.waiting.aside(&self.socket)
+    fn diagnostics(&mut self) -> PathDiagnostics {
+        self.waiting.diagnostics(&self.socket)
     }
 }
 

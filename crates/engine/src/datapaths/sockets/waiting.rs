@@ -21,7 +21,7 @@ use std::time::Duration;
 const BUSY_POLL: Duration = Duration::from_micros(50);
 
 /// Packets of one poll: as many as the kernel's own polls take, and the most without privileges.
-const BUDGET: u16 = 64;
+const POLL_BUDGET_PACKETS: u16 = 64;
 
 /// How calls of one socket wait.
 pub(super) struct Waiting {
@@ -69,7 +69,7 @@ impl Waiting {
             "SO_PREFER_BUSY_POLL: the device's interrupts compete with the polling",
         );
         self.note(
-            sockopt::set_busy_poll_budget(socket, BUDGET),
+            sockopt::set_busy_poll_budget(socket, POLL_BUDGET_PACKETS),
             "SO_BUSY_POLL_BUDGET: polls take as many packets as this kernel's default",
         );
         Ok(())
@@ -78,7 +78,7 @@ impl Waiting {
     fn poll_by_epoll<S: AsFd>(&mut self, socket: &S) -> Result<(), EngineError> {
         let wanted = BusyPoll {
             time: BUSY_POLL,
-            budget: BUDGET,
+            budget: POLL_BUDGET_PACKETS,
             preferred: true,
         };
         let remedy = "use Linux 6.9 or later, or wait by busy-poll or spin";
@@ -141,7 +141,7 @@ impl Waiting {
     }
 
     /// What was refused, and whether there was anything to poll.
-    pub(super) fn aside<S: AsFd>(&mut self, socket: S) -> PathDiagnostics {
+    pub(super) fn diagnostics<S: AsFd>(&mut self, socket: S) -> PathDiagnostics {
         let mut notes = std::mem::take(&mut self.refused);
         if self.is_polling {
             match sockopt::incoming_queue(socket) {
@@ -177,7 +177,7 @@ mod tests {
             .send_to(b"word", socket.local_addr().unwrap())
             .unwrap();
         assert_eq!(waiting.receive(receive), Ok(4));
-        let notes = waiting.aside(&socket).notes;
+        let notes = waiting.diagnostics(&socket).notes;
         assert!(
             notes.iter().any(|note| note.contains("like block")),
             "{notes:?}"
@@ -189,7 +189,7 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         for wait in [WaitMode::Block, WaitMode::Spin] {
             let mut waiting = Waiting::of(&socket, wait, false).unwrap();
-            assert_eq!(waiting.aside(&socket), PathDiagnostics::default());
+            assert_eq!(waiting.diagnostics(&socket), PathDiagnostics::default());
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::Role;
+use crate::control::StreamControl;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
-use crate::orders::Orders;
 use crate::plan::EndpointPlan;
 use crate::workloads::{Path, Step};
 use linerate_model::sample::{Omitted, StreamReport};
@@ -128,20 +128,20 @@ impl Bench {
             incoming: Vec::new(),
             spans: Vec::new(),
         };
-        let kit = Kit {
+        let setup = StreamSetup {
             path: Path::Datagrams(Box::new(path)),
             plan: plan.stream(0),
             progress: Arc::default(),
             clock,
         };
-        let mut work = Datagrams.work(side, kit).unwrap();
+        let mut work = Datagrams.work(side, setup).unwrap();
         work.begin(START);
         Self { wire, work, clock }
     }
 
     fn turn(&mut self, now: MonoInstant) -> Step {
         self.clock.0.store(now.as_nanos(), Ordering::Relaxed);
-        self.work.turn(now, &Orders::default())
+        self.work.turn(now, &StreamControl::default())
     }
 
     fn arrive(&mut self, now: MonoInstant, numbers: &[u32]) {

@@ -6,13 +6,13 @@
 //! either end.
 
 mod dropped;
-mod farewell;
+mod end_datagrams;
 mod receiver;
 mod sender;
 
 pub(super) use receiver::RECEIVER_IDLE_TIMEOUT;
 
-use super::{Kit, Work, WorkloadKind};
+use super::{StreamSetup, Work, WorkloadKind};
 use crate::datapaths::Calls;
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_datagrams};
@@ -27,7 +27,7 @@ pub(super) struct Datagrams;
 pub(super) const MAX_DATAGRAM: u64 = 65_507;
 
 /// Most datagrams of one call: bounds the burst.
-const BATCH: usize = 64;
+const MAX_DATAGRAMS_PER_CALL: usize = 64;
 
 /// Most bytes of one call: the memory that a stream's buffers take, and what a level-2 cache holds.
 const BATCH_BYTES: usize = 1 << 20;
@@ -69,17 +69,17 @@ impl WorkloadKind for Datagrams {
         Calls::Batch(most_per_call(side, plan))
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
         Ok(match side {
-            Side::Sender => Box::new(sender::Sender::new(kit)?),
-            Side::Receiver => Box::new(receiver::Receiver::new(kit)?),
+            Side::Sender => Box::new(sender::Sender::new(setup)?),
+            Side::Receiver => Box::new(receiver::Receiver::new(setup)?),
         })
     }
 }
 
 /// Most datagrams of one call. A slow application takes as many per read as it is told.
 fn most_per_call(side: Side, plan: &StreamPlan) -> usize {
-    let most = (BATCH_BYTES / plan.payload.max(1)).clamp(1, BATCH);
+    let most = (BATCH_BYTES / plan.payload.max(1)).clamp(1, MAX_DATAGRAMS_PER_CALL);
     match plan.imitation {
         Some(Imitation::SlowReceiver {
             datagrams_per_read, ..

@@ -1,18 +1,18 @@
 //! The receiving side of a datagram stream.
 
 use super::dropped::Dropped;
+use crate::control::{Received, StreamControl};
 use crate::datapaths::{Arrivals, DatagramPath, Run};
 use crate::delay_floor::DelayFloor;
 use crate::error::EngineError;
 use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
-use crate::orders::{Orders, Received};
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
 use crate::sequence::{Arrival, Tracker};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
-use crate::workloads::{Kit, Step, Work};
+use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{
     DatagramReceiver, MessageTimes, Omitted, PathReport, ReceiveSocket, SequenceCount,
     StreamReport, StreamWork, UnnumberedDatagramReceiver,
@@ -31,7 +31,7 @@ pub(super) struct Receiver {
     path: Box<dyn DatagramPath>,
     counts: Counts,
     clock: &'static dyn Clock,
-    troubles: Troubles,
+    failures: FailureCounts,
     /// When the last datagram came, or traffic started.
     last: MonoInstant,
     overflows_before: Option<u64>,
@@ -79,24 +79,24 @@ struct Counts {
 
 /// Silence after a sender's last datagram for which those that it overtook on the way are waited for. The
 /// sender repeats it for 2 s or more until it is answered.
-const OVERTAKEN: Duration = Duration::from_millis(100);
+const REORDERING_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Receiver {
-    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
-        let mut path = kit.path.datagrams()?;
-        let format = kit.plan.datagrams()?;
+    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+        let mut path = setup.path.datagrams()?;
+        let format = setup.plan.datagrams()?;
         Ok(Self {
             overflows_before: path.overflows(),
             path,
             counts: Counts {
-                most: super::most_per_call(Side::Receiver, &kit.plan),
+                most: super::most_per_call(Side::Receiver, &setup.plan),
                 numbers: format.numbers(),
                 transit: format.shows_clock().then(Transit::new),
                 format,
                 readings: Vec::new(),
-                floor: DelayFloor::over(kit.plan.counted_time()),
-                plan: kit.plan,
-                progress: kit.progress,
+                floor: DelayFloor::over(setup.plan.counted_time()),
+                plan: setup.plan,
+                progress: setup.progress,
                 tally: None,
                 tracker: Tracker::default(),
                 pdv: DelayVariation::default(),
@@ -111,8 +111,8 @@ impl Receiver {
                 end: None,
                 last: MonoInstant::default(),
             },
-            clock: kit.clock,
-            troubles: Troubles::default(),
+            clock: setup.clock,
+            failures: FailureCounts::default(),
             last: MonoInstant::default(),
         })
     }
@@ -121,14 +121,14 @@ impl Receiver {
     fn idle(&mut self, failure: Failure, now: MonoInstant) -> Step {
         match failure.class() {
             FailureClass::WouldBlock | FailureClass::Interrupted => {}
-            _ => match self.troubles.count(failure, now) {
-                Remedy::Retry => {}
-                Remedy::RetryAt(at) => return Step::Until(at),
-                Remedy::GiveUp => return Step::Done,
+            _ => match self.failures.count(failure, now) {
+                AfterFailure::Retry => {}
+                AfterFailure::RetryAt(at) => return Step::Until(at),
+                AfterFailure::GiveUp => return Step::Done,
             },
         }
         if now.saturating_since(self.last) > RECEIVER_IDLE_TIMEOUT {
-            self.troubles.count(Failure::timed_out("recvmmsg"), now);
+            self.failures.count(Failure::timed_out("recvmmsg"), now);
             return Step::Done;
         }
         Step::Again
@@ -168,7 +168,8 @@ impl Counts {
 
     /// Notes a datagram with this number and send time; whether it is one more that counts.
     #[inline]
-    fn numbered(&mut self, (sequence, sent): (u64, Stamp), now: MonoInstant, counts: bool) -> bool {
+    fn numbered(&mut self, sequence: u64, sent: Stamp, taken: Taken) -> bool {
+        let Taken { at: now, counts } = taken;
         self.last = now;
         let transit = sent.transit_to(now);
         if counts {
@@ -191,7 +192,10 @@ impl Counts {
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
         self.reads += 1;
         self.emptying_reads += u64::from(arrivals.spans.len() < self.most);
-        let counts = self.is_counted(now);
+        let taken = Taken {
+            at: now,
+            counts: self.is_counted(now),
+        };
         if self.reads == 1 {
             self.progress.hear();
         }
@@ -205,10 +209,10 @@ impl Counts {
         let mut datagrams = lengths.zip(readings.iter().copied());
         for run in arrivals.runs {
             let own = datagrams.by_ref().take(run.datagrams);
-            self.take_run(*run, own, (now, counts), &mut sum);
+            self.take_run(*run, own, taken, &mut sum);
         }
         for datagram in datagrams {
-            self.take_one(datagram, (now, counts), &mut sum);
+            self.take_one(datagram, taken, &mut sum);
         }
         self.readings = readings;
         let Sum {
@@ -234,6 +238,13 @@ impl Counts {
     }
 }
 
+/// When a batch was taken, and whether what comes then counts.
+#[derive(Clone, Copy)]
+struct Taken {
+    at: MonoInstant,
+    counts: bool,
+}
+
 /// What of a batch counts.
 #[derive(Default)]
 struct Sum {
@@ -248,35 +259,31 @@ impl Counts {
         &mut self,
         run: Run,
         mut datagrams: impl Iterator<Item = (u64, Reading)>,
-        when: (MonoInstant, bool),
+        taken: Taken,
         sum: &mut Sum,
     ) {
         let expected = self.tracker.next_expected();
         let Some(first) = datagrams.next() else {
             return;
         };
-        if self.take_one(first, when, sum) {
+        if self.take_one(first, taken, sum) {
             let next = self.tracker.next_expected();
             self.dropped.came(run, next.checked_sub(expected + 1));
         } else if self.tally.is_none() && !sum.counted {
             self.dropped.skip(run);
         }
         for datagram in datagrams {
-            self.take_one(datagram, when, sum);
+            self.take_one(datagram, taken, sum);
         }
     }
 
-    /// Counts one datagram, taken at a time and counted from then on or not yet. Whether it is of what counts.
+    /// Counts one datagram of a length. Whether it is of what counts.
     #[inline]
-    fn take_one(
-        &mut self,
-        (length, reading): (u64, Reading),
-        (now, counts): (MonoInstant, bool),
-        sum: &mut Sum,
-    ) -> bool {
+    fn take_one(&mut self, (length, reading): (u64, Reading), taken: Taken, sum: &mut Sum) -> bool {
+        let Taken { at: now, counts } = taken;
         match reading {
             Reading::Numbered { sequence, sent } => {
-                if self.numbered((sequence, sent), now, counts) {
+                if self.numbered(sequence, sent, taken) {
                     sum.bytes += length;
                     sum.packets += 1;
                 }
@@ -317,7 +324,7 @@ impl Counts {
         self.end.is_some_and(|(sent, at)| {
             // Where datagrams have no numbers nobody knows what is still under way.
             let is_all = sent.is_none_or(|sent| self.tracker.received() >= sent);
-            is_all || now.saturating_since(self.last.max(at)) >= OVERTAKEN
+            is_all || now.saturating_since(self.last.max(at)) >= REORDERING_TIMEOUT
         })
     }
 
@@ -361,10 +368,10 @@ impl Work for Receiver {
         self.last = start;
         self.counts.counted_from = start.after(self.counts.plan.warm_up);
         let refusals = self.counts.plan.format.refusals(Side::Receiver);
-        self.troubles.take_refusals(refusals, start);
+        self.failures.take_refusals(refusals, start);
     }
 
-    fn turn(&mut self, _now: MonoInstant, orders: &Orders) -> Step {
+    fn turn(&mut self, _now: MonoInstant, control: &StreamControl) -> Step {
         let received = self.path.receive();
         let now = self.clock.now();
         let step = match received {
@@ -389,7 +396,7 @@ impl Work for Receiver {
         } else {
             Received::Unknown
         };
-        if orders.is_over(index, received, self.last, now) || self.counts.has_ended(now) {
+        if control.is_over(index, received, self.last, now) || self.counts.has_ended(now) {
             return Step::Done;
         }
         step
@@ -412,7 +419,7 @@ impl Work for Receiver {
         };
         let (index, tally) = (self.counts.plan.index, self.counts.tally.take());
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.path.xdp(),
                 ..self.path.buffers().into()

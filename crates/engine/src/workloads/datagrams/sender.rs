@@ -1,13 +1,13 @@
 //! The sending side of a datagram stream.
 
-use super::farewell::Farewell;
+use super::end_datagrams::EndDatagrams;
+use crate::control::StreamControl;
 use crate::datapaths::DatagramPath;
 use crate::error::EngineError;
-use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
 use crate::schedule::{Due, Schedule};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use crate::workloads::{Kit, Step, Work};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{DatagramSender, Omitted, PathReport, StreamReport};
 use linerate_model::spec::{Side, WaitMode};
 use linerate_model::{Histogram, MonoInstant, PacketCount};
@@ -28,7 +28,7 @@ const SPIN_WINDOW: Duration = Duration::from_micros(5);
 /// `sendmmsg` that fails after its first datagram says how many went and forgets the error, and an
 /// asynchronous one ("port unreachable") is then gone. So after a batch that was cut short, this
 /// many datagrams go one by one: an error that lasts is seen, often enough to end the stream.
-const CAUTIOUS: u64 = 32;
+const SINGLES_AFTER_SHORT_BATCH: u64 = 32;
 
 pub(super) struct Sender {
     path: Box<dyn DatagramPath>,
@@ -46,7 +46,7 @@ pub(super) struct Sender {
     schedule: Option<Schedule>,
     limit: Limit,
     tally: Tally,
-    troubles: Troubles,
+    failures: FailureCounts,
     lateness: Option<Histogram>,
     refused: u64,
     burst_max: u64,
@@ -60,7 +60,7 @@ pub(super) struct Sender {
     /// Time in sending calls.
     in_calls: Duration,
     /// Says to the peer that all was sent, where the stream itself does.
-    farewell: Option<Farewell>,
+    end_datagrams: Option<EndDatagrams>,
 }
 
 /// Whether what is sent counts.
@@ -71,11 +71,11 @@ enum Phase {
 }
 
 impl Sender {
-    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
-        let format = kit.plan.datagrams()?;
+        let format = setup.plan.datagrams()?;
         Ok(Self {
-            path: kit.path.datagrams()?,
+            path: setup.path.datagrams()?,
             numbers: format.numbers(),
             format,
             wall: MonotonicOffset::measure(),
@@ -84,10 +84,10 @@ impl Sender {
             omitted: 0,
             phase: Phase::WarmUp { until: start },
             schedule: None,
-            limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
-            tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
-            troubles: Troubles::default(),
-            lateness: kit.plan.rate.map(|_| Histogram::new()),
+            limit: Limit::new(setup.plan.stop, setup.plan.payload, start),
+            tally: Tally::new(start, setup.plan.interval, Arc::clone(&setup.progress)),
+            failures: FailureCounts::default(),
+            lateness: setup.plan.rate.map(|_| Histogram::new()),
             refused: 0,
             burst_max: 0,
             cautious: 0,
@@ -95,9 +95,9 @@ impl Sender {
             ended: None,
             sending: None,
             in_calls: Duration::ZERO,
-            farewell: None,
-            plan: kit.plan,
-            progress: kit.progress,
+            end_datagrams: None,
+            plan: setup.plan,
+            progress: setup.progress,
         })
     }
 
@@ -174,9 +174,9 @@ impl Sender {
     }
 
     fn accepted(&mut self, now: MonoInstant, wanted: u64, count: u64) {
-        self.troubles.success();
+        self.failures.success();
         self.cautious = if count < wanted {
-            CAUTIOUS
+            SINGLES_AFTER_SHORT_BATCH
         } else {
             self.cautious.saturating_sub(1)
         };
@@ -206,10 +206,10 @@ impl Sender {
                 schedule.served(now, 1);
             }
         }
-        match self.troubles.count(failure, now) {
-            Remedy::Retry => Step::Again,
-            Remedy::RetryAt(at) => Step::Until(at),
-            Remedy::GiveUp => Step::Done,
+        match self.failures.count(failure, now) {
+            AfterFailure::Retry => Step::Again,
+            AfterFailure::RetryAt(at) => Step::Until(at),
+            AfterFailure::GiveUp => Step::Done,
         }
     }
 
@@ -218,8 +218,10 @@ impl Sender {
         if self.numbers != Numbers::None {
             return Step::Done;
         }
-        let farewell = self.farewell.get_or_insert_with(|| Farewell::after(ended));
-        farewell.say(now, self.path.as_mut())
+        let end_datagrams = self
+            .end_datagrams
+            .get_or_insert_with(|| EndDatagrams::after(ended));
+        end_datagrams.say(now, self.path.as_mut())
     }
 
     /// Slots of the schedule that passed unused up to `end`.
@@ -265,10 +267,10 @@ impl Work for Sender {
         self.tally = Tally::new(counted, self.plan.interval, Arc::clone(&self.progress));
         self.sent_by = start;
         let refusals = self.plan.format.refusals(Side::Sender);
-        self.troubles.take_refusals(refusals, start);
+        self.failures.take_refusals(refusals, start);
     }
 
-    fn turn(&mut self, now: MonoInstant, _orders: &Orders) -> Step {
+    fn turn(&mut self, now: MonoInstant, _control: &StreamControl) -> Step {
         if let Some(called) = self.sending.take() {
             self.sent_by = now;
             self.in_calls += now.saturating_since(called);
@@ -296,8 +298,8 @@ impl Work for Sender {
     }
 
     fn finish(mut self: Box<Self>, now: MonoInstant) -> StreamReport {
-        if self.numbers == Numbers::None && self.farewell.is_none() {
-            Farewell::at_once(self.path.as_mut());
+        if self.numbers == Numbers::None && self.end_datagrams.is_none() {
+            EndDatagrams::at_once(self.path.as_mut());
         }
         let end = self.counted_end(now);
         let duration = end.saturating_since(self.tally.start());
@@ -313,7 +315,7 @@ impl Work for Sender {
             }),
         };
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.path.xdp(),
                 ..self.path.buffers().into()

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::Role;
+use crate::control::StreamControl;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Run, Span};
-use crate::orders::Orders;
 use crate::plan::EndpointPlan;
 use crate::workloads::{Path, Step};
 use linerate_model::sample::{DatagramSender, StreamReport};
@@ -152,7 +152,7 @@ struct Bench {
     script: Scripted,
     work: Box<dyn Work>,
     clock: &'static Standing,
-    orders: Orders,
+    control: StreamControl,
 }
 
 impl Bench {
@@ -168,25 +168,25 @@ impl Bench {
         };
         let script = Scripted::default();
         let clock: &'static Standing = Box::leak(Box::default());
-        let kit = Kit {
+        let setup = StreamSetup {
             path: script.path(),
             plan: plan.stream(0),
             progress: Arc::default(),
             clock,
         };
-        let mut work = Datagrams.work(side, kit).unwrap();
+        let mut work = Datagrams.work(side, setup).unwrap();
         work.begin(START);
         Self {
             script,
             work,
             clock,
-            orders: Orders::default(),
+            control: StreamControl::default(),
         }
     }
 
     fn turn(&mut self, now: MonoInstant) -> Step {
         self.clock.0.store(now.as_nanos(), Ordering::Relaxed);
-        self.work.turn(now, &self.orders)
+        self.work.turn(now, &self.control)
     }
 
     /// Turns at `from`, and then whenever the work asks to, until it is done.

@@ -2,12 +2,12 @@
 //!
 //! What was granted must be exchanged to the end: the peer waits for exactly that many.
 
-use crate::orders::Orders;
+use crate::control::StreamControl;
 use linerate_peers::Grant;
 use std::time::Duration;
 
 /// Longest wait for the next grant in one turn: bounds how late a stop is seen.
-const PATIENCE: Duration = Duration::from_millis(20);
+const MAX_GRANT_WAIT: Duration = Duration::from_millis(20);
 
 /// The grant that is being used.
 #[derive(Debug, Default)]
@@ -19,17 +19,21 @@ pub(super) struct Allowance {
 impl Allowance {
     /// Whether a message may be exchanged. A new grant is waited for and handed to `renew`, which says
     /// whether it can be used.
-    pub(super) fn is_open(&mut self, orders: &Orders, renew: impl FnOnce(Grant) -> bool) -> bool {
+    pub(super) fn is_open(
+        &mut self,
+        control: &StreamControl,
+        renew: impl FnOnce(Grant) -> bool,
+    ) -> bool {
         if self.left > 0 {
             return true;
         }
-        let Some(grant) = orders.take_grant(PATIENCE) else {
+        let Some(grant) = control.take_grant(MAX_GRANT_WAIT) else {
             return false;
         };
         self.left = if renew(grant) { grant.messages } else { 0 };
         self.is_first = true;
         if self.left == 0 {
-            orders.spend();
+            control.spend();
         }
         self.left > 0
     }
@@ -45,11 +49,11 @@ impl Allowance {
     }
 
     /// A message has been exchanged.
-    pub(super) fn spend(&mut self, orders: &Orders) {
+    pub(super) fn spend(&mut self, control: &StreamControl) {
         self.is_first = false;
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
-            orders.spend();
+            control.spend();
         }
     }
 }
@@ -61,21 +65,21 @@ mod tests {
 
     #[test]
     fn a_grant_is_used_up_before_the_next_and_its_first_message_is_not_timed() {
-        let orders = Orders::default();
+        let control = StreamControl::default();
         for messages in [2, 1] {
             let size = ByteCount::new(8);
-            assert!(orders.grant(Grant { messages, size }));
+            assert!(control.grant(Grant { messages, size }));
         }
         let mut allowance = Allowance::default();
         let mut timed = Vec::new();
         for _ in 0..3 {
-            assert!(allowance.is_open(&orders, |_| true));
+            assert!(allowance.is_open(&control, |_| true));
             timed.push(allowance.is_timed());
-            allowance.spend(&orders);
+            allowance.spend(&control);
         }
         assert_eq!(timed, [false, true, false]);
-        assert_eq!(orders.spent(), 2);
+        assert_eq!(control.spent(), 2);
         assert!(!allowance.is_used());
-        assert!(!allowance.is_open(&orders, |_| true));
+        assert!(!allowance.is_open(&control, |_| true));
     }
 }

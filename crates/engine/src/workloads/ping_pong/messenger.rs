@@ -18,7 +18,7 @@ pub(super) struct Messenger {
     looks: u32,
 }
 
-/// Looks for a message, while spinning, between two looks at the clock and at orders: those cost a spinning
+/// Looks for a message, while spinning, between two looks at the clock and at control: those cost a spinning
 /// end a tenth of a look each, by which it would notice a message later. All together last some 20 µs.
 const SPIN_LOOKS: u32 = 64;
 
@@ -246,10 +246,10 @@ impl Messenger {
         }
     }
 
-    pub(super) fn aside(&mut self) -> PathDiagnostics {
+    pub(super) fn diagnostics(&mut self) -> PathDiagnostics {
         match &mut self.carrier {
-            Carrier::Datagrams(path) => path.aside(),
-            Carrier::Stream(path, _) => path.aside(),
+            Carrier::Datagrams(path) => path.diagnostics(),
+            Carrier::Stream(path, _) => path.diagnostics(),
         }
     }
 

@@ -30,7 +30,7 @@ mod stages;
 mod stalls;
 
 use super::datagrams::MAX_DATAGRAM;
-use super::{Kit, Work, WorkloadKind};
+use super::{StreamSetup, Work, WorkloadKind};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_messages};
@@ -38,8 +38,8 @@ use linerate_model::spec::{Side, Stop, TestSpec, TestWork, Transport};
 use linerate_peers::StreamFormat;
 
 /// One that answers every message, one after the other; what has come meanwhile waits in its system.
-pub(super) fn responder(kit: Kit) -> Result<Box<dyn Work>, EngineError> {
-    Ok(Box::new(responder::Responder::new(kit)?))
+pub(super) fn responder(setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+    Ok(Box::new(responder::Responder::new(setup)?))
 }
 
 /// The closed loop.
@@ -93,13 +93,13 @@ impl WorkloadKind for PingPong {
         Nagle::Off
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
-        match (side, kit.plan.format.replies()) {
-            (Side::Sender, _) => Ok(Box::new(requester::Requester::new(kit)?)),
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
+        match (side, setup.plan.format.replies()) {
+            (Side::Sender, _) => Ok(Box::new(requester::Requester::new(setup)?)),
             (Side::Receiver, Some(replies)) => {
-                Ok(Box::new(reflector::Reflector::new(kit, replies)?))
+                Ok(Box::new(reflector::Reflector::new(setup, replies)?))
             }
-            (Side::Receiver, None) => responder(kit),
+            (Side::Receiver, None) => responder(setup),
         }
     }
 }

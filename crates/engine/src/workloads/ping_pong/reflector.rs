@@ -1,12 +1,12 @@
 //! An answering side for messages of any length, each of which says whether it wants to come back.
 
+use crate::control::StreamControl;
 use crate::datapaths::{Buffers, DatagramPath, StreamPath};
 use crate::error::EngineError;
-use crate::orders::Orders;
 use crate::plan::StreamPlan;
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
-use crate::workloads::{Kit, Path, Step, Work};
+use crate::workloads::{Path, Step, StreamSetup, Work};
 use linerate_model::sample::{Responder, StreamReport};
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::{Replies, ReplyFormat};
@@ -20,7 +20,7 @@ pub(super) struct Reflector {
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
     tally: Option<Tally>,
-    troubles: Troubles,
+    failures: FailureCounts,
     /// When the last message came, or traffic started.
     last: MonoInstant,
     replies: Replies,
@@ -104,9 +104,12 @@ impl Carrier {
 }
 
 impl Reflector {
-    pub(super) fn new(kit: Kit, format: Box<dyn ReplyFormat>) -> Result<Self, EngineError> {
+    pub(super) fn new(
+        setup: StreamSetup,
+        format: Box<dyn ReplyFormat>,
+    ) -> Result<Self, EngineError> {
         Ok(Self {
-            carrier: match kit.path {
+            carrier: match setup.path {
                 Path::Connections(_) => {
                     return Err(EngineError::wrong_path("datagrams or a byte stream"));
                 }
@@ -114,11 +117,11 @@ impl Reflector {
                 Path::Stream(path) => Carrier::Stream(path, Incoming::new(format.as_ref())),
             },
             format,
-            plan: kit.plan,
-            progress: kit.progress,
-            clock: kit.clock,
+            plan: setup.plan,
+            progress: setup.progress,
+            clock: setup.clock,
             tally: None,
-            troubles: Troubles::default(),
+            failures: FailureCounts::default(),
             last: MonoInstant::default(),
             replies: Replies::default(),
         })
@@ -139,7 +142,7 @@ impl Reflector {
     /// So many bytes of a reply are out.
     fn answered(&mut self, bytes: usize, is_whole: bool) {
         let now = self.clock.now();
-        self.troubles.success();
+        self.failures.success();
         let (plan, progress) = (&self.plan, &self.progress);
         let fresh = || Tally::new(now, plan.interval, Arc::clone(progress));
         let tally = self.tally.get_or_insert_with(fresh);
@@ -175,11 +178,11 @@ impl Reflector {
                     Step::Done
                 }
             }
-            class => match self.troubles.count(failure, now) {
+            class => match self.failures.count(failure, now) {
                 _ if class == FailureClass::PeerGone => Step::Done,
-                Remedy::Retry => Step::Again,
-                Remedy::RetryAt(at) => Step::Until(at),
-                Remedy::GiveUp => Step::Done,
+                AfterFailure::Retry => Step::Again,
+                AfterFailure::RetryAt(at) => Step::Until(at),
+                AfterFailure::GiveUp => Step::Done,
             },
         }
     }
@@ -190,7 +193,7 @@ impl Work for Reflector {
         self.last = start;
     }
 
-    fn turn(&mut self, _now: MonoInstant, _orders: &Orders) -> Step {
+    fn turn(&mut self, _now: MonoInstant, _control: &StreamControl) -> Step {
         if self.replies.is_empty() {
             self.listen()
         } else {
@@ -200,7 +203,7 @@ impl Work for Reflector {
 
     fn finish(self: Box<Self>, _now: MonoInstant) -> StreamReport {
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: self.carrier.buffers().into(),
             ..Tally::active_report(self.tally, self.plan.index, Responder::default())
         }

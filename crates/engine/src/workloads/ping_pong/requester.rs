@@ -4,14 +4,14 @@ use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
 use super::stalls::Stalls;
+use crate::control::StreamControl;
 use crate::error::EngineError;
 use crate::moments::Sums;
-use crate::orders::Orders;
 use crate::pdv::DelayVariation;
 use crate::plan::{Limit, StreamPlan};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
-use crate::workloads::{Kit, Step, Work};
+use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{self, MessageTimes, PathReport, StreamReport, TcpSocketReport};
 use linerate_model::spec::MAX_OVERTIME;
 use linerate_model::{Clock, Histogram, MonoInstant, PacketCount};
@@ -24,7 +24,7 @@ use std::time::Duration;
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The least wait once it is known; then three times the longest round trip so far.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(100);
+const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long an answer is waited for where a lost one ends the exchange: a busy peer is not taken for a loss.
 const FATAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(super) struct Requester {
     clock: &'static dyn Clock,
     limit: Limit,
     tally: Tally,
-    troubles: Troubles,
+    failures: FailureCounts,
     rtt: Histogram,
     /// The same values, each as it is.
     exact: Sums,
@@ -69,23 +69,23 @@ enum Outcome {
 }
 
 impl Requester {
-    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
-        let mut messenger = Messenger::new(kit.path, &kit.plan)?;
-        let clock = messenger.shows_clock(kit.plan.payload);
+        let mut messenger = Messenger::new(setup.path, &setup.plan)?;
+        let clock = messenger.shows_clock(setup.plan.payload);
         Ok(Self {
             back: clock.then(|| (Transit::new(), DelayVariation::default())),
             stages: messenger.stamps().map(|_| Stages::new()),
             called: start,
             messenger,
-            allowance: kit.plan.format.is_granted().then(Allowance::default),
+            allowance: setup.plan.format.is_granted().then(Allowance::default),
             stalls: Stalls::default(),
-            limit: Limit::new(kit.plan.stop, kit.plan.payload, start),
-            tally: Tally::new(start, kit.plan.interval, Arc::clone(&kit.progress)),
-            plan: kit.plan,
-            progress: kit.progress,
-            clock: kit.clock,
-            troubles: Troubles::default(),
+            limit: Limit::new(setup.plan.stop, setup.plan.payload, start),
+            tally: Tally::new(start, setup.plan.interval, Arc::clone(&setup.progress)),
+            plan: setup.plan,
+            progress: setup.progress,
+            clock: setup.clock,
+            failures: FailureCounts::default(),
             rtt: Histogram::new(),
             exact: Sums::default(),
             warming: 0,
@@ -104,13 +104,13 @@ impl Requester {
             return FATAL_TIMEOUT;
         }
         self.longest.map_or(FIRST_TIMEOUT, |longest| {
-            (longest * 3).clamp(LEAST_TIMEOUT, FIRST_TIMEOUT.max(longest * 3))
+            (longest * 3).clamp(MIN_TIMEOUT, FIRST_TIMEOUT.max(longest * 3))
         })
     }
 
     /// One message there and back, prepared at `now`; when it was sent, and how it ended. Between the
     /// reading of the clock and the sending call there is nothing.
-    fn transact(&mut self, now: MonoInstant, orders: &Orders) -> (MonoInstant, Outcome) {
+    fn transact(&mut self, now: MonoInstant, control: &StreamControl) -> (MonoInstant, Outcome) {
         let number = self.messenger.write(self.next, now);
         self.next += 1;
         let deadline = now.after(self.timeout());
@@ -123,16 +123,21 @@ impl Requester {
                 Ok(true) => break,
                 Ok(false) => {}
                 Err(failure) => {
-                    if let Some(outcome) = self.waiting(failure, deadline, orders) {
+                    if let Some(outcome) = self.waiting(failure, deadline, control) {
                         return (sent, outcome);
                     }
                 }
             }
         }
-        (sent, self.await_answer(number, deadline, orders))
+        (sent, self.await_answer(number, deadline, control))
     }
 
-    fn await_answer(&mut self, number: Number, deadline: MonoInstant, orders: &Orders) -> Outcome {
+    fn await_answer(
+        &mut self,
+        number: Number,
+        deadline: MonoInstant,
+        control: &StreamControl,
+    ) -> Outcome {
         loop {
             let clock = self.clock;
             let failure = match self.messenger.receive(|| clock.now()) {
@@ -145,16 +150,21 @@ impl Requester {
                 Ok(Incoming::Message(_) | Incoming::Nothing) => continue,
                 Err(failure) => failure,
             };
-            if let Some(outcome) = self.waiting(failure, deadline, orders) {
+            if let Some(outcome) = self.waiting(failure, deadline, control) {
                 return outcome;
             }
         }
     }
 
     /// A call failed: how the transaction ends because of it, if it does.
-    fn waiting(&self, failure: Failure, deadline: MonoInstant, orders: &Orders) -> Option<Outcome> {
+    fn waiting(
+        &self,
+        failure: Failure,
+        deadline: MonoInstant,
+        control: &StreamControl,
+    ) -> Option<Outcome> {
         let now = self.clock.now();
-        if orders.is_stopped() {
+        if control.is_stopped() {
             return Some(Outcome::Stopped);
         }
         match failure.class() {
@@ -165,14 +175,19 @@ impl Requester {
         }
     }
 
-    fn answered(&mut self, sent: MonoInstant, Message { at, left, .. }: Message, orders: &Orders) {
+    fn answered(
+        &mut self,
+        sent: MonoInstant,
+        Message { at, left, .. }: Message,
+        control: &StreamControl,
+    ) {
         let rtt = at.saturating_since(sent);
-        self.troubles.success();
+        self.failures.success();
         self.longest = Some(self.longest.map_or(rtt, |longest| longest.max(rtt)));
         let warming = self.is_warming(at);
         let counts = self.allowance.as_mut().is_none_or(|allowance| {
             let timed = allowance.is_timed();
-            allowance.spend(orders);
+            allowance.spend(control);
             timed && !self.limit.is_over(sent)
         });
         let counts = counts && !warming && sent >= self.tally.start();
@@ -230,7 +245,7 @@ impl Requester {
 
     fn timed_out(&mut self, sent: MonoInstant) -> Step {
         if !self.messenger.is_lossy() {
-            self.troubles.count(Failure::timed_out("recv"), sent);
+            self.failures.count(Failure::timed_out("recv"), sent);
             return Step::Done;
         }
         // Its stamps must not fill the socket's buffer.
@@ -252,11 +267,11 @@ impl Requester {
 
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
         let lasting = failure.class() == FailureClass::PeerGone && !self.messenger.is_lossy();
-        match self.troubles.count(failure, now) {
+        match self.failures.count(failure, now) {
             _ if lasting || self.allowance.is_some() => Step::Done,
-            Remedy::Retry => Step::Again,
-            Remedy::RetryAt(at) => Step::Until(at),
-            Remedy::GiveUp => Step::Done,
+            AfterFailure::Retry => Step::Again,
+            AfterFailure::RetryAt(at) => Step::Until(at),
+            AfterFailure::GiveUp => Step::Done,
         }
     }
 }
@@ -267,13 +282,13 @@ impl Work for Requester {
         self.count_from(start.after(self.plan.warm_up));
     }
 
-    fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
+    fn turn(&mut self, now: MonoInstant, control: &StreamControl) -> Step {
         match &mut self.allowance {
             None if self.warming == 0 && self.limit.is_over(now) => return Step::Done,
             // A new grant has been waited for: the time is another.
             Some(allowance) if !allowance.is_used() => {
                 self.stalls.wait(now);
-                if allowance.is_open(orders, |_| true) {
+                if allowance.is_open(control, |_| true) {
                     self.stalls.end(self.clock.now(), self.tally.start());
                 }
                 return Step::Again;
@@ -284,10 +299,10 @@ impl Work for Requester {
             let _ = self.messenger.receive(|| now);
             return Step::Again;
         }
-        let (sent, outcome) = self.transact(now, orders);
+        let (sent, outcome) = self.transact(now, control);
         match outcome {
             Outcome::Answered(answer) => {
-                self.answered(sent, answer, orders);
+                self.answered(sent, answer, control);
                 Step::Again
             }
             Outcome::Failed(failure, at) => self.failed(failure, at),
@@ -300,7 +315,7 @@ impl Work for Requester {
         if !self.plan.format.stays_open()
             && let Err(failure) = self.messenger.shutdown()
         {
-            self.troubles.count(failure, now);
+            self.failures.count(failure, now);
         }
         // Waiting for the word that all is over is no part of the exchange.
         let active = match self.allowance {
@@ -323,14 +338,14 @@ impl Work for Requester {
                 congestion_control: None,
             },
         };
-        let mut aside = self.messenger.aside();
-        aside.notes.extend(self.stalls.note(active));
+        let mut diagnostics = self.messenger.diagnostics();
+        diagnostics.notes.extend(self.stalls.note(active));
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.messenger.xdp(),
-                helper_cpu: aside.helper_cpu,
-                notes: aside.notes,
+                helper_cpu: diagnostics.helper_cpu,
+                notes: diagnostics.notes,
                 ..self.messenger.buffers().into()
             },
             ..self.tally.report(self.plan.index, active, work)

@@ -3,14 +3,14 @@
 use super::allowance::Allowance;
 use super::messenger::{Incoming, Message, Messenger, Number};
 use super::stages::{Stages, Times};
+use crate::control::{Received, StreamControl};
 use crate::error::EngineError;
-use crate::orders::{Orders, Received};
 use crate::pdv::DelayVariation;
 use crate::plan::StreamPlan;
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
 use crate::transit::Transit;
 use crate::workloads::datagrams::RECEIVER_IDLE_TIMEOUT;
-use crate::workloads::{Kit, Step, Work};
+use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{self, MessageTimes, PathReport, StreamReport};
 use linerate_model::{Clock, MonoInstant, PacketCount};
 use linerate_peers::Stamp;
@@ -23,7 +23,7 @@ pub(super) struct Responder {
     progress: Arc<StreamProgress>,
     clock: &'static dyn Clock,
     tally: Option<Tally>,
-    troubles: Troubles,
+    failures: FailureCounts,
     /// When traffic started.
     start: MonoInstant,
     /// When the last message came, or traffic started.
@@ -58,22 +58,22 @@ struct Current {
 }
 
 impl Responder {
-    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
-        let mut messenger = Messenger::new(kit.path, &kit.plan)?;
-        let clock = messenger.shows_clock(kit.plan.payload);
+    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
+        let mut messenger = Messenger::new(setup.path, &setup.plan)?;
+        let clock = messenger.shows_clock(setup.plan.payload);
         Ok(Self {
             way: clock.then(|| (Transit::new(), DelayVariation::default())),
             stages: messenger.stamps().map(|_| Stages::new()),
             current: None,
             messenger,
-            allowance: kit.plan.format.is_granted().then(Allowance::default),
-            length: kit.plan.payload,
-            warming: kit.plan.work.transactions().warm_up.unwrap_or(0),
-            plan: kit.plan,
-            progress: kit.progress,
-            clock: kit.clock,
+            allowance: setup.plan.format.is_granted().then(Allowance::default),
+            length: setup.plan.payload,
+            warming: setup.plan.work.transactions().warm_up.unwrap_or(0),
+            plan: setup.plan,
+            progress: setup.progress,
+            clock: setup.clock,
             tally: None,
-            troubles: Troubles::default(),
+            failures: FailureCounts::default(),
             start: MonoInstant::default(),
             last: MonoInstant::default(),
             answering: false,
@@ -99,7 +99,7 @@ impl Responder {
         current.is_written = true;
     }
 
-    fn answer(&mut self, orders: &Orders) -> Step {
+    fn answer(&mut self, control: &StreamControl) -> Step {
         self.write();
         match self.messenger.send() {
             Ok(whole) => {
@@ -107,7 +107,7 @@ impl Responder {
                 if whole {
                     self.answered();
                     if let Some(allowance) = &mut self.allowance {
-                        allowance.spend(orders);
+                        allowance.spend(control);
                     }
                 }
                 Step::Again
@@ -120,7 +120,7 @@ impl Responder {
     fn answered(&mut self) {
         let now = self.clock.now();
         self.last = now;
-        self.troubles.success();
+        self.failures.success();
         let plan = &self.plan;
         let progress = &self.progress;
         let fresh = || Tally::new(now.after(plan.warm_up), plan.interval, Arc::clone(progress));
@@ -166,19 +166,19 @@ impl Responder {
                 if now.saturating_since(self.last) <= RECEIVER_IDLE_TIMEOUT {
                     return Step::Again;
                 }
-                self.troubles.count(Failure::timed_out("recv"), now);
+                self.failures.count(Failure::timed_out("recv"), now);
                 Step::Done
             }
-            class => match self.troubles.count(failure, now) {
+            class => match self.failures.count(failure, now) {
                 _ if class == FailureClass::PeerGone && !self.messenger.is_lossy() => Step::Done,
-                Remedy::Retry => Step::Again,
-                Remedy::RetryAt(at) => Step::Until(at),
-                Remedy::GiveUp => Step::Done,
+                AfterFailure::Retry => Step::Again,
+                AfterFailure::RetryAt(at) => Step::Until(at),
+                AfterFailure::GiveUp => Step::Done,
             },
         }
     }
 
-    fn listen(&mut self, now: MonoInstant, orders: &Orders) -> Step {
+    fn listen(&mut self, now: MonoInstant, control: &StreamControl) -> Step {
         // Only where it shows: reading the clock takes some 25 ns of the round trip.
         let (shows, clock) = (self.way.is_some(), self.clock);
         let arrival = || if shows { clock.now() } else { now };
@@ -193,7 +193,7 @@ impl Responder {
                 });
                 self.answering = true;
                 self.rest(at)
-                    .map_or_else(|| self.answer(orders), Step::Until)
+                    .map_or_else(|| self.answer(control), Step::Until)
             }
             Ok(Incoming::Nothing) => Step::Again,
             Ok(Incoming::End) => Step::Done,
@@ -212,20 +212,20 @@ impl Responder {
     }
 
     /// Whether another message is agreed on, of which the length is then known.
-    fn may_listen(&mut self, orders: &Orders) -> bool {
+    fn may_listen(&mut self, control: &StreamControl) -> bool {
         let Some(allowance) = &mut self.allowance else {
             return true;
         };
         let (messenger, length) = (&mut self.messenger, &mut self.length);
-        allowance.is_open(orders, |grant| {
+        allowance.is_open(control, |grant| {
             *length = grant.size.as_usize();
             messenger.resize(*length)
         })
     }
 
     /// Nothing is agreed on: the peer is between two announcements, or done.
-    fn idle(&mut self, now: MonoInstant, orders: &Orders) -> Step {
-        if orders.is_ending() {
+    fn idle(&mut self, now: MonoInstant, control: &StreamControl) -> Step {
+        if control.is_ending() {
             return Step::Done;
         }
         // The silence of a peer that was granted nothing is its right; the session watches it.
@@ -243,11 +243,11 @@ impl Work for Responder {
         (self.start, self.last) = (start, start);
     }
 
-    fn turn(&mut self, now: MonoInstant, orders: &Orders) -> Step {
+    fn turn(&mut self, now: MonoInstant, control: &StreamControl) -> Step {
         // Transactions that timed out were sent too, so only silence shows the end of datagrams.
         let over = self.messenger.is_lossy()
             && self.allowance.is_none()
-            && orders.is_over(
+            && control.is_over(
                 usize::from(self.plan.index),
                 Received::Packets(PacketCount::new(self.answers())),
                 self.last,
@@ -257,11 +257,11 @@ impl Work for Responder {
             return Step::Done;
         }
         if self.answering {
-            self.answer(orders)
-        } else if self.may_listen(orders) {
-            self.listen(now, orders)
+            self.answer(control)
+        } else if self.may_listen(control) {
+            self.listen(now, control)
         } else {
-            self.idle(now, orders)
+            self.idle(now, control)
         }
     }
 
@@ -275,13 +275,13 @@ impl Work for Responder {
             times: times.unwrap_or_default(),
             stages: self.stages.map(Stages::finish_answering),
         };
-        let aside = self.messenger.aside();
+        let diagnostics = self.messenger.diagnostics();
         StreamReport {
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.messenger.xdp(),
-                helper_cpu: aside.helper_cpu,
-                notes: aside.notes,
+                helper_cpu: diagnostics.helper_cpu,
+                notes: diagnostics.notes,
                 ..self.messenger.buffers().into()
             },
             ..Tally::active_report(self.tally, self.plan.index, work)

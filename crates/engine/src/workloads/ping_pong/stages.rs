@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 const MAX_MESSAGES: usize = 2048;
 
 /// Parts of a message at one end: four, and what is between this end's stamps on the other side.
-const PARTS: usize = 5;
+const PARTS_OF_MESSAGE: usize = 5;
 
 /// The parts at the asking end, in the order of [`Stages::asked`].
-const REQUESTER_STAGES: [Option<Stage>; PARTS] = [
+const REQUESTER_STAGES: [Option<Stage>; PARTS_OF_MESSAGE] = [
     Some(Stage::NearApplication),
     Some(Stage::NearSendStack),
     Some(Stage::NearQueue),
@@ -26,7 +26,7 @@ const REQUESTER_STAGES: [Option<Stage>; PARTS] = [
 
 /// The parts at the answering end, in the order of [`Stages::answered`]; what is between the arrival and the
 /// departure of the answer is all of them.
-const RESPONDER_STAGES: [Option<Stage>; PARTS] = [
+const RESPONDER_STAGES: [Option<Stage>; PARTS_OF_MESSAGE] = [
     Some(Stage::FarReceiveStack),
     Some(Stage::FarApplication),
     Some(Stage::FarSendStack),
@@ -53,7 +53,7 @@ type Stamped = Result<[MonoInstant; 3], &'static str>;
 pub(super) struct Stages {
     /// One less than n, of which every n-th number is kept; n is a power of two.
     mask: u64,
-    rows: Vec<(u64, [i64; PARTS])>,
+    rows: Vec<(u64, [i64; PARTS_OF_MESSAGE])>,
     complete: u64,
     incomplete: BTreeMap<&'static str, u64>,
     error_ns: u64,
@@ -146,7 +146,7 @@ impl Stages {
         Ok(steps)
     }
 
-    fn keep(&mut self, number: u64, row: Result<[i64; PARTS], &'static str>) {
+    fn keep(&mut self, number: u64, row: Result<[i64; PARTS_OF_MESSAGE], &'static str>) {
         let row = match row {
             Ok(row) => row,
             Err(lacks) => {
@@ -181,9 +181,9 @@ impl Stages {
         self.finish(RESPONDER_STAGES)
     }
 
-    fn finish(self, stages: [Option<Stage>; PARTS]) -> StageReport {
+    fn finish(self, stages: [Option<Stage>; PARTS_OF_MESSAGE]) -> StageReport {
         let column = |index: usize| -> Passages {
-            let passage = |(number, row): &(u64, [i64; PARTS])| Passage {
+            let passage = |(number, row): &(u64, [i64; PARTS_OF_MESSAGE])| Passage {
                 key: number.cast_signed(),
                 took_ns: row[index],
             };

@@ -11,7 +11,7 @@ use linerate_sys::failure::Failure;
 use std::time::Duration;
 
 /// Bytes of one read of a byte stream: many answers, or a part of one.
-const READ: usize = 64 << 10;
+const READ_BYTES: usize = 64 << 10;
 
 /// The asking end of an exchange of messages of one length.
 pub(super) struct Carrier {
@@ -54,7 +54,7 @@ impl Carrier {
                 path,
                 out: vec![0; plan.payload],
                 written: 0,
-                room: vec![0; READ.max(plan.payload)],
+                room: vec![0; READ_BYTES.max(plan.payload)],
                 filled: 0,
             },
         };

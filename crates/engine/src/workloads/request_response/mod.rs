@@ -19,7 +19,7 @@ mod pending;
 mod requester;
 
 use super::datagrams::MAX_DATAGRAM;
-use super::{Kit, Work, WorkloadKind, ping_pong};
+use super::{StreamSetup, Work, WorkloadKind, ping_pong};
 use crate::datapaths::{Calls, Nagle};
 use crate::error::EngineError;
 use crate::plan::{StreamPlan, no_messages};
@@ -91,10 +91,10 @@ impl WorkloadKind for RequestResponse {
         Nagle::Off
     }
 
-    fn work(&self, side: Side, kit: Kit) -> Result<Box<dyn Work>, EngineError> {
+    fn work(&self, side: Side, setup: StreamSetup) -> Result<Box<dyn Work>, EngineError> {
         match side {
-            Side::Sender => Ok(Box::new(requester::Requester::new(kit)?)),
-            Side::Receiver => ping_pong::responder(kit),
+            Side::Sender => Ok(Box::new(requester::Requester::new(setup)?)),
+            Side::Receiver => ping_pong::responder(setup),
         }
     }
 }

@@ -3,11 +3,11 @@
 use super::arrivals::Arrivals;
 use super::carrier::{Carrier, Incoming};
 use super::pending::{Answer, Pending, Request};
+use crate::control::StreamControl;
 use crate::error::EngineError;
-use crate::orders::Orders;
 use crate::plan::{Limit, StreamPlan};
-use crate::tally::{Remedy, StreamProgress, Tally, Troubles};
-use crate::workloads::{Kit, Step, Work};
+use crate::tally::{AfterFailure, FailureCounts, StreamProgress, Tally};
+use crate::workloads::{Step, StreamSetup, Work};
 use linerate_model::sample::{
     OpenLoopRequester, PathReport, RequestCount, StreamReport, TcpSocketReport,
 };
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Most requests of one turn: answers are looked for at least as often.
-const MOST_ASKED: u64 = 16;
+const MAX_REQUESTS_PER_TURN: u64 = 16;
 
 /// Most receiving calls of one turn.
-const MOST_TAKEN: u32 = 64;
+const MAX_READS_PER_TURN: u32 = 64;
 
 /// The last stretch before a request is due is polled, not slept: a timer of a virtual machine is up
 /// to that late (see the loop's own waiting).
-const LEAD: Duration = Duration::from_micros(50);
+const POLL_BEFORE_DUE: Duration = Duration::from_micros(50);
 
 /// Longest single sleep: bounds how late a stop is seen.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
@@ -51,7 +51,7 @@ pub(super) struct Requester {
     service: Histogram,
     lateness: Histogram,
     tally: Tally,
-    troubles: Troubles,
+    failures: FailureCounts,
     /// The rest of a request has not been taken yet.
     writing: bool,
     /// The last attempt to send was refused for now.
@@ -87,13 +87,13 @@ enum Attempt {
 }
 
 impl Requester {
-    pub(super) fn new(kit: Kit) -> Result<Self, EngineError> {
+    pub(super) fn new(setup: StreamSetup) -> Result<Self, EngineError> {
         let start = MonoInstant::default();
-        let plan = kit.plan;
+        let plan = setup.plan;
         let open = super::open_loop(&plan.work)?;
         let (rate, arrival, timeout) = (open.rate, open.arrival, open.answer_timeout);
         Ok(Self {
-            carrier: Carrier::new(kit.path, &plan)?,
+            carrier: Carrier::new(setup.path, &plan)?,
             arrivals: None,
             arrival,
             pending: Pending::new(rate.pps(), timeout),
@@ -105,8 +105,8 @@ impl Requester {
             response: Histogram::new(),
             service: Histogram::new(),
             lateness: Histogram::new(),
-            tally: Tally::new(start, plan.interval, Arc::clone(&kit.progress)),
-            troubles: Troubles::default(),
+            tally: Tally::new(start, plan.interval, Arc::clone(&setup.progress)),
+            failures: FailureCounts::default(),
             writing: false,
             stuck: false,
             blocked: start,
@@ -115,8 +115,8 @@ impl Requester {
             gone: false,
             numbers: Vec::with_capacity(4096),
             plan,
-            progress: kit.progress,
-            clock: kit.clock,
+            progress: setup.progress,
+            clock: setup.clock,
         })
     }
 
@@ -139,7 +139,7 @@ impl Requester {
     /// Sends what is due. Returns how the turn ends, if it does.
     fn ask(&mut self) -> Option<Step> {
         self.stuck = false;
-        for burst in 1..=MOST_ASKED {
+        for burst in 1..=MAX_REQUESTS_PER_TURN {
             let now = self.clock.now();
             let attempt = if self.writing {
                 self.go_on(now)
@@ -201,7 +201,7 @@ impl Requester {
     fn sent(&mut self, number: u64, request: Request) {
         self.pending.push(request);
         self.pass();
-        self.troubles.success();
+        self.failures.success();
         if request.due < self.counted_from {
             return;
         }
@@ -238,12 +238,12 @@ impl Requester {
 
     fn failed(&mut self, failure: Failure, now: MonoInstant) -> Step {
         let lasting = failure.class() == FailureClass::PeerGone && !self.carrier.is_lossy();
-        let remedy = self.troubles.count(failure, now);
-        self.gone |= lasting || remedy == Remedy::GiveUp;
+        let remedy = self.failures.count(failure, now);
+        self.gone |= lasting || remedy == AfterFailure::GiveUp;
         match remedy {
             _ if self.gone => Step::Done,
-            Remedy::RetryAt(at) => Step::Until(at),
-            Remedy::Retry | Remedy::GiveUp => Step::Again,
+            AfterFailure::RetryAt(at) => Step::Until(at),
+            AfterFailure::Retry | AfterFailure::GiveUp => Step::Again,
         }
     }
 
@@ -251,7 +251,7 @@ impl Requester {
     fn listen(&mut self) -> Option<Step> {
         let mut numbers = std::mem::take(&mut self.numbers);
         let mut end = None;
-        for _ in 0..MOST_TAKEN {
+        for _ in 0..MAX_READS_PER_TURN {
             numbers.clear();
             let taken = self.carrier.receive(&mut numbers);
             let now = self.clock.now();
@@ -293,7 +293,7 @@ impl Requester {
         self.counts.reordered += u64::from(is_reordered);
         match answer {
             Answer::InTime(request) => {
-                self.troubles.success();
+                self.failures.success();
                 self.counts.answered += 1;
                 self.response
                     .record_duration(now.saturating_since(request.due));
@@ -333,7 +333,7 @@ impl Requester {
             .filter(|next| *next > now);
         let left = match next {
             _ if self.stuck => BLOCKED_SLEEP,
-            Some(next) => next.saturating_since(now).saturating_sub(LEAD),
+            Some(next) => next.saturating_since(now).saturating_sub(POLL_BEFORE_DUE),
             None if self.due().is_some() => return,
             None => MAX_SLEEP,
         };
@@ -404,7 +404,7 @@ impl Work for Requester {
         (self.blocked, self.sent_by) = (start, counted);
     }
 
-    fn turn(&mut self, _now: MonoInstant, _orders: &Orders) -> Step {
+    fn turn(&mut self, _now: MonoInstant, _control: &StreamControl) -> Step {
         let asked = self.ask();
         let heard = self.listen();
         let now = self.clock.now();
@@ -425,7 +425,7 @@ impl Work for Requester {
         if !self.plan.format.stays_open()
             && let Err(failure) = self.carrier.shutdown()
         {
-            self.troubles.count(failure, now);
+            self.failures.count(failure, now);
         }
         let duration = self.duration(now);
         let requests = self.settle(now);
@@ -446,7 +446,7 @@ impl Work for Requester {
         StreamReport {
             packets: requests.answered,
             duration,
-            errors: self.troubles.into_counts(),
+            errors: self.failures.into_counts(),
             path: PathReport {
                 xdp: self.carrier.xdp(),
                 ..self.carrier.buffers().into()

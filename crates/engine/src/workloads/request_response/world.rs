@@ -4,10 +4,10 @@
 //! with the answering end's turns in between at their own times.
 
 use crate::Role;
+use crate::control::StreamControl;
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, Span};
-use crate::orders::Orders;
 use crate::plan::EndpointPlan;
-use crate::workloads::{Kit, Path, Step, Work, find};
+use crate::workloads::{Path, Step, StreamSetup, Work, find};
 use linerate_model::sample::StreamReport;
 use linerate_model::spec::{Side, TestSpec};
 use linerate_model::{Clock, MonoInstant};
@@ -116,7 +116,7 @@ impl World {
             let now = self.clock.now();
             self.clock.set(turn);
             self.wires.lock().unwrap().idle = false;
-            far.wake = match far.work.turn(turn, &Orders::default()) {
+            far.wake = match far.work.turn(turn, &StreamControl::default()) {
                 Step::Until(later) => later,
                 Step::Again | Step::Done => turn.after(SERVICE),
             };
@@ -245,13 +245,13 @@ pub(super) fn requester(spec: &TestSpec, model: PathModel) -> StreamReport {
             spec: spec.clone(),
             format: Arc::new(native::Streams { token: 7 }),
         };
-        let kit = Kit {
+        let setup = StreamSetup {
             path: VirtualPath::open(&world, side, spec.payload().as_usize()),
             plan: plan.stream(0),
             progress: Arc::default(),
             clock,
         };
-        let mut work = find(&spec.workload).unwrap().work(side, kit).unwrap();
+        let mut work = find(&spec.workload).unwrap().work(side, setup).unwrap();
         work.begin(START);
         work
     };
@@ -260,9 +260,9 @@ pub(super) fn requester(spec: &TestSpec, model: PathModel) -> StreamReport {
         wake: START,
     });
     let mut near = work(Side::Sender);
-    let orders = Orders::default();
+    let control = StreamControl::default();
     loop {
-        match near.turn(clock.now(), &orders) {
+        match near.turn(clock.now(), &control) {
             Step::Again => {}
             Step::Until(later) => {
                 world.pass(later);

@@ -1,13 +1,8 @@
 use super::*;
 use crate::host_view::Scope;
+use crate::testing::write;
 use proptest::prelude::*;
 use std::path::Path;
-
-fn write(root: &Path, path: &str, text: &str) {
-    let path = root.join(path);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-}
 
 fn read(root: &Path) -> Result<Throttling, ReadError> {
     let scope = Scope {

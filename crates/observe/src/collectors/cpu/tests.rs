@@ -1,5 +1,5 @@
 use super::*;
-use crate::host_view::Scope;
+use crate::testing::host_with;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
@@ -80,16 +80,7 @@ fn a_kernel_without_a_tick_is_no_division_by_zero() {
 }
 
 fn facts_of(files: &[(&str, &str)]) -> Facts {
-    let root = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = root.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    let scope = Scope {
-        interface: None,
-        root: root.path().to_owned(),
-    };
+    let (_root, scope) = host_with(files);
     let mut facts = Facts::default();
     Cpu.facts(&HostView::new(&scope), &mut facts);
     facts

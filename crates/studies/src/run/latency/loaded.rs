@@ -16,7 +16,8 @@ pub(super) fn under_load(
     context: &mut Context<'_>,
     recorder: &mut Recorder,
     bench: &mut Bench<'_>,
-    (plan, load): (&LatencyPlan, Load),
+    plan: &LatencyPlan,
+    load: Load,
 ) -> Result<()> {
     let mut loader = Client::connect(bench.target)?;
     let running = AtomicBool::new(true);
@@ -57,8 +58,8 @@ const LOAD_LEAD: Duration = Duration::from_millis(500);
 /// What the load carried: it is stopped rather than ended, so the last word of its progress counts.
 fn load_note(last: &Pulse) -> Option<String> {
     let (bytes, time, side) = match last.received {
-        Some(far) => (far.bytes, far.elapsed, "far"),
-        None => (ByteCount::new(last.bytes), last.elapsed, "near"),
+        Some(received) => (received.bytes, received.elapsed, "receiver's"),
+        None => (ByteCount::new(last.bytes), last.elapsed, "sender's"),
     };
     let rate = BitRate::from_bytes(bytes, time)?;
     Some(format!(

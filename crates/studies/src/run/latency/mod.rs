@@ -17,6 +17,7 @@ pub use wrap::{CHILD, Wrap, serve_turns};
 
 use crate::context::Context;
 use crate::recorder::{Header, Recorder};
+use crate::run::Measurement;
 use anyhow::Result;
 use linerate_client::{Client, Target};
 use linerate_model::exit::{ExitCode, Failure};
@@ -257,12 +258,17 @@ pub fn latency(context: &mut Context<'_>, target: &Target, plan: &LatencyPlan) -
     recorder.list_quantiles(&plan.percentiles);
     recorder.run_mut().notes.extend(bench.notes(plan));
     if plan.rpm {
-        responsive::responsiveness(context, &mut recorder, bench.client, (target, plan))?;
+        let mut run = Measurement {
+            context,
+            recorder: &mut recorder,
+            client: bench.client,
+        };
+        responsive::responsiveness(&mut run, target, plan)?;
         return Ok(recorder.finish(context));
     }
     sweep(context, &mut recorder, &mut bench, plan, None)?;
     if let Some(load) = plan.load.filter(|_| !context.interrupted()) {
-        loaded::under_load(context, &mut recorder, &mut bench, (plan, load))?;
+        loaded::under_load(context, &mut recorder, &mut bench, plan, load)?;
     }
     Ok(recorder.finish(context))
 }
@@ -303,7 +309,14 @@ fn sweep(
     load: Option<Load>,
 ) -> Result<()> {
     match plan.open.filter(OpenLoop::rises) {
-        Some(open) => open::curves(context, recorder, bench.client, (plan, open), load),
+        Some(open) => {
+            let mut run = Measurement {
+                context,
+                recorder,
+                client: bench.client,
+            };
+            open::curves(&mut run, plan, open, load)
+        }
         None => turns::sweep(context, recorder, bench, plan, load),
     }
 }

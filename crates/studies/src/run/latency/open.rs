@@ -1,12 +1,11 @@
 //! Requests at a rate: the open loop beside the ping-pong, and latency against load.
 
 use super::{LatencyPlan, Load, Way};
-use crate::context::Context;
 use crate::recorder::Recorder;
-use crate::run::measured;
+use crate::run::Measurement;
 use anyhow::Result;
 use linerate_analysis::load_delay::{Ladder, LoadPoint};
-use linerate_client::{Client, Target};
+use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{CurveFacts, RunWork, Trial};
 use linerate_model::spec::{self, Arrival, Stall, Stop, TestSpec, TestWork, Transport};
@@ -124,51 +123,60 @@ pub fn parse_stall(text: &str) -> Result<Stall, Failure> {
 
 /// Every size in every mode at loads that rise until they are not answered in full.
 pub(super) fn curves(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    (plan, open): (&LatencyPlan, OpenLoop),
+    run: &mut Measurement<'_, '_>,
+    plan: &LatencyPlan,
+    open: OpenLoop,
     load: Option<Load>,
 ) -> Result<()> {
     for way in plan.ways() {
         for size in &plan.sizes {
-            if context.interrupted() {
+            if run.context.interrupted() {
                 return Ok(());
             }
-            let cell = (*size, &way, load);
-            curve(context, recorder, client, (plan, open), cell)?;
+            let cell = Cell {
+                size: *size,
+                way: &way,
+                load,
+            };
+            curve(run, plan, open, &cell)?;
         }
     }
     Ok(())
 }
 
+/// What has a curve of its own.
+struct Cell<'a> {
+    size: ByteCount,
+    way: &'a Way,
+    load: Option<Load>,
+}
+
 fn curve(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    (plan, open): (&LatencyPlan, OpenLoop),
-    (size, way, load): (ByteCount, &Way, Option<Load>),
+    run: &mut Measurement<'_, '_>,
+    plan: &LatencyPlan,
+    open: OpenLoop,
+    cell: &Cell<'_>,
 ) -> Result<()> {
     let RequestRate::Rising { lowest, highest } = open.rate else {
         return Ok(());
     };
     let mut ladder = Ladder::between(lowest, highest);
-    while let Some(rate) = ladder.next_load().filter(|_| !context.interrupted()) {
+    while let Some(rate) = ladder.next_load().filter(|_| !run.context.interrupted()) {
         let spec = TestSpec {
             stop: Stop::After(plan.time.max(enough(rate))),
-            ..open.at(rate, super::spec(plan, size, way))
+            ..open.at(rate, super::spec(plan, cell.size, cell.way))
         };
-        let label = super::label(&spec, way, load);
-        let mut trials = measured(context, recorder, client, &spec, Some(&label))?;
+        let label = super::label(&spec, cell.way, cell.load);
+        let mut trials = run.unrecorded(&spec, Some(&label))?;
         for trial in &mut trials {
-            trial.set_conditions(way.conditions(load));
-            recorder.trial(context, trial.clone());
+            trial.set_conditions(cell.way.conditions(cell.load));
+            run.record(trial.clone());
         }
         ladder.record(trials.first().and_then(LoadPoint::from_trial));
-        note_broken(recorder, trials.first());
+        note_broken(run.recorder, trials.first());
     }
     // With several sizes or modes each has its own curve; the knee of the first is the run's.
-    if let RunWork::Latency { curve, .. } = &mut recorder.run_mut().work
+    if let RunWork::Latency { curve, .. } = &mut run.recorder.run_mut().work
         && curve.is_none()
     {
         *curve = ladder.knee().map(|knee| CurveFacts {

@@ -8,10 +8,10 @@ use linerate_peers::Tests;
 use std::time::Duration;
 
 /// Turns of each cell unless asked otherwise: as many as an interval over turns needs to be worth a look.
-const ROUNDS: u32 = 5;
+const DEFAULT_ROUNDS: u32 = 5;
 
 /// Shortest turn of its own accord: it begins with a warm-up and a handshake of about as much.
-const LEAST_TURN: Duration = Duration::from_millis(200);
+const MIN_TURN: Duration = Duration::from_millis(200);
 
 /// How many turns each cell has, unless the user says.
 pub(super) fn usual_rounds(cells: usize, time: Duration, tests: Tests) -> u32 {
@@ -20,8 +20,10 @@ pub(super) fn usual_rounds(cells: usize, time: Duration, tests: Tests) -> u32 {
     if cells <= 1 || tests != Tests::Many {
         return 1;
     }
-    let fit = time.as_nanos() / LEAST_TURN.as_nanos();
-    u32::try_from(fit).unwrap_or(ROUNDS).clamp(1, ROUNDS)
+    let fit = time.as_nanos() / MIN_TURN.as_nanos();
+    u32::try_from(fit)
+        .unwrap_or(DEFAULT_ROUNDS)
+        .clamp(1, DEFAULT_ROUNDS)
 }
 
 /// What is measured: so many message sizes, each in so many ways, each in so many turns.

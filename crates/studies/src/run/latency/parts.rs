@@ -2,9 +2,7 @@
 //! without, so that what the stamps cost is known.
 
 use super::LatencyPlan;
-use crate::context::Context;
-use crate::recorder::Recorder;
-use crate::run::measured;
+use crate::run::Measurement;
 use anyhow::Result;
 use linerate_client::Client;
 use linerate_engine::datapaths::{self, DatapathKind};
@@ -34,18 +32,19 @@ pub(super) fn check(plan: &LatencyPlan, client: &Client) -> Result<(), Failure> 
     Err(Failure::new(ExitCode::Usage, format!("--decompose: {why}")))
 }
 
-/// Measures `spec` with stamps; `plain` is its trial without, and what that is called.
+/// Measures `spec` with stamps; `plain` is its trial without.
 pub(super) fn take_apart(
-    (context, recorder, client): (&mut Context<'_>, &mut Recorder, &mut Client),
+    run: &mut Measurement<'_, '_>,
     spec: &TestSpec,
-    (label, plain): (&str, &Trial),
+    plain: &Trial,
 ) -> Result<()> {
     let mut spec = spec.clone();
     if let TestWork::ClosedLoop(closed) = &mut spec.work {
         closed.decompose = true;
     }
+    let label = plain.label.as_deref().unwrap_or_default();
     let label = format!("{label}, with stamps");
-    for mut trial in measured(context, recorder, client, &spec, Some(&label))? {
+    for mut trial in run.unrecorded(&spec, Some(&label))? {
         if let Some(conditions) = plain.conditions() {
             trial.set_conditions(conditions.clone());
         }
@@ -56,7 +55,7 @@ pub(super) fn take_apart(
                 .zip(without)
                 .and_then(|(with, without)| with.checked_sub(without));
         }
-        recorder.trial(context, trial);
+        run.record(trial);
     }
     Ok(())
 }

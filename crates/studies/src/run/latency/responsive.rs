@@ -1,9 +1,7 @@
 //! `latency --rpm`: round trips per minute while TCP streams fill the path, in each direction.
 
 use super::LatencyPlan;
-use crate::context::Context;
-use crate::recorder::Recorder;
-use crate::run::measure;
+use crate::run::Measurement;
 use anyhow::{Context as _, Result};
 use linerate_analysis::assemble;
 use linerate_analysis::responsiveness::{Saturation, round_trips_per_minute, trimmed_mean};
@@ -17,46 +15,39 @@ use std::time::Duration;
 
 /// Length of the trial that a number of streams is judged by: slow start takes most of the first half, which
 /// is not counted.
-const STEP: Duration = Duration::from_secs(1);
+const STEP_TIME: Duration = Duration::from_secs(1);
 
 /// Time before that which is not counted, and before the first probe.
-const LEAD: Duration = Duration::from_millis(500);
+const LEAD_TIME: Duration = Duration::from_millis(500);
 
 /// Bytes of one block of a loaded stream: the largest frame of HTTP/2, behind which a request there waits.
-const BLOCK: ByteCount = ByteCount::new(16 << 10);
+const BLOCK_BYTES: ByteCount = ByteCount::new(16 << 10);
 
 /// Measures responsiveness against `target`, first idle and then with load each way.
 pub(super) fn responsiveness(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    (target, plan): (&Target, &LatencyPlan),
+    run: &mut Measurement<'_, '_>,
+    target: &Target,
+    plan: &LatencyPlan,
 ) -> Result<()> {
     let probes = probes(plan);
-    measure(
-        context,
-        recorder,
-        client,
-        &probes,
-        Some("new connections, idle"),
-    )?;
+    run.measure(&probes, Some("new connections, idle"))?;
     for direction in [Direction::Forward, Direction::Reverse] {
-        if context.interrupted() {
+        if run.context.interrupted() {
             return Ok(());
         }
-        let saturation = saturate(context, recorder, client, direction)?;
-        if context.interrupted() {
+        let saturation = saturate(run, direction)?;
+        if run.context.interrupted() {
             return Ok(());
         }
         let load = TestSpec {
             streams: saturation.streams(),
             // It must outlast the probes: both begin with their own handshakes.
-            stop: Stop::After(plan.time + 3 * LEAD),
+            stop: Stop::After(plan.time + 3 * LEAD_TIME),
             ..stream(direction)
         };
-        let (foreign, loaded) = together(context, recorder, client, (target, &probes, &load))?;
-        let judged = judge(foreign.as_ref(), loaded.as_ref(), (&load, &saturation));
-        if let RunWork::Latency { responsiveness, .. } = &mut recorder.run_mut().work {
+        let (foreign, loaded) = together(run, target, &probes, &load)?;
+        let judged = judge(foreign.as_ref(), loaded.as_ref(), &load, &saturation);
+        if let RunWork::Latency { responsiveness, .. } = &mut run.recorder.run_mut().work {
             responsiveness.push(judged);
         }
     }
@@ -77,27 +68,25 @@ fn probes(plan: &LatencyPlan) -> TestSpec {
 fn stream(direction: Direction) -> TestSpec {
     TestSpec {
         direction,
-        warm_up: LEAD,
-        stop: Stop::After(STEP),
-        ..TestSpec::marked_bulk().with_payload(BLOCK)
+        warm_up: LEAD_TIME,
+        stop: Stop::After(STEP_TIME),
+        ..TestSpec::marked_bulk().with_payload(BLOCK_BYTES)
     }
 }
 
 /// Doubles the streams until that carries hardly more.
-fn saturate(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    direction: Direction,
-) -> Result<Saturation> {
+fn saturate(run: &mut Measurement<'_, '_>, direction: Direction) -> Result<Saturation> {
     let mut saturation = Saturation::default();
-    while let Some(streams) = saturation.next_streams().filter(|_| !context.interrupted()) {
+    while let Some(streams) = saturation
+        .next_streams()
+        .filter(|_| !run.context.interrupted())
+    {
         let spec = TestSpec {
             streams,
             ..stream(direction)
         };
         let label = format!("load of {streams} TCP streams{}", way(direction));
-        let trials = measure(context, recorder, client, &spec, Some(&label))?;
+        let trials = run.measure(&spec, Some(&label))?;
         let goodput = trials.first().and_then(|trial| trial.received_rate);
         let Some(goodput) = goodput else { break };
         saturation.record(goodput);
@@ -115,26 +104,26 @@ const fn way(direction: Direction) -> &'static str {
 
 /// The probes while the load runs on a control connection of its own; the trials of both.
 fn together(
-    context: &mut Context<'_>,
-    recorder: &mut Recorder,
-    client: &mut Client,
-    (target, probes, load): (&Target, &TestSpec, &TestSpec),
+    run: &mut Measurement<'_, '_>,
+    target: &Target,
+    probes: &TestSpec,
+    load: &TestSpec,
 ) -> Result<(Option<Trial>, Option<Trial>)> {
     let mut loader = Client::connect(target)?;
-    let interrupt = context.interrupt;
+    let interrupt = run.context.interrupt;
     let (foreign, outcome) = std::thread::scope(|scope| {
         let traffic = scope.spawn(move || {
             loader.run(load, &mut |_| {
                 !interrupt.load(std::sync::atomic::Ordering::Relaxed)
             })
         });
-        sleep_until(MonoClock.now().after(LEAD));
+        sleep_until(MonoClock.now().after(LEAD_TIME));
         let label = format!(
             "new connections, under {} TCP streams{}",
             load.streams,
             way(load.direction)
         );
-        let made = measure(context, recorder, client, probes, Some(&label));
+        let made = run.measure(probes, Some(&label));
         let joined = traffic
             .join()
             .expect("invariant: the load thread does not panic");
@@ -144,14 +133,14 @@ fn together(
     let foreign = foreign?.into_iter().next();
     let mut under_load = None;
     for done in outcome.directions {
-        let index = recorder.next_index();
+        let index = run.recorder.next_index();
         let mut trial = assemble::trial(index, load, done.direction, done.sender, done.receiver);
         trial.label = Some(format!(
             "load of {} TCP streams{}, probed",
             load.streams,
             way(load.direction)
         ));
-        recorder.trial(context, trial.clone());
+        run.record(trial.clone());
         under_load = Some(trial);
     }
     Ok((foreign, under_load))
@@ -161,7 +150,8 @@ fn together(
 fn judge(
     foreign: Option<&Trial>,
     loaded: Option<&Trial>,
-    (load, saturation): (&TestSpec, &Saturation),
+    load: &TestSpec,
+    saturation: &Saturation,
 ) -> Responsiveness {
     let histogram = |delay: Option<&Delay>| delay.and_then(|delay| delay.histogram.clone());
     let handshakes = histogram(foreign.and_then(|trial| trial.handshake()));

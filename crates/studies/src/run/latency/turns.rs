@@ -5,7 +5,7 @@ use super::wrap::Wrapped;
 use super::{LatencyPlan, Load, Mode, Way, label, parts, spec};
 use crate::context::Context;
 use crate::recorder::Recorder;
-use crate::run::cut_short;
+use crate::run::{Measurement, cut_short};
 use crate::watch::{Event, Scaled};
 use anyhow::Result;
 use linerate_analysis::assemble::{TurnReports, trial_of_turns};
@@ -124,12 +124,16 @@ pub(super) fn sweep(
         let Some(mut trial) = trial_of_turns(index, Direction::Forward, turns) else {
             continue;
         };
-        trial.label = Some(label.clone());
+        trial.label = Some(label);
         trial.set_conditions(way.conditions(load));
         recorder.trial(context, trial.clone());
         if plan.decompose && ended.is_ok() && !context.interrupted() {
-            let before = (label.as_str(), &trial);
-            ended = parts::take_apart((context, recorder, bench.client), &spec, before);
+            let mut run = Measurement {
+                context,
+                recorder,
+                client: bench.client,
+            };
+            ended = parts::take_apart(&mut run, &spec, &trial);
         }
     }
     ended.inspect_err(|error| recorder.give_up(error))
@@ -204,7 +208,7 @@ fn wrapped_turn(
     spec: &TestSpec,
     share: Share<'_>,
 ) -> Result<Option<TurnReports>> {
-    let Some(wrapped) = &mut bench.wrapped else {
+    let Some(wrapped) = &bench.wrapped else {
         return Ok(None);
     };
     context.watcher.event(Event::Progress {

@@ -12,17 +12,17 @@ use super::checksum::Sum;
 use std::net::{IpAddr, SocketAddr};
 
 /// Bytes before an IP packet.
-pub(super) const ETHERNET: usize = 14;
-const IPV4: usize = 20;
-const IPV6: usize = 40;
-const UDP: usize = 8;
+pub(super) const ETHERNET_HEADER: usize = 14;
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
+const UDP_HEADER: usize = 8;
 
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 const PROTOCOL_UDP: u8 = 17;
 
 /// Hops that a packet may take; what Linux uses.
-const HOPS: u8 = 64;
+const HOP_LIMIT: u8 = 64;
 
 /// In the high byte of an IPv4 header's flags.
 const DO_NOT_FRAGMENT: u8 = 0x40;
@@ -48,19 +48,19 @@ pub(super) struct Flow {
 impl Flow {
     /// Bytes of a frame before the payload.
     pub(super) const fn headers(&self) -> usize {
-        ETHERNET + self.ip_header() + UDP
+        ETHERNET_HEADER + self.ip_header() + UDP_HEADER
     }
 
     /// Bytes of an IP packet before the payload.
     pub(super) const fn packet_headers(&self) -> usize {
-        self.ip_header() + UDP
+        self.ip_header() + UDP_HEADER
     }
 
     const fn ip_header(&self) -> usize {
         if self.remote.address.is_ipv4() {
-            IPV4
+            IPV4_HEADER
         } else {
-            IPV6
+            IPV6_HEADER
         }
     }
 }
@@ -77,19 +77,19 @@ pub(super) struct Template {
 impl Template {
     /// For payloads of `payload` bytes, at most 65 487.
     pub(super) fn new(flow: &Flow, payload: usize) -> Self {
-        let udp_length = short(UDP + payload);
+        let udp_length = short(UDP_HEADER + payload);
         let mut headers = Vec::with_capacity(flow.headers());
         headers.extend(flow.remote.mac);
         headers.extend(flow.local.mac);
         match (flow.local.address.ip(), flow.remote.address.ip()) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 headers.extend(ETHERTYPE_IPV4);
-                let total = short(IPV4 + UDP + payload).to_be_bytes();
-                let mut header = [0; IPV4];
+                let total = short(IPV4_HEADER + UDP_HEADER + payload).to_be_bytes();
+                let mut header = [0; IPV4_HEADER];
                 header[..2].copy_from_slice(&[0x45, flow.traffic_class]);
                 header[2..4].copy_from_slice(&total);
                 header[6] = DO_NOT_FRAGMENT;
-                header[8..10].copy_from_slice(&[HOPS, PROTOCOL_UDP]);
+                header[8..10].copy_from_slice(&[HOP_LIMIT, PROTOCOL_UDP]);
                 header[12..16].copy_from_slice(&from.octets());
                 header[16..].copy_from_slice(&to.octets());
                 let checksum = Sum::default().with(&header).checksum();
@@ -101,7 +101,7 @@ impl Template {
                 let class = flow.traffic_class;
                 headers.extend([0x60 | class >> 4, class << 4, 0, 0]);
                 headers.extend(udp_length.to_be_bytes());
-                headers.extend([PROTOCOL_UDP, HOPS]);
+                headers.extend([PROTOCOL_UDP, HOP_LIMIT]);
                 headers.extend(octets(from));
                 headers.extend(octets(to));
             }
@@ -116,7 +116,7 @@ impl Template {
             udp_length,
         );
         Self {
-            sum: sum.with(&headers[headers.len() - UDP..]),
+            sum: sum.with(&headers[headers.len() - UDP_HEADER..]),
             headers,
             payload,
         }
@@ -155,21 +155,27 @@ pub(super) enum Refusal {
 
 /// The payload of a frame that came to the local end of `flow` from the remote one.
 pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refusal> {
-    let (ethernet, packet) = frame.split_at_checked(ETHERNET).ok_or(Refusal::Length)?;
+    let (ethernet, packet) = frame
+        .split_at_checked(ETHERNET_HEADER)
+        .ok_or(Refusal::Length)?;
     let ethertype = &ethernet[12..];
     let (from, to) = (flow.remote.address, flow.local.address);
     let datagram = match (from.ip(), to.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) if ethertype == ETHERTYPE_IPV4 => {
-            let (header, _) = packet.split_first_chunk::<IPV4>().ok_or(Refusal::Length)?;
+            let (header, _) = packet
+                .split_first_chunk::<IPV4_HEADER>()
+                .ok_or(Refusal::Length)?;
             check_ipv4(header)?;
             if header[12..16] != from.octets() || header[16..] != to.octets() {
                 return Err(Refusal::NotOurs);
             }
             let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-            packet.get(IPV4..total).ok_or(Refusal::Length)?
+            packet.get(IPV4_HEADER..total).ok_or(Refusal::Length)?
         }
         (IpAddr::V6(from), IpAddr::V6(to)) if ethertype == ETHERTYPE_IPV6 => {
-            let (header, _) = packet.split_first_chunk::<IPV6>().ok_or(Refusal::Length)?;
+            let (header, _) = packet
+                .split_first_chunk::<IPV6_HEADER>()
+                .ok_or(Refusal::Length)?;
             if header[0] >> 4 != 6
                 || header[6] != PROTOCOL_UDP
                 || header[8..24] != from.octets()
@@ -178,7 +184,9 @@ pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refu
                 return Err(Refusal::NotOurs);
             }
             let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-            packet.get(IPV6..IPV6 + length).ok_or(Refusal::Length)?
+            packet
+                .get(IPV6_HEADER..IPV6_HEADER + length)
+                .ok_or(Refusal::Length)?
         }
         _ => return Err(Refusal::NotOurs),
     };
@@ -186,9 +194,9 @@ pub(super) fn payload<'a>(flow: &Flow, frame: &'a [u8]) -> Result<&'a [u8], Refu
 }
 
 /// That a header is one of IPv4 without options, of a whole UDP packet, unchanged.
-fn check_ipv4(header: &[u8; IPV4]) -> Result<(), Refusal> {
-    const FRAGMENT: u16 = 0x3fff;
-    let fragment = u16::from_be_bytes([header[6], header[7]]) & FRAGMENT;
+fn check_ipv4(header: &[u8; IPV4_HEADER]) -> Result<(), Refusal> {
+    const FRAGMENT_BITS: u16 = 0x3fff;
+    let fragment = u16::from_be_bytes([header[6], header[7]]) & FRAGMENT_BITS;
     if header[0] != 0x45 || header[9] != PROTOCOL_UDP || fragment != 0 {
         return Err(Refusal::NotOurs);
     }
@@ -199,14 +207,16 @@ fn check_ipv4(header: &[u8; IPV4]) -> Result<(), Refusal> {
 }
 
 fn udp_payload(from: SocketAddr, to: SocketAddr, datagram: &[u8]) -> Result<&[u8], Refusal> {
-    let (header, _) = datagram.split_first_chunk::<UDP>().ok_or(Refusal::Length)?;
+    let (header, _) = datagram
+        .split_first_chunk::<UDP_HEADER>()
+        .ok_or(Refusal::Length)?;
     if header[..2] != from.port().to_be_bytes() || header[2..4] != to.port().to_be_bytes() {
         return Err(Refusal::NotOurs);
     }
     let length = u16::from_be_bytes([header[4], header[5]]);
     // What follows is padding of the link or of a sender; RFC 768 lets it be.
     let datagram = datagram.get(..usize::from(length)).ok_or(Refusal::Length)?;
-    let payload = datagram.get(UDP..).ok_or(Refusal::Length)?;
+    let payload = datagram.get(UDP_HEADER..).ok_or(Refusal::Length)?;
     let checksum = [header[6], header[7]];
     if checksum == [0; 2] {
         // Only IPv4 may leave it out.

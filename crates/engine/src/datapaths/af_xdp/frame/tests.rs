@@ -209,8 +209,8 @@ proptest! {
     ) {
         for flow in flows() {
             let mut made = frame(&flow, &data);
-            let bits = (made.len() - ETHERNET) * 8;
-            let at = ETHERNET * 8 + bit % bits;
+            let bits = (made.len() - ETHERNET_HEADER) * 8;
+            let at = ETHERNET_HEADER * 8 + bit % bits;
             made[at / 8] ^= 1 << (at % 8);
             // Class, flow label and hops of IPv6 are in no checksum.
             if let Ok(read) = payload(&reversed(&flow), &made) {

@@ -1,28 +1,29 @@
-//! The child's side: makes the tests it is told of, one line each, until its input ends.
+//! The child's side: makes the test it is told of, and ends.
 
-use super::{ChildRequest, ChildTurn, Said};
+use super::{Answer, ChildRequest, ChildTurn, Request};
 use anyhow::{Context as _, Result};
 use linerate_client::{Client, Target, preloaded};
 use linerate_model::exit::{ExitCode, Failure};
-
 use linerate_session::key::read_key;
-use std::io::{BufRead, Write};
+use std::io::{Read, Write};
 
-/// Makes every test that a line of `input` asks for, and says on `output` what both ends saw.
-pub fn serve_turns(input: impl BufRead, output: &mut dyn Write) -> Result<()> {
-    say(output, &Said::Ready(preloaded()))?;
-    for line in input.lines() {
-        let said = match turn(&line.context("reading a request")?) {
-            Ok(turn) => Said::Turn(Box::new(turn)),
-            Err(error) => failed(&error),
-        };
-        say(output, &said)?;
-    }
-    Ok(())
+/// Makes the test that `input` asks for, and says on `output` what both ends saw.
+pub fn serve_turns(input: impl Read, output: &mut dyn Write) -> Result<()> {
+    let request: Request = serde_json::from_reader(input).context("reading a request")?;
+    let answer = match request.as_ref().map(turn) {
+        None => Answer::Ready(preloaded()),
+        Some(Ok(turn)) => Answer::Turn(Box::new(turn)),
+        Some(Err(error)) => failed(&error),
+    };
+    // On lines of its own, whatever the wrapper prints around it.
+    let text = format!("\n{}\n", serde_json::to_string(&answer)?);
+    output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+        .context("telling what was measured")
 }
 
-fn turn(line: &str) -> Result<ChildTurn> {
-    let request: ChildRequest = serde_json::from_slice(line.as_bytes()).context("not a request")?;
+fn turn(request: &ChildRequest) -> Result<ChildTurn> {
     let mut target = Target::from_config(&request.target)?;
     target.key = request.key_file.as_deref().map(read_key).transpose()?;
     let outcome = Client::connect(&target)?.run(&request.spec, &mut |_| true)?;
@@ -35,23 +36,14 @@ fn turn(line: &str) -> Result<ChildTurn> {
     })
 }
 
-fn failed(error: &anyhow::Error) -> Said {
+fn failed(error: &anyhow::Error) -> Answer {
     let failure = error
         .chain()
         .find_map(|cause| cause.downcast_ref::<Failure>());
-    Said::Failed {
+    Answer::Failed {
         code: failure.map_or(ExitCode::Other, |failure| failure.code) as u8,
         message: format!("{error:#}"),
     }
-}
-
-fn say(output: &mut dyn Write, said: &Said) -> Result<()> {
-    let mut line = serde_json::to_string(said)?;
-    line.push('\n');
-    let said = output
-        .write_all(line.as_bytes())
-        .and_then(|()| output.flush());
-    said.context("telling what was measured")
 }
 
 #[cfg(test)]
@@ -60,17 +52,24 @@ mod tests {
     use linerate_client::address::PeerAddress;
     use linerate_model::spec::{Stop, TestSpec, Transport};
 
-    fn answers(lines: &str) -> Vec<Said> {
+    fn answer(request: &Request) -> Answer {
+        let request = serde_json::to_vec(request).unwrap();
         let mut output = Vec::new();
-        serve_turns(lines.as_bytes(), &mut output).unwrap();
-        let text = String::from_utf8(output).unwrap();
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        serve_turns(&request[..], &mut output).unwrap();
+        serde_json::from_slice(&output).unwrap()
     }
 
-    fn request(far: &str) -> String {
-        let target = Target::new(PeerAddress::parse(far).unwrap());
+    #[test]
+    fn nothing_asked_for_is_answered_with_what_is_loaded() {
+        assert!(matches!(answer(&None), Answer::Ready(_)));
+    }
+
+    #[test]
+    fn nobody_there_is_an_answer() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let target = Target::new(PeerAddress::parse(&format!("127.0.0.1:{port}")).unwrap());
         let request = ChildRequest {
             target: target.config(),
             key_file: None,
@@ -79,25 +78,9 @@ mod tests {
                 ..TestSpec::ping_pong(Transport::Udp)
             },
         };
-        serde_json::to_string(&request).unwrap() + "\n"
-    }
-
-    #[test]
-    fn nonsense_and_nobody_there_are_answers() {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let lines = format!("nonsense\n{}", request(&format!("127.0.0.1:{port}")));
-        let said = answers(&lines);
-        let codes: Vec<_> = said
-            .iter()
-            .filter_map(|said| match said {
-                Said::Failed { code, .. } => Some(*code),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(codes, [ExitCode::Other as u8, ExitCode::Peer as u8]);
+        let Answer::Failed { code, .. } = answer(&Some(request)) else {
+            panic!("somebody was there");
+        };
+        assert_eq!(code, ExitCode::Peer as u8);
     }
 }

@@ -1,24 +1,22 @@
-//! Turns under a wrapper such as `onload --profile=latency`: the asking end runs in a child that the wrapper
-//! starts, and what it measured comes back as values.
+//! Turns under a wrapper such as `onload --profile=latency`: for each of them the wrapper starts this program again as
+//! the asking end, and what it measured comes back as values.
 //!
 //! ```text
-//!  this process                    WRAPPER linerate wrapped-turns
-//!      │ ◄──────────────────────────────── ready, what is loaded there
-//!      │ request: peer, test ───────────────► │ connects, measures
-//!      │ ◄──────────────────────── both ends' reports, or why there are none
-//!      │ end of input ────────────────────────► │ ends
+//!  this process                         WRAPPER linerate wrapped-turns
+//!      │ standard input: peer, test ─────────► │ connects, measures
+//!      │ ◄───────── standard output: what is loaded there, both ends' reports or why there are none; ends
 //! ```
 //!
-//! One JSON document per line. The wrapper may print to standard output too: lines that are no document of
-//! ours are passed over. A child that does not answer in time is killed with all that it started.
+//! Each way is one JSON document. The wrapper may print to standard output too: lines that are no document of
+//! ours are passed over. A child that does not end in time is killed with all that it started.
 
 mod child;
 mod stack;
 
 pub use child::serve_turns;
 
-use anyhow::{Context as _, Result};
-use linerate_client::Target;
+use anyhow::Result;
+use linerate_client::{Target, planned_time};
 use linerate_model::Clock as _;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::facts::{Preloaded, WrappedProcess};
@@ -26,14 +24,13 @@ use linerate_model::run::TargetConfig;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::TestSpec;
 use linerate_sys::clock::MonoClock;
-use linerate_sys::process::kill_group;
+use linerate_sys::process::{kill_group, memory_file, wait_for_end};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 /// A wrapper, and what it is to start.
@@ -78,7 +75,10 @@ impl Wrap {
     }
 }
 
-/// What the child is to do.
+/// What the child is to do: a test, or only to say what is loaded into it.
+type Request = Option<ChildRequest>;
+
+/// A test that the child is to make.
 #[derive(Debug, Serialize, Deserialize)]
 struct ChildRequest {
     /// The peer.
@@ -90,10 +90,10 @@ struct ChildRequest {
 /// What the child says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Said {
+enum Answer {
+    Failed { code: u8, message: String },
     Ready(Preloaded),
     Turn(Box<ChildTurn>),
-    Failed { code: u8, message: String },
 }
 
 /// One turn that the child made.
@@ -104,81 +104,43 @@ pub(super) struct ChildTurn {
     pub(super) notes: Vec<String>,
 }
 
-/// A child that measures under a wrapper. Dropping it ends the child.
+/// A wrapper under which this program runs.
 pub(super) struct Wrapped {
     wrap: Wrap,
-    child: Child,
-    input: ChildStdin,
-    lines: Receiver<String>,
-    /// The last that it wrote to standard error.
-    complaint: Arc<Mutex<Vec<u8>>>,
-    /// Ends when standard error was read to its end.
-    said_all: Receiver<()>,
     process: WrappedProcess,
 }
 
-/// Most bytes of a child's complaint that are kept.
+/// Most bytes of a child's complaint that are told.
 const MAX_COMPLAINT: usize = 2048;
 
-/// How long the last words of a child that is gone may take to arrive. What it started outside its group may hold
-/// standard error open for ever.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Longest line of a child: reports with their histograms take some 100 kB.
-const MAX_LINE: u64 = 64 << 20;
+/// Most bytes that a child may say: reports with their histograms take some 100 kB.
+const MAX_OUTPUT: u64 = 64 << 20;
 
 /// How often the waiting side looks after its own connection.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a turn may take beyond its traffic: connecting, agreeing, reports.
-const SPARE: Duration = Duration::from_secs(15);
+/// What a turn may take beyond its traffic: starting, connecting, agreeing, reports.
+const TURN_OVERHEAD: Duration = Duration::from_secs(15);
 
 impl Wrapped {
-    /// Starts the child and waits until it answers.
+    /// Has the wrapper start this program once, to see whether it can and what it loads.
     pub(super) fn start(wrap: &Wrap) -> Result<Self> {
-        let (program, arguments) = wrap.words.split_first().context("a wrapper has a name")?;
-        let mut command = Command::new(program);
-        command.args(arguments).arg(&wrap.program).arg(CHILD);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // A group of its own, so that it can be ended with all that it started.
-        command.stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|error| {
-            Failure::new(
-                ExitCode::HostLacks,
-                format!(
-                    "--wrap {}: {program} cannot be started: {error}; install it, or give its path",
-                    wrap.text()
-                ),
-            )
-        })?;
-        let pipes = child
-            .stdin
-            .take()
-            .zip(child.stdout.take())
-            .zip(child.stderr.take());
-        let ((input, output), errors) = pipes.context("invariant: all three were asked for")?;
-        let complaint = Arc::default();
-        let said_all = keep_last(errors, Arc::clone(&complaint));
         let mut wrapped = Self {
             wrap: wrap.clone(),
-            child,
-            input,
-            lines: lines_of(output),
-            complaint,
-            said_all,
             process: WrappedProcess::default(),
         };
-        let limit = wrap.start_limit;
-        match wrapped.hear(limit, &mut || Ok(true))? {
-            Said::Ready(preloaded) => wrapped.process.preloaded = preloaded,
-            _ => {
-                return Err(wrapped
-                    .failure("what it started did not say that it is ready")
-                    .into());
-            }
-        }
-        wrapped.process.version = Some(stack::version(&wrap.words));
-        wrapped.process.wrapper = wrap.text();
+        let Some(Answer::Ready(preloaded)) =
+            wrapped.answer(&None, wrap.start_limit, &mut || Ok(true))?
+        else {
+            return Err(wrapped
+                .failure("what it started did not say what is loaded into it")
+                .into());
+        };
+        wrapped.process = WrappedProcess {
+            preloaded,
+            version: Some(stack::version(&wrap.words)),
+            wrapper: wrap.text(),
+        };
         Ok(wrapped)
     }
 
@@ -193,150 +155,148 @@ impl Wrapped {
             .map(|why| format!("--wrap {}: {why}", self.wrap.text()))
     }
 
-    /// Lets the child make one test. `idle` is called many times a second and says whether to go on; if not,
-    /// the child is gone and there are no reports.
+    /// Has a child make one test. `idle` is called many times a second and says whether to go on; if not,
+    /// the child is killed and there are no reports.
     pub(super) fn run(
-        &mut self,
+        &self,
         target: &Target,
         spec: &TestSpec,
         idle: &mut dyn FnMut() -> Result<bool>,
     ) -> Result<ChildTurn> {
-        let request = ChildRequest {
+        let request = Some(ChildRequest {
             target: target.config(),
             key_file: self.wrap.key_file.clone(),
             spec: spec.clone(),
-        };
-        let mut line = serde_json::to_string(&request)?;
-        line.push('\n');
-        let given = self.input.write_all(line.as_bytes());
-        given.map_err(|error| self.end(&format!("it takes no request: {error}")))?;
-        let planned = linerate_client::planned_time(spec).unwrap_or(Duration::from_hours(1));
-        match self.hear(planned + target.timeout + SPARE, idle)? {
-            Said::Turn(turn) => Ok(*turn),
-            Said::Failed { code, message } => {
+        });
+        let planned = planned_time(spec).unwrap_or(Duration::from_hours(1));
+        let limit = planned + target.timeout + self.wrap.start_limit + TURN_OVERHEAD;
+        match self.answer(&request, limit, idle)? {
+            Some(Answer::Turn(turn)) => Ok(*turn),
+            None => Ok(ChildTurn::default()),
+            Some(Answer::Failed { code, message }) => {
                 let known = ExitCode::ALL.iter().map(|(known, _)| *known);
                 let code = known.into_iter().find(|known| *known as u8 == code);
                 let message = format!("under --wrap {}: {message}", self.wrap.text());
                 Err(Failure::new(code.unwrap_or(ExitCode::Other), message).into())
             }
-            Said::Ready(_) => Err(self.failure("it was started a second time").into()),
+            Some(Answer::Ready(_)) => Err(self.failure("it made no test").into()),
         }
     }
 
-    /// The next document of the child.
-    fn hear(&mut self, limit: Duration, idle: &mut dyn FnMut() -> Result<bool>) -> Result<Said> {
-        let deadline = MonoClock.now().after(limit);
-        loop {
-            match self.lines.recv_timeout(POLL_INTERVAL) {
-                Ok(line) => {
-                    if let Ok(said) = serde_json::from_slice(line.as_bytes()) {
-                        return Ok(said);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended().into()),
-            }
-            if MonoClock.now() >= deadline {
-                let text = format!(
-                    "no answer within {} s, so it was killed",
-                    limit.as_secs_f64()
-                );
-                return Err(self.end(&text).into());
-            }
-            if !idle()? {
-                self.kill();
-                return Ok(Said::Turn(Box::default()));
+    /// Starts a child and waits for its end; `None` if `idle` did not want to go on.
+    fn answer(
+        &self,
+        request: &Request,
+        limit: Duration,
+        idle: &mut dyn FnMut() -> Result<bool>,
+    ) -> Result<Option<Answer>> {
+        let mut input = memory_file()?;
+        serde_json::to_writer(&mut input, request)?;
+        input.rewind()?;
+        let mut said = Said::new()?;
+        let mut child = self.spawn(input, &said)?;
+        let waited = wait(&child, limit, idle);
+        // Whatever it started ends with it; one that is gone already is what was wanted.
+        drop(kill_group(&child));
+        let status = child.wait()?;
+        match waited? {
+            Waited::Ended => {}
+            Waited::Stopped => return Ok(None),
+            Waited::TooLong => {
+                let seconds = limit.as_secs_f64();
+                let what = format!("no answer within {seconds} s, so it was killed");
+                return Err(self.failure(&(what + &said.complaint()?)).into());
             }
         }
+        if let Some(answer) = said.answer()? {
+            return Ok(Some(answer));
+        }
+        let what = format!("it ended without an answer ({status}){}", said.complaint()?);
+        Err(self.failure(&what).into())
     }
 
-    /// It closed its output.
-    fn ended(&mut self) -> Failure {
-        // A wrapper that closed its output and goes on is ended here.
-        self.kill();
-        let what = match self.child.wait() {
-            Ok(status) => format!("it ended without an answer ({status})"),
-            Err(error) => format!("it ended without an answer ({error})"),
-        };
-        self.last_words(&what)
-    }
-
-    fn end(&self, what: &str) -> Failure {
-        self.kill();
-        self.last_words(what)
-    }
-
-    /// The failure of one that was ended, with all that it said.
-    fn last_words(&self, what: &str) -> Failure {
-        // Nothing is ever sent: it disconnects, or the time is over.
-        let _said_all = self.said_all.recv_timeout(LAST_WORDS);
-        self.failure(what)
+    fn spawn(&self, input: File, said: &Said) -> Result<Child> {
+        let mut words = self.wrap.words.iter();
+        let program = words.next().expect("invariant: parse refuses no words");
+        let mut command = Command::new(program);
+        command.args(words).arg(&self.wrap.program).arg(CHILD);
+        command.stdin(input).stdout(said.output.try_clone()?);
+        // A group of its own, so that it can be ended with all that it started.
+        command.stderr(said.errors.try_clone()?).process_group(0);
+        command.spawn().map_err(|error| {
+            let text = self.wrap.text();
+            let message = format!(
+                "--wrap {text}: {program} cannot be started: {error}; install it, or give its path"
+            );
+            Failure::new(ExitCode::HostLacks, message).into()
+        })
     }
 
     fn failure(&self, what: &str) -> Failure {
-        let kept = self
-            .complaint
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let said = String::from_utf8_lossy(&kept);
-        let said = match said.trim() {
+        let text = self.wrap.text();
+        let message = format!("--wrap {text}: {what}; try `{text} linerate --version`");
+        Failure::new(ExitCode::HostLacks, message)
+    }
+}
+
+/// How waiting for a child ended.
+enum Waited {
+    Ended,
+    Stopped,
+    TooLong,
+}
+
+fn wait(child: &Child, limit: Duration, idle: &mut dyn FnMut() -> Result<bool>) -> Result<Waited> {
+    let deadline = MonoClock.now().after(limit);
+    while !wait_for_end(child, MonoClock.now().after(POLL_INTERVAL).min(deadline))? {
+        if MonoClock.now() >= deadline {
+            return Ok(Waited::TooLong);
+        }
+        if !idle()? {
+            return Ok(Waited::Stopped);
+        }
+    }
+    Ok(Waited::Ended)
+}
+
+/// What a child writes. Files in memory: nobody has to read while it writes, and what goes on after it holds up nobody.
+struct Said {
+    output: File,
+    errors: File,
+}
+
+impl Said {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            output: memory_file()?,
+            errors: memory_file()?,
+        })
+    }
+
+    /// The last line that is a document of ours.
+    fn answer(&mut self) -> io::Result<Option<Answer>> {
+        let text = read(&mut self.output)?;
+        let mut lines = text.lines().rev();
+        Ok(lines.find_map(|line| serde_json::from_slice(line.as_bytes()).ok()))
+    }
+
+    /// The end of what it wrote to standard error.
+    fn complaint(&mut self) -> io::Result<String> {
+        let text = read(&mut self.errors)?;
+        let text = text.trim();
+        let start = text.ceil_char_boundary(text.len().saturating_sub(MAX_COMPLAINT));
+        Ok(match &text[start..] {
             "" => String::new(),
-            text => format!("; it said: {text}"),
-        };
-        Failure::new(
-            ExitCode::HostLacks,
-            format!(
-                "--wrap {}: {what}{said}; try `{} linerate --version`",
-                self.wrap.text(),
-                self.wrap.text()
-            ),
-        )
-    }
-
-    fn kill(&self) {
-        // One that is gone already is what was wanted.
-        drop(kill_group(&self.child));
+            end => format!("; it said: {end}"),
+        })
     }
 }
 
-impl Drop for Wrapped {
-    fn drop(&mut self) {
-        self.kill();
-        drop(self.child.wait());
-    }
-}
-
-/// The lines of `output`, read by a thread, so that waiting for one can end.
-fn lines_of(output: impl Read + Send + 'static) -> Receiver<String> {
-    let (sender, lines) = channel();
-    std::thread::spawn(move || {
-        let mut reader = BufReader::new(output);
-        loop {
-            let mut line = Vec::new();
-            let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-            let text = String::from_utf8_lossy(&line).into_owned();
-            if !matches!(read, Ok(1..)) || sender.send(text).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
-/// Keeps the end of what comes; what is returned disconnects when nothing more will.
-fn keep_last(mut from: impl Read + Send + 'static, kept: Arc<Mutex<Vec<u8>>>) -> Receiver<()> {
-    let (reading, over) = channel::<()>();
-    std::thread::spawn(move || {
-        let _reading = reading;
-        let mut room = [0; 1024];
-        while let Ok(length @ 1..) = from.read(&mut room) {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend_from_slice(&room[..length]);
-            let over = kept.len().saturating_sub(MAX_COMPLAINT);
-            kept.drain(..over);
-        }
-    });
-    over
+fn read(file: &mut File) -> io::Result<String> {
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -401,8 +361,9 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_ready_after_a_banner_and_gone_when_it_is_dropped() {
-        let script = r#"echo 'Using TestStack 1'; echo '{"ready":{"ld_preload":"libx.so"}}'; cat > /dev/null"#;
+    fn an_answer_is_found_between_what_the_wrapper_prints() {
+        let script =
+            r#"echo 'Using TestStack 1'; echo '{"ready":{"ld_preload":"libx.so"}}'; echo bye"#;
         let wrapped = Wrapped::start(&wrapper(script)).unwrap();
         let process = wrapped.process();
         assert_eq!(process.preloaded.ld_preload.as_deref(), Some("libx.so"));
@@ -412,8 +373,8 @@ mod tests {
 
     #[test]
     fn a_stop_while_the_child_works_ends_it() {
-        let script = r#"echo '{"ready":{}}'; cat > /dev/null"#;
-        let mut wrapped = Wrapped::start(&wrapper(script)).unwrap();
+        let script = r#"case $(cat) in null) echo '{"ready":{}}';; *) sleep 1000;; esac"#;
+        let wrapped = Wrapped::start(&wrapper(script)).unwrap();
         let target =
             Target::new(linerate_client::address::PeerAddress::parse("127.0.0.1:9").unwrap());
         let spec = TestSpec::ping_pong(linerate_model::spec::Transport::Udp);
@@ -423,8 +384,8 @@ mod tests {
 
     #[test]
     fn a_child_s_failure_keeps_its_code() {
-        let script = r#"echo '{"ready":{}}'; read request; echo '{"failed":{"code":5,"message":"nobody there"}}'"#;
-        let mut wrapped = Wrapped::start(&wrapper(script)).unwrap();
+        let script = r#"case $(cat) in null) echo '{"ready":{}}';; *) echo '{"failed":{"code":5,"message":"nobody there"}}';; esac"#;
+        let wrapped = Wrapped::start(&wrapper(script)).unwrap();
         let target =
             Target::new(linerate_client::address::PeerAddress::parse("127.0.0.1:9").unwrap());
         let spec = TestSpec::ping_pong(linerate_model::spec::Transport::Udp);

@@ -8,22 +8,22 @@ use std::time::Duration;
 
 /// From the last datagram to the first empty one: none of the traffic may arrive after it, and a queue
 /// that was full has room again.
-const FIRST: Duration = Duration::from_millis(10);
+const DELAY_BEFORE_FIRST: Duration = Duration::from_millis(10);
 
 /// Empty datagrams at most; each wait is twice the one before, so the last goes after 150 ms.
 const MAX_EMPTY_DATAGRAMS: u32 = 4;
 
 /// What the sender still has to say.
-pub(super) struct Farewell {
+pub(super) struct EndDatagrams {
     next: MonoInstant,
     said: u32,
 }
 
-impl Farewell {
-    /// The farewell of a stream whose last datagram was sent at `ended`.
+impl EndDatagrams {
+    /// Those of a stream whose last datagram was sent at `ended`.
     pub(super) fn after(ended: MonoInstant) -> Self {
         Self {
-            next: ended.after(FIRST),
+            next: ended.after(DELAY_BEFORE_FIRST),
             said: 0,
         }
     }
@@ -40,7 +40,7 @@ impl Farewell {
         if is_heard || self.said == MAX_EMPTY_DATAGRAMS {
             return Step::Done;
         }
-        self.next = now.after(FIRST * 2_u32.pow(self.said));
+        self.next = now.after(DELAY_BEFORE_FIRST * 2_u32.pow(self.said));
         Step::Until(self.next)
     }
 

@@ -4,14 +4,14 @@ use crate::address::PeerAddress;
 use std::time::Duration;
 
 /// Why a peer that accepts connections may say nothing, and what to do.
-pub(crate) fn mute(far: &PeerAddress, silence: Duration) -> String {
-    let kind = far.kind();
+pub(crate) fn no_greeting(peer: &PeerAddress, silence: Duration) -> String {
+    let kind = peer.kind();
     let usual = linerate_peers::ALL.iter().find(|other| {
-        let is_default = other.default_port() == far.port();
-        is_default && far.port() != kind.default_port()
+        let is_default = other.default_port() == peer.port();
+        is_default && peer.port() != kind.default_port()
     });
     let other = usual.map(|other| {
-        let (port, id) = (far.port(), other.id());
+        let (port, id) = (peer.port(), other.id());
         format!("port {port} is usually that of {id}, which is asked as {id}://HOST; ")
     });
     format!(
@@ -63,10 +63,10 @@ mod tests {
     #[test]
     fn the_protocol_that_usually_has_the_port_is_named() {
         let far = PeerAddress::parse("127.0.0.1:5201").unwrap();
-        let said = mute(&far, Duration::from_secs(2));
+        let said = no_greeting(&far, Duration::from_secs(2));
         assert!(said.contains("iperf3://HOST"), "{said}");
         let far = PeerAddress::parse("iperf3://127.0.0.1").unwrap();
-        assert!(!mute(&far, Duration::from_secs(2)).contains("usually"));
+        assert!(!no_greeting(&far, Duration::from_secs(2)).contains("usually"));
     }
 
     #[test]

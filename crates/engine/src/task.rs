@@ -6,7 +6,7 @@ use linerate_model::spec::WaitMode;
 use std::sync::Arc;
 
 /// What a thread needs to run it.
-pub(crate) struct Lane {
+pub(crate) struct StreamTask {
     pub(crate) index: u8,
     pub(crate) wait: WaitMode,
     pub(crate) work: Box<dyn Work>,

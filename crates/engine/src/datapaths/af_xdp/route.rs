@@ -4,29 +4,28 @@ use super::frame::{End, Flow};
 use crate::error::EngineError;
 use linerate_model::Clock as _;
 use linerate_sys::clock::MonoClock;
-use linerate_sys::netlink::{InterfaceIndex, LinkFacts, Netlink};
+use linerate_sys::netlink::{InterfaceIndex, Link, Netlink, RouteBy};
 use linerate_sys::sockopt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 /// How frames get to the peer of a connected socket.
-pub(super) struct Way {
+pub(super) struct FrameRoute {
     pub(super) flow: Flow,
     pub(super) interface: InterfaceIndex,
-    pub(super) link: LinkFacts,
+    pub(super) link: Link,
     netlink: Netlink,
-    /// Whether the interface carried frames when it was asked.
-    is_up: bool,
 }
 
 /// What a driver may take to bring its link up again that it took down to run a program: 10GBASE-T negotiates for
 /// some 5 s.
 const LINK_LIMIT: Duration = Duration::from_secs(15);
 
-const SOCKETS: &str = "leave --datapath out, or measure to a host behind an Ethernet interface";
+const SOCKETS_REMEDY: &str =
+    "leave --datapath out, or measure to a host behind an Ethernet interface";
 
-impl Way {
+impl FrameRoute {
     /// Of the flow that `socket` is connected for.
     pub(super) fn from_socket(socket: &UdpSocket) -> Result<Self, EngineError> {
         let failed = |error| EngineError::io("name the ends of", &"a data socket", error);
@@ -34,22 +33,20 @@ impl Way {
         let remote = canonical(socket.peer_addr().map_err(failed)?);
         let failed = |error| EngineError::io("find the way to", &remote.ip(), error);
         let mut netlink = Netlink::new().map_err(failed)?;
-        let route = netlink
-            .route_to(remote.ip(), scope(remote))
-            .map_err(failed)?;
+        let route = netlink.route_to(remote.ip(), by(remote)).map_err(failed)?;
         if route.is_local {
             return Err(EngineError::Host {
                 what: format!("af-xdp to {}", remote.ip()),
                 why: "the address is this host's own, so packets for it pass no driver".to_owned(),
-                remedy: SOCKETS,
+                remedy: SOCKETS_REMEDY,
             });
         }
-        let link = netlink.link_facts(route.interface).map_err(failed)?;
-        let Some(own) = link.mac else {
+        let link = netlink.link(route.interface).map_err(failed)?;
+        let Some(own) = link.mac() else {
             return Err(EngineError::Host {
                 what: format!("af-xdp over {}", link.name),
                 why: "the interface carries no Ethernet frames".to_owned(),
-                remedy: SOCKETS,
+                remedy: SOCKETS_REMEDY,
             });
         };
         let next = netlink
@@ -59,7 +56,6 @@ impl Way {
                 why: no_neighbour(&error, &link.name),
                 remedy: "see ip neigh",
             })?;
-        let is_up = netlink.is_operational(route.interface).unwrap_or(false);
         Ok(Self {
             flow: Flow {
                 local: End {
@@ -75,18 +71,19 @@ impl Way {
             interface: route.interface,
             link,
             netlink,
-            is_up,
         })
     }
 
     /// Waits until the interface carries frames again, if it did: some drivers start anew to run a program.
     pub(super) fn wait_until_up(&mut self) -> Result<(), EngineError> {
-        if !self.is_up {
+        if !self.link.is_operational {
             return Ok(());
         }
         let (interface, deadline) = (self.interface, MonoClock.now().after(LINK_LIMIT));
         self.netlink
-            .wait_until(deadline, |netlink| netlink.is_operational(interface))
+            .wait_until(deadline, |netlink| {
+                Ok(netlink.link(interface)?.is_operational)
+            })
             .map_err(|error| EngineError::Host {
                 what: format!("waiting for the link of {}", self.link.name),
                 why: format!("it did not come back after the XDP program was attached: {error}"),
@@ -96,7 +93,7 @@ impl Way {
 
     /// Longest payload of one frame whose room is `room` bytes.
     pub(super) fn most_payload(&self, room: usize) -> usize {
-        let by_mtu = (self.link.mtu as usize).saturating_sub(self.flow.packet_headers());
+        let by_mtu = (self.link.mtu_bytes as usize).saturating_sub(self.flow.packet_headers());
         by_mtu.min(room.saturating_sub(self.flow.headers()))
     }
 }
@@ -117,9 +114,10 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-fn scope(address: SocketAddr) -> u32 {
+/// A link-local address leads nowhere without its interface.
+fn by(address: SocketAddr) -> RouteBy {
     match address {
-        SocketAddr::V4(_) => 0,
-        SocketAddr::V6(v6) => v6.scope_id(),
+        SocketAddr::V6(v6) if v6.scope_id() != 0 => RouteBy::Scope(v6.scope_id()),
+        _ => RouteBy::Destination,
     }
 }

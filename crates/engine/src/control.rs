@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Orders to all threads of one endpoint; cheap to look at in every turn.
+/// What the owner of an endpoint tells all its threads: to end, and what they may send; cheap to look at in every turn.
 #[derive(Debug, Default)]
-pub struct Orders {
+pub struct StreamControl {
     stop: AtomicBool,
     ending: OnceLock<Ending>,
     start: Mutex<Option<MonoInstant>>,
@@ -24,7 +24,7 @@ pub struct Orders {
 }
 
 /// Most grants that wait to be used: both ends of a session announce one or two ahead.
-const MOST_GRANTS: usize = 1024;
+const MAX_GRANTS: usize = 1024;
 
 /// What the sender says it sent, and how long silence means that no more comes.
 #[derive(Debug, Clone)]
@@ -59,8 +59,8 @@ impl Ending {
     }
 }
 
-impl Orders {
-    /// Orders of an owner who waits to hear of the threads.
+impl StreamControl {
+    /// For an owner who waits to hear of the threads.
     pub(crate) fn with_bell() -> io::Result<Self> {
         Ok(Self {
             wakeup_fd: Some(Waker::new()?),
@@ -120,7 +120,7 @@ impl Orders {
     /// Lets messages be exchanged after those granted before; `false` if more wait than any peer needs.
     pub(crate) fn grant(&self, grant: Grant) -> bool {
         let mut grants = self.grants();
-        if grants.len() >= MOST_GRANTS {
+        if grants.len() >= MAX_GRANTS {
             return false;
         }
         grants.push_back(grant);
@@ -174,15 +174,15 @@ mod tests {
         MonoInstant::from_nanos(millis * 1_000_000)
     }
 
-    fn ended(sent: Sent) -> Orders {
-        let orders = Orders::default();
-        assert!(!orders.is_over(0, packets(10), at(0), at(99_999)));
-        orders.end(Ending {
+    fn ended(sent: Sent) -> StreamControl {
+        let control = StreamControl::default();
+        assert!(!control.is_over(0, packets(10), at(0), at(99_999)));
+        control.end(Ending {
             sent,
             quiet: Duration::from_millis(100),
             said: at(1000),
         });
-        orders
+        control
     }
 
     const fn packets(count: u64) -> Received {
@@ -191,43 +191,43 @@ mod tests {
 
     #[test]
     fn a_receiver_is_over_when_all_came_or_silence_lasted() {
-        let orders = ended(Sent::Packets(vec![PacketCount::new(10)]));
-        assert!(orders.is_over(0, packets(10), at(990), at(1000)));
-        assert!(!orders.is_over(0, packets(9), at(990), at(1099)));
-        assert!(orders.is_over(0, packets(9), at(990), at(1100)));
-        assert!(!orders.is_over(0, packets(9), at(1050), at(1149)));
-        assert!(!orders.is_over(0, Received::Unknown, at(1050), at(1060)));
-        assert!(!orders.is_over(1, packets(99), at(1050), at(1060)));
+        let control = ended(Sent::Packets(vec![PacketCount::new(10)]));
+        assert!(control.is_over(0, packets(10), at(990), at(1000)));
+        assert!(!control.is_over(0, packets(9), at(990), at(1099)));
+        assert!(control.is_over(0, packets(9), at(990), at(1100)));
+        assert!(!control.is_over(0, packets(9), at(1050), at(1149)));
+        assert!(!control.is_over(0, Received::Unknown, at(1050), at(1060)));
+        assert!(!control.is_over(1, packets(99), at(1050), at(1060)));
     }
 
     #[test]
     fn bytes_are_compared_with_bytes_only() {
         let bytes = |count| Received::Bytes(ByteCount::new(count));
-        let orders = ended(Sent::Bytes(vec![ByteCount::new(10)]));
-        assert!(orders.is_over(0, bytes(10), at(990), at(1000)));
-        assert!(!orders.is_over(0, bytes(9), at(990), at(1000)));
-        assert!(!orders.is_over(0, packets(10), at(990), at(1000)));
+        let control = ended(Sent::Bytes(vec![ByteCount::new(10)]));
+        assert!(control.is_over(0, bytes(10), at(990), at(1000)));
+        assert!(!control.is_over(0, bytes(9), at(990), at(1000)));
+        assert!(!control.is_over(0, packets(10), at(990), at(1000)));
         assert!(!ended(Sent::Untold).is_over(0, bytes(10), at(990), at(1000)));
     }
 
     #[test]
     fn grants_are_taken_in_order_and_bounded() {
-        let orders = Orders::default();
+        let control = StreamControl::default();
         let grant = |messages| Grant {
             messages,
             size: ByteCount::new(1),
         };
-        assert_eq!(orders.take_grant(Duration::ZERO), None);
-        assert!((0..1024).all(|messages| orders.grant(grant(messages))));
-        assert!(!orders.grant(grant(1024)));
-        assert_eq!(orders.take_grant(Duration::ZERO), Some(grant(0)));
-        assert!(orders.grant(grant(1024)));
+        assert_eq!(control.take_grant(Duration::ZERO), None);
+        assert!((0..1024).all(|messages| control.grant(grant(messages))));
+        assert!(!control.grant(grant(1024)));
+        assert_eq!(control.take_grant(Duration::ZERO), Some(grant(0)));
+        assert!(control.grant(grant(1024)));
     }
 
     #[test]
     fn a_stop_before_the_start_ends_the_waiting() {
-        let orders = Orders::default();
-        orders.stop();
-        assert_eq!(orders.wait_for_go(), None);
+        let control = StreamControl::default();
+        control.stop();
+        assert_eq!(control.wait_for_go(), None);
     }
 }

@@ -1,0 +1,239 @@
+//! Interfaces: what they are, and making and changing them.
+
+use super::answer::{attribute, number, text};
+use super::{InterfaceIndex, InterfaceName, MacAddress, Netlink};
+use crate::netns::NetNamespace;
+use netlink_packet_core::Emitable as _;
+use netlink_packet_route::RouteNetlinkMessage as Message;
+use netlink_packet_route::link::{
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute,
+    LinkFlags, LinkHeader, LinkInfo, LinkLayerType, LinkMessage, State,
+};
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+/// An interface, as the kernel describes it (`RTM_GETLINK`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub index: InterfaceIndex,
+    /// Its name.
+    pub name: String,
+    /// What its frames are.
+    pub layer: LinkLayer,
+    /// Hardware address; empty where the device has none.
+    pub address: Vec<u8>,
+    /// Kind of a virtual device (`veth`, `bridge`, `tun`); `None` for hardware and loopback.
+    pub kind: Option<String>,
+    /// Number of the interface that it lies upon or, of a veth, of its other end.
+    pub lower_index: Option<u32>,
+    /// Whether it carries frames (RFC 2863): it and its peer are up, and the kernel, which notices that some time
+    /// after, has noticed.
+    pub is_operational: bool,
+    /// Largest L3 packet in bytes.
+    pub mtu_bytes: u32,
+    /// Queueing discipline at its root (`fq_codel`, `noqueue`).
+    pub qdisc: Option<String>,
+    /// Length of its transmit queue in packets.
+    pub tx_queue_packets: Option<u32>,
+    /// Receive queues that it can have at most.
+    pub rx_queues: Option<u32>,
+    /// Transmit queues that it can have at most.
+    pub tx_queues: Option<u32>,
+}
+
+/// What an interface's frames are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// Ethernet's.
+    Ethernet,
+    /// Those of this host to itself.
+    Loopback,
+    /// Others, or bare packets.
+    Other,
+}
+
+impl Link {
+    /// Its MAC address; `None` unless its frames are Ethernet's.
+    pub fn mac(&self) -> Option<MacAddress> {
+        let mac = <[u8; 6]>::try_from(&self.address[..]).ok()?;
+        (self.layer == LinkLayer::Ethernet).then_some(MacAddress(mac))
+    }
+
+    /// What kind of virtual device this is; `None` if it may have hardware.
+    pub fn virtual_kind(&self) -> Option<&str> {
+        let loopback = (self.layer == LinkLayer::Loopback).then_some("loopback");
+        self.kind.as_deref().or(loopback)
+    }
+}
+
+/// One end of a veth pair to make.
+#[derive(Debug, Clone)]
+pub struct VethEnd<'a> {
+    /// Its name.
+    pub name: &'a InterfaceName,
+    /// Its address.
+    pub mac: MacAddress,
+    /// The namespace it is born in; `None` is the socket's own.
+    pub namespace: Option<&'a NetNamespace>,
+}
+
+/// Largest aggregate that the stack may build for an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aggregation {
+    /// As the kernel sets it.
+    Default,
+    /// None: one segment per frame.
+    None,
+}
+
+impl Netlink {
+    /// What interface `index` is.
+    pub fn link(&mut self, index: InterfaceIndex) -> io::Result<Link> {
+        self.ask(Message::GetLink(message(index, vec![])), parse)
+    }
+
+    /// What the interface called `name` is.
+    pub fn link_named(&mut self, name: &InterfaceName) -> io::Result<Link> {
+        let name = LinkAttribute::IfName(name.as_str().to_owned());
+        self.ask(Message::GetLink(message(ANY, vec![name])), parse)
+    }
+
+    /// Makes a veth pair with both ends down.
+    pub fn add_veth(
+        &mut self,
+        near: &VethEnd<'_>,
+        far: &VethEnd<'_>,
+        mtu: u32,
+        aggregation: Aggregation,
+    ) -> io::Result<()> {
+        let mut pair = veth_end(near, mtu, aggregation);
+        let peer = InfoVeth::Peer(veth_end(far, mtu, aggregation));
+        pair.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(peer)),
+        ]));
+        self.create(Message::NewLink(pair))
+    }
+
+    /// Stops the kernel from giving the interface IPv6 addresses by itself, so that it sends no
+    /// router solicitation and no duplicate address detection.
+    pub fn disable_ipv6_autoconf(&mut self, index: InterfaceIndex) -> io::Result<()> {
+        let inet6 = vec![AfSpecInet6::AddrGenMode(In6AddrGenMode::None)];
+        let families = LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(inet6)]);
+        self.change(Message::NewLink(message(index, vec![families])))
+    }
+
+    /// Brings the interface up.
+    pub fn set_up(&mut self, index: InterfaceIndex) -> io::Result<()> {
+        let mut link = message(index, vec![]);
+        link.header.flags = LinkFlags::Up;
+        link.header.change_mask = LinkFlags::Up;
+        self.change(Message::NewLink(link))
+    }
+
+    /// Changes the longest IP packet that the interface sends and takes.
+    pub fn set_mtu(&mut self, index: InterfaceIndex, mtu: u32) -> io::Result<()> {
+        let mtu = LinkAttribute::Mtu(mtu);
+        self.change(Message::NewLink(message(index, vec![mtu])))
+    }
+}
+
+/// No interface has number 0.
+const ANY: InterfaceIndex = InterfaceIndex(0);
+
+fn message(index: InterfaceIndex, attributes: Vec<LinkAttribute>) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = index.0;
+    message.attributes = attributes;
+    message
+}
+
+fn veth_end(end: &VethEnd<'_>, mtu: u32, aggregation: Aggregation) -> LinkMessage {
+    let mut attributes = vec![
+        LinkAttribute::IfName(end.name.as_str().to_owned()),
+        LinkAttribute::Address(end.mac.0.to_vec()),
+        LinkAttribute::Mtu(mtu),
+    ];
+    if aggregation == Aggregation::None {
+        attributes.push(LinkAttribute::GsoMaxSegs(1));
+    }
+    let namespace = end.namespace.map(|it| it.descriptor().as_raw_fd());
+    attributes.extend(namespace.map(LinkAttribute::NetNsFd));
+    message(ANY, attributes)
+}
+
+/// What the body of an `RTM_NEWLINK` describes.
+pub(super) fn parse(body: &[u8]) -> Option<Link> {
+    let header = LinkHeader::parse(body).ok()?;
+    let attributes = &body[header.buffer_len()..];
+    let info = attribute(attributes, libc::IFLA_LINKINFO).unwrap_or_default();
+    let state = attribute(attributes, IFLA_OPERSTATE).and_then(|state| state.first());
+    Some(Link {
+        index: InterfaceIndex(header.index),
+        name: text(attributes, libc::IFLA_IFNAME)?,
+        layer: match header.link_layer_type {
+            LinkLayerType::Ether => LinkLayer::Ethernet,
+            LinkLayerType::Loopback => LinkLayer::Loopback,
+            _ => LinkLayer::Other,
+        },
+        address: attribute(attributes, libc::IFLA_ADDRESS)
+            .unwrap_or_default()
+            .to_vec(),
+        kind: text(info, libc::IFLA_INFO_KIND),
+        lower_index: number(attributes, libc::IFLA_LINK),
+        is_operational: state.is_some_and(|state| State::from(*state) == State::Up),
+        mtu_bytes: number(attributes, libc::IFLA_MTU)?,
+        qdisc: text(attributes, libc::IFLA_QDISC),
+        tx_queue_packets: number(attributes, libc::IFLA_TXQLEN),
+        rx_queues: number(attributes, IFLA_NUM_RX_QUEUES),
+        tx_queues: number(attributes, IFLA_NUM_TX_QUEUES),
+    })
+}
+
+/// `linux/if_link.h`.
+const IFLA_OPERSTATE: u16 = 16;
+/// `linux/if_link.h`.
+const IFLA_NUM_TX_QUEUES: u16 = 31;
+/// `linux/if_link.h`.
+const IFLA_NUM_RX_QUEUES: u16 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::attribute_bytes;
+    use super::*;
+
+    #[test]
+    fn an_interface_is_read_from_its_answer() {
+        let mut body = vec![0; 16];
+        body[2..4].copy_from_slice(&libc::ARPHRD_ETHER.to_ne_bytes());
+        body[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+        let nested = attribute_bytes(&[(1, b"veth\0")]);
+        body.extend(attribute_bytes(&[
+            (3, b"veth0\0"),
+            (1, &[2, 0, 0xab, 0, 0, 1]),
+            (4, &1500_u32.to_ne_bytes()),
+            (16, &[6]),
+            (6, b"fq_codel\0"),
+            (0x8012, &nested),
+        ]));
+        let link = parse(&body).unwrap();
+        assert_eq!((link.index.0, link.name.as_str()), (7, "veth0"));
+        assert_eq!(link.mac(), Some(MacAddress([2, 0, 0xab, 0, 0, 1])));
+        assert_eq!(link.virtual_kind(), Some("veth"));
+        assert_eq!(link.qdisc.as_deref(), Some("fq_codel"));
+        assert_eq!((link.mtu_bytes, link.rx_queues), (1500, None));
+        assert!(link.is_operational);
+    }
+
+    #[test]
+    fn the_live_loopback_device_describes_itself() {
+        let mut netlink = Netlink::new().unwrap();
+        let lo = netlink
+            .link_named(&InterfaceName::new("lo").unwrap())
+            .unwrap();
+        assert_eq!(lo.virtual_kind(), Some("loopback"));
+        assert_eq!((lo.name.as_str(), lo.mac()), ("lo", None));
+        assert_eq!(netlink.link(lo.index).unwrap(), lo);
+    }
+}
