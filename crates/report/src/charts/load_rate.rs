@@ -1,6 +1,6 @@
 //! Received against intended rate, with the ideal diagonal, the offered load, loss and the bounds.
 
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Band, Chart, Point, Role, Scale, Series, Shape};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, Value, percent, range, rate};
@@ -19,6 +19,10 @@ impl ChartKind for LoadRate {
 
     fn summary(&self) -> &'static str {
         "Received and offered rate against intended load, with loss and the bounds of each goal."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Rate
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -50,13 +54,14 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         y: Axis::new("Rate, L4 payload", unit.symbol(), scale(curve)).switchable(),
         y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear)),
         series,
+        panels: Vec::new(),
         bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
         table: table(curve, unit),
     }
 }
 
 /// What linerate does at most on the client's host, where it is near enough to be seen.
-fn ceiling_series(run: &Run, curve: &LoadCurve<'_>, unit: Unit) -> Option<Series> {
+pub(super) fn ceiling_series(run: &Run, curve: &LoadCurve<'_>, unit: Unit) -> Option<Series> {
     let ceiling = run.config.ceiling.as_ref()?;
     let most = match curve.direction {
         Direction::Forward => ceiling.offered,

@@ -42,7 +42,8 @@ fn body(comparison: &Comparison, made: &WallTime, drawings: &mut Drawings) -> Ma
                     ul.notes { @for note in &comparison.notes { li { (note) } } }
                 }
                 (machines(comparison))
-                (figure::drawn_charts(drawn.collect(), "compare", 3, drawings))
+                h3 { "Charts" }
+                (figure::drawn_charts(drawn.collect(), "compare", 4, drawings))
                 h3 { "Every metric" }
                 @for (metric, rows) in by_metric(comparison) { (metric_table(metric, &rows)) }
                 (differences("What was set differently", &comparison.settings))

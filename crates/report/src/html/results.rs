@@ -1,6 +1,6 @@
-//! Results between the charts and the hosts: notes, invalid trials, goals, ledger, rules.
+//! Tables beside the charts: notes, invalid trials, goals, ledger, rules.
 
-use super::{figure, heading, one_way, tcp, trials};
+use super::{figure, heading};
 use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::table::{Cell, Table};
@@ -13,22 +13,6 @@ use std::collections::BTreeMap;
 /// Invalid trials listed in full above the table of all trials.
 const MAX_INVALID: usize = 10;
 
-/// Everything between the charts and the hosts.
-pub(super) fn all(run: &Run, level: u8) -> Markup {
-    html! {
-        (notes(run))
-        (loops(run, level))
-        (invalid(run))
-        (goals(run, level))
-        (one_way::all(run, level))
-        (tcp::all(run, level))
-        (trials::all(run, level))
-        (ledger(run, level))
-        (unread(run, level))
-        (rules(&run.findings, level))
-    }
-}
-
 /// What the user should know.
 pub(super) fn notes(run: &Run) -> Markup {
     html! {
@@ -39,7 +23,7 @@ pub(super) fn notes(run: &Run) -> Markup {
 }
 
 /// Whether messages waited for each other, and what load beside them changed.
-fn loops(run: &Run, level: u8) -> Markup {
+pub(super) fn loops(run: &Run, level: u8) -> Markup {
     let pairs = crate::loops::side_by_side(run);
     let responsive = crate::loops::responsiveness(run);
     html! {
@@ -56,7 +40,7 @@ fn loops(run: &Run, level: u8) -> Markup {
 }
 
 /// Trials that do not count, in red, with their reasons.
-fn invalid(run: &Run) -> Markup {
+pub(super) fn invalid(run: &Run) -> Markup {
     let bad: Vec<_> = run.trials.iter().filter(|trial| !trial.valid).collect();
     html! {
         @if !bad.is_empty() {
@@ -115,7 +99,7 @@ pub(super) fn means(run: &Run, level: u8) -> Markup {
     }
 }
 
-fn goals(run: &Run, level: u8) -> Markup {
+pub(super) fn goals(run: &Run, level: u8) -> Markup {
     if run.goals().is_empty() {
         return html! {};
     }
@@ -163,7 +147,7 @@ fn goals(run: &Run, level: u8) -> Markup {
     }
 }
 
-fn ledger(run: &Run, level: u8) -> Markup {
+pub(super) fn ledger(run: &Run, level: u8) -> Markup {
     let mut table = Table::new([
         "Trial",
         "Place",
@@ -200,7 +184,7 @@ fn ledger(run: &Run, level: u8) -> Markup {
 }
 
 /// What of the hosts could not be read during the trials, and why; once for each reason.
-fn unread(run: &Run, level: u8) -> Markup {
+pub(super) fn unread(run: &Run, level: u8) -> Markup {
     let mut sources: BTreeMap<(&str, &String), Vec<&str>> = BTreeMap::new();
     for report in run.trials.iter().flat_map(Trial::raw) {
         let side = words::side(Some(report.side));
@@ -230,7 +214,7 @@ fn unread(run: &Run, level: u8) -> Markup {
     }
 }
 
-fn rules(findings: &[Finding], level: u8) -> Markup {
+pub(super) fn rules(findings: &[Finding], level: u8) -> Markup {
     let mut table = Table::new(["Rule", "Outcome", "Why"]);
     for finding in findings {
         let (outcome, why) = match &finding.outcome {

@@ -19,6 +19,15 @@ fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }
 
+/// Opens all that is folded, in the order of the page.
+const UNFOLD: &str = "document.querySelectorAll('details').forEach((one) => { one.open = true; });";
+
+/// The page's document with all folds open.
+fn unfolded(page: &Page, size: &str) -> String {
+    page.add_script(UNFOLD);
+    page.dom(&[size])
+}
+
 fn assert_all_drawn(dom: &str, at_least: usize) {
     let figures = count(dom, "<figure class=\"chart\"");
     assert!(figures >= at_least, "{figures} charts");
@@ -30,18 +39,19 @@ fn assert_all_drawn(dom: &str, at_least: usize) {
 #[ignore = "needs chromium"]
 fn the_demo_s_charts_are_drawn_without_error_and_without_request() {
     let page = page(&[demo()]);
-    assert_all_drawn(&page.dom(&["--window-size=1280,900"]), 20);
+    assert_all_drawn(&unfolded(&page, "--window-size=1280,900"), 20);
 }
 
 #[test]
 #[ignore = "needs chromium"]
 fn the_published_study_s_figures_are_drawn() {
     let page = page(&[board_sends(), board_receives(), board_sends_tcp(), sweep()]);
-    assert_all_drawn(&page.dom(&["--window-size=390,844"]), 10);
+    assert_all_drawn(&unfolded(&page, "--window-size=390,844"), 10);
 }
 
 /// Adds a script that presses every button, and returns the page's document afterwards.
 fn probed(page: &Page) -> String {
+    page.add_script(UNFOLD);
     page.add_script(include_str!("probe.js"));
     page.dom(&["--window-size=1280,900"])
 }

@@ -11,6 +11,7 @@ mod golden;
 mod hostile;
 #[cfg(test)]
 mod messages;
+mod path;
 #[cfg(test)]
 mod poison;
 #[cfg(test)]

@@ -1,0 +1,235 @@
+//! What was carried in each direction, and what limits it.
+
+use super::{BigFigure, way};
+use crate::charts::{bounds, goal_name};
+use crate::curve::{LoadCurve, received};
+use crate::figures::{Unit, Value};
+use crate::words;
+use linerate_model::run::{GoalResult, Limit, Run, RunKind, Trial, Verdict};
+use linerate_model::spec::Direction;
+use std::collections::BTreeMap;
+
+/// The runs that tell best what one direction carries.
+pub(super) struct Rated<'a> {
+    pub(super) direction: Direction,
+    pub(super) runs: Vec<&'a Run>,
+    carried: Carried,
+}
+
+/// What was carried.
+struct Carried {
+    value: String,
+    interval: Option<String>,
+    /// Transport, layer, condition.
+    about: String,
+}
+
+/// A search says most about a path, then single streams of datagrams, then TCP.
+const KINDS: [RunKind; 3] = [RunKind::Saturate, RunKind::Udp, RunKind::Tcp];
+
+/// One for each direction in which something was carried.
+pub(super) fn by_direction<'a>(leaves: &[&'a Run]) -> Vec<Rated<'a>> {
+    let ways = [Direction::Forward, Direction::Reverse];
+    ways.into_iter()
+        .filter_map(|direction| {
+            KINDS.into_iter().find_map(|kind| {
+                let went = |run: &&&Run| run.kind() == kind && carries(run, direction);
+                let runs: Vec<&Run> = leaves.iter().filter(went).copied().collect();
+                let carried = carried(&runs, direction)?;
+                Some(Rated {
+                    direction,
+                    runs,
+                    carried,
+                })
+            })
+        })
+        .collect()
+}
+
+fn carries(run: &Run, direction: Direction) -> bool {
+    run.trials
+        .iter()
+        .any(|trial| trial.valid && trial.direction == direction)
+}
+
+fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
+    let trials = runs.iter().flat_map(|run| &run.trials);
+    let trials: Vec<&Trial> = trials
+        .filter(|trial| trial.valid && trial.direction == direction)
+        .collect();
+    let first = trials.first()?;
+    let name = words::transport(first.transport);
+    let layer = first.layer;
+    let goals: Vec<&GoalResult> = runs
+        .iter()
+        .filter_map(|run| strictest(run, direction))
+        .collect();
+    if let Some(goal) = goals.first() {
+        let about = format!("{name}, {layer}, {}", condition(goal));
+        return Some(searched(&goals, about));
+    }
+    let curve = LoadCurve::from_trials(trials.iter().copied(), direction);
+    if curve.is_rising() {
+        let peak = curve.peak()?.received?;
+        let (value, interval) = split(&peak);
+        let full = curve.follows_up_to().map_or_else(String::new, |point| {
+            let unit = Unit::for_rate(point.intended * 2.0);
+            format!("; in full up to {}", unit.show(point.intended))
+        });
+        return Some(Carried {
+            value: format!("at most {value}"),
+            interval,
+            about: format!("{name}, {layer}{full}"),
+        });
+    }
+    let rates: Vec<_> = trials.iter().filter_map(|trial| told(trial)).collect();
+    let (value, interval) = split(&Value::from_observations(&rates)?);
+    Some(Carried {
+        value,
+        interval,
+        about: format!("{name}, {layer}"),
+    })
+}
+
+/// `without loss`, or what the goal allows.
+fn condition(goal: &GoalResult) -> String {
+    if goal.loss_goal.get() > 0.0 || goal.delay_goal.is_some() {
+        goal_name(goal)
+    } else {
+        "without loss".to_owned()
+    }
+}
+
+/// What the receiver got; where it does not tell, what its TCP acknowledged or the sender offered.
+fn told(trial: &Trial) -> Option<(f64, Option<linerate_model::Interval>)> {
+    let acknowledged = || Some((trial.tcp()?.acknowledged_rate?.as_f64(), None));
+    received(trial)
+        .or_else(acknowledged)
+        .or_else(|| crate::curve::offered(trial))
+}
+
+/// The goal of a search that allows the least loss.
+fn strictest(run: &Run, direction: Direction) -> Option<&GoalResult> {
+    let goals = run
+        .goals()
+        .iter()
+        .filter(|goal| goal.direction == direction);
+    let known = goals.filter(|goal| goal.lower_bound.is_some() || goal.upper_bound.is_some());
+    known.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
+}
+
+/// One search has bounds, several have a mean of their lower bounds.
+fn searched(goals: &[&GoalResult], about: String) -> Carried {
+    let lower = goals.iter().filter_map(|goal| goal.lower_bound);
+    let lower: Vec<_> = lower.map(|rate| (rate.as_f64(), None)).collect();
+    match (goals, Value::from_observations(&lower)) {
+        ([_, _, ..], Some(mean)) => {
+            let (value, interval) = split(&mean);
+            Carried {
+                value,
+                interval,
+                about: format!("{about}, lower bound"),
+            }
+        }
+        (goals, _) => Carried {
+            value: goals.first().map_or_else(String::new, |goal| bounds(goal)),
+            interval: None,
+            about,
+        },
+    }
+}
+
+/// The number with its unit, and apart from it its interval and n.
+fn split(value: &Value) -> (String, Option<String>) {
+    let unit = Unit::for_rate(value.point() * 2.0);
+    let interval = value.estimate.interval.map(|interval| {
+        let range = crate::figures::range(interval, unit);
+        match value.estimate.n {
+            1 => format!("{range} by rounding"),
+            n => format!("95 %: {range}, n = {n}"),
+        }
+    });
+    let n = value.estimate.n;
+    (
+        unit.show(value.point()),
+        interval.or_else(|| Some(format!("n = {n}"))),
+    )
+}
+
+/// The large figure of a direction.
+pub(super) fn figure(rated: &Rated<'_>) -> BigFigure {
+    let way = rated
+        .runs
+        .first()
+        .map_or_else(String::new, |run| way(run, rated.direction));
+    BigFigure {
+        value: rated.carried.value.clone(),
+        interval: rated.carried.interval.clone(),
+        about: format!("{way} ({})", rated.carried.about),
+    }
+}
+
+/// `A → B carries 94.3 Mbit/s (UDP, L4 payload); the link's rate limits; 3 of 4 runs agree`.
+pub(super) fn clauses(rates: &[Rated<'_>]) -> Vec<String> {
+    let way_of = |rated: &Rated<'_>| {
+        let first = rated.runs.first();
+        first.map_or_else(String::new, |run| way(run, rated.direction))
+    };
+    let each = rates.iter().map(|rated| (way_of(rated), &rated.carried));
+    let each: Vec<(String, &Carried)> = each.collect();
+    let mut clauses: Vec<String> = match each.as_slice() {
+        [(way, one), (back, other)] if one.about == other.about => vec![format!(
+            "{way} carries {}, {back} {} ({})",
+            one.value, other.value, one.about
+        )],
+        each => each
+            .iter()
+            .map(|(way, one)| format!("{way} carries {} ({})", one.value, one.about))
+            .collect(),
+    };
+    let limits: Vec<(String, String)> = rates
+        .iter()
+        .filter_map(|rated| {
+            Some((
+                words::direction(rated.direction).to_owned(),
+                limit(&rated.runs)?,
+            ))
+        })
+        .collect();
+    match limits.as_slice() {
+        [(_, one)] => clauses.push(one.clone()),
+        [(_, one), (_, other)] if one == other => clauses.push(format!("{one}, both ways")),
+        several => clauses.extend(several.iter().map(|(way, limit)| format!("{way}: {limit}"))),
+    }
+    clauses
+}
+
+/// What limits most of the runs, and how many agree.
+fn limit(runs: &[&Run]) -> Option<String> {
+    let verdicts: Vec<&Verdict> = runs.iter().filter_map(|run| run.verdict.as_ref()).collect();
+    let mut tally: BTreeMap<&str, (usize, &Limit)> = BTreeMap::new();
+    for verdict in &verdicts {
+        tally
+            .entry(verdict.limit.id())
+            .or_insert((0, &verdict.limit))
+            .0 += 1;
+    }
+    let (count, limit) = tally.into_values().max_by_key(|(count, _)| *count)?;
+    let said = if limit.is_none() {
+        "the path carried the whole intended load".to_owned()
+    } else if limit.is_unknown() {
+        match verdicts.iter().find_map(|verdict| verdict.side) {
+            Some(side) => format!(
+                "bottleneck not identified, on the {}’s side",
+                words::side(Some(side))
+            ),
+            None => "bottleneck not identified".to_owned(),
+        }
+    } else {
+        format!("{} limits", crate::figures::clean(limit.name()))
+    };
+    Some(match verdicts.len() {
+        1 => said,
+        all => format!("{said}; {count} of {all} runs agree"),
+    })
+}
