@@ -26,6 +26,7 @@ mod missed;
 mod path;
 pub mod renderers;
 mod story;
+mod study;
 mod table;
 mod text;
 mod words;

@@ -222,6 +222,31 @@ pub(crate) fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
     )
 }
 
+/// Where a curve saturates, in a sentence or two: between which loads, at what rate, what is lost.
+pub(crate) fn saturation(curve: &LoadCurve<'_>, unit: Unit) -> String {
+    let short = |point: &&LoadPoint<'_>| point.follows() == Some(false);
+    let Some(peak) = curve.peak() else {
+        return "The received rate was not recorded.".to_owned();
+    };
+    let top = unit.show(rate_of(peak));
+    let between = match (curve.follows_up_to(), curve.points.iter().find(short)) {
+        (_, None) => return caption(curve, unit),
+        (Some(full), Some(first)) => format!(
+            "Saturation between {} and {} intended",
+            unit.number(full.intended),
+            unit.show(first.intended)
+        ),
+        (None, Some(first)) => format!(
+            "Saturated at the lowest load, {}",
+            unit.show(first.intended)
+        ),
+    };
+    format!(
+        "{between}; at most {top} received. {}",
+        loss_caption(curve, unit)
+    )
+}
+
 fn rate_of(point: &LoadPoint<'_>) -> f64 {
     point.received.as_ref().map_or(0.0, Value::point)
 }

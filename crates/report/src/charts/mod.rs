@@ -28,7 +28,7 @@ mod timeline;
 
 pub(crate) use delay_parts::finding as parts_finding;
 pub(crate) use load_delay::capital;
-pub(crate) use load_rate::{bounds, goal_name};
+pub(crate) use load_rate::{bounds, goal_name, saturation};
 pub(crate) use size_axis::SizeAxis;
 pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;

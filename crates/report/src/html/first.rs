@@ -4,11 +4,14 @@ use super::Drawings;
 use super::figure::{self, RunCharts};
 use crate::path::{self, PathPicture};
 use crate::story::{self, Story};
-use linerate_model::run::Run;
+use linerate_model::run::{Run, RunKind};
 use maud::{Markup, html};
 
 /// Charts that stand before those of the single runs.
 const MAX_ANSWERS: usize = 3;
+
+/// Runs up to which their charts stand before them.
+const MAX_LEAVES: usize = 6;
 
 /// The conclusion of the whole report.
 pub(super) fn screen(runs: &[Run], drawings: &mut Drawings) -> Markup {
@@ -39,7 +42,9 @@ pub(super) fn screen(runs: &[Run], drawings: &mut Drawings) -> Markup {
 /// Of runs that are folded away, what answers: one chart for each of those that the sentence is about.
 fn answers(runs: &[Run], story: &Story, drawings: &mut Drawings) -> Markup {
     let leaves = story::leaves(runs);
-    if matches!(runs, [one] if one.parts().is_empty()) {
+    // A single run and a study have theirs below; of many runs those of a few would be a choice of chance.
+    let own = matches!(runs, [one] if one.parts().is_empty() || one.kind() == RunKind::Study);
+    if own || leaves.len() > MAX_LEAVES {
         return html! {};
     }
     let told = story.told.iter().filter_map(|place| leaves.get(*place));
@@ -73,7 +78,7 @@ fn path_figure(picture: &PathPicture, id: &str) -> Markup {
                 p { (picture.account()) ". " (picture.about) "." }
             }
             (path::picture(picture, id))
-            p.key { "Widths are packets; thin bands are at least 1.5 pixels. Hatched: lost at a place that no source tells. "
+            p.reading { "Widths are packets; thin bands are at least 1.5 pixels. Hatched: lost at a place that no source tells. "
                 "Frame: what limits." }
             details {
                 summary { "The same numbers as a table" }

@@ -52,7 +52,7 @@ fn name(host: &Host) -> String {
 }
 
 /// A fact in words; a key's unit suffix chooses the unit.
-fn shown(key: &str, value: &Value) -> String {
+pub(super) fn shown(key: &str, value: &Value) -> String {
     match value {
         Value::Null => UNKNOWN.to_owned(),
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),

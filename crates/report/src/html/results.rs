@@ -5,7 +5,7 @@ use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::table::{Cell, Table};
 use crate::words;
-use linerate_model::run::{Finding, RuleOutcome, Run, RunWork, Trial};
+use linerate_model::run::{Finding, RuleOutcome, Run, Trial};
 use linerate_model::{BitRate, Ratio};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
@@ -57,44 +57,6 @@ pub(super) fn invalid(run: &Run) -> Markup {
                     @if bad.len() > MAX_INVALID { li { "and " (bad.len() - MAX_INVALID) " more, in the table of trials" } }
                 }
             }
-        }
-    }
-}
-
-/// The means over the repetitions of a study, cell by cell.
-pub(super) fn means(run: &Run, level: u8) -> Markup {
-    let RunWork::Study { estimates, .. } = &run.work else {
-        return html! {};
-    };
-    let mut table = Table::new([
-        "Cell",
-        "Direction",
-        "What",
-        "Mean",
-        "95 % interval",
-        "Unit",
-        "Runs (n)",
-    ]);
-    for mean in estimates {
-        let (unit, what) = words::quantity(mean);
-        let interval = mean.estimate.interval.map(|interval| {
-            let (low, high) = (unit.number(interval.low), unit.number(interval.high));
-            format!("{low} to {high}")
-        });
-        table.push(vec![
-            Cell::text(&mean.cell),
-            Cell::text(words::direction(mean.direction)),
-            Cell::text(what),
-            Cell::number(Some(mean.estimate.point), unit),
-            Cell::text(interval.as_deref().unwrap_or("none: it takes two runs")),
-            Cell::text(unit.symbol()),
-            Cell::count(Some(mean.estimate.n)),
-        ]);
-    }
-    html! {
-        @if !table.rows.is_empty() {
-            (heading(level, None, "Means over the repetitions"))
-            div.scroll tabindex="0" role="region" aria-label="Means" { (figure::table(&table, "Means over the repetitions")) }
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::figure::RunCharts;
 use super::topics::{self, Folded};
-use super::{Drawings, figure, heading, hosts, overview, results, verdict};
+use super::{Drawings, figure, heading, hosts, overview, results, study, verdict};
+use crate::study::StudyView;
 use crate::words;
-use linerate_model::run::{Run, RunStatus};
+use linerate_model::run::{Run, RunKind, RunStatus};
 use maud::{Markup, html};
 
 /// How a section stands on the page.
@@ -19,10 +20,10 @@ pub(super) enum Standing {
 /// The section of a top-level run and, below it, of its parts.
 pub(super) fn run(run: &Run, anchor: &str, standing: Standing, drawings: &mut Drawings) -> Markup {
     let title = format!("{anchor}-title");
-    let inner = if run.parts().is_empty() {
-        leaf(run, anchor, 3, drawings)
-    } else {
-        whole(run, anchor, drawings)
+    let inner = match StudyView::from_parts(run.parts()) {
+        Some(view) if run.kind() == RunKind::Study => study::section(run, &view, anchor, drawings),
+        _ if run.parts().is_empty() => leaf(run, anchor, 3, drawings),
+        _ => whole(run, anchor, drawings),
     };
     match standing {
         Standing::Alone => html! {

@@ -5,6 +5,8 @@
 mod delay;
 mod rates;
 
+pub(crate) use rates::{SideBySide, of_run};
+
 use crate::path::PathPicture;
 use crate::words;
 use linerate_model::run::{HostRole, Run, RunKind, Trial};

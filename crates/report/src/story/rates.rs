@@ -7,6 +7,7 @@ use crate::figures::{Unit, Value};
 use crate::words;
 use linerate_model::run::{GoalResult, Limit, Run, RunKind, Trial, Verdict};
 use linerate_model::spec::Direction;
+use linerate_model::{BitRate, Interval};
 use std::collections::BTreeMap;
 
 /// The runs that tell best what one direction carries.
@@ -18,6 +19,10 @@ pub(super) struct Rated<'a> {
 
 /// What was carried.
 struct Carried {
+    /// bit/s.
+    point: f64,
+    /// From where to where, if that is known.
+    range: Option<Interval>,
     value: String,
     interval: Option<String>,
     /// Transport, layer, condition.
@@ -77,14 +82,19 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
             format!("; in full up to {}", unit.show(point.intended))
         });
         return Some(Carried {
+            point: peak.point(),
+            range: peak.estimate.interval,
             value: format!("at most {value}"),
             interval,
             about: format!("{name}, {layer}{full}"),
         });
     }
     let rates: Vec<_> = trials.iter().filter_map(|trial| told(trial)).collect();
-    let (value, interval) = split(&Value::from_observations(&rates)?);
+    let mean = Value::from_observations(&rates)?;
+    let (value, interval) = split(&mean);
     Some(Carried {
+        point: mean.point(),
+        range: mean.estimate.interval,
         value,
         interval,
         about: format!("{name}, {layer}"),
@@ -101,7 +111,7 @@ fn condition(goal: &GoalResult) -> String {
 }
 
 /// What the receiver got; where it does not tell, what its TCP acknowledged or the sender offered.
-fn told(trial: &Trial) -> Option<(f64, Option<linerate_model::Interval>)> {
+fn told(trial: &Trial) -> Option<(f64, Option<Interval>)> {
     let acknowledged = || Some((trial.tcp()?.acknowledged_rate?.as_f64(), None));
     received(trial)
         .or_else(acknowledged)
@@ -126,16 +136,27 @@ fn searched(goals: &[&GoalResult], about: String) -> Carried {
         ([_, _, ..], Some(mean)) => {
             let (value, interval) = split(&mean);
             Carried {
+                point: mean.point(),
+                range: mean.estimate.interval,
                 value,
                 interval,
                 about: format!("{about}, lower bound"),
             }
         }
-        (goals, _) => Carried {
-            value: goals.first().map_or_else(String::new, |goal| bounds(goal)),
-            interval: None,
-            about,
-        },
+        (goals, _) => {
+            let bound = |rate: Option<BitRate>| rate.map(BitRate::as_f64);
+            let first = goals.first();
+            let (low, high) = first.map_or((None, None), |goal| {
+                (bound(goal.lower_bound), bound(goal.upper_bound))
+            });
+            Carried {
+                point: low.or(high).unwrap_or_default(),
+                range: low.zip(high).map(|(low, high)| Interval { low, high }),
+                value: first.map_or_else(String::new, |goal| bounds(goal)),
+                interval: None,
+                about,
+            }
+        }
     }
 }
 
@@ -154,6 +175,27 @@ fn split(value: &Value) -> (String, Option<String>) {
         unit.show(value.point()),
         interval.or_else(|| Some(format!("n = {n}"))),
     )
+}
+
+/// What one run carried one way, to be drawn beside others.
+pub(crate) struct SideBySide {
+    pub(crate) direction: Direction,
+    /// bit/s.
+    pub(crate) point: f64,
+    pub(crate) range: Option<Interval>,
+    /// Transport, layer, condition.
+    pub(crate) about: String,
+}
+
+/// What one run carried, one for each direction.
+pub(crate) fn of_run(run: &Run) -> Vec<SideBySide> {
+    let rated = by_direction(&[run]).into_iter().map(|rated| SideBySide {
+        direction: rated.direction,
+        point: rated.carried.point,
+        range: rated.carried.range,
+        about: rated.carried.about,
+    });
+    rated.collect()
 }
 
 /// The large figure of a direction.

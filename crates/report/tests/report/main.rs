@@ -19,4 +19,6 @@ mod runs;
 #[cfg(test)]
 mod sampled;
 #[cfg(test)]
+mod studies;
+#[cfg(test)]
 mod vendored;

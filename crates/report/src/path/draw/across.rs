@@ -11,6 +11,8 @@ const COLUMN: f64 = 118.0;
 const TOP: f64 = 104.0;
 /// Space for the branches of what is lost, below the widest flow.
 const BRANCHES: f64 = 60.0;
+/// Length of the arrow's point.
+const HEAD: f64 = 14.0;
 /// Height of a figure: its name and its value.
 const FIGURE: f64 = 31.0;
 /// Characters that fit a column in small text.
@@ -91,10 +93,15 @@ fn column(canvas: &Canvas<'_>, flow: &StageFlow, left: f64) -> Markup {
         PathStage::SenderApplication => TOP,
         _ => top(canvas),
     };
-    let part = |x: f64, wide: f64| {
+    // The last place leaves room for the point of the arrow.
+    let long = match flow.stage {
+        PathStage::ReceiverApplication => COLUMN / 2.0 - HEAD,
+        _ => COLUMN / 2.0,
+    };
+    let part = |x: f64, wide: f64, long: f64| {
         html! {
             @if wide > 0.0 {
-                rect class=(canvas.class(flow)) x=(px(x)) y=(px(y)) width=(px(COLUMN / 2.0)) height=(px(wide)) {}
+                rect class=(canvas.class(flow)) x=(px(x)) y=(px(y)) width=(px(long)) height=(px(wide)) {}
             }
         }
     };
@@ -102,8 +109,8 @@ fn column(canvas: &Canvas<'_>, flow: &StageFlow, left: f64) -> Markup {
         @for (line, said) in wrapped(flow.stage.name(), 14).iter().enumerate() {
             (text("stage", middle, 51.0 + 15.0 * float(line as u64), said))
         }
-        (part(left, before))
-        (part(middle, after))
+        (part(left, before, COLUMN / 2.0))
+        (part(middle, after, long))
         @if flow.loss.placed() > 0 { (branch(canvas, middle, y + after, canvas.width(Some(flow.loss.placed())))) }
         (lost(canvas, flow, middle))
         @for (line, figure) in flow.figures.iter().enumerate() {
@@ -187,7 +194,7 @@ fn ends(canvas: &Canvas<'_>, width: f64) -> Markup {
         text.count x="6" y=(px(TOP - 8.0)) { (count("sent", path.sent)) }
         text.count.at-end x=(px(width - 2.0)) y=(px(y - 8.0)) { (count("received", path.received)) }
         @if wide > 0.0 {
-            path.head.unknown[path.received.is_none()] d=(format!("M{x} {y} l14 {half} l-14 {half} z", x = px(width - 14.0), y = px(y), half = px(wide / 2.0))) {}
+            path.head.unknown[path.received.is_none()] d=(format!("M{x} {y} l{HEAD} {half} l-{HEAD} {half} z", x = px(width - HEAD), y = px(y), half = px(wide / 2.0))) {}
         }
     }
 }
