@@ -222,11 +222,20 @@ pub(crate) const fn kind(kind: RunKind) -> &'static str {
     }
 }
 
-/// A run's own title, else what it is and which way.
+/// A run's own title, else what it is, which way, and at which load.
 pub(crate) fn title(run: &Run) -> String {
-    run.title.clone().unwrap_or_else(|| match directions(run) {
-        Some(way) if run.parts().is_empty() => format!("{}, {way}", kind(run.kind())),
-        _ => kind(run.kind()).to_owned(),
+    run.title.clone().unwrap_or_else(|| {
+        let load = match run.trials.as_slice() {
+            [one] => one.intended_load.map(crate::figures::rate),
+            _ => None,
+        };
+        let way = directions(run).filter(|_| run.parts().is_empty());
+        let parts = [
+            Some(kind(run.kind()).to_owned()),
+            way.map(str::to_owned),
+            load,
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     })
 }
 

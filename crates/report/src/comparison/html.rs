@@ -95,7 +95,7 @@ fn folded(title: &str, table: &Table, open: bool) -> Markup {
         @if !table.rows.is_empty() {
             details open[open] {
                 summary { (title) " (" (table.rows.len()) ")" }
-                div.scroll tabindex="0" role="region" aria-label=(title) { (figure::table(table, title)) }
+                div.scroll tabindex="0" role="group" aria-label=(title) { (figure::table(table, title)) }
             }
         }
     }

@@ -105,7 +105,7 @@ fn figure(chart: &Chart, id: &str, level: u8) -> Markup {
                 (button("svg", "SVG", &chart.title))
                 (button("csv", "CSV", &chart.title))
             }
-            div.table-view.scroll.long[chart.table.rows.len() > LONG] hidden tabindex="0" role="region"
+            div.table-view.scroll.long[chart.table.rows.len() > LONG] hidden tabindex="0" role="group"
                 aria-label=(format!("Table: {}", chart.title)) {
                 (table(&chart.table, &chart.title))
             }

@@ -34,6 +34,10 @@ pub(super) fn screen(runs: &[Run], drawings: &mut Drawings) -> Markup {
                 }
             }
             @for (index, path) in story.paths.iter().enumerate() { (path_figure(path, &format!("path-{}", index + 1))) }
+            @if !story.paths.is_empty() {
+                p.reading { "Widths are packets; thin bands are at least 1.5 pixels. Hatched: lost at a place that no source tells. "
+                    "Frame: what limits." }
+            }
             (answers)
         }
     }
@@ -78,11 +82,9 @@ fn path_figure(picture: &PathPicture, id: &str) -> Markup {
                 p { (picture.account()) ". " (picture.about) "." }
             }
             (path::picture(picture, id))
-            p.reading { "Widths are packets; thin bands are at least 1.5 pixels. Hatched: lost at a place that no source tells. "
-                "Frame: what limits." }
             details {
                 summary { "The same numbers as a table" }
-                div.scroll tabindex="0" role="region" aria-label=(format!("Table: {title}")) {
+                div.scroll tabindex="0" role="group" aria-label=(format!("Table: {title}")) {
                     (figure::table(&path::table(picture), &title))
                 }
             }

@@ -28,7 +28,7 @@ pub(super) fn run(run: &Run, anchor: &str, standing: Standing, drawings: &mut Dr
     match standing {
         Standing::Alone => html! {
             section.run aria-labelledby=(title) id=(anchor) {
-                (heading(2, Some(&title), &words::title(run)))
+                (heading(2, Some(&title), "What was measured"))
                 (about(run))
                 (inner)
             }
@@ -43,7 +43,7 @@ fn folded(run: &Run, anchor: &str, level: u8, inner: &Markup) -> Markup {
     html! {
         details.run {
             summary { (heading(level, Some(&title), &words::title(run))) }
-            section aria-labelledby=(title) id=(anchor) {
+            div id=(anchor) {
                 (about(run))
                 (inner)
             }
@@ -102,6 +102,7 @@ fn about(run: &Run) -> Markup {
         .unwrap_or("version not recorded");
     html! {
         p.muted {
+            @if let Some(title) = &run.title { (title) " · " }
             (words::kind(run.kind())) " · " (started) " · " (run.tool.name) " " (version)
             @if let Some(source) = &run.source {
                 " · read from " (files(&source.files)) " (" (source.format) ")"

@@ -99,12 +99,12 @@ fn differences(runs: &[Run]) -> Markup {
     html! {
         (heading(3, None, "What was set up differently"))
         @if different.is_empty() {
-            p { "Nothing that is recorded: " (same) " settings and facts are the same in all runs." }
+            p { "Nothing that is recorded. The same in all runs: " (same) " settings and facts." }
         } @else {
-            p { (different.len()) " settings or facts differ, " (same) " are the same in all runs." }
+            p { "Settings and facts that differ: " (different.len()) "; the same in all runs: " (same) "." }
             details open[different.len() <= 12] {
                 summary { "Differences (" (different.len()) ")" }
-                div.scroll.tall tabindex="0" role="region" aria-label="What was set up differently" {
+                div.scroll.tall tabindex="0" role="group" aria-label="What was set up differently" {
                     (figure::table(&table, "What was set up differently"))
                 }
             }

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// Runs and rows of the matrix that a page lists; the document has all.
 const MAX_ROWS: usize = 200;
+/// Rows above which a table scrolls within the page.
+const LONG: usize = 25;
 
 /// Everything of a study below its title.
 pub(super) fn section(
@@ -97,7 +99,7 @@ fn matrix(view: &StudyView<'_>) -> Markup {
     html! {
         (heading(3, None, &title))
         p { "Mean of the runs with its 95 % interval; darker is more. Below, where something limits, what most runs of the cell found." }
-        div.scroll.tall tabindex="0" role="region" aria-label=(title) {
+        div.scroll.tall[rows.len() > LONG] tabindex="0" role="group" aria-label=(title) {
             table.matrix {
                 caption.sr-only { (title) }
                 thead { tr {
@@ -257,7 +259,7 @@ fn every_run(view: &StudyView<'_>) -> Markup {
         ]);
     }
     html! {
-        div.scroll.tall tabindex="0" role="region" aria-label="Every run" { (figure::table(&table, "Every run")) }
+        div.scroll.tall tabindex="0" role="group" aria-label="Every run" { (figure::table(&table, "Every run")) }
         @if view.observations.len() > MAX_ROWS { (rest(view.observations.len() - MAX_ROWS)) }
     }
 }

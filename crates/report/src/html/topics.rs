@@ -52,7 +52,7 @@ pub(super) fn all(
     html! {
         (results::invalid(run))
         (figure::drawn_charts(answer, anchor, level, drawings))
-        nav.topics aria-label="Topics" {
+        div.topics role="group" aria-label="Topics" {
             ul { @for part in &parts { li { a href=(format!("#{anchor}-{}", part.id)) { (part.name) } } } }
         }
         @for part in parts {

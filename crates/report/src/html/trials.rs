@@ -47,7 +47,7 @@ fn table_of(name: &str, table: &Table, level: u8) -> Markup {
 
 fn scrolled(name: &str, table: &Markup) -> Markup {
     html! {
-        div.scroll.tall tabindex="0" role="region" aria-label=(name) { (table) }
+        div.scroll.tall tabindex="0" role="group" aria-label=(name) { (table) }
     }
 }
 

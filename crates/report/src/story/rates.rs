@@ -23,10 +23,20 @@ struct Carried {
     point: f64,
     /// From where to where, if that is known.
     range: Option<Interval>,
+    /// Whether that is the most of several loads.
+    is_peak: bool,
     value: String,
     interval: Option<String>,
     /// Transport, layer, condition.
     about: String,
+}
+
+impl Carried {
+    /// In a sentence.
+    fn said(&self) -> String {
+        let most = if self.is_peak { "at most " } else { "" };
+        format!("{most}{}", self.value)
+    }
 }
 
 /// A search says most about a path, then single streams of datagrams, then TCP.
@@ -84,7 +94,8 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
         return Some(Carried {
             point: peak.point(),
             range: peak.estimate.interval,
-            value: format!("at most {value}"),
+            is_peak: true,
+            value,
             interval,
             about: format!("{name}, {layer}{full}"),
         });
@@ -95,6 +106,7 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
     Some(Carried {
         point: mean.point(),
         range: mean.estimate.interval,
+        is_peak: false,
         value,
         interval,
         about: format!("{name}, {layer}"),
@@ -138,6 +150,7 @@ fn searched(goals: &[&GoalResult], about: String) -> Carried {
             Carried {
                 point: mean.point(),
                 range: mean.estimate.interval,
+                is_peak: false,
                 value,
                 interval,
                 about: format!("{about}, lower bound"),
@@ -152,6 +165,7 @@ fn searched(goals: &[&GoalResult], about: String) -> Carried {
             Carried {
                 point: low.or(high).unwrap_or_default(),
                 range: low.zip(high).map(|(low, high)| Interval { low, high }),
+                is_peak: false,
                 value: first.map_or_else(String::new, |goal| bounds(goal)),
                 interval: None,
                 about,
@@ -207,48 +221,91 @@ pub(super) fn figure(rated: &Rated<'_>) -> BigFigure {
     BigFigure {
         value: rated.carried.value.clone(),
         interval: rated.carried.interval.clone(),
-        about: format!("{way} ({})", rated.carried.about),
+        about: format!(
+            "{}{way} ({})",
+            if rated.carried.is_peak {
+                "at most, "
+            } else {
+                ""
+            },
+            rated.carried.about
+        ),
     }
 }
 
 /// `A → B carries 94.3 Mbit/s (UDP, L4 payload); the link's rate limits; 3 of 4 runs agree`.
 pub(super) fn clauses(rates: &[Rated<'_>]) -> Vec<String> {
-    let way_of = |rated: &Rated<'_>| {
-        let first = rated.runs.first();
-        first.map_or_else(String::new, |run| way(run, rated.direction))
-    };
-    let each = rates.iter().map(|rated| (way_of(rated), &rated.carried));
-    let each: Vec<(String, &Carried)> = each.collect();
-    let mut clauses: Vec<String> = match each.as_slice() {
-        [(way, one), (back, other)] if one.about == other.about => vec![format!(
-            "{way} carries {}, {back} {} ({})",
-            one.value, other.value, one.about
-        )],
-        each => each
-            .iter()
-            .map(|(way, one)| format!("{way} carries {} ({})", one.value, one.about))
+    let each: Vec<Clause<'_>> = rates.iter().map(Clause::from_rated).collect();
+    match each.as_slice() {
+        [one, other] if one.limit == other.limit => {
+            let limit = one.limit.iter().map(|limit| format!("{limit}, both ways"));
+            both(one, other).into_iter().chain(limit).collect()
+        }
+        [one] => [one.carried()]
+            .into_iter()
+            .chain(one.limit.clone())
             .collect(),
-    };
-    let limits: Vec<(String, String)> = rates
-        .iter()
-        .filter_map(|rated| {
-            Some((
-                words::direction(rated.direction).to_owned(),
-                limit(&rated.runs)?,
-            ))
-        })
-        .collect();
-    match limits.as_slice() {
-        [(_, one)] => clauses.push(one.clone()),
-        [(_, one), (_, other)] if one == other => clauses.push(format!("{one}, both ways")),
-        several => clauses.extend(several.iter().map(|(way, limit)| format!("{way}: {limit}"))),
+        each => each.iter().map(Clause::with_limit).collect(),
     }
-    clauses
+}
+
+/// One direction in words.
+struct Clause<'a> {
+    way: String,
+    carried: &'a Carried,
+    limit: Option<String>,
+}
+
+impl<'a> Clause<'a> {
+    fn from_rated(rated: &'a Rated<'_>) -> Self {
+        let first = rated.runs.first();
+        Self {
+            way: first.map_or_else(String::new, |run| way(run, rated.direction)),
+            carried: &rated.carried,
+            limit: limit(&rated.runs),
+        }
+    }
+
+    fn carried(&self) -> String {
+        format!(
+            "{} carries {} ({})",
+            self.way,
+            self.carried.said(),
+            self.carried.about
+        )
+    }
+
+    fn with_limit(&self) -> String {
+        match &self.limit {
+            Some(limit) => format!("{}: {limit}", self.carried()),
+            None => self.carried(),
+        }
+    }
+}
+
+/// Two directions, in one clause where the rest is the same.
+fn both(one: &Clause<'_>, other: &Clause<'_>) -> Vec<String> {
+    if one.carried.about != other.carried.about {
+        return vec![one.carried(), other.carried()];
+    }
+    vec![format!(
+        "{} carries {}, {} {} ({})",
+        one.way,
+        one.carried.said(),
+        other.way,
+        other.carried.said(),
+        one.carried.about
+    )]
 }
 
 /// What limits most of the runs, and how many agree.
 fn limit(runs: &[&Run]) -> Option<String> {
-    let verdicts: Vec<&Verdict> = runs.iter().filter_map(|run| run.verdict.as_ref()).collect();
+    let mut verdicts: Vec<&Verdict> = runs.iter().filter_map(|run| run.verdict.as_ref()).collect();
+    // Of a sweep the lower loads are carried whole, which says nothing of what ends it.
+    let saturated = verdicts.iter().any(|verdict| !verdict.limit.is_none());
+    if saturated {
+        verdicts.retain(|verdict| !verdict.limit.is_none());
+    }
     let mut tally: BTreeMap<&str, (usize, &Limit)> = BTreeMap::new();
     for verdict in &verdicts {
         tally
@@ -272,6 +329,9 @@ fn limit(runs: &[&Run]) -> Option<String> {
     };
     Some(match verdicts.len() {
         1 => said,
-        all => format!("{said}; {count} of {all} runs agree"),
+        all if saturated && all < runs.len() => {
+            format!("{said} ({count} of {all} runs that saturate agree)")
+        }
+        all => format!("{said} ({count} of {all} runs agree)"),
     })
 }

@@ -1,5 +1,6 @@
 //! How much of what varies each factor explains.
 
+use super::factors::Factor;
 use super::{Observation, StudyView, mean};
 use crate::figures::percent;
 use linerate_model::Ratio;
@@ -17,17 +18,27 @@ struct Effect<'v> {
 /// A sentence for each factor, the one that explains most first; then what the repetitions leave.
 pub(crate) fn conclusions(view: &StudyView<'_>) -> Vec<String> {
     let grand = average(view.observations.iter().map(|one| one.value));
-    let total: f64 = squares(view.observations.iter().map(|one| one.value), grand);
-    if total <= 0.0 {
-        return vec!["Every run gave the same value: no factor changes it.".to_owned()];
+    let all: f64 = squares(view.observations.iter().map(|one| one.value), grand);
+    // That more arrives where more is sent is no news: the other factors share what the load leaves.
+    let load = view.factors.iter().position(Factor::is_load);
+    let of_load = load.and_then(|factor| effect(view, factor, (grand, all)));
+    let total = all * (1.0 - of_load.as_ref().map_or(0.0, |effect| effect.share));
+    if total <= all * 1e-12 {
+        return vec!["No factor but the load changes the value.".to_owned()];
     }
-    let mut effects: Vec<Effect<'_>> = (0..view.factors.len())
+    let others = (0..view.factors.len()).filter(|factor| Some(*factor) != load);
+    let mut effects: Vec<Effect<'_>> = others
         .filter_map(|factor| effect(view, factor, (grand, total)))
         .collect();
     effects.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let apart = if load.is_some() {
+        ", the load’s aside"
+    } else {
+        ""
+    };
     let mut said: Vec<String> = effects
         .iter()
-        .map(|effect| sentence(view, effect))
+        .map(|effect| sentence(view, effect, apart))
         .collect();
     let within: f64 = view
         .cells()
@@ -40,7 +51,7 @@ pub(crate) fn conclusions(view: &StudyView<'_>) -> Vec<String> {
     let repeated = view.cells().values().any(|runs| runs.len() > 1);
     if repeated {
         said.push(format!(
-            "Repetitions of the same cell account for {} of the variation.",
+            "Repetitions of the same cell account for {} of it{apart}.",
             shown(within / total)
         ));
     }
@@ -85,7 +96,7 @@ fn shown(share: f64) -> String {
 }
 
 /// `direction explains 82 % of the variation: received 54 Mbit/s with … to 93 Mbit/s with …`.
-fn sentence(view: &StudyView<'_>, effect: &Effect<'_>) -> String {
+fn sentence(view: &StudyView<'_>, effect: &Effect<'_>, apart: &str) -> String {
     let factor = &view.factors[effect.factor];
     let said = |(level, runs): &(usize, Vec<&Observation<'_>>)| {
         let mean = mean(runs)?;
@@ -97,16 +108,15 @@ fn sentence(view: &StudyView<'_>, effect: &Effect<'_>) -> String {
         ))
     };
     let ends: Vec<String> = effect.ends.iter().filter_map(said).collect();
-    let verb = match effect.share {
-        share if share > 0.5 => "explains most of the variation",
-        share if share < 0.01 => "explains next to nothing",
-        _ => "explains part of the variation",
+    let how_much = match effect.share {
+        share if share > 0.5 => "most of",
+        share if share < 0.01 => "next to nothing of",
+        _ => "part of",
     };
     format!(
-        "{} {verb} ({}): {} on average {}.",
+        "{} explains {how_much} the variation ({}{apart}): on average {}.",
         crate::charts::capital(&factor.name),
         shown(effect.share),
-        view.measure.name(),
         ends.join(", ")
     )
 }

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod accessible;
+#[cfg(test)]
 mod browser;
 #[cfg(test)]
 mod comparison;

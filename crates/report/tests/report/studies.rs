@@ -137,8 +137,9 @@ fn a_study_of_44_cells_is_one_page_with_the_curve_of_each_direction() {
         first < matrix.find("rate 200M").unwrap(),
         "in order of the rate"
     );
-    assert!(matrix.contains("the link&#39;s rate") || matrix.contains("the link's rate"));
-    assert!(page.contains("Rate explains"));
+    assert!(matrix.contains("the link's rate") && matrix.contains("the receiver's CPU"));
+    assert!(page.contains("Direction explains most of the variation"));
+    assert!(page.contains("the link's rate limits (16 of 16 runs that saturate agree)"));
     assert!(page.contains("data-stage=\"receiver-socket\""));
 }
 
