@@ -225,8 +225,8 @@ pub(crate) const fn kind(kind: RunKind) -> &'static str {
 /// A run's own title, else what it is, which way, and at which load.
 pub(crate) fn title(run: &Run) -> String {
     run.title.clone().unwrap_or_else(|| {
-        let load = match run.trials.as_slice() {
-            [one] => one.intended_load.map(crate::figures::rate),
+        let load = match (run.kind(), run.trials.as_slice()) {
+            (RunKind::Tcp | RunKind::Udp, [one]) => one.intended_load.map(crate::figures::rate),
             _ => None,
         };
         let way = directions(run).filter(|_| run.parts().is_empty());

@@ -42,21 +42,17 @@ fn chart(run: &Run, curve: LoadCurve<'_>) -> Option<Chart> {
     let id = format!("load-zoom-{}", words::direction_id(curve.direction));
     let title = format!("Received against intended rate{}", curve.suffix(run));
     let saturates = around_bounds(&curve).or_else(|| around_knee(&curve));
-    let (curve, caption, scale) = match saturates {
-        Some((low, high, caption)) => {
-            let whole = curve.points.len();
-            let near = cut(&curve, low, high);
-            let left = match whole - near.points.len() {
-                0 => String::new(),
-                left => format!(" Loads further away, in the whole curve under Rate: {left}."),
-            };
-            (near, caption + &left, Scale::LinearFit)
-        }
-        None => {
-            let unit = Unit::for_rate(curve.largest_rate());
-            let caption = super::load_rate::caption(&curve, unit);
-            (curve, caption, Scale::Linear)
-        }
+    let (curve, caption, scale) = if let Some((low, high, caption)) = saturates {
+        let near = cut(&curve, low, high);
+        let left = match curve.points.len() - near.points.len() {
+            0 => String::new(),
+            left => format!(" Loads further away, in the whole curve under Rate: {left}."),
+        };
+        (near, caption + &left, Scale::LinearFit)
+    } else {
+        let unit = Unit::for_rate(curve.largest_rate());
+        let caption = super::load_rate::caption(&curve, unit);
+        (curve, caption, Scale::Linear)
     };
     let unit = Unit::for_rate(curve.largest_rate());
     let mut series = rate_series(&curve, unit);

@@ -159,7 +159,7 @@ fn caption(run: &Run, timed: &[Timed<'_>]) -> String {
     let (Some(slowest), Some(fastest)) = (timed.first(), timed.last()) else {
         return String::new();
     };
-    let times = slowest.median / fastest.median.max(1.0);
+    let ratio = slowest.median / fastest.median.max(1.0);
     let said = |one: &Timed<'_>| {
         let p99 = one
             .delay
@@ -171,7 +171,7 @@ fn caption(run: &Run, timed: &[Timed<'_>]) -> String {
             nanos(one.median)
         )
     };
-    if times < 1.05 {
+    if ratio < 1.05 {
         return format!(
             "The medians are within 5 % of each other: {} is the lowest.",
             said(fastest)
@@ -181,7 +181,7 @@ fn caption(run: &Run, timed: &[Timed<'_>]) -> String {
         "{} is the fastest; {} takes {} times as long.",
         said(fastest),
         said(slowest),
-        digits((times * 10.0).round() / 10.0)
+        digits((ratio * 10.0).round() / 10.0)
     )
 }
 

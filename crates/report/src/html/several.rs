@@ -152,6 +152,31 @@ fn side_by_side(runs: &[Run]) -> Option<Chart> {
             .flat_map(|(at, (_, each))| each.iter().map(move |one| (at, one)))
     };
     let unit = Unit::for_rate(points().map(|(_, one)| one.point).fold(0.0, f64::max));
+    let series = compared(&rows, unit);
+    let names = rows.iter().rev().map(|(name, _)| clean(name)).collect();
+    Some(Chart {
+        id: "side-by-side".to_owned(),
+        title: "What each run carried".to_owned(),
+        caption: caption(points().map(|(_, one)| one.point), unit),
+        x: Axis::new("Carried, L4 payload", unit.symbol(), Scale::Linear),
+        y: Axis::categories("Run", "", names),
+        y2: None,
+        panels: Vec::new(),
+        series,
+        bands: Vec::new(),
+        table: table(&rows, unit),
+    })
+}
+
+/// A run's title and what it carried.
+type Row = (String, Vec<story::SideBySide>);
+
+/// The dots of each direction with their intervals.
+fn compared(rows: &[Row], unit: Unit) -> Vec<Series> {
+    let points = || {
+        let numbered = rows.iter().enumerate();
+        numbered.flat_map(|(at, (_, each))| each.iter().map(move |one| (at, one)))
+    };
     // The first run stands on top, and the axis counts from below.
     let y = |at: usize| float((rows.len() - 1 - at) as u64);
     let mut directions: Vec<_> = points().map(|(_, one)| one.direction).collect();
@@ -185,19 +210,7 @@ fn side_by_side(runs: &[Run]) -> Option<Chart> {
         ));
     }
     series.retain(|one| !one.points.is_empty());
-    let names = rows.iter().rev().map(|(name, _)| clean(name)).collect();
-    Some(Chart {
-        id: "side-by-side".to_owned(),
-        title: "What each run carried".to_owned(),
-        caption: caption(points().map(|(_, one)| one.point), unit),
-        x: Axis::new("Carried, L4 payload", unit.symbol(), Scale::Linear),
-        y: Axis::categories("Run", "", names),
-        y2: None,
-        panels: Vec::new(),
-        series,
-        bands: Vec::new(),
-        table: table(&rows, unit),
-    })
+    series
 }
 
 fn caption(values: impl Iterator<Item = f64>, unit: Unit) -> String {
@@ -207,7 +220,7 @@ fn caption(values: impl Iterator<Item = f64>, unit: Unit) -> String {
     format!("From {} to {}.", unit.number(low), unit.show(high))
 }
 
-fn table(rows: &[(String, Vec<story::SideBySide>)], unit: Unit) -> Table {
+fn table(rows: &[Row], unit: Unit) -> Table {
     let symbol = unit.symbol();
     let mut table = Table::new([
         "Run".to_owned(),

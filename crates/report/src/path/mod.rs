@@ -208,7 +208,7 @@ impl PathPicture {
     /// The picture of one trial of a run.
     pub(crate) fn new(run: &Run, trial: &Trial, why: &str) -> Self {
         let accounts = Accounts::from_trial(trial);
-        let places = limit::places(run, trial);
+        let limiting = limit::places(run, trial);
         let unplaced = accounts.unplaced(trial.ledger());
         let mut entered = accounts.sent;
         let mut stages = Vec::with_capacity(PathStage::ALL.len());
@@ -223,7 +223,7 @@ impl PathPicture {
                 },
                 loss,
                 figures: figures::of(run, trial, stage),
-                limits: places.contains(&stage),
+                limits: limiting.contains(&stage),
             });
             entered = entered.map(|packets| packets.saturating_sub(placed));
         }

@@ -27,9 +27,10 @@ pub(crate) fn table(path: &PathPicture) -> Table {
         let figures: Vec<String> = figures
             .map(|figure| format!("{}: {}", figure.name, figure.value))
             .collect();
-        let name = match flow.limits {
-            true => format!("{} (limit)", flow.stage.name()),
-            false => flow.stage.name().to_owned(),
+        let name = if flow.limits {
+            format!("{} (limit)", flow.stage.name())
+        } else {
+            flow.stage.name().to_owned()
         };
         table.push(vec![
             Cell::text(name),

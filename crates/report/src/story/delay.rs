@@ -23,9 +23,9 @@ pub(super) fn told(leaves: &[&Run]) -> Option<Told> {
         .filter(|(.., delay)| typical(delay).is_some())
         .collect();
     let key = |timed: &&Timed<'_>| typical(timed.2).map(f64::to_bits);
-    let best = timed.iter().filter(|one| !is_loaded(one)).min_by_key(key);
+    let best = timed.iter().filter(|one| !is_loaded(one.1)).min_by_key(key);
     let best = best.or_else(|| timed.iter().min_by_key(key))?;
-    let worst = timed.iter().filter(|one| is_loaded(one)).max_by_key(key);
+    let worst = timed.iter().filter(|one| is_loaded(one.1)).max_by_key(key);
     let several = timed.len() > 1;
     let mut clause = said(best, several);
     if let Some(worst) = worst {
@@ -46,7 +46,7 @@ pub(super) fn told(leaves: &[&Run]) -> Option<Told> {
 type Timed<'a> = (&'a Run, &'a Trial, &'a Delay);
 
 /// Whether something else of the run went over the path. Imported logs tell it in their labels only.
-fn is_loaded((_, trial, _): &&Timed<'_>) -> bool {
+fn is_loaded(trial: &Trial) -> bool {
     trial
         .conditions()
         .is_some_and(|conditions| conditions.load.is_some())

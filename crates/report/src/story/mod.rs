@@ -46,15 +46,14 @@ pub(crate) fn story(runs: &[Run]) -> Story {
     let delay = delay::told(&leaves);
     let mut clauses = rates::clauses(&rates);
     clauses.extend(delay.iter().map(|told| told.clause.clone()));
-    let sentence = match clauses.is_empty() {
-        true => "No result was recorded.".to_owned(),
-        false => opened(&clauses.join("; ")) + ".",
+    let sentence = if clauses.is_empty() {
+        "No result was recorded.".to_owned()
+    } else {
+        opened(&clauses.join("; ")) + "."
     };
     let told = |run: &Run| {
-        let rated = rates
-            .iter()
-            .any(|rated| rated.runs.iter().any(|one| std::ptr::eq(*one, run)));
-        rated || run.kind() == RunKind::Latency
+        let mut carrying = rates.iter().flat_map(|one| &one.runs);
+        carrying.any(|one| std::ptr::eq(*one, run)) || run.kind() == RunKind::Latency
     };
     let places = leaves.iter().enumerate().filter(|(_, run)| told(run));
     let told = places.map(|(place, _)| place).collect();

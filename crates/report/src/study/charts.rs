@@ -21,6 +21,9 @@ const MAX_CHARTS: usize = 8;
 /// Most dots of single runs in one chart: more cannot be told apart, and make the page heavy.
 const MAX_DOTS: usize = 500;
 
+/// Points of the ideal line on a logarithmic axis, less one.
+const STEPS: u64 = 40;
+
 /// Levels that span more than this are drawn in equal ratios.
 const WIDE: f64 = 20.0;
 
@@ -198,13 +201,11 @@ impl<'v> Frame<'v> {
             .collect()
     }
 
-    /// The ideal, as far as the picture goes.
+    /// The ideal, as far as the picture goes; on a logarithmic axis a straight line is a curve, drawn by its points.
     fn diagonal(&self) -> Vec<Point> {
         if !self.is_load() {
             return Vec::new();
         }
-        // On a logarithmic axis a straight line is a curve, drawn by its points.
-        const STEPS: u64 = 40;
         let end = self.most.0.min(self.most.1 * 1.1);
         let ratio = end / self.least.max(1.0);
         let loads: Vec<f64> = match self.scale() {

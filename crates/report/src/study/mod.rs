@@ -83,9 +83,10 @@ impl<'a> StudyView<'a> {
                 .filter(|trial| trial.valid)
         };
         let exchanged = trials().filter(|trial| is_exchange(trial)).count();
-        let measure = match exchanged * 2 > trials().count() {
-            true => Measure::Delay,
-            false => Measure::Rate,
+        let measure = if exchanged * 2 > trials().count() {
+            Measure::Delay
+        } else {
+            Measure::Rate
         };
         let factors = factors(&placed);
         let observations: Vec<_> = placed

@@ -1,44 +1,84 @@
-//! The report under axe-core, which is not part of this repository: `npm pack axe-core`, then build this test with
-//! `LINERATE_AXE=/path/to/axe.min.js`.
+//! What everybody needs to read a report: contrast of its colours in both schemes, and no two landmarks of one name.
 
 use crate::path::placed;
 use crate::runs::{board_receives, demo, report};
 use crate::studies::study;
-use linerate_model::run::Run;
 use linerate_report::renderers;
-use linerate_testkit::browser::Page;
+use std::collections::BTreeMap;
 
-/// Opens what is folded, asks axe-core, and leaves the rules that were broken, with an example of each.
-const ASK: &str = r#"
-  document.querySelectorAll("details").forEach((one) => { one.open = true; });
-  axe.run(document, { resultTypes: ["violations"] }).then((found) => {
-    const broken = found.violations.map((rule) => `${rule.id}: ${rule.nodes[0].html}`);
-    document.documentElement.dataset.axe = `done ${broken.join(" ")}`;
-  });
-"#;
+const STYLE: &str = include_str!("../../assets/report.css");
 
-fn broken(runs: &[Run], options: &[&str]) -> String {
-    let axe = std::option_env!("LINERATE_AXE").expect("LINERATE_AXE names axe.min.js");
-    let axe = std::fs::read_to_string(axe).unwrap();
-    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
-    let page = Page::from_html(&html.render(&report(runs)).unwrap());
-    page.add_script(&axe);
-    page.add_script(ASK);
-    let dom = page.dom(options);
-    let said = dom.split("data-axe=\"").nth(1).unwrap();
-    said.split('"').next().unwrap().trim().to_owned()
+/// The colours that a block of the style sheet gives names to, as red, green and blue.
+fn colours(block: &str) -> BTreeMap<&str, [f64; 3]> {
+    let end = block.find('}').unwrap();
+    let declared = block[..end]
+        .split(';')
+        .filter_map(|one| one.trim().split_once(": #"));
+    declared
+        .map(|(name, digits)| {
+            let part = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+            let name = name.rsplit('{').next().unwrap().trim();
+            (name, [0, 2, 4].map(|at| f64::from(part(at)) / 255.0))
+        })
+        .collect()
+}
+
+/// Relative luminance (WCAG 2.2).
+fn luminance(colour: &[f64; 3]) -> f64 {
+    let linear = colour.map(|part| {
+        if part <= 0.04045 {
+            part / 12.92
+        } else {
+            ((part + 0.055) / 1.055).powf(2.4)
+        }
+    });
+    0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+}
+
+fn contrast(a: &[f64; 3], b: &[f64; 3]) -> f64 {
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
 #[test]
-#[ignore = "needs chromium and axe-core"]
-fn axe_finds_no_violation() {
-    let dark = "--blink-settings=preferredColorScheme=0";
-    for (runs, option) in [
-        (vec![demo()], "--window-size=1280,900"),
-        (vec![study(&[None], 2)], "--window-size=1280,900"),
-        (vec![placed(), board_receives()], "--window-size=500,900"),
-        (vec![placed()], dark),
+fn every_colour_can_be_read_on_paper_and_on_wash_in_both_schemes() {
+    let light = STYLE.split(":root {").nth(1).unwrap();
+    let dark = STYLE.split(":root:not(.printing) {").nth(1).unwrap();
+    for (scheme, block) in [("light", light), ("dark", dark)] {
+        let colours = colours(block);
+        for name in [
+            "blue", "orange", "green", "purple", "red", "grey", "ink", "muted",
+        ] {
+            for ground in ["paper", "wash"] {
+                let seen = contrast(
+                    &colours[&*format!("--{name}")],
+                    &colours[&*format!("--{ground}")],
+                );
+                // WCAG 2.2, success criterion 1.4.3.
+                assert!(seen >= 4.5, "{name} on {ground}, {scheme}: {seen:.2}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_two_landmarks_have_one_name() {
+    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    for runs in [
+        vec![demo()],
+        vec![study(&[None], 2)],
+        vec![placed(), board_receives()],
     ] {
-        assert_eq!(broken(&runs, &[option]), "done");
+        let page = html.render(&report(&runs)).unwrap();
+        let mut names: Vec<&str> = page
+            .match_indices("<section")
+            .map(|(at, _)| page[at..].split('>').next().unwrap())
+            .collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert!(!page.contains("role=\"region\""));
+        assert!(page.contains("<main") && page.contains("lang=\"en\""));
     }
 }

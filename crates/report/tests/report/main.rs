@@ -13,6 +13,7 @@ mod golden;
 mod hostile;
 #[cfg(test)]
 mod messages;
+#[cfg(test)]
 mod path;
 #[cfg(test)]
 mod poison;

@@ -13,6 +13,32 @@ use std::time::Duration;
 /// Rates of a sweep by hand, Mbit/s.
 const RATES: [u64; 11] = [10, 20, 40, 60, 80, 90, 95, 100, 120, 150, 200];
 
+/// Datagrams of which some were lost where that way loses them.
+fn datagrams(way: Direction, sent: u64, lost: u64) -> DatagramsResult {
+    let place = match way {
+        Direction::Forward => Place::Network,
+        _ => Place::ReceiverSocket,
+    };
+    let entry = LedgerEntry {
+        place,
+        packets: PacketCount::new(lost),
+        source: "what counted it".to_owned(),
+    };
+    let mut work = DatagramsResult {
+        ledger: if lost > 0 { vec![entry] } else { Vec::new() },
+        ..DatagramsResult::default()
+    };
+    work.counts.packets = Some(Packets {
+        sent: Some(PacketCount::new(sent)),
+        received: Some(PacketCount::new(sent - lost)),
+        lost: Some(PacketCount::new(lost)),
+        duplicated: None,
+        reordered: None,
+        loss_ratio: Some(Ratio::from_parts(lost, sent)),
+    });
+    work
+}
+
 /// A run of one cell: a link of 95.6 Mbit/s one way, a receiver that takes 55 the other way.
 fn part(index: u64, mbit: u64, way: Direction, repetition: u32, payload: Option<u64>) -> Run {
     let capacity = if way == Direction::Forward {
@@ -25,27 +51,7 @@ fn part(index: u64, mbit: u64, way: Direction, repetition: u32, payload: Option<
     let received = intended.min(capacity * wobble);
     let sent = BitRate::from_f64(intended * 1e6 / 8.0 / 1448.0).bps();
     let lost = BitRate::from_f64((intended - received) * 1e6 / 8.0 / 1448.0).bps();
-    let place = if way == Direction::Forward {
-        Place::Network
-    } else {
-        Place::ReceiverSocket
-    };
-    let mut work = DatagramsResult::default();
-    if lost > 0 {
-        work.ledger = vec![LedgerEntry {
-            place,
-            packets: PacketCount::new(lost),
-            source: "what counted it".to_owned(),
-        }];
-    }
-    work.counts.packets = Some(Packets {
-        sent: Some(PacketCount::new(sent)),
-        received: Some(PacketCount::new(sent - lost)),
-        lost: Some(PacketCount::new(lost)),
-        duplicated: None,
-        reordered: None,
-        loss_ratio: Some(Ratio::from_parts(lost, sent)),
-    });
+    let work = datagrams(way, sent, lost);
     let mut trial = Trial::new(0, Transport::Udp, way, work);
     trial.intended_load = Some(BitRate::from_bps(mbit * 1_000_000));
     trial.offered_load = trial.intended_load;
