@@ -10,8 +10,8 @@ const WIDTH: f64 = 360.0;
 const LEFT: f64 = 10.0;
 /// Where the words beside the flow begin.
 const WORDS: f64 = 104.0;
-/// Where the first place begins, below what was sent.
-const TOP: f64 = 26.0;
+/// Where the first place begins, below what limits and what was sent.
+const TOP: f64 = 46.0;
 /// Height of a place without its figures, and of a figure.
 const PLACE: f64 = 48.0;
 const LINE: f64 = 17.0;
@@ -26,7 +26,7 @@ pub(super) fn drawing(canvas: &Canvas<'_>, fill: &str) -> Drawing {
     }
     let end = tops.last().copied().unwrap_or(TOP);
     let inner = html! {
-        (text("count", LEFT, 16.0, &count("sent", canvas.path.sent)))
+        (text("count", LEFT, 38.0, &count("sent", canvas.path.sent)))
         (limit(canvas, &tops))
         @for (flow, y) in stages.iter().zip(&tops) { (place(flow, &row(canvas, flow, *y))) }
         (without_place(canvas, fill, &tops))
@@ -145,6 +145,6 @@ fn limit(canvas: &Canvas<'_>, tops: &[f64]) -> Markup {
         @if let Some((first, last)) = first.zip(last) {
             rect.limit x="2" y=(px(tops[first])) width=(px(WIDTH - 4.0)) height=(px(tops[last + 1] - tops[first] - 3.0)) rx="6" {}
         }
-        text.limit-name.at-end x=(px(WIDTH - 4.0)) y="16" { "limit: " (cut(name, WORD_CHARS)) }
+        text.limit-name.at-start x=(px(LEFT)) y="16" { "limit: " (cut(name, WORD_CHARS)) }
     }
 }
