@@ -16,8 +16,9 @@ fn the_report_of_the_demo_is_drawn_and_asks_nobody() {
         .unwrap();
     let said = String::from_utf8_lossy(&demo.stderr);
     assert!(demo.status.success(), "{said}");
-    let dom = Page::from_html(&std::fs::read_to_string(&report).unwrap())
-        .dom(&["--window-size=1280,900"]);
+    let page = Page::from_html(&std::fs::read_to_string(&report).unwrap());
+    page.add_script("document.querySelectorAll('details').forEach((one) => { one.open = true; });");
+    let dom = page.dom(&["--window-size=1280,900"]);
     let charts = dom.matches("<figure class=\"chart\"").count();
     assert!(charts >= 10, "{charts} charts");
     assert_eq!(dom.matches("data-rendered=\"true\"").count(), charts);

@@ -23,8 +23,17 @@
     "wire": {},
   };
 
-  // What fits the width of A4 within margins; the style sheet gives the same size to the place.
-  const PRINTED = { width: 660, height: 280 };
+  // What fits the width of A4 within margins.
+  const PRINTED_WIDTH = 660;
+  const PANEL = 150;
+  const ROW = 34;
+
+  // A chart of rows or of panels is as high as these need; others have the style sheet's height.
+  const heightOf = (chart) => {
+    if (chart.panels) return PANEL * (chart.panels.length + 1) + 40;
+    if (chart.y.scale === "category") return ROW * chart.y.categories.length + 90;
+    return undefined;
+  };
 
   const say = (text) => { byId("status").textContent = text; };
   const unitOf = (axis) => (axis.unit ? `${axis.name} (${axis.unit})` : axis.name);
@@ -53,13 +62,14 @@
   const ninesOf = (x) => String(Number((100 * (1 - 1 / x)).toFixed(Math.max(0, Math.ceil(Math.log10(x)) - 1))));
   const labelOf = (axis, value) => axis.scale === "nines" ? ninesOf(value) : String(Number(value.toPrecision(4)));
 
-  const axisOption = (axis, log, color, vertical) => ({
+  const axisOption = (axis, log, color, vertical, room) => ({
     type: axis.scale === "category" ? "category" : isLog(axis, log) ? "log" : "value",
     data: axis.scale === "category" ? axis.categories : undefined,
     name: unitOf(axis),
     nameLocation: vertical ? "end" : "middle",
     nameGap: vertical ? 14 : 30,
     nameTextStyle: { color: color("muted"), fontSize: 12, align: vertical || "center" },
+    splitNumber: room === "panel" ? 2 : 5,
     scale: axis.scale === "linear-fit",
     alignTicks: vertical === "right",
     min: isLog(axis, log) ? undefined : axis.min,
@@ -68,30 +78,38 @@
     axisTick: { show: !vertical, lineStyle: { color: color("rule") } },
     axisLabel: {
       color: color("muted"), fontSize: 12, hideOverlap: true,
-      overflow: "break", width: axis.scale === "category" ? 110 : undefined, lineHeight: 15,
+      overflow: "break", width: axis.scale === "category" ? (vertical ? room : 110) : undefined, lineHeight: 15,
       formatter: axis.scale === "category" ? undefined : (value) => labelOf(axis, value),
     },
-    splitLine: { show: vertical !== "right" && axis.scale !== "category", lineStyle: { color: color("grid") } },
+    splitLine: { show: vertical !== "right", lineStyle: { color: color("grid") } },
   });
+
+  // Separate strokes: a gap after each pair of points.
+  const strokes = (points) => points.flatMap((point, at) => (at % 2 ? [point, { value: ["-", "-"] }] : [point]));
 
   const seriesOption = (chart, series, log, color) => {
     const role = roleLook(series.role);
+    const rank = Number(series.role.slice(5)) || 0;
     const ink = color(`c-${series.role}`);
-    const yLog = !series.second_axis && isLog(chart.y, log);
+    const yLog = series.axis === 0 && isLog(chart.y, log);
     const xLog = isLog(chart.x, log);
     const drawable = ([x, y]) => !(yLog && y <= 0) && !(xLog && x <= 0);
     const bar = series.shape === "bar";
+    const dots = series.shape === "scatter" || series.shape === "single";
+    const points = series.points.filter(drawable).map(([x, y, note]) => ({ value: [x, y], note }));
     return {
       name: series.name,
-      type: bar ? "bar" : series.shape === "scatter" ? "scatter" : "line",
+      type: bar ? "bar" : dots ? "scatter" : "line",
       stack: bar ? "all" : undefined,
-      yAxisIndex: series.second_axis ? 1 : 0,
-      data: series.points.filter(drawable).map(([x, y, note]) => ({ value: [x, y], note })),
-      showSymbol: series.shape !== "plain",
-      symbol: role.mark || "circle",
-      symbolSize: role.size || 7,
-      itemStyle: { color: ink, opacity: bar ? 0.6 : 1 },
-      lineStyle: { color: ink, width: role.width || 2, type: role.dash || "solid" },
+      xAxisIndex: chart.panels ? series.axis : 0,
+      yAxisIndex: series.axis,
+      data: series.shape === "interval" ? strokes(points) : points,
+      showSymbol: series.shape !== "plain" && series.shape !== "interval",
+      symbol: series.shape === "single" ? "circle" : role.mark || "circle",
+      symbolSize: series.shape === "single" ? 4 : role.size || 8,
+      // Of more than six stacked parts the colours come back, lighter.
+      itemStyle: { color: ink, opacity: bar ? (rank > 5 ? 0.3 : 0.65) : series.shape === "single" ? 0.4 : 1 },
+      lineStyle: { color: ink, width: role.width || 2, type: series.shape === "interval" || chart.panels ? "solid" : role.dash || "solid" },
       emphasis: { disabled: true },
       barMaxWidth: 40,
       z: series.role === "ideal" ? 1 : 3,
@@ -119,11 +137,15 @@
     const list = Array.isArray(params) ? params : [params];
     if (list.length === 0) return "";
     const box = element("div", "tip");
-    const x = list[0].value[0];
+    const rows = chart.y.scale === "category";
+    const x = list[0].value[rows ? 1 : 0];
+    if (rows) {
+      box.append(element("div", "tip-head", chart.y.categories[x]));
+    }
     const plain = chart.x.scale === "nines" ? ninesOf(x) : Number(x.toPrecision(5));
     const at = chart.x.scale === "category" ? chart.x.categories[x] : plain;
-    box.append(element("div", "tip-head", `${chart.x.name}: ${at} ${chart.x.unit}`));
-    for (const item of list) {
+    if (!rows) box.append(element("div", "tip-head", `${chart.x.name}: ${at} ${chart.x.unit}`));
+    for (const item of list.filter((one) => typeof one.value[1] === "number")) {
       const row = element("div", "tip-row");
       const dot = element("span", "tip-dot");
       dot.style.background = item.color;
@@ -134,13 +156,44 @@
     return box;
   };
 
-  const optionOf = (chart, log, forExport) => {
+  // One grid, or one for each panel: their left edges are one line.
+  const gridsOf = (chart, forExport) => {
+    const below = forExport ? 70 : 4;
+    const above = forExport ? 110 : 4;
+    if (!chart.panels) {
+      return [{ left: 4, right: 12, top: above, bottom: below, outerBoundsMode: "same", outerBoundsContain: "all" }];
+    }
+    const high = forExport ? 110 : PANEL;
+    return [chart.y, ...chart.panels].map((_, at) => (
+      { left: 64, right: 12, top: above + 24 + at * high, height: high - 50, outerBoundsMode: "none" }));
+  };
+
+  const xAxesOf = (chart, log, color) => {
+    const axis = axisOption(chart.x, log, color, false);
+    if (!chart.panels) return [axis];
+    const ends = chart.series.flatMap((one) => one.points.map(([x]) => x));
+    const last = chart.panels.length;
+    const shared = { ...axis, min: 0, max: Math.max(...ends) };
+    const bare = { ...shared, name: "", axisLabel: { show: false }, axisTick: { show: false } };
+    return Array.from({ length: last + 1 }, (_, at) => ({ ...(at === last ? shared : bare), gridIndex: at }));
+  };
+
+  const yAxesOf = (chart, log, color, width) => {
+    const room = chart.panels ? "panel" : Math.min(300, Math.round(width * 0.4));
+    const axes = [axisOption(chart.y, log, color, "left", room)];
+    if (chart.y2) axes.push({ ...axisOption(chart.y2, false, color, "right"), position: "right" });
+    (chart.panels || []).forEach((axis, at) => {
+      axes.push({ ...axisOption(axis, log, color, "left", "panel"), gridIndex: at + 1 });
+    });
+    return axes;
+  };
+
+  const optionOf = (chart, log, forExport, width) => {
     const color = look();
-    const y = [axisOption(chart.y, log, color, "left")];
-    if (chart.y2) y.push({ ...axisOption(chart.y2, false, color, "right"), position: "right" });
     const series = chart.series.map((one) => seriesOption(chart, one, log, color));
     const bands = (chart.bands || []).map((band, index) => bandOption(band, index, color));
     const text = { color: color("ink"), fontSize: 13, overflow: "break" };
+    const rows = chart.y.scale === "category";
     return {
       animation: false,
       backgroundColor: forExport ? color("paper") : "transparent",
@@ -151,21 +204,19 @@
         textStyle: { color: color("ink"), fontSize: 18 }, subtextStyle: { ...text, lineHeight: 19, width: 1120 },
       } : undefined,
       legend: { show: forExport, bottom: 10, left: 12, textStyle: text },
-      grid: {
-        left: 4, right: 12, top: forExport ? 110 : 4, bottom: forExport ? 70 : 4,
-        outerBoundsMode: "same", outerBoundsContain: "all",
-      },
-      dataZoom: chart.x.scale === "category" ? [] : [{
+      grid: gridsOf(chart, forExport),
+      axisPointer: chart.panels ? { link: [{ xAxisIndex: "all" }] } : undefined,
+      dataZoom: chart.x.scale === "category" || chart.panels ? [] : [{
         type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl",
         moveOnMouseMove: false, preventDefaultMouseMove: false,
       }],
       tooltip: {
-        show: !forExport, trigger: "axis", confine: true, formatter: tooltipOf(chart),
+        show: !forExport, trigger: rows ? "item" : "axis", confine: true, formatter: tooltipOf(chart),
         backgroundColor: color("paper"), borderColor: color("rule"), textStyle: { color: color("ink"), fontSize: 13 },
         axisPointer: { lineStyle: { color: color("rule") } },
       },
-      xAxis: axisOption(chart.x, log, color, false),
-      yAxis: y,
+      xAxis: xAxesOf(chart, log, color),
+      yAxis: yAxesOf(chart, log, color, width),
       series: series.concat(bands),
     };
   };
@@ -174,14 +225,20 @@
     const { chart, plot } = figure;
     if (figure.instance) figure.instance.dispose();
     delete plot.dataset.rendered;
-    const size = root.classList.contains("printing") ? PRINTED : {};
+    const height = heightOf(chart);
+    if (height) plot.style.height = `${height}px`;
+    const size = root.classList.contains("printing") ? { width: PRINTED_WIDTH, height: height || 280 } : {};
     figure.instance = echarts.init(plot, null, { renderer: "svg", ...size });
     figure.instance.on("finished", () => { plot.dataset.rendered = "true"; });
-    figure.instance.setOption(optionOf(chart, figure.log, false));
+    figure.instance.setOption(optionOf(chart, figure.log, false, size.width || plot.clientWidth));
     for (const name of figure.hidden) figure.instance.dispatchAction({ type: "legendUnSelect", name });
   };
 
-  const redrawAll = () => figures.forEach(draw);
+  // What is folded away has no size yet: it is drawn when it is opened.
+  const isShown = (figure) => figure.plot.offsetParent !== null;
+  const drawShown = () => figures.filter((one) => !one.instance && isShown(one)).forEach(draw);
+
+  const redrawAll = () => figures.filter(isShown).forEach(draw);
 
   const drawLegend = (figure, holder) => {
     const color = (name) => `var(--${name})`;
@@ -190,7 +247,7 @@
       items.push([band.name, color(`c-rank-${(index + 2) % 8}`), "band", {}]);
     });
     if (items.length < 2) return;
-    for (const [name, ink, shape, role] of items) {
+    for (const [name, ink, shape, role] of items.filter((_, at) => !figure.chart.panels || at < 0)) {
       const button = element("button", "key");
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
@@ -203,7 +260,7 @@
       button.addEventListener("click", () => {
         const shown = figure.hidden.delete(name) || !figure.hidden.add(name);
         button.setAttribute("aria-pressed", String(shown));
-        figure.instance.dispatchAction({ type: shown ? "legendSelect" : "legendUnSelect", name });
+        figure.instance?.dispatchAction({ type: shown ? "legendSelect" : "legendUnSelect", name });
       });
       holder.append(button);
     }
@@ -227,7 +284,7 @@
 
   const svgOf = (figure) => {
     const offstage = echarts.init(null, null, { renderer: "svg", ssr: true, width: 1160, height: 660 });
-    offstage.setOption(optionOf(figure.chart, figure.log, true));
+    offstage.setOption(optionOf(figure.chart, figure.log, true, 1160));
     const text = offstage.renderToSVGString();
     offstage.dispose();
     return text;
@@ -237,7 +294,7 @@
     const stage = element("div");
     const size = { renderer: "canvas", width: 1160, height: 660, devicePixelRatio: 2 };
     const offstage = echarts.init(stage, null, size);
-    offstage.setOption(optionOf(figure.chart, figure.log, true));
+    offstage.setOption(optionOf(figure.chart, figure.log, true, 1160));
     const url = offstage.getDataURL({ type: "png", pixelRatio: 2 });
     offstage.dispose();
     return url;
@@ -290,8 +347,8 @@
       }
       button.addEventListener("click", () => ACTIONS[button.dataset.does](figure, button));
     }
-    draw(figure);
-    new ResizeObserver(() => { if (!root.classList.contains("printing")) figure.instance.resize(); }).observe(plot);
+    if (isShown(figure)) draw(figure);
+    new ResizeObserver(() => { if (!root.classList.contains("printing")) figure.instance?.resize(); }).observe(plot);
   };
 
   // A flame graph: a chosen box fills the width, its callers above it too; what is beside it goes.
@@ -355,10 +412,24 @@
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   };
 
+  // Paper has no folds: what is folded is opened for it, and closed again.
   const print = (on) => {
     if (root.classList.contains("printing") === on) return;
     root.classList.toggle("printing", on);
+    for (const fold of document.querySelectorAll("details.topic, details.run")) {
+      if (on) fold.dataset.was = String(fold.open);
+      fold.open = on || fold.dataset.was === "true";
+    }
     redrawAll();
+  };
+
+  // A link to what is folded away opens it.
+  const unfold = () => {
+    const target = location.hash.length > 1 ? byId(decodeURIComponent(location.hash.slice(1))) : null;
+    if (!target) return;
+    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    target.querySelector(":scope > details")?.setAttribute("open", "");
+    target.scrollIntoView();
   };
 
   document.querySelectorAll("figure[data-chart]").forEach(setUp);
@@ -366,6 +437,9 @@
   document.querySelectorAll("button[data-does=copy]").forEach((button) => {
     button.addEventListener("click", () => copy(button));
   });
+  document.addEventListener("toggle", drawShown, true);
+  addEventListener("hashchange", unfold);
+  unfold();
   prefersDark.addEventListener("change", redrawAll);
   addEventListener("beforeprint", () => print(true));
   addEventListener("afterprint", () => print(false));

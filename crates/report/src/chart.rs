@@ -20,6 +20,9 @@ pub struct Chart {
     /// Second vertical axis, on the right.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y2: Option<Axis>,
+    /// Vertical axes of further panels below the first, which share its horizontal axis.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub panels: Vec<Axis>,
     /// The data.
     pub series: Vec<Series>,
     /// Marked ranges of the horizontal axis.
@@ -31,12 +34,23 @@ pub struct Chart {
 }
 
 impl Chart {
+    /// Whether it has more to show than single dots, which a table tells better.
+    pub(crate) fn says_something(&self) -> bool {
+        let measured = self
+            .series
+            .iter()
+            .filter(|series| !matches!(series.role, Role::Ideal | Role::Ceiling));
+        let mut several = measured.filter(|series| series.points.len() > 1);
+        several.next().is_some()
+    }
+
     /// With all text made safe to draw: a picture of it stays well-formed whatever a run contains.
     pub(crate) fn cleaned(mut self) -> Self {
+        self.unjoin_names();
         for text in [&mut self.title, &mut self.caption] {
             *text = clean(text);
         }
-        for name in &mut self.x.categories {
+        for name in self.x.categories.iter_mut().chain(&mut self.y.categories) {
             *name = clean(name);
         }
         for band in &mut self.bands {
@@ -49,6 +63,19 @@ impl Chart {
             }
         }
         self
+    }
+}
+
+impl Chart {
+    /// Between names there is nothing that a line could show.
+    fn unjoin_names(&mut self) {
+        if self.x.scale == Scale::Category {
+            let joined =
+                |series: &&mut Series| series.shape == Shape::Line && series.role != Role::Ideal;
+            for series in self.series.iter_mut().filter(joined) {
+                series.shape = Shape::Scatter;
+            }
+        }
     }
 }
 
@@ -138,12 +165,16 @@ impl Axis {
 pub enum Shape {
     /// Bars stacked on each other.
     Bar,
+    /// Separate strokes, each between two successive points: intervals.
+    Interval,
     /// Marked points joined by a line.
     Line,
     /// A line without marks.
     Plain,
     /// Points alone.
     Scatter,
+    /// Small points alone: the single observations behind a mean.
+    Single,
 }
 
 /// What a series stands for; the page's style gives each role its colour, dash and mark.
@@ -235,8 +266,8 @@ pub struct Series {
     pub role: Role,
     /// How it is drawn.
     pub shape: Shape,
-    /// Whether it belongs to the second vertical axis.
-    pub second_axis: bool,
+    /// The vertical axis that it belongs to.
+    pub axis: SeriesAxis,
     /// Its points in order.
     pub points: Vec<Point>,
 }
@@ -253,7 +284,7 @@ impl Series {
             name: name.into(),
             role,
             shape,
-            second_axis: false,
+            axis: SeriesAxis::First,
             points: points.into_iter().collect(),
         }
     }
@@ -262,9 +293,40 @@ impl Series {
     #[must_use]
     pub fn on_second_axis(self) -> Self {
         Self {
-            second_axis: true,
+            axis: SeriesAxis::Second,
             ..self
         }
+    }
+
+    /// In the `n`-th panel below the first, from 1.
+    #[must_use]
+    pub fn in_panel(self, n: u8) -> Self {
+        Self {
+            axis: SeriesAxis::Panel(n),
+            ..self
+        }
+    }
+}
+
+/// A vertical axis of a chart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeriesAxis {
+    /// The one on the left.
+    First,
+    /// That of the n-th panel below the first, from 1.
+    Panel(u8),
+    /// The one on the right.
+    Second,
+}
+
+/// By its place among all vertical axes: a chart has a second axis or panels, never both.
+impl Serialize for SeriesAxis {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_u8(match self {
+            Self::First => 0,
+            Self::Second => 1,
+            Self::Panel(n) => *n,
+        })
     }
 }
 

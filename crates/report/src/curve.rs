@@ -68,38 +68,21 @@ pub(crate) fn load_curves(run: &Run) -> Vec<LoadCurve<'_>> {
 fn is_curve(run: &Run, curve: &LoadCurve<'_>) -> bool {
     match run.kind() {
         RunKind::Saturate => !curve.points.is_empty() || !curve.invalid.is_empty(),
-        RunKind::Tcp | RunKind::Udp => curve.points.len() >= MIN_LOADS,
+        RunKind::Tcp | RunKind::Udp => curve.is_rising(),
         RunKind::Demo | RunKind::Latency | RunKind::Study => false,
     }
 }
 
 fn load_curve(run: &Run, direction: Direction) -> LoadCurve<'_> {
-    let mut by_load: BTreeMap<u64, Vec<&Trial>> = BTreeMap::new();
-    let mut invalid = Vec::new();
     // A sampled trial of a search was made after it, and carries the cost of the sampling.
-    let is_point = |trial: &&Trial| {
-        let sampled = run.kind() == RunKind::Saturate && trial.profile().is_some();
-        trial.direction == direction && !sampled
-    };
-    for trial in run.trials.iter().filter(is_point) {
-        match trial.intended_load {
-            Some(load) if trial.valid => by_load.entry(load.bps()).or_default().push(trial),
-            Some(_) => invalid.push(trial),
-            None => {}
-        }
-    }
-    let points = by_load
-        .into_iter()
-        .map(|(bps, trials)| load_point(crate::figures::float(bps), trials));
+    let is_point = |trial: &&Trial| run.kind() != RunKind::Saturate || trial.profile().is_none();
     LoadCurve {
-        direction,
-        points: points.collect(),
-        invalid,
         goals: run
             .goals()
             .iter()
             .filter(|goal| goal.direction == direction)
             .collect(),
+        ..LoadCurve::from_trials(run.trials.iter().filter(is_point), direction)
     }
 }
 
@@ -141,6 +124,41 @@ pub(crate) fn loss(trial: &Trial) -> Option<Seen> {
 fn rounding(trial: &Trial, key: &str) -> Option<Interval> {
     let interval = trial.rounding(key)?;
     (interval.low.is_finite() && interval.high.is_finite()).then_some(*interval)
+}
+
+impl<'a> LoadCurve<'a> {
+    /// The curve of the trials of one direction, of however many runs.
+    pub(crate) fn from_trials(
+        trials: impl IntoIterator<Item = &'a Trial>,
+        direction: Direction,
+    ) -> Self {
+        let mut by_load: BTreeMap<u64, Vec<&Trial>> = BTreeMap::new();
+        let mut invalid = Vec::new();
+        for trial in trials
+            .into_iter()
+            .filter(|trial| trial.direction == direction)
+        {
+            match trial.intended_load {
+                Some(load) if trial.valid => by_load.entry(load.bps()).or_default().push(trial),
+                Some(_) => invalid.push(trial),
+                None => {}
+            }
+        }
+        let points = by_load
+            .into_iter()
+            .map(|(bps, trials)| load_point(crate::figures::float(bps), trials));
+        Self {
+            direction,
+            points: points.collect(),
+            invalid,
+            goals: Vec::new(),
+        }
+    }
+
+    /// Whether it has enough loads to be a curve.
+    pub(crate) fn is_rising(&self) -> bool {
+        self.points.len() >= MIN_LOADS
+    }
 }
 
 impl LoadCurve<'_> {

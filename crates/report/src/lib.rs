@@ -23,7 +23,10 @@ mod headline;
 mod html;
 mod loops;
 mod missed;
+mod path;
 pub mod renderers;
+mod story;
+mod study;
 mod table;
 mod text;
 mod words;
@@ -31,6 +34,7 @@ mod words;
 pub use comparison::{comparison_csv, comparison_html, comparison_text};
 pub use missed::missed_goals;
 pub use renderers::Renderer;
+pub use story::title;
 pub use table::{Cell, Table};
 pub use text::{
     ListedRun, Style, ceilings_text, examination_text, explanation_text, listing_text, summary_text,

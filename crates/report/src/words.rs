@@ -3,8 +3,8 @@
 use crate::figures::{UNKNOWN, Unit};
 use linerate_model::one_way::{ClockMethod, Stage};
 use linerate_model::run::{
-    Answer, BoundedBy, CellEstimate, Confidence, DelayOf, Limit, Observed, Place, Requests, Run,
-    RunKind, RunStatus, Trial,
+    Answer, BoundedBy, CellEstimate, Confidence, DelayOf, HostRole, Limit, Observed, Place,
+    Requests, Run, RunKind, RunStatus, Trial,
 };
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::tcp::{BottleneckFrom, TcpWait};
@@ -67,6 +67,22 @@ pub(crate) const fn side(side: Option<Side>) -> &'static str {
         Some(Side::Sender) => "sender",
         Some(Side::Receiver) => "receiver",
         None => "path",
+    }
+}
+
+/// A host by its name; by its role where it has none, or both have the same.
+pub(crate) fn host(run: &Run, role: HostRole) -> String {
+    let name_of = |role: HostRole| {
+        let host = run.hosts.iter().find(|host| host.role == role)?;
+        host.name.as_ref().or(host.facts.hostname.as_ref())
+    };
+    let other = match role {
+        HostRole::Client => HostRole::Server,
+        HostRole::Server => HostRole::Client,
+    };
+    match name_of(role) {
+        Some(name) if name_of(other) != Some(name) => crate::figures::clean(name),
+        _ => role.as_str().to_owned(),
     }
 }
 
@@ -206,11 +222,20 @@ pub(crate) const fn kind(kind: RunKind) -> &'static str {
     }
 }
 
-/// A run's own title, else what it is and which way.
+/// A run's own title, else what it is, which way, and at which load.
 pub(crate) fn title(run: &Run) -> String {
-    run.title.clone().unwrap_or_else(|| match directions(run) {
-        Some(way) if run.parts().is_empty() => format!("{}, {way}", kind(run.kind())),
-        _ => kind(run.kind()).to_owned(),
+    run.title.clone().unwrap_or_else(|| {
+        let load = match (run.kind(), run.trials.as_slice()) {
+            (RunKind::Tcp | RunKind::Udp, [one]) => one.intended_load.map(crate::figures::rate),
+            _ => None,
+        };
+        let way = directions(run).filter(|_| run.parts().is_empty());
+        let parts = [
+            Some(kind(run.kind()).to_owned()),
+            way.map(str::to_owned),
+            load,
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     })
 }
 

@@ -165,12 +165,8 @@ fn find_renderer(id: &str) -> Result<&'static dyn Renderer> {
 }
 
 fn report(runs: &[Run]) -> Report<'_> {
-    let title = match runs {
-        [run] => run.title.clone().unwrap_or_else(|| run.id.clone()),
-        _ => format!("{} runs", runs.len()),
-    };
     Report {
-        title,
+        title: linerate_report::title(runs),
         runs,
         made: wall_now(),
     }

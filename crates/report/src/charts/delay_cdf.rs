@@ -2,7 +2,7 @@
 
 use super::load_delay::capital;
 use super::timeline::{chosen, trial_name};
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
 use crate::table::{Cell, Table};
@@ -25,6 +25,10 @@ impl ChartKind for DelayCdf {
 
     fn summary(&self) -> &'static str {
         "Cumulative distribution of delay, from the whole histogram of each trial."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Delay
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -78,6 +82,7 @@ fn chart(known: &[Known<'_>]) -> Chart {
         y: Axis::new("Share at most this long", "%", Scale::Linear).within(0.0, 100.0),
         y2: None,
         series: series.collect(),
+        panels: Vec::new(),
         bands: Vec::new(),
         table: table(known, unit),
     }

@@ -1,6 +1,6 @@
 //! Where the time of a round trip goes, part by part.
 
-use super::{ChartKind, Drawn, trial_name};
+use super::{ChartKind, Drawn, Topic, trial_name};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::figures::{Unit, float, nanos};
 use crate::table::{Cell, Table};
@@ -20,6 +20,10 @@ impl ChartKind for DelayParts {
 
     fn summary(&self) -> &'static str {
         "Where the time of a round trip goes: applications, stacks, queues, wire and wake-up."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Delay
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -80,6 +84,7 @@ fn chart(run: &Run, bars: &Bars<'_>) -> Chart {
         y: Axis::new("Mean of each part", unit.symbol(), Scale::Linear),
         y2: None,
         series: series.filter(|series| !series.points.is_empty()).collect(),
+        panels: Vec::new(),
         bands: Vec::new(),
         table: table(run, bars),
     }

@@ -2,7 +2,7 @@
 
 use super::load_delay::capital;
 use super::timeline::{chosen, trial_name};
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
 use crate::table::{Cell, Table};
@@ -25,6 +25,10 @@ impl ChartKind for DelayPercentiles {
 
     fn summary(&self) -> &'static str {
         "Delay at each percentile, as HdrHistogram's plotter draws it: each nine takes the same room."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Delay
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -77,6 +81,7 @@ fn chart(known: &[Known<'_>]) -> Chart {
         y: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
         y2: None,
         series: series.collect(),
+        panels: Vec::new(),
         bands: Vec::new(),
         table: table(known, unit),
     }

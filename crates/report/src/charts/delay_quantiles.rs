@@ -2,7 +2,7 @@
 
 use super::load_delay::{QUANTILES, capital};
 use super::timeline::trial_name;
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
 use crate::table::{Cell, Table};
@@ -19,6 +19,10 @@ impl ChartKind for DelayQuantiles {
 
     fn summary(&self) -> &'static str {
         "Delay quantiles by message size, or by condition."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Delay
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -80,6 +84,7 @@ fn chart(run: &Run) -> Option<Chart> {
         y: Axis::new(capital(of), unit.symbol(), Scale::Log).switchable(),
         y2: None,
         series: series(&timed, spaced, unit),
+        panels: Vec::new(),
         bands: Vec::new(),
         table: table(run, &timed, unit),
     })

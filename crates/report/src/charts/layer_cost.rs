@@ -1,6 +1,6 @@
 //! CPU time per packet of both ends, by layer.
 
-use super::{ChartKind, Drawn, trial_name};
+use super::{ChartKind, Drawn, Topic, trial_name};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, float};
 use crate::table::{Cell, Table};
@@ -21,6 +21,10 @@ impl ChartKind for LayerCost {
 
     fn summary(&self) -> &'static str {
         "CPU time per packet of both ends, by layer of the network stack."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Cpu
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -133,6 +137,7 @@ fn chart(bars: &[Bar<'_>]) -> Chart {
         y: Axis::new(quantity, unit.symbol(), Scale::Linear),
         y2: None,
         series,
+        panels: Vec::new(),
         bands: Vec::new(),
         table: table(bars),
     }

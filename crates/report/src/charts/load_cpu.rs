@@ -1,7 +1,7 @@
 //! CPU of both ends against load.
 
 use super::load_rate::band;
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, Value};
@@ -42,6 +42,10 @@ impl ChartKind for LoadCpu {
 
     fn summary(&self) -> &'static str {
         "CPU use of both ends against intended load."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Cpu
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -88,6 +92,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
         y: Axis::new("Busy share", "%", Scale::Linear).within(0.0, 100.0),
         y2: None,
         series,
+        panels: Vec::new(),
         bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
         table: table(curve, unit),
     })

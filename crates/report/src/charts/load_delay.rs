@@ -1,7 +1,7 @@
 //! Delay quantiles against load.
 
 use super::load_rate::band;
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, float, nanos, rate};
@@ -31,6 +31,10 @@ impl ChartKind for LoadDelay {
 
     fn summary(&self) -> &'static str {
         "Delay quantiles against intended load."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Delay
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -80,6 +84,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Option<Chart> {
         y: Axis::new(capital(words::delay_of(of)), times.symbol(), Scale::Log).switchable(),
         y2: None,
         series: series.filter(|s| !s.points.is_empty()).collect(),
+        panels: Vec::new(),
         bands: curve.goals.iter().filter_map(|g| band(g, rates)).collect(),
         table: table(curve, rates, times),
     })

@@ -1,6 +1,6 @@
 //! Rate with loss: what became of each intended load, stacked.
 
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, Value, digits, percent};
@@ -18,6 +18,10 @@ impl ChartKind for LoadLoss {
 
     fn summary(&self) -> &'static str {
         "Rate with loss: the received, lost and never offered part of each intended load."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Loss
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -96,6 +100,7 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::Linear),
         y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear)),
         series,
+        panels: Vec::new(),
         bands: Vec::new(),
         table: table(&known, unit),
     }

@@ -1,6 +1,6 @@
 //! Received against intended rate, with the ideal diagonal, the offered load, loss and the bounds.
 
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Band, Chart, Point, Role, Scale, Series, Shape};
 use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Unit, Value, percent, range, rate};
@@ -19,6 +19,10 @@ impl ChartKind for LoadRate {
 
     fn summary(&self) -> &'static str {
         "Received and offered rate against intended load, with loss and the bounds of each goal."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Rate
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -50,13 +54,14 @@ fn chart(run: &Run, curve: &LoadCurve<'_>) -> Chart {
         y: Axis::new("Rate, L4 payload", unit.symbol(), scale(curve)).switchable(),
         y2: lossy.then(|| Axis::new("Loss", "%", Scale::Linear)),
         series,
+        panels: Vec::new(),
         bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
         table: table(curve, unit),
     }
 }
 
 /// What linerate does at most on the client's host, where it is near enough to be seen.
-fn ceiling_series(run: &Run, curve: &LoadCurve<'_>, unit: Unit) -> Option<Series> {
+pub(super) fn ceiling_series(run: &Run, curve: &LoadCurve<'_>, unit: Unit) -> Option<Series> {
     let ceiling = run.config.ceiling.as_ref()?;
     let most = match curve.direction {
         Direction::Forward => ceiling.offered,
@@ -214,6 +219,31 @@ pub(crate) fn caption(curve: &LoadCurve<'_>, unit: Unit) -> String {
     format!(
         "{follows}, peaks at {} (at {at} intended) and {ending}. {loss}",
         unit.number(top)
+    )
+}
+
+/// Where a curve saturates, in a sentence or two: between which loads, at what rate, what is lost.
+pub(crate) fn saturation(curve: &LoadCurve<'_>, unit: Unit) -> String {
+    let short = |point: &&LoadPoint<'_>| point.follows() == Some(false);
+    let Some(peak) = curve.peak() else {
+        return "The received rate was not recorded.".to_owned();
+    };
+    let top = unit.show(rate_of(peak));
+    let between = match (curve.follows_up_to(), curve.points.iter().find(short)) {
+        (_, None) => return caption(curve, unit),
+        (Some(full), Some(first)) => format!(
+            "Saturation between {} and {} intended",
+            unit.number(full.intended),
+            unit.show(first.intended)
+        ),
+        (None, Some(first)) => format!(
+            "Saturated at the lowest load, {}",
+            unit.show(first.intended)
+        ),
+    };
+    format!(
+        "{between}; at most {top} received. {}",
+        loss_caption(curve, unit)
     )
 }
 

@@ -1,10 +1,10 @@
 //! The load curve around saturation: where the received rate leaves the diagonal.
 
-use super::load_rate::{band, rate_series, table};
-use super::{ChartKind, Drawn};
-use crate::chart::{Axis, Chart, Scale};
-use crate::curve::{LoadCurve, load_curves};
-use crate::figures::Unit;
+use super::load_rate::{band, ceiling_series, rate_series, table};
+use super::{ChartKind, Drawn, Topic};
+use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
+use crate::curve::{LoadCurve, LoadPoint, load_curves};
+use crate::figures::{Unit, Value};
 use crate::words;
 use linerate_model::run::Run;
 
@@ -19,6 +19,14 @@ impl ChartKind for LoadZoom {
         "The load curve around the point of saturation."
     }
 
+    fn topic(&self) -> Topic {
+        Topic::Rate
+    }
+
+    fn answers(&self) -> bool {
+        true
+    }
+
     fn draw(&self, run: &Run) -> Drawn {
         let curves = load_curves(run);
         let charts: Vec<_> = curves.into_iter().filter_map(|c| chart(run, c)).collect();
@@ -30,49 +38,77 @@ impl ChartKind for LoadZoom {
 }
 
 fn chart(run: &Run, curve: LoadCurve<'_>) -> Option<Chart> {
-    let all = curve.points.len();
-    let (low, high, caption) = around_bounds(&curve).or_else(|| around_knee(&curve))?;
+    curve.peak()?;
     let id = format!("load-zoom-{}", words::direction_id(curve.direction));
-    let title = format!("Around saturation{}", curve.suffix(run));
-    let near = cut(curve, low, high);
-    if near.points.len() < 3 || near.points.len() == all {
-        return None;
-    }
-    let unit = Unit::for_rate(near.largest_rate());
-    let x = Axis::new("Intended load, L4 payload", unit.symbol(), Scale::LinearFit);
+    let title = format!("Received against intended rate{}", curve.suffix(run));
+    let saturates = around_bounds(&curve).or_else(|| around_knee(&curve));
+    let (curve, caption, scale) = if let Some((low, high, caption)) = saturates {
+        let near = cut(&curve, low, high);
+        let left = match curve.points.len() - near.points.len() {
+            0 => String::new(),
+            left => format!(" Loads further away, in the whole curve under Rate: {left}."),
+        };
+        (near, caption + &left, Scale::LinearFit)
+    } else {
+        let unit = Unit::for_rate(curve.largest_rate());
+        let caption = super::load_rate::caption(&curve, unit);
+        (curve, caption, Scale::Linear)
+    };
+    let unit = Unit::for_rate(curve.largest_rate());
+    let mut series = rate_series(&curve, unit);
+    series.extend(ceiling_series(run, &curve, unit));
+    series.extend(single_trials(&curve, unit));
     Some(Chart {
         id,
         title,
         caption,
-        x,
-        y: Axis::new("Rate, L4 payload", unit.symbol(), Scale::LinearFit),
+        x: Axis::new("Intended load, L4 payload", unit.symbol(), scale),
+        y: Axis::new("Rate, L4 payload", unit.symbol(), scale),
         y2: None,
-        series: rate_series(&near, unit),
-        bands: near.goals.iter().filter_map(|g| band(g, unit)).collect(),
-        table: table(&near, unit),
+        series,
+        panels: Vec::new(),
+        bands: curve.goals.iter().filter_map(|g| band(g, unit)).collect(),
+        table: table(&curve, unit),
+    })
+}
+
+/// The trials behind the means, where a load has several.
+fn single_trials(curve: &LoadCurve<'_>, unit: Unit) -> Option<Series> {
+    let repeated = curve.points.iter().filter(|point| point.trials.len() > 1);
+    let points: Vec<Point> = repeated
+        .flat_map(|point| point.trials.iter().map(|trial| (point.intended, *trial)))
+        .filter_map(|(load, trial)| {
+            let rate = trial.received_rate?.as_f64();
+            let note = format!("{}, trial {}", unit.show(rate), trial.index);
+            Some(Point::new(unit.of(load), unit.of(rate))?.note(note))
+        })
+        .collect();
+    (!points.is_empty()).then(|| {
+        Series::new(
+            "Single trials, received",
+            Role::Received,
+            Shape::Single,
+            points,
+        )
     })
 }
 
 /// The part of a curve between two intended loads.
-fn cut(curve: LoadCurve<'_>, low: f64, high: f64) -> LoadCurve<'_> {
+fn cut<'a>(curve: &LoadCurve<'a>, low: f64, high: f64) -> LoadCurve<'a> {
     let inside = |load: f64| low <= load && load <= high;
+    let trials = curve.points.iter().flat_map(|point| &point.trials);
+    let near = trials.chain(&curve.invalid).filter(|trial| {
+        trial
+            .intended_load
+            .is_some_and(|load| inside(load.as_f64()))
+    });
     LoadCurve {
-        direction: curve.direction,
-        points: curve
-            .points
-            .into_iter()
-            .filter(|p| inside(p.intended))
-            .collect(),
-        invalid: curve
-            .invalid
-            .into_iter()
-            .filter(|t| t.intended_load.is_some_and(|load| inside(load.as_f64())))
-            .collect(),
-        goals: curve.goals,
+        goals: curve.goals.clone(),
+        ..LoadCurve::from_trials(near.copied(), curve.direction)
     }
 }
 
-/// Five per cent around all bounds of all goals.
+/// From well below to well above all bounds of all goals.
 fn around_bounds(curve: &LoadCurve<'_>) -> Option<(f64, f64, String)> {
     let all = curve
         .goals
@@ -87,18 +123,33 @@ fn around_bounds(curve: &LoadCurve<'_>) -> Option<(f64, f64, String)> {
     });
     let names: Vec<_> = goals.collect();
     let caption = format!("Saturation: {}.", names.join("; "));
-    Some((low * 0.95, high * 1.05, caption))
+    Some((low * BELOW, high * ABOVE, caption))
 }
 
-/// From two loads before the curve leaves the diagonal to two after it.
+/// What belongs to the picture of a saturation, as shares of its load: enough of the diagonal to see the curve leave
+/// it, and of what overload does.
+const BELOW: f64 = 0.4;
+const ABOVE: f64 = 2.5;
+
+/// From below where the curve leaves the diagonal to well above it.
 fn around_knee(curve: &LoadCurve<'_>) -> Option<(f64, f64, String)> {
     let loads: Vec<f64> = curve.points.iter().map(|p| p.intended).collect();
     let first_below = curve
         .points
         .iter()
         .position(|p| p.follows() == Some(false))?;
-    let low = loads[first_below.saturating_sub(3)];
-    let high = loads[(first_below + 1).min(loads.len() - 1)];
+    let low = loads[first_below.saturating_sub(1)] * BELOW;
+    // What is left under overload is part of the answer.
+    let falls = |end: &LoadPoint<'_>| {
+        let received = |point: &LoadPoint<'_>| point.received.as_ref().map_or(0.0, Value::point);
+        curve
+            .peak()
+            .is_some_and(|peak| received(end) < 0.97 * received(peak))
+    };
+    let high = match curve.last().filter(|end| falls(end)) {
+        Some(end) => end.intended,
+        None => loads[first_below] * ABOVE,
+    };
     let unit = Unit::for_rate(high);
     let (good, bad) = (first_below.checked_sub(1), &curve.points[first_below]);
     let got = unit.show(bad.received.as_ref()?.point());

@@ -1,7 +1,7 @@
 //! Loss ratio of each reporting interval over time.
 
 use super::timeline::{About, Line, chart, chosen, left_out, middle, trial_name};
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Scale, rank};
 use crate::figures::{Unit, digits, float};
 use linerate_model::run::{Run, Trial, TrialInterval};
@@ -15,6 +15,10 @@ impl ChartKind for LossOverTime {
 
     fn summary(&self) -> &'static str {
         "Loss ratio of each reporting interval over time."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Loss
     }
 
     fn draw(&self, run: &Run) -> Drawn {

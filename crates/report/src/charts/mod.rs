@@ -14,34 +14,38 @@ mod load_loss;
 mod load_rate;
 mod load_zoom;
 mod loss_over_time;
+mod mode_rank;
 mod rate_over_time;
 mod request_load;
 mod size_axis;
 mod size_delay;
 mod stream_rate;
 mod tcp_rtt;
+mod tcp_story;
 mod tcp_time;
 mod tcp_window;
 mod timeline;
 
 pub(crate) use delay_parts::finding as parts_finding;
 pub(crate) use load_delay::capital;
-pub(crate) use load_rate::{bounds, goal_name};
+pub(crate) use load_rate::{bounds, goal_name, saturation};
 pub(crate) use size_axis::SizeAxis;
 pub(crate) use tcp_time::finding as tcp_finding;
 pub(crate) use timeline::trial_name;
 
 /// Every kind of chart. A new one: its file, its `mod` line above, its entry here.
 pub static ALL: &[&dyn ChartKind] = &[
-    &load_rate::LoadRate,
     &load_zoom::LoadZoom,
+    &load_rate::LoadRate,
     &load_loss::LoadLoss,
     &request_load::RequestLoad,
+    &mode_rank::ModeRank,
     &size_delay::SizeDelay,
     &delay_quantiles::DelayQuantiles,
     &delay_percentiles::DelayPercentiles,
     &delay_cdf::DelayCdf,
     &delay_parts::DelayParts,
+    &tcp_story::TcpStory,
     &rate_over_time::RateOverTime,
     &loss_over_time::LossOverTime,
     &stream_rate::StreamRate,
@@ -59,8 +63,56 @@ pub trait ChartKind: Sync {
     fn id(&self) -> &'static str;
     /// What it shows, one sentence.
     fn summary(&self) -> &'static str;
+    /// The part of a report that it belongs to.
+    fn topic(&self) -> Topic;
+    /// Whether it answers what such a run asks, so that it stands before all others.
+    fn answers(&self) -> bool {
+        false
+    }
     /// Draws it for one run, its parts not included.
     fn draw(&self, run: &Run) -> Drawn;
+}
+
+/// A part of a report, in the order of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// How much was carried.
+    Rate,
+    /// How long it took.
+    Delay,
+    /// What did not arrive.
+    Loss,
+    /// What it cost.
+    Cpu,
+    /// What TCP did.
+    Tcp,
+}
+
+impl Topic {
+    /// All, in order.
+    pub const ALL: [Self; 5] = [Self::Rate, Self::Delay, Self::Loss, Self::Cpu, Self::Tcp];
+
+    /// As a heading.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "Rate",
+            Self::Delay => "Delay",
+            Self::Loss => "Loss",
+            Self::Cpu => "CPU",
+            Self::Tcp => "TCP",
+        }
+    }
+
+    /// In anchors.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Delay => "delay",
+            Self::Loss => "loss",
+            Self::Cpu => "cpu",
+            Self::Tcp => "tcp",
+        }
+    }
 }
 
 /// What became of a kind of chart for a run.

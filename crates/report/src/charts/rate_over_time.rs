@@ -1,7 +1,7 @@
 //! Rate of each reporting interval over time.
 
 use super::timeline::{About, Line, chart, chosen, largest, left_out, middle, trial_name};
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Scale, rank};
 use crate::figures::Unit;
 use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
@@ -16,6 +16,14 @@ impl ChartKind for RateOverTime {
 
     fn summary(&self) -> &'static str {
         "Rate of each reporting interval over time."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Rate
+    }
+
+    fn answers(&self) -> bool {
+        true
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -87,6 +95,14 @@ fn length(interval: &TrialInterval) -> Duration {
 /// milliseconds.
 fn least_length(trial: &Trial) -> Duration {
     trial.intervals.iter().map(length).max().unwrap_or_default() / 2
+}
+
+/// The rate of one trial over time, as its receiver tells it or else its sender; and whose it is.
+pub(super) fn rate_points(trial: &Trial) -> (&'static str, Vec<(f64, f64)>) {
+    match points(trial, Side::Received) {
+        none if none.is_empty() => ("Offered rate, L4 payload", points(trial, Side::Offered)),
+        some => ("Received rate, L4 payload", some),
+    }
 }
 
 fn points(trial: &Trial, side: Side) -> Vec<(f64, f64)> {

@@ -1,7 +1,7 @@
 //! Response time of requests against their rate, with the knee.
 
 use super::load_delay::QUANTILES;
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Band, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::per_second;
 use crate::figures::{Unit, float, nanos};
@@ -23,6 +23,14 @@ impl ChartKind for RequestLoad {
 
     fn summary(&self) -> &'static str {
         "Response time of requests against their rate, and where it leaves its level at low load."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Delay
+    }
+
+    fn answers(&self) -> bool {
+        true
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -130,6 +138,7 @@ fn chart(curve: &Curve<'_>, index: usize, knee: Option<Knee>, several: bool) -> 
         .switchable(),
         y2: None,
         series: series.filter(|series| !series.points.is_empty()).collect(),
+        panels: Vec::new(),
         bands: knee.and_then(band).into_iter().collect(),
         table: table(curve, unit),
     })

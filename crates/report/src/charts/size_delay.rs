@@ -2,7 +2,7 @@
 
 use super::load_delay::capital;
 use super::size_axis::SizeAxis;
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
 use crate::figures::{Unit, float, nanos};
 use crate::table::{Cell, Table};
@@ -20,6 +20,14 @@ impl ChartKind for SizeDelay {
 
     fn summary(&self) -> &'static str {
         "Half round trip by message size, a line for each wait mode and condition."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Delay
+    }
+
+    fn answers(&self) -> bool {
+        true
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -48,6 +56,11 @@ impl Timed<'_> {
         };
         nanos.map(|nanos| float(nanos) * share)
     }
+}
+
+/// Whether a run has sizes to draw by.
+pub(super) fn applies(run: &Run) -> bool {
+    sizes(&timed(run)).is_some()
 }
 
 /// Whether a run has so many sizes and conditions that only this chart shows them well.
@@ -131,6 +144,7 @@ fn chart(timed: &[Timed<'_>], sizes: &SizeAxis) -> Chart {
         y: Axis::new(capital("half round trip"), unit.symbol(), Scale::Log).switchable(),
         y2: None,
         series,
+        panels: Vec::new(),
         bands: Vec::new(),
         table: table(timed, unit),
     }

@@ -1,7 +1,7 @@
 //! Rate of each parallel stream over time.
 
 use super::timeline::{About, Line, chart, largest, middle, trial_name};
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Scale, rank};
 use crate::figures::{Unit, rate};
 use linerate_model::BitRate;
@@ -18,6 +18,10 @@ impl ChartKind for StreamRate {
 
     fn summary(&self) -> &'static str {
         "Rate of each parallel stream over time, for runs of one or two trials."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Rate
     }
 
     fn draw(&self, run: &Run) -> Drawn {

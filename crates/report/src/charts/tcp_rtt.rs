@@ -2,7 +2,7 @@
 
 use super::tcp_window::lines;
 use super::timeline::{About, Line, chart, largest, left_out};
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::Scale;
 use crate::figures::{Unit, nanos};
 use linerate_model::run::{Run, RunKind};
@@ -16,6 +16,10 @@ impl ChartKind for TcpRtt {
 
     fn summary(&self) -> &'static str {
         "TCP smoothed round-trip time over time, sending side."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Tcp
     }
 
     fn draw(&self, run: &Run) -> Drawn {

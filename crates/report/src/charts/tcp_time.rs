@@ -1,7 +1,7 @@
 //! Where a TCP sender's time went, over the trial: one chart of stacked shares for each trial.
 
 use super::timeline::{chosen, left_out, trial_name};
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape};
 use crate::figures::Unit;
 use crate::table::{Cell, Table};
@@ -24,6 +24,10 @@ impl ChartKind for TcpTime {
 
     fn summary(&self) -> &'static str {
         "What held a TCP sender back, as shares of its time over the trial."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Tcp
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -84,6 +88,7 @@ fn chart(run: &Run, trial: &Trial, note: &str) -> Option<Chart> {
         y: Axis::new("Share of the time, sender", "%", Scale::Linear).within(0.0, 100.0),
         y2: None,
         series: series.collect(),
+        panels: Vec::new(),
         bands: Vec::new(),
         table: table(all),
     })

@@ -1,7 +1,7 @@
 //! Congestion window over time, sending side.
 
 use super::timeline::{About, Line, chart, chosen, largest, left_out, trial_name};
-use super::{ChartKind, Drawn};
+use super::{ChartKind, Drawn, Topic};
 use crate::chart::{Scale, rank};
 use crate::figures::{Unit, float};
 use linerate_model::run::{Run, RunKind, Trial, TrialInterval};
@@ -17,6 +17,10 @@ impl ChartKind for TcpWindow {
 
     fn summary(&self) -> &'static str {
         "TCP congestion window over time, sending side."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Tcp
     }
 
     fn draw(&self, run: &Run) -> Drawn {
@@ -63,7 +67,7 @@ pub(super) fn lines(
     (lines.collect(), (drawn, total))
 }
 
-fn of_trial(
+pub(super) fn of_trial(
     run: &Run,
     trial: &Trial,
     sample: impl Fn(&TcpSample) -> Option<u64> + Copy,

@@ -160,6 +160,7 @@ pub(super) fn chart(about: About, lines: &[Line]) -> Chart {
         y: Axis::new(about.quantity, unit.symbol(), about.scale),
         y2: None,
         series: series.collect(),
+        panels: Vec::new(),
         bands: Vec::new(),
         table,
     }

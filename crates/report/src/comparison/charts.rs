@@ -46,6 +46,7 @@ fn ratios(comparison: &Comparison, metric: &MetricComparison, rows: &Rows<'_>) -
         y: Axis::new("B / A", "", ratio_scale(&known)).switchable(),
         y2: None,
         series: ratio_series(&known),
+        panels: Vec::new(),
         bands: Vec::new(),
         table: ratio_table(&known),
     })
@@ -159,6 +160,7 @@ fn by_size(metric: &MetricComparison, rows: &Rows<'_>) -> Option<Chart> {
         .switchable(),
         y2: None,
         series: size_series(&placed, unit, &sizes),
+        panels: Vec::new(),
         bands: Vec::new(),
         table: size_table(&placed, unit),
     })

@@ -42,7 +42,8 @@ fn body(comparison: &Comparison, made: &WallTime, drawings: &mut Drawings) -> Ma
                     ul.notes { @for note in &comparison.notes { li { (note) } } }
                 }
                 (machines(comparison))
-                (figure::drawn_charts(drawn.collect(), "compare", 3, drawings))
+                h3 { "Charts" }
+                (figure::drawn_charts(drawn.collect(), "compare", 4, drawings))
                 h3 { "Every metric" }
                 @for (metric, rows) in by_metric(comparison) { (metric_table(metric, &rows)) }
                 (differences("What was set differently", &comparison.settings))
@@ -94,7 +95,7 @@ fn folded(title: &str, table: &Table, open: bool) -> Markup {
         @if !table.rows.is_empty() {
             details open[open] {
                 summary { (title) " (" (table.rows.len()) ")" }
-                div.scroll tabindex="0" role="region" aria-label=(title) { (figure::table(table, title)) }
+                div.scroll tabindex="0" role="group" aria-label=(title) { (figure::table(table, title)) }
             }
         }
     }

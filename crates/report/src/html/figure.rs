@@ -2,7 +2,7 @@
 
 use super::{Drawings, heading};
 use crate::chart::Chart;
-use crate::charts::{self, Drawn};
+use crate::charts::{self, Drawn, Topic};
 use crate::table::Table;
 use linerate_model::run::Run;
 use maud::{Markup, html};
@@ -12,26 +12,60 @@ pub(super) const SHORT: usize = 24;
 /// Tables longer than this are left out in print.
 const LONG: usize = 30;
 
-/// All charts of a run, and what could not be drawn.
-pub(super) fn charts(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings) -> Markup {
-    let mut drawn = Vec::new();
-    let mut missing = Vec::new();
-    for kind in charts::ALL {
-        match kind.draw(run) {
-            Drawn::Charts(charts) => drawn.extend(charts.into_iter().map(Chart::cleaned)),
-            Drawn::Missing(what) => missing.push(what),
-            Drawn::NotApplicable => {}
+/// The charts of a run by what they are for.
+pub(super) struct RunCharts {
+    /// Those that answer what the run asks.
+    pub(super) answer: Vec<Chart>,
+    by_topic: Vec<(Topic, Chart)>,
+    missing: Vec<(Topic, &'static str)>,
+}
+
+impl RunCharts {
+    pub(super) fn from_run(run: &Run) -> Self {
+        let mut all = Self {
+            answer: Vec::new(),
+            by_topic: Vec::new(),
+            missing: Vec::new(),
+        };
+        for kind in charts::ALL {
+            match kind.draw(run) {
+                Drawn::Charts(charts) => {
+                    let useful = charts.into_iter().filter(Chart::says_something);
+                    let useful: Vec<Chart> = useful.map(Chart::cleaned).collect();
+                    if kind.answers() && all.answer.is_empty() {
+                        all.answer = useful;
+                    } else {
+                        all.by_topic
+                            .extend(useful.into_iter().map(|chart| (kind.topic(), chart)));
+                    }
+                }
+                Drawn::Missing(what) => all.missing.push((kind.topic(), what)),
+                Drawn::NotApplicable => {}
+            }
         }
+        all
     }
-    html! {
-        (drawn_charts(drawn, anchor, level, drawings))
-        @if !missing.is_empty() {
-            p.muted { "Not drawn, because it was not recorded: " (missing.join("; ")) "." }
-        }
+
+    /// Takes the charts of one topic.
+    pub(super) fn take(&mut self, topic: Topic) -> Vec<Chart> {
+        let (of, rest) = std::mem::take(&mut self.by_topic)
+            .into_iter()
+            .partition(|(known, _)| *known == topic);
+        self.by_topic = rest;
+        let of: Vec<(Topic, Chart)> = of;
+        of.into_iter().map(|(_, chart)| chart).collect()
+    }
+
+    /// What of a topic was not recorded, in a sentence.
+    pub(super) fn missing(&self, topic: Topic) -> Option<String> {
+        let of = self.missing.iter().filter(|(known, _)| *known == topic);
+        let of: Vec<&str> = of.map(|(_, what)| *what).collect();
+        (!of.is_empty())
+            .then(|| format!("Not drawn, because it was not recorded: {}.", of.join("; ")))
     }
 }
 
-/// The figures of `charts` below a heading; nothing without any.
+/// The figures of `charts`; nothing without any.
 pub(crate) fn drawn_charts(
     charts: Vec<Chart>,
     anchor: &str,
@@ -40,9 +74,8 @@ pub(crate) fn drawn_charts(
 ) -> Markup {
     let markup = html! {
         @if !charts.is_empty() {
-            (heading(level, None, "Charts"))
             div.charts {
-                @for chart in &charts { (figure(chart, &format!("{anchor}-{}", chart.id), level + 1)) }
+                @for chart in &charts { (figure(chart, &format!("{anchor}-{}", chart.id), level)) }
             }
         }
     };
@@ -72,7 +105,7 @@ fn figure(chart: &Chart, id: &str, level: u8) -> Markup {
                 (button("svg", "SVG", &chart.title))
                 (button("csv", "CSV", &chart.title))
             }
-            div.table-view.scroll.long[chart.table.rows.len() > LONG] hidden tabindex="0" role="region"
+            div.table-view.scroll.long[chart.table.rows.len() > LONG] hidden tabindex="0" role="group"
                 aria-label=(format!("Table: {}", chart.title)) {
                 (table(&chart.table, &chart.title))
             }

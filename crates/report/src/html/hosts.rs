@@ -17,7 +17,7 @@ pub(super) fn facts(hosts: &[Host], level: u8) -> Markup {
         @if hosts.is_empty() {
             p { "Facts of the hosts: " (UNKNOWN) "." }
         } @else {
-            div.scroll tabindex="0" role="region" aria-label="Facts of the hosts" {
+            div.scroll tabindex="0" role="group" aria-label="Facts of the hosts" {
                 table.facts {
                     thead {
                         tr {
@@ -52,7 +52,7 @@ fn name(host: &Host) -> String {
 }
 
 /// A fact in words; a key's unit suffix chooses the unit.
-fn shown(key: &str, value: &Value) -> String {
+pub(super) fn shown(key: &str, value: &Value) -> String {
     match value {
         Value::Null => UNKNOWN.to_owned(),
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
@@ -104,7 +104,7 @@ pub(super) fn configuration(run: &Run, level: u8) -> Markup {
         @if !settings.is_empty() {
             details {
                 summary { "Everything that was set (" (settings.len()) ")" }
-                div.scroll tabindex="0" role="region" aria-label="Everything that was set" {
+                div.scroll tabindex="0" role="group" aria-label="Everything that was set" {
                     table.facts {
                         thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } } }
                         tbody {

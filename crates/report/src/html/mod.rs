@@ -1,13 +1,17 @@
 //! The HTML report: one file, no request, readable without its script.
 
 pub(crate) mod figure;
+mod first;
 mod hosts;
 mod one_way;
 mod overview;
 mod profile;
 mod results;
 mod section;
+mod several;
+mod study;
 mod tcp;
+mod topics;
 mod trials;
 mod verdict;
 
@@ -17,6 +21,7 @@ use crate::{Report, ReportError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use section::Standing;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
@@ -84,18 +89,19 @@ fn body(report: &Report<'_>, drawings: &mut Drawings) -> Markup {
         a.skip href="#content" { "Skip to the results" }
         header.page {
             h1 { (report.title) }
-            p.muted { "Report made " time { (report.made) } " by linerate" }
+            p.muted {
+                @if let Some(first) = crate::story::leaves(report.runs).first() {
+                    (crate::story::way(first, linerate_model::spec::Direction::Duplex)) " · "
+                }
+                "report made " time { (report.made) } " by linerate"
+            }
         }
         main id="content" {
+            @if !report.runs.is_empty() { (first::screen(report.runs, drawings)) }
             @match report.runs {
                 [] => p { "There are no runs in this report." },
-                [one] => (section::run(one, "run-1", drawings)),
-                runs => {
-                    (overview::table(runs, "run"))
-                    @for (index, run) in runs.iter().enumerate() {
-                        (section::run(run, &format!("run-{}", index + 1), drawings))
-                    }
-                }
+                [one] => (section::run(one, "run-1", Standing::Alone, drawings)),
+                runs => (several::sections(runs, drawings)),
             }
         }
         footer.page {

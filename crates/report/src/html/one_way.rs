@@ -33,7 +33,7 @@ fn scroll(table: &Table, name: &str) -> Markup {
     html! {
         details open[table.rows.len() <= SHOWN] {
             summary { (name) " in figures" }
-            div.scroll tabindex="0" role="region" aria-label=(name) { (figure::table(table, name)) }
+            div.scroll tabindex="0" role="group" aria-label=(name) { (figure::table(table, name)) }
         }
     }
 }

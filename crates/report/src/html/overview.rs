@@ -9,7 +9,7 @@ use maud::{Markup, html};
 /// One row for each run; row n links to the section `{anchor}-{n}`.
 pub(super) fn table(runs: &[Run], anchor: &str) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Overview" {
+        div.scroll tabindex="0" role="group" aria-label="Overview" {
             table.overview {
                 caption.sr-only { "Overview of all runs" }
                 thead {

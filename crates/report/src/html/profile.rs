@@ -103,7 +103,7 @@ fn graph(title: &str, profile: &Profile, cost: &ProfileCost, id: &str, level: u8
             }
             details {
                 summary { "Functions with the most time of their own" }
-                div.scroll tabindex="0" role="region" aria-label=(format!("Functions: {title}")) {
+                div.scroll tabindex="0" role="group" aria-label=(format!("Functions: {title}")) {
                     (figure::table(&table, &format!("Functions: {title}")))
                 }
             }

@@ -1,33 +1,17 @@
-//! Results between the charts and the hosts: notes, invalid trials, goals, ledger, rules.
+//! Tables beside the charts: notes, invalid trials, goals, ledger, rules.
 
-use super::{figure, heading, one_way, tcp, trials};
+use super::{figure, heading};
 use crate::charts::{goal_name, trial_name};
 use crate::figures::{UNKNOWN, Unit, digits, float};
 use crate::table::{Cell, Table};
 use crate::words;
-use linerate_model::run::{Finding, RuleOutcome, Run, RunWork, Trial};
+use linerate_model::run::{Finding, RuleOutcome, Run, Trial};
 use linerate_model::{BitRate, Ratio};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
 /// Invalid trials listed in full above the table of all trials.
 const MAX_INVALID: usize = 10;
-
-/// Everything between the charts and the hosts.
-pub(super) fn all(run: &Run, level: u8) -> Markup {
-    html! {
-        (notes(run))
-        (loops(run, level))
-        (invalid(run))
-        (goals(run, level))
-        (one_way::all(run, level))
-        (tcp::all(run, level))
-        (trials::all(run, level))
-        (ledger(run, level))
-        (unread(run, level))
-        (rules(&run.findings, level))
-    }
-}
 
 /// What the user should know.
 pub(super) fn notes(run: &Run) -> Markup {
@@ -39,7 +23,7 @@ pub(super) fn notes(run: &Run) -> Markup {
 }
 
 /// Whether messages waited for each other, and what load beside them changed.
-fn loops(run: &Run, level: u8) -> Markup {
+pub(super) fn loops(run: &Run, level: u8) -> Markup {
     let pairs = crate::loops::side_by_side(run);
     let responsive = crate::loops::responsiveness(run);
     html! {
@@ -56,7 +40,7 @@ fn loops(run: &Run, level: u8) -> Markup {
 }
 
 /// Trials that do not count, in red, with their reasons.
-fn invalid(run: &Run) -> Markup {
+pub(super) fn invalid(run: &Run) -> Markup {
     let bad: Vec<_> = run.trials.iter().filter(|trial| !trial.valid).collect();
     html! {
         @if !bad.is_empty() {
@@ -77,45 +61,7 @@ fn invalid(run: &Run) -> Markup {
     }
 }
 
-/// The means over the repetitions of a study, cell by cell.
-pub(super) fn means(run: &Run, level: u8) -> Markup {
-    let RunWork::Study { estimates, .. } = &run.work else {
-        return html! {};
-    };
-    let mut table = Table::new([
-        "Cell",
-        "Direction",
-        "What",
-        "Mean",
-        "95 % interval",
-        "Unit",
-        "Runs (n)",
-    ]);
-    for mean in estimates {
-        let (unit, what) = words::quantity(mean);
-        let interval = mean.estimate.interval.map(|interval| {
-            let (low, high) = (unit.number(interval.low), unit.number(interval.high));
-            format!("{low} to {high}")
-        });
-        table.push(vec![
-            Cell::text(&mean.cell),
-            Cell::text(words::direction(mean.direction)),
-            Cell::text(what),
-            Cell::number(Some(mean.estimate.point), unit),
-            Cell::text(interval.as_deref().unwrap_or("none: it takes two runs")),
-            Cell::text(unit.symbol()),
-            Cell::count(Some(mean.estimate.n)),
-        ]);
-    }
-    html! {
-        @if !table.rows.is_empty() {
-            (heading(level, None, "Means over the repetitions"))
-            div.scroll tabindex="0" role="region" aria-label="Means" { (figure::table(&table, "Means over the repetitions")) }
-        }
-    }
-}
-
-fn goals(run: &Run, level: u8) -> Markup {
+pub(super) fn goals(run: &Run, level: u8) -> Markup {
     if run.goals().is_empty() {
         return html! {};
     }
@@ -159,11 +105,11 @@ fn goals(run: &Run, level: u8) -> Markup {
     }
     html! {
         (heading(level, None, "Search goals"))
-        div.scroll tabindex="0" role="region" aria-label="Search goals" { (figure::table(&table, "Search goals")) }
+        div.scroll tabindex="0" role="group" aria-label="Search goals" { (figure::table(&table, "Search goals")) }
     }
 }
 
-fn ledger(run: &Run, level: u8) -> Markup {
+pub(super) fn ledger(run: &Run, level: u8) -> Markup {
     let mut table = Table::new([
         "Trial",
         "Place",
@@ -193,14 +139,14 @@ fn ledger(run: &Run, level: u8) -> Markup {
             (heading(level, None, "Where packets were lost"))
             details {
                 summary { "Loss ledger (" (digits(float(table.rows.len() as u64))) " entries)" }
-                div.scroll tabindex="0" role="region" aria-label="Loss ledger" { (figure::table(&table, "Loss ledger")) }
+                div.scroll tabindex="0" role="group" aria-label="Loss ledger" { (figure::table(&table, "Loss ledger")) }
             }
         }
     }
 }
 
 /// What of the hosts could not be read during the trials, and why; once for each reason.
-fn unread(run: &Run, level: u8) -> Markup {
+pub(super) fn unread(run: &Run, level: u8) -> Markup {
     let mut sources: BTreeMap<(&str, &String), Vec<&str>> = BTreeMap::new();
     for report in run.trials.iter().flat_map(Trial::raw) {
         let side = words::side(Some(report.side));
@@ -224,13 +170,13 @@ fn unread(run: &Run, level: u8) -> Markup {
             (heading(level, None, "What could not be read"))
             details {
                 summary { "Sources that were not read (" (digits(float(table.rows.len() as u64))) ")" }
-                div.scroll tabindex="0" role="region" aria-label="Sources that were not read" { (figure::table(&table, "Sources that were not read")) }
+                div.scroll tabindex="0" role="group" aria-label="Sources that were not read" { (figure::table(&table, "Sources that were not read")) }
             }
         }
     }
 }
 
-fn rules(findings: &[Finding], level: u8) -> Markup {
+pub(super) fn rules(findings: &[Finding], level: u8) -> Markup {
     let mut table = Table::new(["Rule", "Outcome", "Why"]);
     for finding in findings {
         let (outcome, why) = match &finding.outcome {
@@ -249,7 +195,7 @@ fn rules(findings: &[Finding], level: u8) -> Markup {
             (heading(level, None, "What else was checked"))
             details {
                 summary { "All rules (" (findings.len()) ")" }
-                div.scroll tabindex="0" role="region" aria-label="All rules" { (figure::table(&table, "All rules")) }
+                div.scroll tabindex="0" role="group" aria-label="All rules" { (figure::table(&table, "All rules")) }
             }
         }
     }

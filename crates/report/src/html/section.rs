@@ -1,20 +1,51 @@
-//! A run's section: verdict first, then charts, then hosts, then configuration.
+//! A run's section: verdict, the chart that answers, then the rest folded by topic.
 
-use super::{Drawings, figure, heading, hosts, overview, profile, results, verdict};
+use super::figure::RunCharts;
+use super::topics::{self, Folded};
+use super::{Drawings, figure, heading, hosts, overview, results, study, verdict};
+use crate::study::StudyView;
 use crate::words;
-use linerate_model::run::{Run, RunStatus};
+use linerate_model::run::{Run, RunKind, RunStatus};
 use maud::{Markup, html};
 
+/// How a section stands on the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// The only run: the first screen has its figures.
+    Alone,
+    /// One of several, folded.
+    Among,
+}
+
 /// The section of a top-level run and, below it, of its parts.
-pub(super) fn run(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
+pub(super) fn run(run: &Run, anchor: &str, standing: Standing, drawings: &mut Drawings) -> Markup {
+    let title = format!("{anchor}-title");
+    let inner = match StudyView::from_parts(run.parts()) {
+        Some(view) if run.kind() == RunKind::Study => study::section(run, &view, anchor, drawings),
+        _ if run.parts().is_empty() => leaf(run, anchor, 3, drawings),
+        _ => whole(run, anchor, drawings),
+    };
+    match standing {
+        Standing::Alone => html! {
+            section.run aria-labelledby=(title) id=(anchor) {
+                (heading(2, Some(&title), "What was measured"))
+                (about(run))
+                (inner)
+            }
+        },
+        Standing::Among => folded(run, anchor, 2, &inner),
+    }
+}
+
+/// A run behind its title.
+fn folded(run: &Run, anchor: &str, level: u8, inner: &Markup) -> Markup {
+    let title = format!("{anchor}-title");
     html! {
-        section.run aria-labelledby=(format!("{anchor}-title")) id=(anchor) {
-            (heading(2, Some(&format!("{anchor}-title")), &words::title(run)))
-            (about(run))
-            @if run.parts().is_empty() {
-                (leaf(run, anchor, 3, drawings))
-            } @else {
-                (whole(run, anchor, drawings))
+        details.run {
+            summary { (heading(level, Some(&title), &words::title(run))) }
+            div id=(anchor) {
+                (about(run))
+                (inner)
             }
         }
     }
@@ -22,47 +53,39 @@ pub(super) fn run(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
 
 /// A run made of parts: the overview, its own verdict, each part, then what they share.
 fn whole(run: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
+    let mut charts = RunCharts::from_run(run);
+    let answer = std::mem::take(&mut charts.answer);
     html! {
         (overview::table(run.parts(), anchor))
         @if run.verdict.is_some() { (verdict::card(run, 3)) }
-        (figure::charts(run, anchor, 3, drawings))
+        (figure::drawn_charts(answer, anchor, 3, drawings))
         (results::notes(run))
-        (results::means(run, 3))
         @for (index, part) in run.parts().iter().enumerate() {
             (part_of(run, part, &format!("{anchor}-{}", index + 1), drawings))
         }
-        (hosts::facts(&run.hosts, 3))
+        @if !run.hosts.is_empty() { (hosts::facts(&run.hosts, 3)) }
         (hosts::configuration(run, 3))
     }
 }
 
 fn part_of(whole: &Run, part: &Run, anchor: &str, drawings: &mut Drawings) -> Markup {
     let shared = part.hosts.is_empty() || part.hosts == whole.hosts;
-    html! {
-        section.part aria-labelledby=(format!("{anchor}-title")) id=(anchor) {
-            (heading(3, Some(&format!("{anchor}-title")), &words::title(part)))
-            (about(part))
-            (verdict::card(part, 4))
-            (figure::charts(part, anchor, 4, drawings))
-            (profile::all(part, anchor, 4))
-            (results::all(part, 4))
-            @if !shared { (hosts::facts(&part.hosts, 4)) }
-            (hosts::configuration(part, 4))
-            @for (index, inner) in part.parts().iter().enumerate() {
-                (part_of(part, inner, &format!("{anchor}-{}", index + 1), drawings))
-            }
+    let inner = html! {
+        (verdict::card(part, 4))
+        (results::notes(part))
+        (topics::all(part, anchor, (4, if shared { Folded::WithoutHosts } else { Folded::Everything }), drawings))
+        @for (index, inner) in part.parts().iter().enumerate() {
+            (part_of(part, inner, &format!("{anchor}-{}", index + 1), drawings))
         }
-    }
+    };
+    folded(part, anchor, 3, &inner)
 }
 
 fn leaf(run: &Run, anchor: &str, level: u8, drawings: &mut Drawings) -> Markup {
     html! {
         (verdict::card(run, level))
-        (figure::charts(run, anchor, level, drawings))
-        (profile::all(run, anchor, level))
-        (results::all(run, level))
-        (hosts::facts(&run.hosts, level))
-        (hosts::configuration(run, level))
+        (results::notes(run))
+        (topics::all(run, anchor, (level, Folded::Everything), drawings))
     }
 }
 
@@ -79,6 +102,7 @@ fn about(run: &Run) -> Markup {
         .unwrap_or("version not recorded");
     html! {
         p.muted {
+            @if let Some(title) = &run.title { (title) " · " }
             (words::kind(run.kind())) " · " (started) " · " (run.tool.name) " " (version)
             @if let Some(source) = &run.source {
                 " · read from " (files(&source.files)) " (" (source.format) ")"

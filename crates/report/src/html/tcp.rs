@@ -45,7 +45,7 @@ fn folded(name: &str, known: &Known<'_>, table: &Table) -> Markup {
     html! {
         details open[known.len() <= SHOWN] {
             summary { (name) }
-            div.scroll tabindex="0" role="region" aria-label=(name) { (figure::table(table, name)) }
+            div.scroll tabindex="0" role="group" aria-label=(name) { (figure::table(table, name)) }
         }
     }
 }

@@ -11,33 +11,43 @@ use linerate_model::run::{CpuSide, Packets, Run, TcpSummary, Trial};
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use maud::{Markup, html};
 
-/// Up to this many trials are shown at once; more are behind a click.
-const SHOWN: usize = 3;
-
-/// All tables of trials that say something.
+/// The rates of every trial.
 pub(super) fn all(run: &Run, level: u8) -> Markup {
     html! {
-        (heading(level, None, "Trials"))
         @if run.trials.is_empty() {
             p { "No trial was recorded." }
         } @else {
-            (folded(&format!("All trials ({})", run.trials.len()), run, &rates(run)))
-            @let tcp = tcp(run);
-            @if !tcp.rows.is_empty() { (folded("TCP state of the sender", run, &figure::table(&tcp, "TCP state of the sender"))) }
-            @let cpu = cpu(run);
-            @if !cpu.rows.is_empty() { (folded("CPU of both ends", run, &figure::table(&cpu, "CPU of both ends"))) }
-            @let cores = cores(run);
-            @if !cores.rows.is_empty() { (folded("Each core of both ends", run, &figure::table(&cores, "Each core of both ends"))) }
+            (heading(level, None, &format!("All trials ({})", run.trials.len())))
+            (scrolled("All trials", &rates(run)))
         }
     }
 }
 
-fn folded(name: &str, run: &Run, table: &Markup) -> Markup {
+/// What TCP told of every trial; nothing without any.
+pub(super) fn tcp_state(run: &Run, level: u8) -> Markup {
+    table_of("TCP state of the sender", &tcp(run), level)
+}
+
+/// What the CPUs of both ends did; nothing where it was not recorded.
+pub(super) fn cost(run: &Run, level: u8) -> Markup {
     html! {
-        details open[run.trials.len() <= SHOWN] {
-            summary { (name) }
-            div.scroll tabindex="0" role="region" aria-label=(name) { (table) }
+        (table_of("CPU of both ends", &cpu(run), level))
+        (table_of("Each core of both ends", &cores(run), level))
+    }
+}
+
+fn table_of(name: &str, table: &Table, level: u8) -> Markup {
+    html! {
+        @if !table.rows.is_empty() {
+            (heading(level, None, name))
+            (scrolled(name, &figure::table(table, name)))
         }
+    }
+}
+
+fn scrolled(name: &str, table: &Markup) -> Markup {
+    html! {
+        div.scroll.tall tabindex="0" role="group" aria-label=(name) { (table) }
     }
 }
 

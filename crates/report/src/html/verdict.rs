@@ -11,7 +11,7 @@ use maud::{Markup, html};
 pub(super) fn card(run: &Run, level: u8) -> Markup {
     html! {
         div.verdict {
-            (figures(run))
+            (figures(run, level))
             @if let Some(verdict) = &run.verdict {
                 (heading(level, None, &words::limited(&verdict.limit)))
                 (said(verdict))
@@ -24,10 +24,14 @@ pub(super) fn card(run: &Run, level: u8) -> Markup {
     }
 }
 
-fn figures(run: &Run) -> Markup {
+/// The level of headings in the section of a run that is alone.
+const ALONE: u8 = 3;
+
+/// The results; those of a run that is alone on its page stand above it already.
+fn figures(run: &Run, level: u8) -> Markup {
     let results = headlines(run);
     html! {
-        @if !results.is_empty() {
+        @if !results.is_empty() && level > ALONE {
             dl.results {
                 @for result in &results {
                     div {
@@ -36,7 +40,7 @@ fn figures(run: &Run) -> Markup {
                     }
                 }
             }
-        } @else if run.parts().is_empty() {
+        } @else if results.is_empty() && run.parts().is_empty() {
             p.muted { "Result: " (crate::figures::UNKNOWN) "." }
         }
     }
@@ -65,10 +69,12 @@ fn said(verdict: &Verdict) -> Markup {
         @if verdict.evidence.is_empty() {
             p.muted { "No evidence is given." }
         } @else {
-            p.label { "Evidence" }
-            ul.evidence { @for line in &verdict.evidence { li { (line) } } }
+            details {
+                summary { "Evidence (" (verdict.evidence.len()) ")" @if verdict.experiment.is_some() { " and experiment" } }
+                ul.evidence { @for line in &verdict.evidence { li { (line) } } }
+                @if let Some(experiment) = &verdict.experiment { (proof(experiment)) }
+            }
         }
-        @if let Some(experiment) = &verdict.experiment { (proof(experiment)) }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::messages::{apart, rising};
 use crate::poison::{self, HOSTILE};
 use crate::runs::{bare, board_receives, board_sends, board_sends_tcp, demo, made, report, sweep};
 use crate::sampled::sampled;
+use crate::studies::study;
 use linerate_model::run::Run;
 use linerate_report::{comparison_html, renderers};
 use linerate_testkit::browser::Page;
@@ -19,6 +20,15 @@ fn count(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }
 
+/// Opens all that is folded, in the order of the page.
+const UNFOLD: &str = "document.querySelectorAll('details').forEach((one) => { one.open = true; });";
+
+/// The page's document with all folds open.
+fn unfolded(page: &Page, size: &str) -> String {
+    page.add_script(UNFOLD);
+    page.dom(&[size])
+}
+
 fn assert_all_drawn(dom: &str, at_least: usize) {
     let figures = count(dom, "<figure class=\"chart\"");
     assert!(figures >= at_least, "{figures} charts");
@@ -30,18 +40,19 @@ fn assert_all_drawn(dom: &str, at_least: usize) {
 #[ignore = "needs chromium"]
 fn the_demo_s_charts_are_drawn_without_error_and_without_request() {
     let page = page(&[demo()]);
-    assert_all_drawn(&page.dom(&["--window-size=1280,900"]), 20);
+    assert_all_drawn(&unfolded(&page, "--window-size=1280,900"), 20);
 }
 
 #[test]
 #[ignore = "needs chromium"]
 fn the_published_study_s_figures_are_drawn() {
     let page = page(&[board_sends(), board_receives(), board_sends_tcp(), sweep()]);
-    assert_all_drawn(&page.dom(&["--window-size=390,844"]), 10);
+    assert_all_drawn(&unfolded(&page, "--window-size=390,844"), 10);
 }
 
 /// Adds a script that presses every button, and returns the page's document afterwards.
 fn probed(page: &Page) -> String {
+    page.add_script(UNFOLD);
     page.add_script(include_str!("probe.js"));
     page.dom(&["--window-size=1280,900"])
 }
@@ -117,6 +128,45 @@ fn a_flame_graph_is_widened_by_a_click_and_drawn_for_print() {
 fn pages_without_charts_are_quiet_too() {
     for runs in [vec![], vec![bare(linerate_model::run::RunKind::Udp)]] {
         page(&runs).dom(&[]);
+    }
+}
+
+/// Where pages and pictures are kept for looking at, if they are.
+fn keep(page: &Page, name: &str) {
+    if let Some(folder) = std::option_env!("LINERATE_PICTURES") {
+        std::fs::copy(page.file(), Path::new(folder).join(name)).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn studies_of_any_size_and_many_runs_are_drawn() {
+    let many: Vec<Run> = study(&[None], 1).parts().to_vec();
+    let long = {
+        let mut run = board_receives();
+        let trials = run.trials.clone();
+        run.trials = (0..200_u32)
+            .map(|index| {
+                let mut trial = trials[index as usize % trials.len()].clone();
+                trial.index = index;
+                trial
+            })
+            .collect();
+        run
+    };
+    for (name, runs, charts) in [
+        ("study.html", vec![study(&[None], 4)], 2),
+        (
+            "study-sizes.html",
+            vec![study(&[Some(64), Some(512), Some(1448)], 10)],
+            6,
+        ),
+        ("several.html", many, 1),
+        ("trials-200.html", vec![long], 1),
+    ] {
+        let page = page(&runs);
+        keep(&page, name);
+        assert_all_drawn(&unfolded(&page, "--window-size=1280,900"), charts);
     }
 }
 

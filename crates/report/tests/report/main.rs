@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod accessible;
+#[cfg(test)]
 mod browser;
 #[cfg(test)]
 mod comparison;
@@ -12,10 +14,14 @@ mod hostile;
 #[cfg(test)]
 mod messages;
 #[cfg(test)]
+mod path;
+#[cfg(test)]
 mod poison;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod sampled;
+#[cfg(test)]
+mod studies;
 #[cfg(test)]
 mod vendored;

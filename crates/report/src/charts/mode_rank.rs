@@ -1,0 +1,207 @@
+//! Conditions of an exchange ranked by their median, each with its p99 and what it costs.
+
+use super::load_delay::capital;
+use super::timeline::trial_name;
+use super::{ChartKind, Drawn, Topic};
+use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::figures::{Unit, digits, float, nanos};
+use crate::table::{Cell, Table};
+use crate::words;
+use linerate_model::run::{Delay, Run, RunKind, Trial};
+use linerate_model::spec::Side;
+
+pub(super) struct ModeRank;
+
+/// More rows than this cannot be read, and fewer are no ranking.
+const MAX_ROWS: usize = 24;
+const MIN_ROWS: usize = 2;
+
+impl ChartKind for ModeRank {
+    fn id(&self) -> &'static str {
+        "mode-rank"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Conditions ranked by their median delay, each with its p99 and its CPU cost."
+    }
+
+    fn topic(&self) -> Topic {
+        Topic::Delay
+    }
+
+    fn answers(&self) -> bool {
+        true
+    }
+
+    fn draw(&self, run: &Run) -> Drawn {
+        let timed = timed(run);
+        let is_fit = (MIN_ROWS..=MAX_ROWS).contains(&timed.len());
+        let elsewhere = super::size_delay::applies(run) || super::request_load::applies(run);
+        if run.kind() != RunKind::Latency || elsewhere || !is_fit {
+            return Drawn::NotApplicable;
+        }
+        Drawn::Charts(vec![chart(run, &timed)])
+    }
+}
+
+/// A valid trial with its median.
+struct Timed<'a> {
+    trial: &'a Trial,
+    delay: &'a Delay,
+    median: f64,
+}
+
+/// The slowest first: the last stands on top.
+fn timed(run: &Run) -> Vec<Timed<'_>> {
+    let valid = run.trials.iter().filter(|trial| trial.valid);
+    let mut timed: Vec<_> = valid
+        .filter_map(|trial| {
+            let delay = trial.delay()?;
+            Some(Timed {
+                trial,
+                delay,
+                median: float(delay.p50_ns?),
+            })
+        })
+        .collect();
+    timed.sort_by(|a, b| b.median.total_cmp(&a.median));
+    timed
+}
+
+fn chart(run: &Run, timed: &[Timed<'_>]) -> Chart {
+    let unit = Unit::for_nanos(crate::figures::middle(timed.iter().map(|one| one.median)));
+    let names = timed.iter().map(|one| row_name(run, one.trial));
+    let at = |index: usize, value: f64| {
+        let place = Point::new(unit.of(value), float(index as u64));
+        place.map(|point| point.note(nanos(value)))
+    };
+    let rows = || timed.iter().enumerate();
+    let tails =
+        rows().filter_map(|(index, one)| Some((index, one.median, float(one.delay.p99_ns?))));
+    let tails: Vec<_> = tails.collect();
+    let strokes = tails
+        .iter()
+        .flat_map(|(index, from, to)| [at(*index, *from), at(*index, *to)]);
+    let series = vec![
+        Series::new(
+            "from p50 to p99",
+            rank(4),
+            Shape::Interval,
+            strokes.flatten(),
+        ),
+        Series::new(
+            "p50",
+            rank(0),
+            Shape::Scatter,
+            rows().filter_map(|(index, one)| at(index, one.median)),
+        ),
+        Series::new(
+            "p99",
+            rank(1),
+            Shape::Scatter,
+            tails.iter().filter_map(|(index, _, to)| at(*index, *to)),
+        ),
+    ];
+    let of = timed
+        .first()
+        .map_or("delay", |one| words::delay_of(one.delay.of));
+    Chart {
+        id: "mode-rank".to_owned(),
+        title: format!("{}, fastest first", capital(of)),
+        caption: caption(run, timed),
+        x: Axis::new(capital(of), unit.symbol(), scale(timed)).switchable(),
+        y: Axis::categories(
+            "Condition, CPU time of both ends per message",
+            "",
+            names.collect(),
+        ),
+        y2: None,
+        series: series
+            .into_iter()
+            .filter(|one| !one.points.is_empty())
+            .collect(),
+        panels: Vec::new(),
+        bands: Vec::new(),
+        table: table(run, timed, unit),
+    }
+}
+
+/// Medians far apart would squeeze the small ones together.
+fn scale(timed: &[Timed<'_>]) -> Scale {
+    const WIDE: f64 = 8.0;
+    let least = timed.last().map_or(1.0, |one| one.median);
+    let most = timed
+        .iter()
+        .filter_map(|one| one.delay.p99_ns.map(float))
+        .fold(1.0, f64::max);
+    if most > WIDE * least {
+        Scale::Log
+    } else {
+        Scale::Linear
+    }
+}
+
+/// CPU time of the traffic threads of both ends per message, where both are known.
+fn cost(trial: &Trial) -> Option<f64> {
+    let of = |side| trial.cpu_of(side)?.thread_ns_per_transaction;
+    Some(of(Side::Sender)? + of(Side::Receiver)?)
+}
+
+fn row_name(run: &Run, trial: &Trial) -> String {
+    let name = trial_name(run, trial);
+    match cost(trial) {
+        Some(cost) => format!("{name} · CPU {}", nanos(cost)),
+        None => name,
+    }
+}
+
+fn caption(run: &Run, timed: &[Timed<'_>]) -> String {
+    let (Some(slowest), Some(fastest)) = (timed.first(), timed.last()) else {
+        return String::new();
+    };
+    let ratio = slowest.median / fastest.median.max(1.0);
+    let said = |one: &Timed<'_>| {
+        let p99 = one
+            .delay
+            .p99_ns
+            .map_or_else(String::new, |p99| format!(", p99 {}", nanos(float(p99))));
+        format!(
+            "{} (p50 {}{p99})",
+            trial_name(run, one.trial),
+            nanos(one.median)
+        )
+    };
+    if ratio < 1.05 {
+        return format!(
+            "The medians are within 5 % of each other: {} is the lowest.",
+            said(fastest)
+        );
+    }
+    format!(
+        "{} is the fastest; {} takes {} times as long.",
+        said(fastest),
+        said(slowest),
+        digits((ratio * 10.0).round() / 10.0)
+    )
+}
+
+fn table(run: &Run, timed: &[Timed<'_>], unit: Unit) -> Table {
+    let symbol = unit.symbol();
+    let mut table = Table::new([
+        "Condition".to_owned(),
+        format!("p50 ({symbol})"),
+        format!("p99 ({symbol})"),
+        "CPU of both ends per message (µs)".to_owned(),
+        "n".to_owned(),
+    ]);
+    for one in timed.iter().rev() {
+        table.push(vec![
+            Cell::text(trial_name(run, one.trial)),
+            Cell::number(Some(one.median), unit),
+            Cell::number(one.delay.p99_ns.map(float), unit),
+            Cell::number(cost(one.trial), Unit::MICROS),
+            Cell::count(one.delay.count),
+        ]);
+    }
+    table
+}

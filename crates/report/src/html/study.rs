@@ -1,0 +1,265 @@
+//! A study's section: what each factor does, its curves, the matrix, every run; the same for forty runs and for four
+//! thousand.
+
+use super::{Drawings, figure, heading, hosts, results, verdict};
+use crate::chart::Chart;
+use crate::figures::{Unit, percent};
+use crate::study::{self, Levels, Observation, StudyView};
+use crate::table::{Cell, Table};
+use linerate_model::run::Run;
+use maud::{Markup, html};
+use std::collections::BTreeMap;
+
+/// Runs and rows of the matrix that a page lists; the document has all.
+const MAX_ROWS: usize = 200;
+/// Rows above which a table scrolls within the page.
+const LONG: usize = 25;
+
+/// Everything of a study below its title.
+pub(super) fn section(
+    run: &Run,
+    view: &StudyView<'_>,
+    anchor: &str,
+    drawings: &mut Drawings,
+) -> Markup {
+    let study::Multiples { charts, left_out } = study::multiples(view);
+    let charts: Vec<Chart> = charts.into_iter().map(Chart::cleaned).collect();
+    html! {
+        (results::notes(run))
+        (heading(3, None, "What each factor does"))
+        ul.conclusions { @for said in study::conclusions(view) { li { (said) } } }
+        @if run.verdict.is_some() { (verdict::card(run, 3)) }
+        @if !charts.is_empty() {
+            (heading(3, None, "Curves, all with the same axes"))
+            div.multiples { (figure::drawn_charts(charts, anchor, 4, drawings)) }
+            @if left_out > 0 { p.muted { "The matrix has " (left_out) " more combinations." } }
+        }
+        (matrix(view))
+        (invalid(run))
+        details.topic {
+            summary { (heading(3, None, &format!("Every run ({})", view.observations.len()))) }
+            div id=(format!("{anchor}-runs")) { (every_run(view)) }
+        }
+        details.topic {
+            summary { (heading(3, None, "Hosts and set-up")) }
+            div id=(format!("{anchor}-hosts")) {
+                @if let Some(first) = view.observations.first() { (hosts::facts(&first.run.hosts, 4)) }
+                (hosts::configuration(run, 4))
+            }
+        }
+    }
+}
+
+/// A row of the matrix: what its columns have in common, and the runs of each column.
+type Row<'v, 'a> = (Levels, BTreeMap<usize, Vec<&'v Observation<'a>>>);
+
+/// The factor whose levels are the columns: the one with the fewest.
+fn column_factor(view: &StudyView<'_>) -> Option<usize> {
+    const MAX_COLUMNS: usize = 8;
+    let all = view.factors.iter().enumerate();
+    let (at, factor) = all.rev().min_by_key(|(_, factor)| factor.levels.len())?;
+    (view.factors.len() > 1 && factor.levels.len() <= MAX_COLUMNS).then_some(at)
+}
+
+fn rows<'v, 'a>(view: &'v StudyView<'a>, column: Option<usize>) -> Vec<Row<'v, 'a>> {
+    let mut rows: BTreeMap<Levels, BTreeMap<usize, Vec<&Observation<'a>>>> = BTreeMap::new();
+    for one in &view.observations {
+        let mut key = one.levels.clone();
+        let level = column.map_or(0, |at| std::mem::take(&mut key[at]));
+        rows.entry(key)
+            .or_default()
+            .entry(level)
+            .or_default()
+            .push(one);
+    }
+    rows.into_iter().collect()
+}
+
+/// Means of every cell, shaded by how much each is of the largest.
+fn matrix(view: &StudyView<'_>) -> Markup {
+    let column = column_factor(view);
+    let rows = rows(view, column);
+    let largest = view
+        .observations
+        .iter()
+        .map(|one| one.value)
+        .fold(0.0, f64::max);
+    let unit = view.measure.unit(largest);
+    let columns: Vec<(usize, String)> = match column {
+        Some(at) => (0..view.factors[at].levels.len())
+            .map(|level| (level, view.factors[at].said(level)))
+            .collect(),
+        None => vec![(0, view.measure.name().to_owned())],
+    };
+    let title = format!(
+        "{} by factor ({})",
+        crate::charts::capital(view.measure.name()),
+        unit.symbol()
+    );
+    html! {
+        (heading(3, None, &title))
+        p { "Mean of the runs with its 95 % interval; darker is more. Below, where something limits, what most runs of the cell found." }
+        div.scroll.tall[rows.len() > LONG] tabindex="0" role="group" aria-label=(title) {
+            table.matrix {
+                caption.sr-only { (title) }
+                thead { tr {
+                    th scope="col" { "Cell" }
+                    @for (_, name) in &columns { th.number scope="col" { (name) } }
+                } }
+                tbody {
+                    @for (key, cells) in rows.iter().take(MAX_ROWS) {
+                        tr {
+                            th scope="row" { (row_name(view, key, column)) }
+                            @for (level, _) in &columns { (cell(cells.get(level), (unit, largest))) }
+                        }
+                    }
+                }
+            }
+        }
+        @if rows.len() > MAX_ROWS { (rest(rows.len() - MAX_ROWS)) }
+    }
+}
+
+fn rest(count: usize) -> Markup {
+    html! { p.muted { (count) " more rows are not listed here; " code { "linerate export --format csv" } " has them." } }
+}
+
+fn row_name(view: &StudyView<'_>, key: &[usize], column: Option<usize>) -> String {
+    let name = view.words(key, column);
+    if name.is_empty() {
+        "all".to_owned()
+    } else {
+        name
+    }
+}
+
+fn cell(runs: Option<&Vec<&Observation<'_>>>, (unit, largest): (Unit, f64)) -> Markup {
+    let mean = runs.and_then(|runs| study::mean(runs));
+    html! {
+        @match mean {
+            Some(mean) => {
+                td.number.(shade(mean.point(), largest)) data-value=(unit.of(mean.point())) {
+                    (unit.number(mean.point()))
+                    @match mean.estimate.interval {
+                        Some(interval) => span.interval { (crate::figures::range(interval, unit)) },
+                        None => span.interval { "n = 1" },
+                    }
+                    @if let Some(limit) = runs.and_then(|runs| limits(runs)) { span.interval { (limit) } }
+                }
+            }
+            None => td.number { "–" },
+        }
+    }
+}
+
+/// One of six steps.
+fn shade(value: f64, largest: f64) -> &'static str {
+    const STEPS: [&str; 6] = ["h0", "h1", "h2", "h3", "h4", "h5"];
+    let share = if largest > 0.0 { value / largest } else { 0.0 };
+    let step = STEPS
+        .iter()
+        .zip([0.1, 0.3, 0.5, 0.7, 0.9])
+        .find(|(_, end)| share < *end);
+    step.map_or("h5", |(step, _)| step)
+}
+
+/// The limit that most of some runs found, and how many where not all did; `None` where most found none.
+fn limits(runs: &[&Observation<'_>]) -> Option<String> {
+    let mut tally: BTreeMap<String, usize> = BTreeMap::new();
+    for verdict in runs.iter().filter_map(|one| one.run.verdict.as_ref()) {
+        *tally.entry(limit_name(&verdict.limit)).or_default() += 1;
+    }
+    let all: usize = tally.values().sum();
+    let (name, count) = tally.into_iter().max_by_key(|(_, count)| *count)?;
+    if name == NONE {
+        return None;
+    }
+    Some(if count == all {
+        name
+    } else {
+        format!("{name} ({count} of {all})")
+    })
+}
+
+const NONE: &str = "none";
+
+fn limit_name(limit: &linerate_model::run::Limit) -> String {
+    match (limit.is_none() || limit.is_round_trip(), limit.is_unknown()) {
+        (true, _) => NONE.to_owned(),
+        (_, true) => "not identified".to_owned(),
+        _ => crate::figures::clean(limit.name()),
+    }
+}
+
+/// Runs that are shown and not averaged.
+fn invalid(run: &Run) -> Markup {
+    let bad = run
+        .parts()
+        .iter()
+        .filter(|part| part.trials.iter().any(|trial| !trial.valid));
+    let bad: Vec<&Run> = bad.collect();
+    html! {
+        @if !bad.is_empty() {
+            div.alarm role="note" {
+                p { strong { (bad.len()) " of " (run.parts().len()) " runs have trials that do not count" } }
+                ul {
+                    @for part in bad.iter().take(5) {
+                        @let reasons: Vec<&str> = part.trials.iter().flat_map(|trial| trial.reasons.iter().map(String::as_str)).collect();
+                        li { (crate::words::title(part)) ": " (reasons.join("; ")) }
+                    }
+                    @if bad.len() > 5 { li { "and " (bad.len() - 5) " more" } }
+                }
+            }
+        }
+    }
+}
+
+fn every_run(view: &StudyView<'_>) -> Markup {
+    let largest = view
+        .observations
+        .iter()
+        .map(|one| one.value)
+        .fold(0.0, f64::max);
+    let unit = view.measure.unit(largest);
+    let mut table = Table::new([
+        "Cell".to_owned(),
+        "Repetition".to_owned(),
+        format!(
+            "{} ({})",
+            crate::charts::capital(view.measure.name()),
+            unit.symbol()
+        ),
+        "Loss (%)".to_owned(),
+        "Limit".to_owned(),
+        "Run".to_owned(),
+    ]);
+    let ordered = view.cells().into_values().flatten();
+    for one in ordered.take(MAX_ROWS) {
+        let losses = one.trials.iter().filter_map(|trial| trial.loss_ratio());
+        let loss = losses.max_by(|a, b| a.get().total_cmp(&b.get()));
+        let repetition = one
+            .run
+            .config
+            .place
+            .as_ref()
+            .map(|place| u64::from(place.repetition));
+        let verdict = one.run.verdict.as_ref();
+        table.push(vec![
+            Cell::text(view.words(&one.levels, None)),
+            Cell::count(repetition),
+            Cell::number(Some(one.value), unit),
+            loss.map_or_else(Cell::unknown, |loss| Cell {
+                text: percent(loss),
+                value: Some(loss.get() * 100.0),
+            }),
+            Cell::text(
+                verdict.map_or_else(|| "–".to_owned(), |verdict| limit_name(&verdict.limit)),
+            ),
+            Cell::text(&one.run.id),
+        ]);
+    }
+    html! {
+        div.scroll.tall tabindex="0" role="group" aria-label="Every run" { (figure::table(&table, "Every run")) }
+        @if view.observations.len() > MAX_ROWS { (rest(view.observations.len() - MAX_ROWS)) }
+    }
+}

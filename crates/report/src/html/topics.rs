@@ -1,0 +1,98 @@
+//! The parts of a run's section below its verdict: the chart that answers, then each topic behind a click.
+
+use super::figure::RunCharts;
+use super::{Drawings, figure, heading, hosts, one_way, profile, results, tcp, trials};
+use crate::charts::Topic;
+use linerate_model::run::Run;
+use maud::{Markup, html};
+
+/// What a section folds away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folded {
+    Everything,
+    /// The whole that it is a part of shows the hosts.
+    WithoutHosts,
+}
+
+/// The answer, then every topic that has something to say, with links to them.
+pub(super) fn all(
+    run: &Run,
+    anchor: &str,
+    (level, folded): (u8, Folded),
+    drawings: &mut Drawings,
+) -> Markup {
+    let mut charts = RunCharts::from_run(run);
+    let answer = std::mem::take(&mut charts.answer);
+    let mut parts: Vec<Part> = Topic::ALL
+        .into_iter()
+        .map(|topic| of_topic(run, topic, (&mut charts, anchor, level + 1), drawings))
+        .collect();
+    parts.push(Part {
+        id: "trials",
+        name: "Trials",
+        inner: trials::all(run, level + 1),
+    });
+    if folded == Folded::Everything {
+        parts.push(Part {
+            id: "hosts",
+            name: "Hosts",
+            inner: hosts::facts(&run.hosts, level + 1),
+        });
+    }
+    parts.push(Part {
+        id: "raw",
+        name: "Set-up, rules and what could not be read",
+        inner: html! {
+            (hosts::configuration(run, level + 1))
+            (results::rules(&run.findings, level + 1))
+            (results::unread(run, level + 1))
+        },
+    });
+    parts.retain(|part| !part.inner.0.is_empty());
+    html! {
+        (results::invalid(run))
+        (figure::drawn_charts(answer, anchor, level, drawings))
+        div.topics role="group" aria-label="Topics" {
+            ul { @for part in &parts { li { a href=(format!("#{anchor}-{}", part.id)) { (part.name) } } } }
+        }
+        @for part in parts {
+            details.topic {
+                summary { (heading(level, None, part.name)) }
+                div id=(format!("{anchor}-{}", part.id)) { (part.inner) }
+            }
+        }
+    }
+}
+
+struct Part {
+    id: &'static str,
+    name: &'static str,
+    inner: Markup,
+}
+
+/// The charts of a topic and the tables that go with them.
+fn of_topic(
+    run: &Run,
+    topic: Topic,
+    (charts, anchor, level): (&mut RunCharts, &str, u8),
+    drawings: &mut Drawings,
+) -> Part {
+    let drawn = figure::drawn_charts(charts.take(topic), anchor, level, drawings);
+    let tables = match topic {
+        Topic::Rate => results::goals(run, level),
+        Topic::Delay => html! { (results::loops(run, level)) (one_way::all(run, level)) },
+        Topic::Loss => results::ledger(run, level),
+        Topic::Cpu => html! { (profile::all(run, anchor, level)) (trials::cost(run, level)) },
+        Topic::Tcp => html! { (tcp::all(run, level)) (trials::tcp_state(run, level)) },
+    };
+    let missing = charts.missing(topic);
+    Part {
+        id: topic.id(),
+        name: topic.name(),
+        inner: html! {
+            (drawn)
+            (tables)
+            @if let Some(missing) = missing { p.muted { (missing) } }
+        },
+    }
+}

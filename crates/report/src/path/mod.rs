@@ -1,0 +1,406 @@
+//! The way of one trial's packets from application to application: how many pass each place, how many are lost
+//! there, and what else is known of it.
+//!
+//! A value made of the trial's packet accounts, its loss ledger and the run's verdict; it draws no conclusion of its
+//! own. What no source tells is `None`, never zero.
+//!
+//! Invariant: where packets were counted at both ends, `sent = placed losses + unplaced losses + received`.
+
+mod draw;
+mod figures;
+mod limit;
+mod table;
+
+pub(crate) use draw::picture;
+pub(crate) use table::table;
+
+use crate::charts::trial_name;
+use crate::figures::{UNKNOWN, clean};
+use crate::words;
+use linerate_model::PacketCount;
+use linerate_model::run::{HostRole, LedgerEntry, Place, Run, Trial, TrialWork};
+use linerate_model::signals as signal;
+use linerate_model::spec::{Direction, Side};
+
+/// A place on the way, in path order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PathStage {
+    SenderApplication,
+    SenderSocket,
+    SenderQdisc,
+    SenderNic,
+    Network,
+    ReceiverNic,
+    ReceiverBacklog,
+    ReceiverSocket,
+    ReceiverApplication,
+}
+
+impl PathStage {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::SenderApplication,
+        Self::SenderSocket,
+        Self::SenderQdisc,
+        Self::SenderNic,
+        Self::Network,
+        Self::ReceiverNic,
+        Self::ReceiverBacklog,
+        Self::ReceiverSocket,
+        Self::ReceiverApplication,
+    ];
+
+    /// As on the page, within the column of its host.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::SenderApplication | Self::ReceiverApplication => "application",
+            Self::SenderSocket | Self::ReceiverSocket => "socket",
+            Self::SenderQdisc => "queueing discipline",
+            Self::SenderNic | Self::ReceiverNic => "interface",
+            Self::Network => "network",
+            Self::ReceiverBacklog => "softnet backlog",
+        }
+    }
+
+    /// For scripts and tests that read the picture.
+    pub(crate) const fn id(self) -> &'static str {
+        match self {
+            Self::SenderApplication => "sender-application",
+            Self::SenderSocket => "sender-socket",
+            Self::SenderQdisc => "sender-qdisc",
+            Self::SenderNic => "sender-nic",
+            Self::Network => "network",
+            Self::ReceiverNic => "receiver-nic",
+            Self::ReceiverBacklog => "receiver-backlog",
+            Self::ReceiverSocket => "receiver-socket",
+            Self::ReceiverApplication => "receiver-application",
+        }
+    }
+
+    /// The host that it is in; `None` between the hosts.
+    pub(crate) const fn side(self) -> Option<Side> {
+        match self {
+            Self::SenderApplication | Self::SenderSocket | Self::SenderQdisc | Self::SenderNic => {
+                Some(Side::Sender)
+            }
+            Self::Network => None,
+            Self::ReceiverNic
+            | Self::ReceiverBacklog
+            | Self::ReceiverSocket
+            | Self::ReceiverApplication => Some(Side::Receiver),
+        }
+    }
+
+    /// Where the ledger writes what is lost here; nothing is lost in an application.
+    const fn place(self) -> Option<Place> {
+        match self {
+            Self::SenderApplication | Self::ReceiverApplication => None,
+            Self::SenderSocket => Some(Place::SenderSocket),
+            Self::SenderQdisc => Some(Place::SenderQdisc),
+            Self::SenderNic => Some(Place::SenderNic),
+            Self::Network => Some(Place::Network),
+            Self::ReceiverNic => Some(Place::ReceiverNic),
+            Self::ReceiverBacklog => Some(Place::ReceiverBacklog),
+            Self::ReceiverSocket => Some(Place::ReceiverSocket),
+        }
+    }
+
+    /// The host-wide counter of what is dropped here: zero of it rules a loss out.
+    const fn counter(self) -> Option<&'static str> {
+        match self {
+            Self::SenderApplication | Self::Network | Self::ReceiverApplication => None,
+            Self::SenderSocket => Some(signal::UDP_SNDBUF_ERRORS),
+            Self::SenderQdisc => Some(signal::QDISC_DROPPED),
+            Self::SenderNic => Some(signal::NIC_TX_DROPPED),
+            Self::ReceiverNic => Some(signal::NIC_RX_DROPPED),
+            Self::ReceiverBacklog => Some(signal::SOFTNET_DROPPED),
+            Self::ReceiverSocket => Some(signal::UDP_RCVBUF_ERRORS),
+        }
+    }
+}
+
+/// What is counted on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathUnit {
+    Datagrams,
+    Messages,
+    Segments,
+}
+
+impl PathUnit {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Datagrams => "datagrams",
+            Self::Messages => "messages",
+            Self::Segments => "segments",
+        }
+    }
+}
+
+/// What is known of loss at one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StageLoss {
+    /// This many, by these sources.
+    Counted { packets: u64, sources: String },
+    /// None: the ledger places every loss elsewhere, or a counter here stood still.
+    Clear,
+    /// Some of what has no place may have been lost here.
+    NotKnown,
+}
+
+impl StageLoss {
+    /// Packets that were lost here for certain.
+    pub(crate) const fn placed(&self) -> u64 {
+        match self {
+            Self::Counted { packets, .. } => *packets,
+            Self::Clear | Self::NotKnown => 0,
+        }
+    }
+}
+
+/// A figure of a place: what it is, and the value in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StageFigure {
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+}
+
+/// One place on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StageFlow {
+    pub(crate) stage: PathStage,
+    /// Packets that came here: sent less what was placed before. Those without a place are in it up to the receiver's
+    /// application.
+    pub(crate) entered: Option<u64>,
+    pub(crate) loss: StageLoss,
+    pub(crate) figures: Vec<StageFigure>,
+    /// Whether the verdict's limit is here.
+    pub(crate) limits: bool,
+}
+
+/// Losses that no source can place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unplaced {
+    pub(crate) packets: u64,
+    pub(crate) why: String,
+}
+
+/// The whole way of one trial's packets, one direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathPicture {
+    pub(crate) direction: Direction,
+    pub(crate) unit: PathUnit,
+    /// Which trial, and why that one.
+    pub(crate) about: String,
+    pub(crate) sender: String,
+    pub(crate) receiver: String,
+    /// Meant to be sent and never given to the system.
+    pub(crate) not_offered: Option<u64>,
+    pub(crate) sent: Option<u64>,
+    pub(crate) received: Option<u64>,
+    pub(crate) lost: Option<u64>,
+    pub(crate) stages: Vec<StageFlow>,
+    pub(crate) unplaced: Option<Unplaced>,
+    /// What limits, in words; `None` where nothing was saturated or looked for.
+    pub(crate) limit: Option<String>,
+}
+
+impl PathPicture {
+    /// The picture of one trial of a run.
+    pub(crate) fn new(run: &Run, trial: &Trial, why: &str) -> Self {
+        let accounts = Accounts::from_trial(trial);
+        let limiting = limit::places(run, trial);
+        let unplaced = accounts.unplaced(trial.ledger());
+        let mut entered = accounts.sent;
+        let mut stages = Vec::with_capacity(PathStage::ALL.len());
+        for stage in PathStage::ALL {
+            let loss = accounts.loss(trial, stage, unplaced.is_some());
+            let placed = loss.placed();
+            stages.push(StageFlow {
+                stage,
+                entered: match stage {
+                    PathStage::ReceiverApplication => accounts.received,
+                    _ => entered,
+                },
+                loss,
+                figures: figures::of(run, trial, stage),
+                limits: limiting.contains(&stage),
+            });
+            entered = entered.map(|packets| packets.saturating_sub(placed));
+        }
+        let name = |side| host_name(run, trial, side);
+        Self {
+            direction: trial.direction,
+            unit: accounts.unit,
+            about: clean(&format!("Trial {}: {why}", trial_name(run, trial))),
+            sender: name(Side::Sender),
+            receiver: name(Side::Receiver),
+            not_offered: not_offered(trial, accounts.sent),
+            sent: accounts.sent,
+            received: accounts.received,
+            lost: accounts.lost,
+            stages,
+            unplaced,
+            limit: limit::words(run),
+        }
+    }
+
+    /// Packets lost, as words: `62 608 of 220 852 datagrams (28.3 %) are lost`.
+    pub(crate) fn account(&self) -> String {
+        let unit = self.unit.name();
+        let again = match self.unit {
+            PathUnit::Segments => "sent again",
+            PathUnit::Datagrams | PathUnit::Messages => "lost",
+        };
+        match (self.sent, self.lost) {
+            (Some(sent), Some(0)) => format!("{} {unit} sent, none {again}", grouped(sent)),
+            (Some(sent), Some(lost)) => format!(
+                "{} of {} {unit} {again} ({})",
+                grouped(lost),
+                grouped(sent),
+                share(lost, sent)
+            ),
+            (Some(sent), None) => format!("{} {unit} sent, loss {UNKNOWN}", grouped(sent)),
+            (None, Some(lost)) => format!("{} {unit} {again}, sent {UNKNOWN}", grouped(lost)),
+            (None, None) => format!("{unit} sent and lost: {UNKNOWN}"),
+        }
+    }
+}
+
+/// `28.3 %` of a whole.
+pub(crate) fn share(part: u64, whole: u64) -> String {
+    crate::figures::percent(linerate_model::Ratio::from_parts(part, whole))
+}
+
+/// Digits in groups of three, with thin spaces that do not break.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The packets of a trial, whatever counted them.
+struct Accounts {
+    unit: PathUnit,
+    sent: Option<u64>,
+    received: Option<u64>,
+    lost: Option<u64>,
+    ledger: Vec<LedgerEntry>,
+}
+
+impl Accounts {
+    fn from_trial(trial: &Trial) -> Self {
+        let ledger = trial.ledger().to_vec();
+        let packets = trial.packets();
+        let of = |count: Option<PacketCount>| count.map(PacketCount::get);
+        match &trial.work {
+            TrialWork::ByteStream(_) => Self::segments(trial),
+            TrialWork::Datagrams(_) => Self {
+                unit: PathUnit::Datagrams,
+                sent: packets.and_then(|packets| of(packets.sent)),
+                received: packets.and_then(|packets| of(packets.received)),
+                lost: packets.and_then(|packets| of(packets.lost)),
+                ledger,
+            },
+            TrialWork::ClosedLoop(_) | TrialWork::Connections(_) | TrialWork::OpenLoop(_) => Self {
+                unit: PathUnit::Messages,
+                sent: packets.and_then(|packets| of(packets.sent)),
+                received: packets.and_then(|packets| of(packets.received)),
+                lost: packets.and_then(|packets| of(packets.lost)),
+                ledger,
+            },
+        }
+    }
+
+    /// A byte stream loses nothing; what its TCP sent again was lost, or taken for lost, at a place it cannot know.
+    fn segments(trial: &Trial) -> Self {
+        let tcp = trial.tcp();
+        let counts = tcp.and_then(|tcp| tcp.retransmissions);
+        let again = counts
+            .and_then(|counts| counts.segments)
+            .or_else(|| tcp?.retransmitted_segments);
+        let sent = counts.and_then(|counts| counts.sent);
+        Self {
+            unit: PathUnit::Segments,
+            sent,
+            received: sent
+                .zip(again)
+                .map(|(sent, again)| sent.saturating_sub(again)),
+            lost: again,
+            ledger: Vec::new(),
+        }
+    }
+
+    fn unplaced(&self, ledger: &[LedgerEntry]) -> Option<Unplaced> {
+        let lost = self.lost.filter(|lost| *lost > 0)?;
+        let placed = ledger.iter().filter(|entry| entry.place != Place::Unknown);
+        let placed = placed.fold(0_u64, |sum, entry| sum.saturating_add(entry.packets.get()));
+        let packets = lost.checked_sub(placed).filter(|packets| *packets > 0)?;
+        let said = ledger.iter().filter(|entry| entry.place == Place::Unknown);
+        let said: Vec<&str> = said.map(|entry| entry.source.as_str()).collect();
+        let why = match (said.is_empty(), self.unit) {
+            (false, _) => clean(&said.join("; ")),
+            (true, PathUnit::Segments) => {
+                "TCP does not tell where; some may have been sent again without need".to_owned()
+            }
+            (true, _) => "no source tells where".to_owned(),
+        };
+        Some(Unplaced { packets, why })
+    }
+
+    fn loss(&self, trial: &Trial, stage: PathStage, some_unplaced: bool) -> StageLoss {
+        let Some(place) = stage.place() else {
+            return StageLoss::Clear;
+        };
+        let here = || self.ledger.iter().filter(|entry| entry.place == place);
+        let packets = here().fold(0_u64, |sum, entry| sum.saturating_add(entry.packets.get()));
+        if packets > 0 {
+            let sources: Vec<&str> = here().map(|entry| entry.source.as_str()).collect();
+            let sources = clean(&sources.join("; "));
+            return StageLoss::Counted { packets, sources };
+        }
+        let still = || {
+            let gained = trial.counters(stage.side()?)?.get(stage.counter()?)?;
+            Some(*gained == 0)
+        };
+        let is_counted = self.unit == PathUnit::Datagrams && still() == Some(true);
+        match self.lost {
+            Some(_) if !some_unplaced || is_counted => StageLoss::Clear,
+            None if is_counted => StageLoss::Clear,
+            _ => StageLoss::NotKnown,
+        }
+    }
+}
+
+/// Packets that were intended and not offered, as far as both loads and the packets offered are known.
+fn not_offered(trial: &Trial, sent: Option<u64>) -> Option<u64> {
+    let intended = trial.intended_load?.as_f64();
+    let offered = trial.offered_load?.as_f64();
+    let missing = (intended / offered - 1.0) * crate::figures::float(sent?);
+    // Below a hundredth it is the edge of the trial's time scale.
+    let is_short = offered > 0.0 && intended > offered * 1.01;
+    Some(if is_short {
+        linerate_model::BitRate::from_f64(missing.round()).bps()
+    } else {
+        0
+    })
+}
+
+/// Which machine a side of the traffic is.
+pub(crate) fn role(direction: Direction, side: Side) -> HostRole {
+    match (direction, side) {
+        (Direction::Reverse, Side::Sender)
+        | (Direction::Forward | Direction::Duplex, Side::Receiver) => HostRole::Server,
+        (Direction::Reverse, Side::Receiver)
+        | (Direction::Forward | Direction::Duplex, Side::Sender) => HostRole::Client,
+    }
+}
+
+fn host_name(run: &Run, trial: &Trial, side: Side) -> String {
+    words::host(run, role(trial.direction, side))
+}

@@ -1,0 +1,171 @@
+//! What a report says first, of one run or of many: a title, one sentence, a few figures, the path.
+//!
+//! Chooses and words what the runs hold; bounds, means and verdicts are theirs.
+
+mod delay;
+mod rates;
+
+pub(crate) use rates::{SideBySide, of_run};
+
+use crate::path::PathPicture;
+use crate::words;
+use linerate_model::run::{HostRole, Run, RunKind, Trial};
+use linerate_model::spec::Direction;
+
+/// A figure that stands large on the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BigFigure {
+    /// With its unit.
+    pub(crate) value: String,
+    /// Its interval and n, or its bounds.
+    pub(crate) interval: Option<String>,
+    /// Quantity, layer, side, condition.
+    pub(crate) about: String,
+}
+
+/// The first screen of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Story {
+    /// The conclusion.
+    pub(crate) sentence: String,
+    /// At most [`MAX_FIGURES`].
+    pub(crate) figures: Vec<BigFigure>,
+    /// At most one for each direction.
+    pub(crate) paths: Vec<PathPicture>,
+    /// The runs that the sentence is about, by their place among the leaves.
+    pub(crate) told: Vec<usize>,
+}
+
+/// More large figures than this are a table.
+const MAX_FIGURES: usize = 4;
+
+/// The story of some runs.
+pub(crate) fn story(runs: &[Run]) -> Story {
+    let leaves = leaves(runs);
+    let rates = rates::by_direction(&leaves);
+    let delay = delay::told(&leaves);
+    let mut clauses = rates::clauses(&rates);
+    clauses.extend(delay.iter().map(|told| told.clause.clone()));
+    let sentence = if clauses.is_empty() {
+        "No result was recorded.".to_owned()
+    } else {
+        opened(&clauses.join("; ")) + "."
+    };
+    let told = |run: &Run| {
+        let mut carrying = rates.iter().flat_map(|one| &one.runs);
+        carrying.any(|one| std::ptr::eq(*one, run)) || run.kind() == RunKind::Latency
+    };
+    let places = leaves.iter().enumerate().filter(|(_, run)| told(run));
+    let told = places.map(|(place, _)| place).collect();
+    let figures = rates.iter().map(rates::figure);
+    let delays = delay.into_iter().flat_map(|told| told.figures);
+    Story {
+        sentence,
+        figures: figures.chain(delays).take(MAX_FIGURES).collect(),
+        paths: paths(&leaves, &rates),
+        told,
+    }
+}
+
+/// With a capital letter, unless it begins with a host's name.
+fn opened(sentence: &str) -> String {
+    let own = ["client ", "server ", "the "];
+    if own.iter().any(|word| sentence.starts_with(word)) {
+        return crate::charts::capital(sentence);
+    }
+    sentence.to_owned()
+}
+
+/// The runs that have trials of their own, in order.
+pub(crate) fn leaves(runs: &[Run]) -> Vec<&Run> {
+    let mut all = Vec::new();
+    for run in runs {
+        if run.parts().is_empty() {
+            all.push(run);
+        } else {
+            all.extend(leaves(run.parts()));
+        }
+    }
+    all
+}
+
+/// The pictures that explain the rates; of runs without any rate, that of the slowest round trips.
+fn paths(leaves: &[&Run], rates: &[rates::Rated<'_>]) -> Vec<PathPicture> {
+    let of_rates = rates
+        .iter()
+        .filter_map(|rated| picture(&rated.runs, rated.direction));
+    let pictures: Vec<_> = of_rates.collect();
+    if !pictures.is_empty() {
+        return pictures;
+    }
+    let exchanged = leaves.iter().filter(|run| run.kind() == RunKind::Latency);
+    let exchanged: Vec<&Run> = exchanged.copied().collect();
+    picture(&exchanged, Direction::Forward)
+        .into_iter()
+        .collect()
+}
+
+/// The picture of the trial that tells most: of those that lost packets the one with the highest received rate, else
+/// that one of all.
+fn picture(runs: &[&Run], direction: Direction) -> Option<PathPicture> {
+    let all = runs
+        .iter()
+        .flat_map(|run| run.trials.iter().map(move |trial| (*run, trial)));
+    let valid: Vec<(&Run, &Trial)> = all
+        .filter(|(_, trial)| trial.valid && trial.direction == direction)
+        .collect();
+    let lossy = |trial: &Trial| trial.loss_ratio().is_some_and(|loss| loss.get() > 0.0);
+    let any = valid.iter().any(|(_, trial)| lossy(trial));
+    let fit = valid.iter().filter(|(_, trial)| !any || lossy(trial));
+    let (run, trial) = fit.max_by_key(|(_, trial)| trial.received_rate)?;
+    let why = match (valid.len(), any) {
+        (1, _) => "the only trial this way".to_owned(),
+        (n, true) => {
+            format!("of {n} trials the one that lost packets at the highest received rate")
+        }
+        (n, false) => format!("the highest received rate of {n} trials; none lost packets"),
+    };
+    Some(PathPicture::new(run, trial, &why))
+}
+
+/// `client → server` with the hosts' names.
+pub(crate) fn way(run: &Run, direction: Direction) -> String {
+    let client = words::host(run, HostRole::Client);
+    let server = words::host(run, HostRole::Server);
+    match direction {
+        Direction::Forward => format!("{client} → {server}"),
+        Direction::Reverse => format!("{server} → {client}"),
+        Direction::Duplex => format!("{client} ↔ {server}"),
+    }
+}
+
+/// The title of a report that its user gave none: that of a single run, else hosts and date.
+pub fn title(runs: &[Run]) -> String {
+    if let [run] = runs
+        && let Some(title) = &run.title
+    {
+        return title.clone();
+    }
+    let leaves = leaves(runs);
+    let Some(first) = leaves.first() else {
+        return "No runs".to_owned();
+    };
+    let hosts = way(first, Direction::Duplex);
+    let same = leaves
+        .iter()
+        .all(|run| way(run, Direction::Duplex) == hosts);
+    let hosts = if same {
+        hosts
+    } else {
+        "several hosts".to_owned()
+    };
+    let started = runs.iter().find_map(|run| run.started.as_ref());
+    let day = started.map_or_else(String::new, |started| {
+        let text = started.to_string();
+        format!(", {}", text.split('T').next().unwrap_or_default())
+    });
+    match runs.len() {
+        1 => format!("{hosts}{day}"),
+        n => format!("{hosts}{day}: {n} runs"),
+    }
+}

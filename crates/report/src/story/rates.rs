@@ -1,0 +1,337 @@
+//! What was carried in each direction, and what limits it.
+
+use super::{BigFigure, way};
+use crate::charts::{bounds, goal_name};
+use crate::curve::{LoadCurve, received};
+use crate::figures::{Unit, Value};
+use crate::words;
+use linerate_model::run::{GoalResult, Limit, Run, RunKind, Trial, Verdict};
+use linerate_model::spec::Direction;
+use linerate_model::{BitRate, Interval};
+use std::collections::BTreeMap;
+
+/// The runs that tell best what one direction carries.
+pub(super) struct Rated<'a> {
+    pub(super) direction: Direction,
+    pub(super) runs: Vec<&'a Run>,
+    carried: Carried,
+}
+
+/// What was carried.
+struct Carried {
+    /// bit/s.
+    point: f64,
+    /// From where to where, if that is known.
+    range: Option<Interval>,
+    /// Whether that is the most of several loads.
+    is_peak: bool,
+    value: String,
+    interval: Option<String>,
+    /// Transport, layer, condition.
+    about: String,
+}
+
+impl Carried {
+    /// In a sentence.
+    fn said(&self) -> String {
+        let most = if self.is_peak { "at most " } else { "" };
+        format!("{most}{}", self.value)
+    }
+}
+
+/// A search says most about a path, then single streams of datagrams, then TCP.
+const KINDS: [RunKind; 3] = [RunKind::Saturate, RunKind::Udp, RunKind::Tcp];
+
+/// One for each direction in which something was carried.
+pub(super) fn by_direction<'a>(leaves: &[&'a Run]) -> Vec<Rated<'a>> {
+    let ways = [Direction::Forward, Direction::Reverse];
+    ways.into_iter()
+        .filter_map(|direction| {
+            KINDS.into_iter().find_map(|kind| {
+                let went = |run: &&&Run| run.kind() == kind && carries(run, direction);
+                let runs: Vec<&Run> = leaves.iter().filter(went).copied().collect();
+                let carried = carried(&runs, direction)?;
+                Some(Rated {
+                    direction,
+                    runs,
+                    carried,
+                })
+            })
+        })
+        .collect()
+}
+
+fn carries(run: &Run, direction: Direction) -> bool {
+    run.trials
+        .iter()
+        .any(|trial| trial.valid && trial.direction == direction)
+}
+
+fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
+    let trials = runs.iter().flat_map(|run| &run.trials);
+    let trials: Vec<&Trial> = trials
+        .filter(|trial| trial.valid && trial.direction == direction)
+        .collect();
+    let first = trials.first()?;
+    let name = words::transport(first.transport);
+    let layer = first.layer;
+    let goals: Vec<&GoalResult> = runs
+        .iter()
+        .filter_map(|run| strictest(run, direction))
+        .collect();
+    if let Some(goal) = goals.first() {
+        let about = format!("{name}, {layer}, {}", condition(goal));
+        return Some(searched(&goals, about));
+    }
+    let curve = LoadCurve::from_trials(trials.iter().copied(), direction);
+    if curve.is_rising() {
+        let peak = curve.peak()?.received?;
+        let (value, interval) = split(&peak);
+        let full = curve.follows_up_to().map_or_else(String::new, |point| {
+            let unit = Unit::for_rate(point.intended * 2.0);
+            format!("; in full up to {}", unit.show(point.intended))
+        });
+        return Some(Carried {
+            point: peak.point(),
+            range: peak.estimate.interval,
+            is_peak: true,
+            value,
+            interval,
+            about: format!("{name}, {layer}{full}"),
+        });
+    }
+    let rates: Vec<_> = trials.iter().filter_map(|trial| told(trial)).collect();
+    let mean = Value::from_observations(&rates)?;
+    let (value, interval) = split(&mean);
+    Some(Carried {
+        point: mean.point(),
+        range: mean.estimate.interval,
+        is_peak: false,
+        value,
+        interval,
+        about: format!("{name}, {layer}"),
+    })
+}
+
+/// `without loss`, or what the goal allows.
+fn condition(goal: &GoalResult) -> String {
+    if goal.loss_goal.get() > 0.0 || goal.delay_goal.is_some() {
+        goal_name(goal)
+    } else {
+        "without loss".to_owned()
+    }
+}
+
+/// What the receiver got; where it does not tell, what its TCP acknowledged or the sender offered.
+fn told(trial: &Trial) -> Option<(f64, Option<Interval>)> {
+    let acknowledged = || Some((trial.tcp()?.acknowledged_rate?.as_f64(), None));
+    received(trial)
+        .or_else(acknowledged)
+        .or_else(|| crate::curve::offered(trial))
+}
+
+/// The goal of a search that allows the least loss.
+fn strictest(run: &Run, direction: Direction) -> Option<&GoalResult> {
+    let goals = run
+        .goals()
+        .iter()
+        .filter(|goal| goal.direction == direction);
+    let known = goals.filter(|goal| goal.lower_bound.is_some() || goal.upper_bound.is_some());
+    known.min_by(|a, b| a.loss_goal.get().total_cmp(&b.loss_goal.get()))
+}
+
+/// One search has bounds, several have a mean of their lower bounds.
+fn searched(goals: &[&GoalResult], about: String) -> Carried {
+    let lower = goals.iter().filter_map(|goal| goal.lower_bound);
+    let lower: Vec<_> = lower.map(|rate| (rate.as_f64(), None)).collect();
+    match (goals, Value::from_observations(&lower)) {
+        ([_, _, ..], Some(mean)) => {
+            let (value, interval) = split(&mean);
+            Carried {
+                point: mean.point(),
+                range: mean.estimate.interval,
+                is_peak: false,
+                value,
+                interval,
+                about: format!("{about}, lower bound"),
+            }
+        }
+        (goals, _) => {
+            let bound = |rate: Option<BitRate>| rate.map(BitRate::as_f64);
+            let first = goals.first();
+            let (low, high) = first.map_or((None, None), |goal| {
+                (bound(goal.lower_bound), bound(goal.upper_bound))
+            });
+            Carried {
+                point: low.or(high).unwrap_or_default(),
+                range: low.zip(high).map(|(low, high)| Interval { low, high }),
+                is_peak: false,
+                value: first.map_or_else(String::new, |goal| bounds(goal)),
+                interval: None,
+                about,
+            }
+        }
+    }
+}
+
+/// The number with its unit, and apart from it its interval and n.
+fn split(value: &Value) -> (String, Option<String>) {
+    let unit = Unit::for_rate(value.point() * 2.0);
+    let interval = value.estimate.interval.map(|interval| {
+        let range = crate::figures::range(interval, unit);
+        match value.estimate.n {
+            1 => format!("{range} by rounding"),
+            n => format!("95 %: {range}, n = {n}"),
+        }
+    });
+    let n = value.estimate.n;
+    (
+        unit.show(value.point()),
+        interval.or_else(|| Some(format!("n = {n}"))),
+    )
+}
+
+/// What one run carried one way, to be drawn beside others.
+pub(crate) struct SideBySide {
+    pub(crate) direction: Direction,
+    /// bit/s.
+    pub(crate) point: f64,
+    pub(crate) range: Option<Interval>,
+    /// Transport, layer, condition.
+    pub(crate) about: String,
+}
+
+/// What one run carried, one for each direction.
+pub(crate) fn of_run(run: &Run) -> Vec<SideBySide> {
+    let rated = by_direction(&[run]).into_iter().map(|rated| SideBySide {
+        direction: rated.direction,
+        point: rated.carried.point,
+        range: rated.carried.range,
+        about: rated.carried.about,
+    });
+    rated.collect()
+}
+
+/// The large figure of a direction.
+pub(super) fn figure(rated: &Rated<'_>) -> BigFigure {
+    let way = rated
+        .runs
+        .first()
+        .map_or_else(String::new, |run| way(run, rated.direction));
+    BigFigure {
+        value: rated.carried.value.clone(),
+        interval: rated.carried.interval.clone(),
+        about: format!(
+            "{}{way} ({})",
+            if rated.carried.is_peak {
+                "at most, "
+            } else {
+                ""
+            },
+            rated.carried.about
+        ),
+    }
+}
+
+/// `A → B carries 94.3 Mbit/s (UDP, L4 payload); the link's rate limits; 3 of 4 runs agree`.
+pub(super) fn clauses(rates: &[Rated<'_>]) -> Vec<String> {
+    let each: Vec<Clause<'_>> = rates.iter().map(Clause::from_rated).collect();
+    match each.as_slice() {
+        [one, other] if one.limit == other.limit => {
+            let limit = one.limit.iter().map(|limit| format!("{limit}, both ways"));
+            both(one, other).into_iter().chain(limit).collect()
+        }
+        [one] => [one.carried()]
+            .into_iter()
+            .chain(one.limit.clone())
+            .collect(),
+        each => each.iter().map(Clause::with_limit).collect(),
+    }
+}
+
+/// One direction in words.
+struct Clause<'a> {
+    way: String,
+    carried: &'a Carried,
+    limit: Option<String>,
+}
+
+impl<'a> Clause<'a> {
+    fn from_rated(rated: &'a Rated<'_>) -> Self {
+        let first = rated.runs.first();
+        Self {
+            way: first.map_or_else(String::new, |run| way(run, rated.direction)),
+            carried: &rated.carried,
+            limit: limit(&rated.runs),
+        }
+    }
+
+    fn carried(&self) -> String {
+        format!(
+            "{} carries {} ({})",
+            self.way,
+            self.carried.said(),
+            self.carried.about
+        )
+    }
+
+    fn with_limit(&self) -> String {
+        match &self.limit {
+            Some(limit) => format!("{}: {limit}", self.carried()),
+            None => self.carried(),
+        }
+    }
+}
+
+/// Two directions, in one clause where the rest is the same.
+fn both(one: &Clause<'_>, other: &Clause<'_>) -> Vec<String> {
+    if one.carried.about != other.carried.about {
+        return vec![one.carried(), other.carried()];
+    }
+    vec![format!(
+        "{} carries {}, {} {} ({})",
+        one.way,
+        one.carried.said(),
+        other.way,
+        other.carried.said(),
+        one.carried.about
+    )]
+}
+
+/// What limits most of the runs, and how many agree.
+fn limit(runs: &[&Run]) -> Option<String> {
+    let mut verdicts: Vec<&Verdict> = runs.iter().filter_map(|run| run.verdict.as_ref()).collect();
+    // Of a sweep the lower loads are carried whole, which says nothing of what ends it.
+    let saturated = verdicts.iter().any(|verdict| !verdict.limit.is_none());
+    if saturated {
+        verdicts.retain(|verdict| !verdict.limit.is_none());
+    }
+    let mut tally: BTreeMap<&str, (usize, &Limit)> = BTreeMap::new();
+    for verdict in &verdicts {
+        tally
+            .entry(verdict.limit.id())
+            .or_insert((0, &verdict.limit))
+            .0 += 1;
+    }
+    let (count, limit) = tally.into_values().max_by_key(|(count, _)| *count)?;
+    let said = if limit.is_none() {
+        "the path carried the whole intended load".to_owned()
+    } else if limit.is_unknown() {
+        match verdicts.iter().find_map(|verdict| verdict.side) {
+            Some(side) => format!(
+                "bottleneck not identified, on the {}’s side",
+                words::side(Some(side))
+            ),
+            None => "bottleneck not identified".to_owned(),
+        }
+    } else {
+        format!("{} limits", crate::figures::clean(limit.name()))
+    };
+    Some(match verdicts.len() {
+        1 => said,
+        all if saturated && all < runs.len() => {
+            format!("{said} ({count} of {all} runs that saturate agree)")
+        }
+        all => format!("{said} ({count} of {all} runs agree)"),
+    })
+}

@@ -1,0 +1,123 @@
+use super::*;
+use linerate_model::BitRate;
+use linerate_model::run::{DatagramsResult, RunKind, StudyPlace, Tool};
+use linerate_model::spec::Transport;
+
+/// One run of a cell; the rate stops at 50 Mbit/s one way and at 90 the other.
+fn part(load: u64, way: Direction, repetition: u32) -> Run {
+    let limit = if way == Direction::Forward { 90 } else { 50 };
+    let mut trial = Trial::new(0, Transport::Udp, way, DatagramsResult::default());
+    let rate = |mbit: u64| Some(BitRate::from_bps(mbit * 1_000_000));
+    trial.intended_load = rate(load);
+    trial.offered_load = rate(load);
+    trial.received_rate = rate(load.min(limit) + u64::from(repetition) % 2);
+    let mut run = Run::new("part", RunKind::Udp, Tool::unversioned("linerate"));
+    run.trials = vec![trial];
+    run.config.place = Some(StudyPlace {
+        cell: format!(
+            "direction = {}, rate = {load}M",
+            crate::words::direction_id(way)
+        ),
+        repetition,
+    });
+    run
+}
+
+fn study() -> Vec<Run> {
+    let mut parts = Vec::new();
+    // The order of measuring is of no account.
+    for load in [80, 10, 120, 40, 100] {
+        for way in [Direction::Reverse, Direction::Forward] {
+            parts.extend((1..=4).map(|repetition| part(load, way, repetition)));
+        }
+    }
+    parts
+}
+
+#[test]
+fn factors_are_in_order_whatever_the_order_of_measuring() {
+    let parts = study();
+    let view = StudyView::from_parts(&parts).unwrap();
+    let names: Vec<_> = view
+        .factors
+        .iter()
+        .map(|factor| factor.name.as_str())
+        .collect();
+    assert_eq!(names, ["direction", "rate"]);
+    let rates: Vec<_> = view.factors[1]
+        .levels
+        .iter()
+        .map(|level| level.text.as_str())
+        .collect();
+    assert_eq!(rates, ["10M", "40M", "80M", "100M", "120M"]);
+    assert_eq!(view.axis(), Some(1));
+    assert_eq!(view.cells().len(), 10);
+    assert!(view.cells().values().all(|runs| runs.len() == 4));
+}
+
+#[test]
+fn each_direction_has_a_chart_with_the_same_axes_and_its_saturation() {
+    let parts = study();
+    let view = StudyView::from_parts(&parts).unwrap();
+    let Multiples { charts, left_out } = multiples(&view);
+    assert_eq!((charts.len(), left_out), (2, 0));
+    assert_eq!((&charts[0].x, &charts[0].y), (&charts[1].x, &charts[1].y));
+    let forward = &charts[0];
+    assert_eq!(forward.title, "Client → server");
+    assert!(
+        forward
+            .caption
+            .starts_with("Saturation between 80 and 100 Mbit/s intended"),
+        "{}",
+        forward.caption
+    );
+    assert!(
+        charts[1]
+            .caption
+            .starts_with("Saturation between 40 and 80 Mbit/s intended"),
+        "{}",
+        charts[1].caption
+    );
+    let dots = forward
+        .series
+        .iter()
+        .find(|series| series.shape == crate::chart::Shape::Single);
+    assert_eq!(dots.unwrap().points.len(), 20);
+}
+
+#[test]
+fn the_factor_that_explains_most_comes_first() {
+    let parts = study();
+    let view = StudyView::from_parts(&parts).unwrap();
+    let said = conclusions(&view);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("Direction explains"), "{said:?}");
+    assert!(said[0].contains("the load’s aside"), "{said:?}");
+    assert!(
+        said[1].starts_with("Repetitions of the same cell account for"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_value_with_a_comma_is_one_value() {
+    let mut one = part(10, Direction::Forward, 1);
+    let mut other = part(10, Direction::Forward, 1);
+    let cell = |text: &str| {
+        Some(StudyPlace {
+            cell: format!("datapath = {text}, payload = 64"),
+            repetition: 1,
+        })
+    };
+    one.config.place = cell("sockets,gso=true");
+    other.config.place = cell("io-uring, polled");
+    let parts = [one, other];
+    let view = StudyView::from_parts(&parts).unwrap();
+    let levels: Vec<_> = view.factors[0]
+        .levels
+        .iter()
+        .map(|level| level.text.as_str())
+        .collect();
+    assert_eq!(levels, ["io-uring, polled", "sockets,gso=true"]);
+    assert_eq!(view.axis(), None);
+}

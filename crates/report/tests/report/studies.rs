@@ -1,0 +1,181 @@
+//! Studies: one page, whatever their size.
+
+use crate::runs::{bare, report};
+use linerate_model::run::{
+    Confidence, DatagramsResult, LedgerEntry, Limit, Packets, Place, Run, RunKind, RunStatus,
+    RunWork, StudyPlace, Trial, Verdict,
+};
+use linerate_model::spec::{Direction, Side, Transport};
+use linerate_model::{BitRate, ByteCount, PacketCount, Ratio, WallTime};
+use linerate_report::renderers;
+use std::time::Duration;
+
+/// Rates of a sweep by hand, Mbit/s.
+const RATES: [u64; 11] = [10, 20, 40, 60, 80, 90, 95, 100, 120, 150, 200];
+
+/// Datagrams of which some were lost where that way loses them.
+fn datagrams(way: Direction, sent: u64, lost: u64) -> DatagramsResult {
+    let place = match way {
+        Direction::Forward => Place::Network,
+        _ => Place::ReceiverSocket,
+    };
+    let entry = LedgerEntry {
+        place,
+        packets: PacketCount::new(lost),
+        source: "what counted it".to_owned(),
+    };
+    let mut work = DatagramsResult {
+        ledger: if lost > 0 { vec![entry] } else { Vec::new() },
+        ..DatagramsResult::default()
+    };
+    work.counts.packets = Some(Packets {
+        sent: Some(PacketCount::new(sent)),
+        received: Some(PacketCount::new(sent - lost)),
+        lost: Some(PacketCount::new(lost)),
+        duplicated: None,
+        reordered: None,
+        loss_ratio: Some(Ratio::from_parts(lost, sent)),
+    });
+    work
+}
+
+/// A run of one cell: a link of 95.6 Mbit/s one way, a receiver that takes 55 the other way.
+fn part(index: u64, mbit: u64, way: Direction, repetition: u32, payload: Option<u64>) -> Run {
+    let capacity = if way == Direction::Forward {
+        95.6
+    } else {
+        55.0
+    };
+    let wobble = 1.0 + 0.004 * f64::from(repetition % 5) - 0.01;
+    let intended = PacketCount::new(mbit).as_f64();
+    let received = intended.min(capacity * wobble);
+    let sent = BitRate::from_f64(intended * 1e6 / 8.0 / 1448.0).bps();
+    let lost = BitRate::from_f64((intended - received) * 1e6 / 8.0 / 1448.0).bps();
+    let work = datagrams(way, sent, lost);
+    let mut trial = Trial::new(0, Transport::Udp, way, work);
+    trial.intended_load = Some(BitRate::from_bps(mbit * 1_000_000));
+    trial.offered_load = trial.intended_load;
+    trial.received_rate = Some(BitRate::from_f64(received * 1e6));
+    trial.duration = Some(Duration::from_secs(1));
+    trial.payload_bytes = payload.map(ByteCount::new);
+    let mut run = bare(RunKind::Udp);
+    run.id = format!("part-{index}");
+    run.trials = vec![trial];
+    let (limit, side) = match (lost, way) {
+        (0, _) => (Limit::none(), None),
+        (_, Direction::Forward) => (Limit::new("link", "the link's rate"), None),
+        _ => (
+            Limit::new("receiver-cpu", "the receiver's CPU"),
+            Some(Side::Receiver),
+        ),
+    };
+    run.verdict = Some(Verdict {
+        limit,
+        side,
+        share_ratio: Ratio::new(1.0),
+        confidence: Confidence::Supported,
+        claim: "What limits.".to_owned(),
+        evidence: Vec::new(),
+        experiment: None,
+    });
+    let payload = payload.map_or_else(String::new, |payload| format!("payload = {payload}, "));
+    let way = if way == Direction::Forward {
+        "forward"
+    } else {
+        "reverse"
+    };
+    run.config.place = Some(StudyPlace {
+        cell: format!("direction = {way}, {payload}rate = {mbit}M"),
+        repetition,
+    });
+    run
+}
+
+/// 11 rates, both directions, so many payloads and repetitions, in the order that a plan's random order may have.
+pub(crate) fn study(payloads: &[Option<u64>], repetitions: u32) -> Run {
+    let mut parts = Vec::new();
+    for repetition in 1..=repetitions {
+        for payload in payloads {
+            for step in 0..RATES.len() {
+                // 7 and 11 have no common divisor: every rate comes, none in its order.
+                let mbit = RATES[step * 7 % RATES.len()];
+                for way in [Direction::Reverse, Direction::Forward] {
+                    let index = parts.len() as u64;
+                    parts.push(part(index, mbit, way, repetition, *payload));
+                }
+            }
+        }
+    }
+    let mut run = bare(RunKind::Study);
+    run.title = Some("received against intended rate".to_owned());
+    run.started = WallTime::from_unix(1_795_237_200);
+    run.status = RunStatus::Complete;
+    run.config.command = Some("linerate run plan.toml".to_owned());
+    run.work = RunWork::Study {
+        estimates: Vec::new(),
+        parts,
+    };
+    run
+}
+
+pub(crate) fn page(run: Run) -> String {
+    let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+    html.render(&report(&[run])).unwrap()
+}
+
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}
+
+#[test]
+fn a_study_of_44_cells_is_one_page_with_the_curve_of_each_direction() {
+    let page = page(study(&[None], 4));
+    assert_eq!(count(&page, "<figure class=\"chart\""), 2);
+    assert!(page.contains("Saturation between 95 and 100 Mbit/s intended"));
+    assert!(page.contains("Saturation between 40 and 60 Mbit/s intended"));
+    assert!(page.contains("Every run (88)"));
+    // The matrix: a row for each rate, a column for each direction.
+    let matrix = page.split("<table class=\"matrix\"").nth(1).unwrap();
+    let matrix = matrix.split("</table>").next().unwrap();
+    assert_eq!(count(matrix, "<tr>"), 1 + RATES.len());
+    let first = matrix.find("rate 10M").unwrap();
+    assert!(
+        first < matrix.find("rate 200M").unwrap(),
+        "in order of the rate"
+    );
+    assert!(matrix.contains("the link's rate") && matrix.contains("the receiver's CPU"));
+    assert!(page.contains("Direction explains most of the variation"));
+    assert!(page.contains("the link's rate limits (16 of 16 runs that saturate agree)"));
+    assert!(page.contains("data-stage=\"receiver-socket\""));
+}
+
+#[test]
+fn four_thousand_runs_are_the_same_page_and_not_a_heavy_one() {
+    const SIZES: [Option<u64>; 18] = [
+        Some(64),
+        Some(128),
+        Some(192),
+        Some(256),
+        Some(320),
+        Some(384),
+        Some(448),
+        Some(512),
+        Some(640),
+        Some(768),
+        Some(896),
+        Some(1024),
+        Some(1152),
+        Some(1280),
+        Some(1344),
+        Some(1408),
+        Some(1432),
+        Some(1448),
+    ];
+    let run = study(&SIZES, 10);
+    assert_eq!(run.parts().len(), 3960);
+    let page = page(run);
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    assert!(count(&page, "<figure class=\"chart\"") <= 8);
+    assert!(page.contains("Every run (3960)"));
+    assert!(page.contains("more rows are not listed here"));
+}
