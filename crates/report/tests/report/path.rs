@@ -54,6 +54,7 @@ pub(crate) fn placed() -> Run {
         claim: "The receiver's CPU limits.".to_owned(),
         evidence: Vec::new(),
         experiment: None,
+        weighed: None,
     });
     run
 }

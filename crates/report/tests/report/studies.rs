@@ -77,6 +77,7 @@ fn part(index: u64, mbit: u64, way: Direction, repetition: u32, payload: Option<
         claim: "What limits.".to_owned(),
         evidence: Vec::new(),
         experiment: None,
+        weighed: None,
     });
     let payload = payload.map_or_else(String::new, |payload| format!("payload = {payload}, "));
     let way = if way == Direction::Forward {
