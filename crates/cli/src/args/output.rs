@@ -9,10 +9,10 @@ use std::path::PathBuf;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputArgs {
     /// Print one JSON document (schema linerate/run/2) instead of text.
-    #[arg(long, global = true, conflicts_with = "stream")]
+    #[arg(long, short_alias = 'J', global = true, conflicts_with = "stream")]
     pub(crate) json: bool,
     /// Print JSON lines while the run goes on; the last one is the whole run.
-    #[arg(long, global = true)]
+    #[arg(long, alias = "json-stream", global = true)]
     pub(crate) stream: bool,
     /// Show no progress bar.
     #[arg(long, short, global = true)]

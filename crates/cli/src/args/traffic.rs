@@ -1,14 +1,14 @@
 //! How traffic moves, for how long, and what is observed meanwhile.
 
-use crate::args::values::{datapath, pinning, size};
+use crate::args::values::{datapath, pinning, rate, size};
 use clap::{Args, ValueEnum};
-use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{
-    DatapathChoice, Direction, Imitation, Observe, Pinning, SocketChoice, SpecError, Stop,
+    DatapathChoice, Direction, Imitation, Observe, Pace, Pinning, SocketChoice, SpecError, Stop,
     TestSpec, WaitMode, WorkloadId, validate,
 };
 use linerate_model::units::parse_duration;
+use linerate_model::{BitRate, ByteCount};
 use std::time::Duration;
 
 /// How traffic moves.
@@ -16,10 +16,10 @@ use std::time::Duration;
 #[command(next_help_heading = "Traffic")]
 pub(crate) struct TrafficArgs {
     /// The peer sends.
-    #[arg(long, conflicts_with = "duplex")]
+    #[arg(short = 'R', long, conflicts_with = "duplex")]
     pub(crate) reverse: bool,
     /// Both ends send at once.
-    #[arg(long)]
+    #[arg(long, aliases = ["bidir", "full-duplex"])]
     pub(crate) duplex: bool,
     /// Datapath, with its parameters: `sockets,gso=true,gro=true`.
     #[arg(long, default_value = "sockets", value_parser = datapath)]
@@ -75,10 +75,10 @@ pub(crate) struct LengthArgs {
     #[arg(short = 't', long = "time", default_value = "10s", value_parser = parse_duration)]
     pub(crate) time: Duration,
     /// Parallel streams.
-    #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
+    #[arg(short = 'P', long, alias = "parallel", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
     pub(crate) streams: u16,
     /// Send for this long first without counting.
-    #[arg(long, default_value = "0s", value_parser = parse_duration)]
+    #[arg(long, alias = "omit", short_alias = 'O', default_value = "0s", value_parser = parse_duration)]
     pub(crate) warm_up: Duration,
     /// Length of a reporting interval [default: 1s, longer where a test would have too many].
     #[arg(short = 'i', long, value_parser = parse_duration)]
@@ -102,6 +102,25 @@ impl LengthArgs {
             None => spec.fit_interval(),
         }
         spec.wait = self.wait.into();
+    }
+}
+
+/// A rate as iperf has it: of each stream.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct StreamRateArgs {
+    /// Intended load of each stream; 0 is unpaced.
+    #[arg(short = 'b', long, alias = "bandwidth", hide = true, value_name = "RATE", value_parser = rate)]
+    bitrate: Option<BitRate>,
+}
+
+impl StreamRateArgs {
+    /// The same over all streams.
+    pub(crate) fn total(self, streams: u16) -> Option<Pace> {
+        let each = self.bitrate?.bps();
+        Some(match each.saturating_mul(u64::from(streams)) {
+            0 => Pace::Unpaced,
+            total => Pace::At(BitRate::from_bps(total)),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
-use crate::args::traffic::{LengthArgs, TrafficArgs, checked};
+use crate::args::traffic::{LengthArgs, StreamRateArgs, TrafficArgs, checked};
 use crate::args::values::{rate, size};
 use crate::outcome::{explained, measured};
 use anyhow::Result;
@@ -25,11 +25,13 @@ pub(crate) struct TcpArgs {
     #[command(flatten)]
     limits: LimitArgs,
     /// Size of each write.
-    #[arg(long, default_value = "128K", value_parser = size)]
+    #[arg(long, aliases = ["length", "len"], short_alias = 'l', default_value = "128K", value_parser = size)]
     payload: ByteCount,
     /// Intended load over all streams in bit/s of L4 payload; unpaced without it.
-    #[arg(long, alias = "rate", value_name = "RATE", value_parser = rate)]
+    #[arg(long, alias = "rate", value_name = "RATE", value_parser = rate, conflicts_with = "bitrate")]
     pace: Option<BitRate>,
+    #[command(flatten)]
+    each: StreamRateArgs,
     /// Congestion control algorithm.
     #[arg(short = 'C', long)]
     congestion: Option<String>,
@@ -48,8 +50,9 @@ impl TcpArgs {
     /// The test.
     fn spec(&self) -> Result<TestSpec, Failure> {
         let mut spec = TestSpec::tcp_bulk().with_payload(self.payload);
-        if let Some(rate) = self.pace {
-            spec.work.set_pace(Pace::At(rate));
+        let pace = self.pace.map(Pace::At);
+        if let Some(pace) = pace.or_else(|| self.each.total(self.length.streams)) {
+            spec.work.set_pace(pace);
         }
         self.traffic.apply(&mut spec);
         self.length.apply(&mut spec);

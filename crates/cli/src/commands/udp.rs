@@ -3,7 +3,7 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
-use crate::args::traffic::{LengthArgs, TrafficArgs, checked};
+use crate::args::traffic::{LengthArgs, StreamRateArgs, TrafficArgs, checked};
 use crate::args::values::{pace, size};
 use crate::outcome::{explained, measured};
 use anyhow::Result;
@@ -19,8 +19,13 @@ pub(crate) struct UdpArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Intended load over all streams in bit/s of L4 payload (`10M`, `1G`), or `max` for unpaced.
-    #[arg(long, alias = "pace", value_name = "RATE", value_parser = pace)]
-    rate: Pace,
+    #[arg(long, alias = "pace", value_name = "RATE", value_parser = pace, required_unless_present = "bitrate", conflicts_with = "bitrate")]
+    rate: Option<Pace>,
+    #[command(flatten)]
+    each: StreamRateArgs,
+    /// For those who are used to it; this is UDP.
+    #[arg(short = 'u', hide = true)]
+    udp: bool,
     #[command(flatten)]
     length: LengthArgs,
     #[command(flatten)]
@@ -28,7 +33,7 @@ pub(crate) struct UdpArgs {
     #[command(flatten)]
     limits: LimitArgs,
     /// Payload of each datagram.
-    #[arg(long, default_value = "1448", value_parser = size)]
+    #[arg(long, aliases = ["length", "len"], short_alias = 'l', default_value = "1448", value_parser = size)]
     payload: ByteCount,
 }
 
@@ -44,7 +49,8 @@ impl UdpArgs {
 
     /// The test.
     fn spec(&self) -> Result<TestSpec, Failure> {
-        let mut spec = TestSpec::udp_datagrams(self.rate).with_payload(self.payload);
+        let pace = self.rate.or_else(|| self.each.total(self.length.streams));
+        let mut spec = TestSpec::udp_datagrams(pace.unwrap_or_default()).with_payload(self.payload);
         self.traffic.apply(&mut spec);
         self.length.apply(&mut spec);
         checked(spec)
