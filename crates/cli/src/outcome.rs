@@ -3,12 +3,12 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::context::in_context;
-use crate::terminal;
+use crate::terminal::{self, Layout};
 use anyhow::{Context as _, Error, Result};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
-use linerate_report::missed_goals;
+use linerate_report::{Whereabouts, details_text, missed_goals, summaries_text, summary_text};
 use linerate_studies::context::Context;
 use linerate_studies::{archive, run};
 
@@ -23,7 +23,8 @@ pub(crate) fn measured(
         unsaved = context.unsaved.take();
         run
     })?;
-    show_runs(output, std::slice::from_ref(&run))?;
+    let is_kept = !output.no_store && unsaved.is_none();
+    show_run(output, &run, is_kept.then_some(&*run.id))?;
     if let Some(error) = unsaved {
         return Err(Error::new(error).context(NOT_KEPT));
     }
@@ -67,34 +68,66 @@ fn kept(output: &OutputArgs) -> &'static str {
     }
 }
 
-/// Shows runs as the options ask, and writes the report file if one is asked for.
+/// Shows a run as the options ask, and writes the report file if one is asked for. `name` is what commands call it.
+pub(crate) fn show_run(output: &OutputArgs, run: &Run, name: Option<&str>) -> Result<()> {
+    if output.json || output.stream || output.verbose {
+        return show_runs(output, std::slice::from_ref(run));
+    }
+    // Before the text, which says where it is; a report that fails takes nothing of the text away.
+    let written = written_report(output, std::slice::from_ref(run));
+    let files = written.as_ref().ok().filter(|files| !files.is_empty());
+    let files = files.map(|files| files.join(", "));
+    let at = Whereabouts {
+        name,
+        report: files.as_deref(),
+    };
+    let Layout { width, style } = terminal::layout();
+    terminal::print_line(summary_text(run, &at, width, style).trim_end())?;
+    written.map(|_| ())
+}
+
+/// The same for any number of runs.
 pub(crate) fn show_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
+    let Layout { width, style } = terminal::layout();
     if output.stream {
         for run in runs {
             terminal::print_line(&serde_json::to_string(run)?)?;
         }
     } else if output.json {
         terminal::print_line(&archive::document(runs)?)?;
+    } else if output.verbose {
+        let texts: Vec<_> = runs
+            .iter()
+            .map(|run| details_text(run, width, style))
+            .collect();
+        terminal::print_line(texts.join("\n").trim_end())?;
+    } else if let [run] = runs {
+        return show_run(output, run, Some(&run.id));
     } else {
-        terminal::print_line(archive::render("text", runs)?.trim_end())?;
+        terminal::print_line(summaries_text(runs, width, style).trim_end())?;
     }
     write_report(output, runs)
 }
 
-/// Writes the report file if one is asked for.
+/// Writes the report file if one is asked for, and says where it is.
 pub(crate) fn write_report(output: &OutputArgs, runs: &[Run]) -> Result<()> {
-    let Some(path) = &output.output else {
-        return Ok(());
-    };
-    let written = archive::write_report(path, runs)?;
-    if !(output.quiet || output.json || output.stream) {
-        let names: Vec<_> = written
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
+    let names = written_report(output, runs)?;
+    if !(names.is_empty() || output.quiet || output.json || output.stream) {
         terminal::note(&format!("the report is in {}", names.join(", ")));
     }
     Ok(())
+}
+
+/// Writes the report file if one is asked for; the files that there are.
+fn written_report(output: &OutputArgs, runs: &[Run]) -> Result<Vec<String>> {
+    let Some(path) = &output.output else {
+        return Ok(Vec::new());
+    };
+    let written = archive::write_report(path, runs)?;
+    Ok(written
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect())
 }
 
 /// Refuses `-o` where there is nothing to report.

@@ -2,12 +2,15 @@
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use linerate_report::Style;
 use linerate_report::figures::clean;
 use linerate_studies::watch::{Event, Watcher};
 use serde_json::json;
 use std::borrow::Cow;
+use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use terminal_size::{Width, terminal_size_of};
 
 /// The watcher that the output options ask for.
 pub(crate) fn watcher(stream: bool, quiet: bool) -> Box<dyn Watcher> {
@@ -100,6 +103,36 @@ impl Watcher for JsonLines {
         };
         // A reader that has gone away ends the command when it prints its result.
         let _ = print_line(&line.to_string());
+    }
+}
+
+/// How text is laid out on standard output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    /// Where lines wrap; a pipe gets them whole.
+    pub(crate) width: usize,
+    /// Colours, on a terminal whose user has not declined them.
+    pub(crate) style: Style,
+}
+
+/// The layout of standard output.
+pub(crate) fn layout() -> Layout {
+    let Some((Width(columns), _)) = terminal_size_of(io::stdout()) else {
+        return Layout {
+            width: usize::MAX,
+            style: Style::Plain,
+        };
+    };
+    // https://no-color.org: set and not empty.
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
+    Layout {
+        width: usize::from(columns),
+        style: if is_set("NO_COLOR") || is_dumb {
+            Style::Plain
+        } else {
+            Style::Ansi
+        },
     }
 }
 

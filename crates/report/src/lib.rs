@@ -33,7 +33,8 @@ pub use missed::missed_goals;
 pub use renderers::Renderer;
 pub use table::{Cell, Table};
 pub use text::{
-    ListedRun, Style, ceilings_text, examination_text, explanation_text, listing_text, summary_text,
+    ListedRun, Style, Whereabouts, ceilings_text, details_text, examination_text, explanation_text,
+    listing_text, summaries_text, summary_text,
 };
 pub use words::progress;
 

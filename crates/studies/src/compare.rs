@@ -15,7 +15,7 @@ use std::path::Path;
 pub use linerate_analysis::compare::Options;
 pub use linerate_model::comparison::Comparison;
 
-/// Columns of a comparison: wider than a report's, as its tables are.
+/// Columns of a comparison's file: wider than a report's, as its tables are.
 const WIDTH: usize = 110;
 
 /// Endings of files that a comparison is written to.
@@ -102,9 +102,9 @@ fn imported(context: &mut Context<'_>, path: &Path, known: &archive::Known) -> R
     }
 }
 
-/// What the terminal shows.
-pub fn text(comparison: &Comparison, style: Style) -> String {
-    comparison_text(comparison, WIDTH, style)
+/// What the terminal shows; lines wrap at `width`.
+pub fn text(comparison: &Comparison, width: usize, style: Style) -> String {
+    comparison_text(comparison, width, style)
 }
 
 /// The comparison document.
@@ -138,7 +138,7 @@ pub fn write(path: &Path, comparison: &Comparison) -> Result<()> {
         "html" => comparison_html(comparison, &wall_now())?,
         "csv" => comparison_csv(comparison),
         "json" => document(comparison)? + "\n",
-        _ => text(comparison, Style::Plain),
+        _ => text(comparison, WIDTH, Style::Plain),
     };
     archive::write_text(path, &text)
 }

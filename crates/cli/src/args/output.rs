@@ -14,7 +14,10 @@ pub(crate) struct OutputArgs {
     /// Print JSON lines while the run goes on; the last one is the whole run.
     #[arg(long, alias = "json-stream", global = true)]
     pub(crate) stream: bool,
-    /// Show no progress bar.
+    /// Show every figure, trial, piece of evidence and cell, not one screen.
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+    /// Show no progress.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// Directory that keeps the runs [default: `LINERATE_STORE`, else ~/.local/share/linerate].

@@ -5,12 +5,11 @@ use crate::args::output::OutputArgs;
 use crate::args::stored::HintArgs;
 use crate::args::values::share;
 use crate::context::with_store;
-use crate::terminal;
+use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::ExitCode;
 use linerate_model::{Quantile, Ratio};
-use linerate_report::Style;
 use linerate_studies::archive::Known;
 use linerate_studies::compare::{self, Options};
 
@@ -65,7 +64,8 @@ impl CompareArgs {
         } else if output.json {
             terminal::print_line(&compare::document(&comparison)?)?;
         } else {
-            terminal::print_line(compare::text(&comparison, Style::Plain).trim_end())?;
+            let Layout { width, style } = terminal::layout();
+            terminal::print_line(compare::text(&comparison, width, style).trim_end())?;
         }
         if let Some(path) = &output.output {
             compare::write(path, &comparison)?;

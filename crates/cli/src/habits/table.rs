@@ -142,18 +142,8 @@ pub(super) static ALL: &[Habit] = &[
         false,
         Needless("`serve` stays in the foreground: start it with `&`, or as a service"),
     ),
-    habit(
-        Some('V'),
-        &["verbose"],
-        false,
-        Needless("the run that is stored has all: `show RUN`, `report RUN -o report.html`"),
-    ),
-    habit(
-        Some('e'),
-        &["enhanced"],
-        false,
-        Needless("what `-e` adds is measured always: `show RUN`"),
-    ),
+    habit(Some('V'), &["verbose"], false, Is("--verbose")),
+    habit(Some('e'), &["enhanced"], false, Is("--verbose")),
     habit(
         Some('f'),
         &["format"],

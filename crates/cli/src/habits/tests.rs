@@ -60,7 +60,10 @@ fn a_command_line_of_iperf_is_answered_with_the_one_to_use() {
             "tcp board -u -b 100M -t 5",
             "linerate udp board --rate 100M -t 5",
         ),
-        ("tcp -c board --quiet -V", "linerate tcp board --quiet"),
+        (
+            "tcp -c board --quiet -V",
+            "linerate tcp board --quiet --verbose",
+        ),
         (
             "udp board -u -p 5301 --rate 5M",
             "linerate udp board:5301 --rate 5M",
@@ -84,7 +87,7 @@ fn what_has_no_counterpart_is_named_with_the_reason() {
     let answer = said("-c board -n 1G -V -t 5").unwrap();
     assert_eq!(
         answer.error,
-        "`-c`, `-n`, `-V` as iperf has it; the same here is `linerate tcp board -t 5`"
+        "`-c`, `-n`, `-V` as iperf has it; the same here is `linerate tcp board --verbose -t 5`"
     );
     assert!(answer.notes[0].starts_with("left out -n: a test ends after a time"));
     assert!(

@@ -73,5 +73,5 @@ fn every_exit_code_is_in_the_guide() {
 fn no_command_and_an_unknown_one_are_usage_errors() {
     assert_eq!(Ended::spawn(&mut linerate()).code, Some(2));
     Ended::spawn(linerate().arg("measure")).failed(2, &["measure"]);
-    Ended::spawn(linerate().args(["list", "--verbose"])).failed(2, &["--verbose"]);
+    Ended::spawn(linerate().args(["list", "--loud"])).failed(2, &["--loud"]);
 }

@@ -21,7 +21,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize, style: Style) -> S
     paper.row("B", &side(&comparison.b));
     paper.row("counts as", &rule(comparison));
     for (index, note) in comparison.notes.iter().enumerate() {
-        paper.wrapped(if index == 0 { "note" } else { "" }, note, 4);
+        paper.row(if index == 0 { "note" } else { "" }, note);
     }
     machines(&mut paper, comparison);
     let settings: Vec<_> = comparison.settings.iter().map(difference).collect();
