@@ -39,4 +39,4 @@ pub use endpoint::{Held, KeptStreams, Opened};
 pub use error::EngineError;
 pub use orders::Orders;
 pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan};
-pub use running::{Progress, Running};
+pub use running::{Progress, Running, TcpNow};

@@ -4,6 +4,7 @@
 pub mod archive;
 pub mod compare;
 pub mod context;
+mod live;
 pub mod plan;
 mod progress;
 mod recorder;

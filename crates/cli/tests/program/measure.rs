@@ -242,14 +242,22 @@ fn a_stream_of_events_ends_with_the_run() {
     let place = Place::new();
     let server = Server::on("127.0.0.1");
     let printed = place
-        .run(&["tcp", server.address(), "-t", "300ms", "--stream"])
+        .run(&[
+            "tcp",
+            server.address(),
+            "-t",
+            "300ms",
+            "-i",
+            "100ms",
+            "--stream",
+        ])
         .done();
     let lines: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(lines[0]["event"], "began");
-    for event in ["progress", "trial", "ended"] {
+    for event in ["progress", "interval", "trial", "ended"] {
         assert!(lines.iter().any(|line| line["event"] == event), "{event}");
     }
     valid(printed.lines().last().unwrap());

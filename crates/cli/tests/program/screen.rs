@@ -92,7 +92,8 @@ fn shown(place: &Place, args: &[&str], columns: u16) -> Vec<String> {
 
 #[track_caller]
 fn fits(shown: &[String], columns: usize) {
-    for line in shown {
+    // An error is one line on every terminal, which wraps it itself.
+    for line in shown.iter().filter(|line| !line.starts_with("linerate: ")) {
         assert!(line.chars().count() <= columns, "{columns}: {line}");
     }
 }
@@ -211,4 +212,128 @@ fn a_test_ends_with_one_screen() {
             place.run(&["show", id]).done();
         }
     }
+}
+
+/// The rows of a table that a terminal showed under the heading that begins with `head`.
+fn rows<'a>(shown: &'a [String], head: &str, row: &str) -> Vec<&'a String> {
+    let at = shown
+        .iter()
+        .position(|line| line.trim_start().starts_with(head));
+    let at = at.unwrap_or_else(|| panic!("no heading {head}: {shown:#?}"));
+    let rows = shown[at + 1..].iter();
+    rows.filter(|line| line.contains(row)).collect()
+}
+
+#[test]
+fn a_test_shows_a_line_per_interval_while_it_goes_on() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let address = server.address();
+    for (args, figures) in [
+        (
+            &[
+                "tcp", address, "-t", "1500ms", "-i", "500ms", "--pace", "40M",
+            ][..],
+            &["iB", " %"][..],
+        ),
+        (
+            &[
+                "tcp", address, "-t", "1500ms", "-i", "500ms", "--pace", "40M", "-R",
+            ],
+            &[" %"],
+        ),
+        (
+            &[
+                "udp", address, "--rate", "4M", "-t", "1500ms", "-i", "500ms",
+            ],
+            &["0 (0 %)", " %"],
+        ),
+    ] {
+        for columns in [80, 200] {
+            let args = [args, &["--diagnose", "0s"]].concat();
+            let (code, written) = on_terminal(&mut place.command(&args), columns, 24);
+            assert_eq!(code, Some(0), "{written}");
+            let shown = lines(&written);
+            fits(&shown, columns.into());
+            let rows = rows(&shown, "time", "bit/s");
+            let rows: Vec<_> = rows
+                .iter()
+                .filter(|row| row.contains("–") && row.contains(" s "))
+                .collect();
+            assert_eq!(rows.len(), 3, "{shown:#?}");
+            for figure in figures {
+                assert!(rows[1].contains(figure), "{figure}: {rows:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn both_directions_show_their_own_lines() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let args = [
+        "tcp",
+        server.address(),
+        "-t",
+        "1s",
+        "-i",
+        "500ms",
+        "--pace",
+        "40M",
+        "--duplex",
+        "--diagnose",
+        "0s",
+    ];
+    let (_, written) = on_terminal(&mut place.command(&args), 80, 24);
+    let shown = lines(&written);
+    for way in ["→", "←"] {
+        let rows = rows(&shown, "time", way);
+        let rows = rows.iter().filter(|row| row.starts_with(way)).count();
+        assert_eq!(rows, 2, "{way}: {shown:#?}");
+    }
+}
+
+#[test]
+fn a_search_shows_a_line_per_trial_with_its_curve() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let args = [
+        "saturate",
+        server.address(),
+        "--max",
+        "20M",
+        "--budget",
+        "3s",
+        "--diagnose",
+        "0s",
+    ];
+    let (code, written) = on_terminal(&mut place.command(&args), 80, 24);
+    assert!(matches!(code, Some(0 | 7)), "{written}");
+    let shown = lines(&written);
+    let rows = rows(&shown, "trial", "█");
+    let stored = place.run(&["export", "last"]).document();
+    assert_eq!(
+        rows.len(),
+        stored["trials"].as_array().unwrap().len(),
+        "{shown:#?}"
+    );
+    fits(&shown, 80);
+}
+
+#[test]
+fn what_is_no_terminal_gets_no_lines_meanwhile() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let args = [
+        "tcp",
+        server.address(),
+        "-t",
+        "500ms",
+        "-i",
+        "100ms",
+        "--diagnose",
+        "0s",
+    ];
+    place.run(&args).done();
 }

@@ -9,6 +9,7 @@ mod doctor;
 mod explanation;
 mod latency;
 mod listing;
+mod live;
 mod one_way;
 mod paper;
 mod parts;
@@ -19,6 +20,9 @@ pub use ceilings::ceilings_text;
 pub use doctor::examination_text;
 pub use explanation::explanation_text;
 pub use listing::{ListedRun, listing_text};
+pub use live::{
+    LiveInterval, interval_heading, interval_line, sparkline, trial_heading, trial_line,
+};
 
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
 use crate::headline::headlines;

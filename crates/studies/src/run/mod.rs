@@ -25,7 +25,9 @@ pub use single::single;
 pub use study::study;
 
 use crate::context::Context;
+use crate::live::Intervals;
 use crate::recorder::Recorder;
+use crate::watch::Event;
 use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
@@ -108,9 +110,13 @@ fn attempted(
     let planned = planned_time(spec);
     let interrupt = context.interrupt;
     let watcher = &mut *context.watcher;
+    let mut intervals = Intervals::new(spec);
     let outcome = client.run(spec, &mut |pulse: &Pulse| {
         if !pulse.elapsed.is_zero() {
             crate::progress::tell(watcher, pulse, planned, label);
+            for interval in intervals.ended(pulse) {
+                watcher.event(Event::Interval(&interval));
+            }
         }
         !interrupt.load(std::sync::atomic::Ordering::Relaxed)
     });
@@ -118,6 +124,9 @@ fn attempted(
     recorder.run_mut().notes.append(&mut outcome.notes);
     let mut made = trials(recorder.next_index(), spec, outcome);
     for trial in &mut made {
+        for interval in intervals.rest(trial) {
+            watcher.event(Event::Interval(&interval));
+        }
         trial.label = label.map(str::to_owned);
     }
     Ok(made)
