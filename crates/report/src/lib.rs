@@ -28,7 +28,7 @@ mod table;
 mod text;
 mod words;
 
-pub use comparison::{comparison_csv, comparison_html, comparison_text};
+pub use comparison::{comparison_csv, comparison_html, comparison_markdown, comparison_text};
 pub use missed::missed_goals;
 pub use renderers::Renderer;
 pub use table::{Cell, Table};

@@ -4,6 +4,7 @@
 pub mod archive;
 pub mod compare;
 pub mod context;
+pub mod interleave;
 mod live;
 pub mod plan;
 mod progress;
