@@ -34,14 +34,22 @@ fn main() -> process::ExitCode {
 
 /// Shows help, or says what is wrong with the arguments.
 fn explain(refused: &clap::Error) -> ExitCode {
-    if !refused.use_stderr() {
-        let _ = refused.print();
-        return ExitCode::Done;
-    }
     let words: Vec<_> = std::env::args_os()
         .skip(1)
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
+    if !refused.use_stderr() {
+        if words == ["-h"] {
+            let _ = terminal::print_line(commands::screen::HELP.trim_end());
+        } else {
+            let _ = refused.print();
+        }
+        return ExitCode::Done;
+    }
+    if words.is_empty() {
+        terminal::usage(commands::screen::HELP);
+        return ExitCode::Usage;
+    }
     match habits::answer(&words, refused, &mut Cli::command()) {
         Some(answer) => {
             terminal::error(&answer.error);

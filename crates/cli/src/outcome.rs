@@ -28,16 +28,57 @@ pub(crate) fn measured(
     if let Some(error) = unsaved {
         return Err(Error::new(error).context(NOT_KEPT));
     }
+    Ok(concluded(output, &run))
+}
+
+/// The same for each of `asked`, one after the other; what was measured is shown, whatever becomes of the rest.
+pub(crate) fn measured_each<T>(
+    output: &OutputArgs,
+    asked: &[T],
+    work: impl Fn(&mut Context<'_>, &T) -> Result<Run>,
+) -> Result<ExitCode> {
+    let (mut runs, mut unsaved) = (Vec::new(), None);
+    let measured = in_context(output, |context| {
+        for one in asked {
+            if context.interrupted() {
+                break;
+            }
+            let run = work(context, one);
+            unsaved = unsaved.take().or_else(|| context.unsaved.take());
+            runs.push(run?);
+        }
+        Ok(())
+    });
+    if !runs.is_empty() {
+        show_runs(output, &runs)?;
+    }
+    measured?;
+    if let Some(error) = unsaved {
+        return Err(Error::new(error).context(NOT_KEPT));
+    }
+    let codes = runs.iter().map(|run| concluded(output, run));
+    let codes: Vec<_> = codes.collect();
+    let failed = codes.into_iter().find(|code| *code != ExitCode::Done);
+    let is_cut = runs.len() < asked.len();
+    Ok(failed.unwrap_or(if is_cut {
+        ExitCode::Other
+    } else {
+        ExitCode::Done
+    }))
+}
+
+/// Says what is not well with a run that was shown; the exit code that it deserves.
+fn concluded(output: &OutputArgs, run: &Run) -> ExitCode {
     if run.status == RunStatus::Incomplete {
         terminal::error(&format!("{} was interrupted; {}", run.id, kept(output)));
     }
-    let code = verdict_code(&run);
+    let code = verdict_code(run);
     if code == ExitCode::GoalMissed {
-        for sentence in missed_goals(&run) {
+        for sentence in missed_goals(run) {
             terminal::error(&sentence);
         }
     }
-    Ok(code)
+    code
 }
 
 /// What is said of a result that is on the screen only.

@@ -251,6 +251,11 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {}", clean(text));
 }
 
+/// Prints help to standard error, for who asked for nothing.
+pub(crate) fn usage(help: &str) {
+    let _ = write!(io::stderr(), "{help}");
+}
+
 /// Prints an error to standard error, likewise.
 pub(crate) fn error(text: &str) {
     let _ = writeln!(io::stderr(), "linerate: {}", clean(text));

@@ -33,9 +33,9 @@ pub use missed::missed_goals;
 pub use renderers::Renderer;
 pub use table::{Cell, Table};
 pub use text::{
-    ListedRun, LiveInterval, Style, Whereabouts, ceilings_text, details_text, examination_text,
-    explanation_text, interval_heading, interval_line, listing_text, sparkline, summaries_text,
-    summary_text, trial_heading, trial_line,
+    ListedEntry, ListedResult, ListedRun, LiveInterval, Style, Whereabouts, ceilings_text,
+    details_text, examination_text, explanation_text, interval_heading, interval_line,
+    listing_text, sparkline, summaries_text, summary_text, trial_heading, trial_line,
 };
 pub use words::progress;
 

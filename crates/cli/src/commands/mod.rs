@@ -8,11 +8,13 @@ mod doctor;
 mod explain;
 mod export;
 mod import;
+mod keep;
 mod latency;
 mod list;
 mod report;
 mod run;
 mod saturate;
+pub(crate) mod screen;
 mod serve;
 mod show;
 mod tcp;
@@ -65,12 +67,18 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Find what linerate itself does at most on this host; later results near it are said to be the tool's.
     Calibrate(calibrate::CalibrateArgs),
-    /// List the stored runs.
-    List,
+    /// List the stored runs, newest first.
+    List(list::ListArgs),
     /// Show one stored run.
     Show(OneRun),
     /// Write a stored run as JSON or CSV.
     Export(export::ExportArgs),
+    /// Give a stored run a name, such as `baseline`; list and forget names.
+    Tag(keep::TagArgs),
+    /// Keep a note on a stored run, or print it.
+    Note(keep::NoteArgs),
+    /// Remove stored runs, for good; those with a tag are kept.
+    Rm(keep::RmArgs),
     /// Make the tests that the parent process asks for on standard input: what `latency --wrap` starts.
     #[command(name = linerate_studies::run::CHILD, hide = true)]
     WrappedTurns,
@@ -94,9 +102,12 @@ impl Cli {
             Command::Report(args) => args.run(output),
             Command::Doctor(args) => args.run(output),
             Command::Calibrate(args) => args.run(output),
-            Command::List => list::list(output),
+            Command::List(args) => args.run(output),
             Command::Show(which) => show::show(which, output),
             Command::Export(args) => args.run(output),
+            Command::Tag(args) => args.run(output),
+            Command::Note(args) => args.run(output),
+            Command::Rm(args) => args.run(output),
             Command::WrappedTurns => latency::serve_turns(),
         }
     }

@@ -3,18 +3,26 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
-use crate::args::traffic::{LengthArgs, StreamRateArgs, TrafficArgs, checked};
+use crate::args::traffic::{BOTH, LengthArgs, StreamRateArgs, TrafficArgs, checked};
 use crate::args::values::{rate, size};
-use crate::outcome::{explained, measured};
+use crate::outcome::{explained, measured, measured_each};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Pace, TestSpec};
 use linerate_model::{BitRate, ByteCount};
+use linerate_studies::context::Context;
 use linerate_studies::run;
+
+/// For short help.
+const EXAMPLES: &str = "Examples:
+  linerate tcp board                  this end sends for 10 s
+  linerate tcp board --both -t 5      one direction after the other
+  linerate tcp board -R -P 4          the peer sends, four streams";
 
 /// Arguments of `tcp`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct TcpArgs {
     #[command(flatten)]
     target: TargetArgs,
@@ -41,10 +49,18 @@ impl TcpArgs {
     /// Runs the test.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         let (target, spec) = (self.target.target()?, self.spec()?);
-        measured(output, |context| {
-            let run = run::single(context, &target, &spec)?;
+        let each = |context: &mut Context<'_>, spec: &TestSpec| {
+            let run = run::single(context, &target, spec)?;
             explained(context, &target, run, &self.limits)
-        })
+        };
+        if self.traffic.both {
+            let ways = BOTH.map(|direction| TestSpec {
+                direction,
+                ..spec.clone()
+            });
+            return measured_each(output, &ways, each);
+        }
+        measured(output, |context| each(context, &spec))
     }
 
     /// The test.

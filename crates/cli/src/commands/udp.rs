@@ -3,18 +3,25 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
-use crate::args::traffic::{LengthArgs, StreamRateArgs, TrafficArgs, checked};
+use crate::args::traffic::{BOTH, LengthArgs, StreamRateArgs, TrafficArgs, checked};
 use crate::args::values::{pace, size};
-use crate::outcome::{explained, measured};
+use crate::outcome::{explained, measured, measured_each};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::ByteCount;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Pace, TestSpec};
+use linerate_studies::context::Context;
 use linerate_studies::run;
+
+/// For short help.
+const EXAMPLES: &str = "Examples:
+  linerate udp board --rate 100M      100 Mbit/s of payload for 10 s
+  linerate udp board --rate max -R    the peer sends what it can";
 
 /// Arguments of `udp`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct UdpArgs {
     #[command(flatten)]
     target: TargetArgs,
@@ -41,10 +48,18 @@ impl UdpArgs {
     /// Runs the test.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         let (target, spec) = (self.target.target()?, self.spec()?);
-        measured(output, |context| {
-            let run = run::single(context, &target, &spec)?;
+        let each = |context: &mut Context<'_>, spec: &TestSpec| {
+            let run = run::single(context, &target, spec)?;
             explained(context, &target, run, &self.limits)
-        })
+        };
+        if self.traffic.both {
+            let ways = BOTH.map(|direction| TestSpec {
+                direction,
+                ..spec.clone()
+            });
+            return measured_each(output, &ways, each);
+        }
+        measured(output, |context| each(context, &spec))
     }
 
     /// The test.

@@ -156,12 +156,7 @@ pub(super) static ALL: &[Habit] = &[
         false,
         Needless("a line is written when it is known"),
     ),
-    habit(
-        Some('r'),
-        &["tradeoff"],
-        false,
-        Missing("run it twice, the second time with `--reverse`"),
-    ),
+    habit(Some('r'), &["tradeoff"], false, Is("--both")),
     habit(
         Some('n'),
         &["bytes", "num"],

@@ -4,7 +4,7 @@ use crate::harness::{Ended, linerate};
 
 /// Every command, as the help of the program lists them.
 fn commands() -> Vec<String> {
-    let help = Ended::spawn(linerate().arg("-h")).done();
+    let help = Ended::spawn(linerate().arg("--help")).done();
     let (_, list) = help.split_once("Commands:\n").unwrap();
     list.lines()
         .take_while(|line| !line.is_empty())
@@ -57,6 +57,18 @@ fn help_lists_every_protocol_where_one_is_to_be_chosen() {
                 kind.id()
             );
         }
+    }
+}
+
+#[test]
+fn short_help_is_one_screen_with_examples() {
+    insta::assert_snapshot!("short", Ended::spawn(linerate().arg("-h")).done());
+    for command in ["tcp", "udp", "saturate", "latency", "compare", "list"] {
+        let help = Ended::spawn(linerate().args([command, "-h"])).done();
+        assert!(help.lines().count() <= 45, "{command}: {help}");
+        assert!(help.contains("Examples:"), "{command}: {help}");
+        let whole = Ended::spawn(linerate().args([command, "--help"])).done();
+        assert!(whole.lines().count() > help.lines().count());
     }
 }
 

@@ -19,7 +19,7 @@ pub use brief::{Whereabouts, summaries_text, summary_text};
 pub use ceilings::ceilings_text;
 pub use doctor::examination_text;
 pub use explanation::explanation_text;
-pub use listing::{ListedRun, listing_text};
+pub use listing::{ListedEntry, ListedResult, ListedRun, listing_text};
 pub use live::{
     LiveInterval, interval_heading, interval_line, sparkline, trial_heading, trial_line,
 };

@@ -73,6 +73,40 @@ impl Paper {
         }
     }
 
+    /// Rows of left-aligned columns over the whole width, the first a heading, each followed by what is said of it.
+    pub(super) fn listing(&mut self, rows: &[(Vec<String>, Option<String>)]) {
+        let widest = |mut widest: [usize; 4], (row, _): &(Vec<String>, Option<String>)| {
+            for (width, cell) in widest.iter_mut().zip(row) {
+                *width = (*width).max(length(&clean(cell)));
+            }
+            widest
+        };
+        let widths = rows.iter().fold([0; 4], widest);
+        for (index, (row, about)) in rows.iter().enumerate() {
+            let cells = row.iter().zip(widths);
+            let cells = cells.map(|(cell, width)| format!("{:<width$}", clean(cell)));
+            let line = cells.collect::<Vec<_>>().join("  ");
+            let line = line.trim_end();
+            let parts = if length(line) > self.width {
+                wrap(line, self.width)
+            } else {
+                vec![line.to_owned()]
+            };
+            for part in parts {
+                let shown = if index == 0 {
+                    self.paint("1", &part)
+                } else {
+                    part
+                };
+                self.push(&shown);
+            }
+            let room = self.width - 2 * INDENT;
+            for part in about.iter().flat_map(|about| wrap(&clean(about), room)) {
+                self.push(&format!("    {part}"));
+            }
+        }
+    }
+
     /// Text over the whole width.
     pub(crate) fn wide(&mut self, text: &str) {
         for part in wrap(&clean(text), self.width - INDENT) {
