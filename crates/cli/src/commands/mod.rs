@@ -11,6 +11,7 @@ mod import;
 mod keep;
 mod latency;
 mod list;
+mod plan;
 mod report;
 mod run;
 mod saturate;
@@ -55,6 +56,8 @@ enum Command {
     Saturate(saturate::SaturateArgs),
     /// Run a study: every combination of factors in a plan file, repeated, in random order.
     Run(run::RunArgs),
+    /// Begin a plan from an example, and see what it costs.
+    Plan(plan::PlanArgs),
     /// Judge run B against run A: what is faster, slower, or shows no difference.
     Compare(compare::CompareArgs),
     /// Say what limits a stored run, and on what evidence.
@@ -96,6 +99,7 @@ impl Cli {
             Command::Latency(args) => args.run(output),
             Command::Saturate(args) => args.run(output),
             Command::Run(args) => args.run(output),
+            Command::Plan(args) => args.run(output),
             Command::Compare(args) => args.run(output),
             Command::Explain(args) => args.run(output),
             Command::Import(args) => args.run(output),

@@ -11,7 +11,7 @@ Measure (the peer runs `linerate serve`, or others: `linerate tcp --help`)
                                   linerate udp board --rate 100M -t 5
   saturate        where loss or delay begins    linerate saturate board --both
   latency         round trips     linerate latency board --sizes 32,1K
-  run             a study: every setting of a plan, repeated in random order
+  plan, run       a study: linerate plan init udp -o p.toml; plan check; run
 Understand
   show, explain   a run, and why it is limited    linerate explain last
   report          runs as a page    linerate report last -o report.html

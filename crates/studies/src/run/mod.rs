@@ -32,7 +32,25 @@ use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
 use linerate_model::run::Trial;
-use linerate_model::spec::{Stop, TestSpec};
+use linerate_model::spec::{Pinning, Stop, TestSpec};
+
+/// Reads the cores of the traffic threads: `LOCAL,REMOTE`, either may be empty.
+pub fn parse_pinning(text: &str) -> Result<Pinning, String> {
+    let (local, remote) = text
+        .split_once(',')
+        .ok_or_else(|| format!("\"{text}\" is not LOCAL,REMOTE such as 0,1 or 2, or ,3"))?;
+    let core = |part: &str| match part.trim() {
+        "" => Ok(None),
+        number => number
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("\"{number}\" is not a core number")),
+    };
+    Ok(Pinning {
+        local: core(local)?,
+        remote: core(remote)?,
+    })
+}
 
 /// The trials of one test, one per direction of traffic.
 pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) -> Vec<Trial> {
