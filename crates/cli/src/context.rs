@@ -85,20 +85,21 @@ pub(crate) fn open_store(output: &OutputArgs) -> Result<Store> {
 /// The command line as a shell would take it again.
 fn command_line() -> String {
     let words = env::args().enumerate().map(|(position, word)| {
-        let word = if position == 0 {
+        if position == 0 {
             "linerate".to_owned()
         } else {
-            word
-        };
-        let plain = !word.is_empty()
-            && word
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c));
-        if plain {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
+            quoted(&word)
         }
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }

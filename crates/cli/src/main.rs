@@ -4,11 +4,12 @@
 mod args;
 mod commands;
 mod context;
+mod habits;
 mod outcome;
 mod terminal;
 
 use anyhow::Context as _;
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use commands::Cli;
 use linerate_model::exit::{ExitCode, Failure};
 use std::io;
@@ -19,15 +20,7 @@ use std::sync::atomic::AtomicBool;
 fn main() -> process::ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            let code = if error.use_stderr() {
-                ExitCode::Usage
-            } else {
-                ExitCode::Done
-            };
-            let _ = error.print();
-            return exit(code);
-        }
+        Err(refused) => return exit(explain(&refused)),
     };
     match survive_file_size_limits().and_then(|()| cli.run()) {
         Ok(code) => exit(code),
@@ -37,6 +30,38 @@ fn main() -> process::ExitCode {
             exit(code_of(&error))
         }
     }
+}
+
+/// Shows help, or says what is wrong with the arguments.
+fn explain(refused: &clap::Error) -> ExitCode {
+    let words: Vec<_> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if !refused.use_stderr() {
+        if words == ["-h"] {
+            let _ = terminal::print_line(commands::screen::HELP.trim_end());
+        } else {
+            let _ = refused.print();
+        }
+        return ExitCode::Done;
+    }
+    if words.is_empty() {
+        terminal::usage(commands::screen::HELP);
+        return ExitCode::Usage;
+    }
+    match habits::answer(&words, refused, &mut Cli::command()) {
+        Some(answer) => {
+            terminal::error(&answer.error);
+            for note in &answer.notes {
+                terminal::note(note);
+            }
+        }
+        None => {
+            let _ = refused.print();
+        }
+    }
+    ExitCode::Usage
 }
 
 /// Makes a write beyond `ulimit -f` an error that is reported, instead of a signal that kills.

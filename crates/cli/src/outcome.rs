@@ -3,12 +3,12 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::context::in_context;
-use crate::terminal;
+use crate::terminal::{self, Layout};
 use anyhow::{Context as _, Error, Result};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
-use linerate_report::missed_goals;
+use linerate_report::{Whereabouts, details_text, missed_goals, summaries_text, summary_text};
 use linerate_studies::context::Context;
 use linerate_studies::{archive, run};
 
@@ -23,20 +23,62 @@ pub(crate) fn measured(
         unsaved = context.unsaved.take();
         run
     })?;
-    show_runs(output, std::slice::from_ref(&run))?;
+    let is_kept = !output.no_store && unsaved.is_none();
+    show_run(output, &run, is_kept.then_some(&*run.id))?;
     if let Some(error) = unsaved {
         return Err(Error::new(error).context(NOT_KEPT));
     }
+    Ok(concluded(output, &run))
+}
+
+/// The same for each of `asked`, one after the other; what was measured is shown, whatever becomes of the rest.
+pub(crate) fn measured_each<T>(
+    output: &OutputArgs,
+    asked: &[T],
+    work: impl Fn(&mut Context<'_>, &T) -> Result<Run>,
+) -> Result<ExitCode> {
+    let (mut runs, mut unsaved) = (Vec::new(), None);
+    let measured = in_context(output, |context| {
+        for one in asked {
+            if context.interrupted() {
+                break;
+            }
+            let run = work(context, one);
+            unsaved = unsaved.take().or_else(|| context.unsaved.take());
+            runs.push(run?);
+        }
+        Ok(())
+    });
+    if !runs.is_empty() {
+        show_runs(output, &runs)?;
+    }
+    measured?;
+    if let Some(error) = unsaved {
+        return Err(Error::new(error).context(NOT_KEPT));
+    }
+    let codes = runs.iter().map(|run| concluded(output, run));
+    let codes: Vec<_> = codes.collect();
+    let failed = codes.into_iter().find(|code| *code != ExitCode::Done);
+    let is_cut = runs.len() < asked.len();
+    Ok(failed.unwrap_or(if is_cut {
+        ExitCode::Other
+    } else {
+        ExitCode::Done
+    }))
+}
+
+/// Says what is not well with a run that was shown; the exit code that it deserves.
+fn concluded(output: &OutputArgs, run: &Run) -> ExitCode {
     if run.status == RunStatus::Incomplete {
         terminal::error(&format!("{} was interrupted; {}", run.id, kept(output)));
     }
-    let code = verdict_code(&run);
+    let code = verdict_code(run);
     if code == ExitCode::GoalMissed {
-        for sentence in missed_goals(&run) {
+        for sentence in missed_goals(run) {
             terminal::error(&sentence);
         }
     }
-    Ok(code)
+    code
 }
 
 /// What is said of a result that is on the screen only.
@@ -67,34 +109,66 @@ fn kept(output: &OutputArgs) -> &'static str {
     }
 }
 
-/// Shows runs as the options ask, and writes the report file if one is asked for.
+/// Shows a run as the options ask, and writes the report file if one is asked for. `name` is what commands call it.
+pub(crate) fn show_run(output: &OutputArgs, run: &Run, name: Option<&str>) -> Result<()> {
+    if output.json || output.stream || output.verbose {
+        return show_runs(output, std::slice::from_ref(run));
+    }
+    // Before the text, which says where it is; a report that fails takes nothing of the text away.
+    let written = written_report(output, std::slice::from_ref(run));
+    let files = written.as_ref().ok().filter(|files| !files.is_empty());
+    let files = files.map(|files| files.join(", "));
+    let at = Whereabouts {
+        name,
+        report: files.as_deref(),
+    };
+    let Layout { width, style } = terminal::layout();
+    terminal::print_line(summary_text(run, &at, width, style).trim_end())?;
+    written.map(|_| ())
+}
+
+/// The same for any number of runs.
 pub(crate) fn show_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
+    let Layout { width, style } = terminal::layout();
     if output.stream {
         for run in runs {
             terminal::print_line(&serde_json::to_string(run)?)?;
         }
     } else if output.json {
         terminal::print_line(&archive::document(runs)?)?;
+    } else if output.verbose {
+        let texts: Vec<_> = runs
+            .iter()
+            .map(|run| details_text(run, width, style))
+            .collect();
+        terminal::print_line(texts.join("\n").trim_end())?;
+    } else if let [run] = runs {
+        return show_run(output, run, Some(&run.id));
     } else {
-        terminal::print_line(archive::render("text", runs)?.trim_end())?;
+        terminal::print_line(summaries_text(runs, width, style).trim_end())?;
     }
     write_report(output, runs)
 }
 
-/// Writes the report file if one is asked for.
+/// Writes the report file if one is asked for, and says where it is.
 pub(crate) fn write_report(output: &OutputArgs, runs: &[Run]) -> Result<()> {
-    let Some(path) = &output.output else {
-        return Ok(());
-    };
-    let written = archive::write_report(path, runs)?;
-    if !(output.quiet || output.json || output.stream) {
-        let names: Vec<_> = written
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
+    let names = written_report(output, runs)?;
+    if !(names.is_empty() || output.quiet || output.json || output.stream) {
         terminal::note(&format!("the report is in {}", names.join(", ")));
     }
     Ok(())
+}
+
+/// Writes the report file if one is asked for; the files that there are.
+fn written_report(output: &OutputArgs, runs: &[Run]) -> Result<Vec<String>> {
+    let Some(path) = &output.output else {
+        return Ok(Vec::new());
+    };
+    let written = archive::write_report(path, runs)?;
+    Ok(written
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect())
 }
 
 /// Refuses `-o` where there is nothing to report.

@@ -1,13 +1,20 @@
-//! What the user sees while a run goes on: a progress bar, JSON lines, or nothing.
+//! What the user sees while a run goes on: a line for each interval or trial over a progress bar, JSON lines, or nothing.
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use linerate_model::BitRate;
+use linerate_model::run::{RunKind, Trial};
 use linerate_report::figures::clean;
+use linerate_report::{
+    LiveInterval, Style, interval_heading, interval_line, trial_heading, trial_line,
+};
 use linerate_studies::watch::{Event, Watcher};
 use serde_json::json;
 use std::borrow::Cow;
+use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use terminal_size::{Width, terminal_size_of};
 
 /// The watcher that the output options ask for.
 pub(crate) fn watcher(stream: bool, quiet: bool) -> Box<dyn Watcher> {
@@ -20,9 +27,15 @@ pub(crate) fn watcher(stream: bool, quiet: bool) -> Box<dyn Watcher> {
     }
 }
 
-/// A progress bar on standard error.
+/// A progress bar on standard error, and above it a line for each interval of a test and each trial of a search.
 struct Bar {
     bar: ProgressBar,
+    /// What is being run.
+    kind: Option<RunKind>,
+    /// Whether the lines have their heading.
+    is_headed: bool,
+    /// Intended and received load of the search's trials.
+    so_far: Vec<(BitRate, BitRate)>,
 }
 
 /// Steps of the bar; finer than any terminal is wide.
@@ -37,17 +50,50 @@ impl Bar {
         .expect("invariant: the template is constant")
         .progress_chars("=> ");
         bar.set_style(style);
-        Self { bar }
+        Self {
+            bar,
+            kind: None,
+            is_headed: false,
+            so_far: Vec::new(),
+        }
+    }
+
+    fn began(&mut self, kind: RunKind, title: &str) {
+        (self.kind, self.is_headed) = (Some(kind), false);
+        self.so_far.clear();
+        self.bar.set_position(0);
+        self.bar.set_prefix(clean(title));
+    }
+
+    /// A line above the bar, the first under its heading.
+    fn line(&mut self, heading: impl FnOnce() -> String, line: &str) {
+        let heading = (!self.is_headed).then(heading);
+        self.is_headed = true;
+        self.bar.suspend(|| {
+            let mut err = io::stderr().lock();
+            if let Some(heading) = heading {
+                let _ = writeln!(err, "{heading}");
+            }
+            let _ = writeln!(err, "{}", clean(line));
+        });
+    }
+
+    /// A trial of a search is a point of its curve.
+    fn trial(&mut self, trial: &Trial) {
+        if self.kind != Some(RunKind::Saturate) {
+            return;
+        }
+        let valid = trial.intended_load.zip(trial.received_rate);
+        self.so_far.extend(valid.filter(|_| trial.valid));
+        let line = trial_line(trial, &self.so_far);
+        self.line(trial_heading, &line);
     }
 }
 
 impl Watcher for Bar {
     fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Began { title, .. } => {
-                self.bar.set_position(0);
-                self.bar.set_prefix(clean(title));
-            }
+            Event::Began { kind, title } => self.began(kind, title),
             Event::Progress { share, text, .. } => {
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -58,7 +104,13 @@ impl Watcher for Bar {
                     .set_position((share.clamp(0.0, 1.0) * STEPS) as u64);
                 self.bar.set_message(clean(text));
             }
-            Event::Trial(_) => {}
+            Event::Interval(interval) => {
+                if matches!(self.kind, Some(RunKind::Tcp | RunKind::Udp)) {
+                    let heading = || interval_heading(interval.transport);
+                    self.line(heading, &interval_line(interval));
+                }
+            }
+            Event::Trial(trial) => self.trial(trial),
             Event::Note(text) => self.bar.suspend(|| note(text)),
             Event::Ended => self.bar.finish_and_clear(),
         }
@@ -94,12 +146,66 @@ impl Watcher for JsonLines {
             } => {
                 json!({"event": "progress", "share_ratio": share, "text": text, "elapsed_s": elapsed.as_secs_f64()})
             }
+            Event::Interval(interval) => interval_json(interval),
             Event::Trial(trial) => json!({"event": "trial", "trial": trial}),
             Event::Note(text) => json!({"event": "note", "text": text}),
             Event::Ended => json!({"event": "ended"}),
         };
         // A reader that has gone away ends the command when it prints its result.
         let _ = print_line(&line.to_string());
+    }
+}
+
+/// An interval as an event: what is not told is null.
+fn interval_json(interval: &LiveInterval) -> serde_json::Value {
+    let rate = if interval.is_sent {
+        "offered_bps"
+    } else {
+        "received_bps"
+    };
+    json!({
+        "event": "interval",
+        "direction": interval.direction,
+        "start_s": interval.start.as_secs_f64(),
+        "end_s": interval.end.as_secs_f64(),
+        rate: interval.rate,
+        "lost_packets": interval.lost.map(|(lost, _)| lost),
+        "loss_ratio": interval.lost.map(|(_, ratio)| ratio),
+        "retransmitted_segments": interval.retransmitted,
+        "srtt_ns": interval.srtt_ns,
+        "cwnd_bytes": interval.cwnd,
+        "sender_busiest_core_ratio": interval.sender_cpu,
+        "receiver_busiest_core_ratio": interval.receiver_cpu,
+    })
+}
+
+/// How text is laid out on standard output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    /// Where lines wrap; a pipe gets them whole.
+    pub(crate) width: usize,
+    /// Colours, on a terminal whose user has not declined them.
+    pub(crate) style: Style,
+}
+
+/// The layout of standard output.
+pub(crate) fn layout() -> Layout {
+    let Some((Width(columns), _)) = terminal_size_of(io::stdout()) else {
+        return Layout {
+            width: usize::MAX,
+            style: Style::Plain,
+        };
+    };
+    // https://no-color.org: set and not empty.
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
+    Layout {
+        width: usize::from(columns),
+        style: if is_set("NO_COLOR") || is_dumb {
+            Style::Plain
+        } else {
+            Style::Ansi
+        },
     }
 }
 
@@ -143,6 +249,11 @@ impl fmt::Display for OutputFailed {
 /// Prints a note to standard error. What peers, logs and files say in it commands no terminal.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {}", clean(text));
+}
+
+/// Prints help to standard error, for who asked for nothing.
+pub(crate) fn usage(help: &str) {
+    let _ = write!(io::stderr(), "{help}");
 }
 
 /// Prints an error to standard error, likewise.

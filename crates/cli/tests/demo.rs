@@ -16,6 +16,12 @@ fn the_report_of_the_demo_is_drawn_and_asks_nobody() {
         .unwrap();
     let said = String::from_utf8_lossy(&demo.stderr);
     assert!(demo.status.success(), "{said}");
+    let shown = String::from_utf8_lossy(&demo.stdout);
+    assert!(shown.lines().count() <= 23, "{shown}");
+    assert!(
+        shown.contains("TCP carries ") && shown.contains("report.html"),
+        "{shown}"
+    );
     let page = Page::from_html(&std::fs::read_to_string(&report).unwrap());
     page.add_script("document.querySelectorAll('details').forEach((one) => { one.open = true; });");
     let dom = page.dom(&["--window-size=1280,900"]);

@@ -279,7 +279,7 @@ impl Client {
         let (mut own, mut theirs, mut far_output) = (Vec::new(), Vec::new(), None);
         let mut notes = Vec::new();
         let mut stopping = false;
-        let mut received = None;
+        let mut peer = None;
         loop {
             match self.driver.turn().map_err(|error| self.failed(&error))? {
                 Some(SessionEvent::OwnReports(reports)) => own = reports,
@@ -311,7 +311,7 @@ impl Client {
                     return Err(Failure::new(ExitCode::Peer, message).into());
                 }
                 Some(SessionEvent::Peer(PeerEvent::Progress(progress))) => {
-                    received = (spec.direction == Direction::Forward).then_some(progress);
+                    peer = Some(progress);
                 }
                 None | Some(SessionEvent::Peer(_) | SessionEvent::TestBegan) => {}
             }
@@ -319,7 +319,9 @@ impl Client {
             let go_on = pulse(&Pulse {
                 elapsed: progress.elapsed,
                 bytes: progress.bytes.get(),
-                received,
+                received: peer.filter(|_| spec.direction == Direction::Forward),
+                own: progress,
+                peer,
             });
             if !go_on && !stopping {
                 stopping = true;

@@ -13,6 +13,10 @@ pub struct Pulse {
     pub bytes: u64,
     /// What the peer has received so far, and in which time, as it last said.
     pub received: Option<Progress>,
+    /// All that this end sees.
+    pub own: Progress,
+    /// All that the peer sees, as it last said.
+    pub peer: Option<Progress>,
 }
 
 /// How long the test is meant to take, if it ends by time.

@@ -39,4 +39,4 @@ pub use control::StreamControl;
 pub use endpoint::{HeldSockets, KeptStreams, Opened};
 pub use error::EngineError;
 pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan};
-pub use running::{Progress, Running};
+pub use running::{Progress, Running, TcpNow};

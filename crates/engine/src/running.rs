@@ -6,7 +6,7 @@ use crate::error::EngineError;
 use crate::tally::StreamProgress;
 use crate::task::StreamTask;
 use crate::workloads::{Step, Work};
-use linerate_model::sample::{ErrorCount, StreamReport, StreamWork};
+use linerate_model::sample::{ErrorCount, StreamReport, StreamWork, TcpSample};
 use linerate_model::spec::WaitMode;
 use linerate_model::{Clock, MonoInstant};
 use linerate_peers::{Grant, Sent};
@@ -14,9 +14,8 @@ use linerate_sys::clock::{MonoClock, thread_cpu_time};
 use linerate_sys::wake::Waker;
 use linerate_sys::{affinity, process, thread};
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -29,6 +28,33 @@ pub struct Progress {
     pub bytes: u64,
     /// Datagrams or transactions over all streams, duplicates excluded at a receiver.
     pub packets: u64,
+    /// Datagrams that a receiver has skipped so far: lost, or late. `None` where they carry no number.
+    pub missing: Option<u64>,
+    /// TCP as it was last read; `None` where it is not.
+    pub tcp: Option<TcpNow>,
+}
+
+/// The TCP of all streams of one side, each as it was last read. What the kernel does not tell is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpNow {
+    /// Congestion windows together.
+    pub cwnd_bytes: Option<u64>,
+    /// Longest smoothed round-trip time.
+    pub srtt_ns: Option<u64>,
+    /// Segments sent again, since each stream was opened.
+    pub retransmitted: Option<u64>,
+}
+
+impl TcpNow {
+    /// With one more stream.
+    fn add(self, stream: &TcpSample) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0) + b?).or(a);
+        Self {
+            cwnd_bytes: sum(self.cwnd_bytes, stream.cwnd_bytes),
+            srtt_ns: self.srtt_ns.max(stream.srtt_ns),
+            retransmitted: sum(self.retransmitted, stream.retrans_segments),
+        }
+    }
 }
 
 /// Streams at work. Dropping it stops them.
@@ -85,7 +111,18 @@ impl Running {
         };
         for stream in &self.progress {
             progress.bytes += stream.bytes.load(Ordering::Relaxed);
-            progress.packets += stream.packets.load(Ordering::Relaxed);
+            let packets = stream.packets.load(Ordering::Relaxed);
+            progress.packets += packets;
+            let expected = stream.expected.load(Ordering::Relaxed);
+            if expected > 0 {
+                // The two were not read at one moment.
+                let missing = expected.saturating_sub(packets);
+                progress.missing = Some(progress.missing.unwrap_or(0) + missing);
+            }
+            let tcp = *stream.tcp.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(sample) = tcp {
+                progress.tcp = Some(progress.tcp.unwrap_or_default().add(&sample));
+            }
         }
         progress
     }

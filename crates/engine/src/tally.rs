@@ -1,13 +1,13 @@
 //! What one stream counts while it runs: totals, intervals, errors, and the progress others see.
 
 use crate::plan::Intervals;
-use linerate_model::sample::{ErrorCount, IntervalCount, StreamReport, StreamWork};
+use linerate_model::sample::{ErrorCount, IntervalCount, StreamReport, StreamWork, TcpSample};
 use linerate_model::{ByteCount, MonoInstant, PacketCount};
 use linerate_peers::Refusals;
 use linerate_sys::failure::{Failure, FailureClass};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Totals of one stream for other threads to look at. Its own cache lines: only its thread writes.
@@ -16,6 +16,10 @@ use std::time::Duration;
 pub(crate) struct StreamProgress {
     pub(crate) bytes: AtomicU64,
     pub(crate) packets: AtomicU64,
+    /// Datagrams that have been seen or skipped by now; zero where they carry no number.
+    pub(crate) expected: AtomicU64,
+    /// The last reading of TCP, once per interval.
+    pub(crate) tcp: Mutex<Option<TcpSample>>,
     pub(crate) finished: AtomicBool,
     /// Whether anything of this stream has come, warm-up included.
     pub(crate) heard: AtomicBool,
@@ -25,6 +29,11 @@ impl StreamProgress {
     /// Something of this stream has come.
     pub(crate) fn hear(&self) {
         self.heard.store(true, Ordering::Relaxed);
+    }
+
+    /// TCP was read.
+    pub(crate) fn read(&self, sample: TcpSample) {
+        *self.tcp.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
     }
 }
 
@@ -91,8 +100,9 @@ impl Tally {
     }
 
     /// Notes that datagrams up to the one before number `next` have been seen or skipped by now.
-    pub(crate) const fn expect(&mut self, next: u64) {
+    pub(crate) fn expect(&mut self, next: u64) {
         self.current.next_expected = Some(next);
+        self.progress.expected.store(next, Ordering::Relaxed);
     }
 
     /// Closes the intervals that ended before `now`. Returns whether there was one.

@@ -38,6 +38,19 @@ pub struct Comparison {
     pub not_shown: u32,
     /// Whether anything is shown to be worse: exit code 7.
     pub regression: bool,
+    /// The answer: exit codes 0, 7 and 8.
+    #[serde(default)]
+    pub answer: CompareAnswer,
+    /// Smallest relative regression that the metrics that decide must be able to show; of loss, see
+    /// `loss_sensitivity_ratio`.
+    #[serde(default)]
+    pub sensitivity_ratio: Ratio,
+    /// Smallest rise of a loss ratio that they must be able to show.
+    #[serde(default)]
+    pub loss_sensitivity_ratio: Ratio,
+    /// A against itself, measured in the same turns: a difference that it shows is the set-up's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
     /// Whether both were measured on the same machines.
     pub machines: Machines,
     /// Settings that both tell and that differ.
@@ -48,6 +61,17 @@ pub struct Comparison {
     pub unpaired: Vec<Unpaired>,
     /// What to be careful about.
     pub notes: Vec<String>,
+}
+
+/// The control of a comparison that was measured in turns: A against A.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Control {
+    /// How often each side was measured.
+    pub repetitions: u32,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Metrics that show a difference where there is none, in words.
+    pub false_alarms: Vec<String>,
 }
 
 /// One side of a comparison.
@@ -206,9 +230,56 @@ pub struct MetricComparison {
     pub verdict: CompareVerdict,
     /// Whether the interval shows that the difference is smaller than the threshold.
     pub within_threshold: bool,
+    /// Whether the comparison cannot be answered without this metric.
+    #[serde(default)]
+    pub decides: bool,
+    /// What is known of a regression.
+    #[serde(default)]
+    pub answer: CompareAnswer,
+    /// What the repetitions could show; absent where nothing is known of the scatter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// Why no difference is shown, where that is not plain from the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+/// Whether B is worse than A.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompareAnswer {
+    /// Neither is shown: the repetitions are too few, or scatter too much.
+    #[default]
+    CannotTell,
+    /// No regression is shown, and one of the size asked for would have been.
+    NoRegression,
+    /// B is worse by more than the threshold.
+    Regression,
+}
+
+/// What the repetitions of both sides could show.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Power {
+    /// Smallest regression that would have been shown in four of five such comparisons: relative, of loss ratios their
+    /// difference.
+    pub detectable_ratio: f64,
+    /// Repetitions on each side that would show the regression asked for, if they scatter as these; absent above 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetitions: Option<u32>,
+    /// What tells the scatter from trial to trial.
+    pub scatter: ScatterFrom,
+}
+
+/// What tells the scatter from trial to trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScatterFrom {
+    /// Several trials, or turns, on both sides.
+    BothSides,
+    /// Several on one side; the other is taken to scatter alike.
+    OneSide,
+    /// The intervals within the single trials: trials are taken to scatter like these, which is a guess.
+    WithinTrials,
 }
 
 /// Which direction of a metric is good.

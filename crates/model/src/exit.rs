@@ -19,6 +19,8 @@ pub enum ExitCode {
     Invalid = 6,
     /// A goal was not met, or a regression was found.
     GoalMissed = 7,
+    /// Too few repetitions, or too much scatter, to show what was asked.
+    CannotTell = 8,
 }
 
 impl ExitCode {
@@ -35,6 +37,10 @@ impl ExitCode {
         (Self::Peer, "the peer failed"),
         (Self::Invalid, "the run finished but is invalid"),
         (Self::GoalMissed, "goal not met, or regression"),
+        (
+            Self::CannotTell,
+            "cannot tell: too few repetitions to show what was asked",
+        ),
     ];
 }
 

@@ -74,15 +74,29 @@ impl fmt::Display for BitRate {
 impl std::str::FromStr for BitRate {
     type Err = UnitError;
 
-    /// `10M`, `2.5G`, `800k`, `1000000`, optionally followed by `bit/s`, `bps` or `b`.
+    /// `10M`, `10m`, `2.5G`, `800k`, `1000000`, optionally followed by a unit of bits: `10 Mbit/s`, `10Mbit`,
+    /// `10Mbps`, `10Mb/s`, `10 Mbits/sec`. No rate is in thousandths, so that a small `m` is mega too; a large `B`
+    /// means bytes, which no rate counts in.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         const WANT: &str = "a rate in bit/s such as 800k, 10M or 2.5G (SI prefixes)";
-        let plain = ["bit/s", "bps", "b"]
-            .iter()
-            .find_map(|unit| text.strip_suffix(unit));
-        let bps = prefixed(plain.unwrap_or(text).trim_end(), 1000.0)
-            .ok_or_else(|| UnitError::new(text, WANT))?;
-        Ok(Self::from_f64(bps))
+        const BYTES: &str =
+            "a rate in bit/s: B means bytes, so give eight times the number (10MB/s is 80M)";
+        let digit = |c: char| c.is_ascii_digit() || c == '.';
+        let number = text.trim_start_matches(digit);
+        let unit = number
+            .trim_start()
+            .trim_start_matches(|c| "kKmMgGtT".contains(c));
+        if unit.starts_with('B') && !unit.starts_with("Bit") || unit.starts_with("byte") {
+            return Err(UnitError::new(text, BYTES));
+        }
+        let is_bits = matches!(unit, "" | "b" | "bps" | "b/s" | "b/sec")
+            || ["bit", "bits", "bit/s", "bits/s", "bit/sec", "bits/sec"]
+                .iter()
+                .any(|bits| unit.eq_ignore_ascii_case(bits));
+        let plain = text[..text.len() - unit.len()].trim_end();
+        let bps = prefixed(plain, 1000.0).filter(|_| is_bits);
+        bps.map(Self::from_f64)
+            .ok_or_else(|| UnitError::new(text, WANT))
     }
 }
 
@@ -198,7 +212,7 @@ impl fmt::Display for ByteCount {
 impl std::str::FromStr for ByteCount {
     type Err = UnitError;
 
-    /// `1448`, `64K`, `2M` (IEC: K is 1024), optionally with `iB` or `B`.
+    /// `1448`, `64K`, `2M` (IEC: K is 1024, and so is k), optionally with `iB` or `B`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         const WANT: &str = "a size in bytes such as 1448, 64K or 2M (K is 1024)";
         let plain = ["iB", "B"].iter().find_map(|unit| text.strip_suffix(unit));
@@ -473,10 +487,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     Duration::try_from_secs_f64(number * scale).map_err(|_| UnitError::new(text, WANT))
 }
 
-/// A non-negative number with an optional prefix K, M, G or T of the given base.
+/// A non-negative number with an optional prefix K, M, G or T of the given base, in either case.
 fn prefixed(text: &str, base: f64) -> Option<f64> {
-    let (number, power) = match text.chars().last()? {
-        'k' | 'K' => (&text[..text.len() - 1], 1),
+    let (number, power) = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => (&text[..text.len() - 1], 1),
         'M' => (&text[..text.len() - 1], 2),
         'G' => (&text[..text.len() - 1], 3),
         'T' => (&text[..text.len() - 1], 4),
@@ -528,8 +542,59 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_is_read_as_people_write_it() {
+        let ten = BitRate::from_bps(10_000_000);
+        for text in [
+            "10M",
+            "10m",
+            "10Mbit",
+            "10mbit",
+            "10MBit",
+            "10Mbps",
+            "10Mb",
+            "10Mb/s",
+            "10 Mbit/s",
+            "10 Mbits/sec",
+            "10 M",
+            "10000k",
+            "10000kbps",
+            "0.01G",
+            "10000000",
+            "10000000 bit/s",
+        ] {
+            assert_eq!(text.parse(), Ok(ten), "{text}");
+        }
+        for text in [
+            "10MB/s",
+            "10MB",
+            "10MBps",
+            "10 MByte/s",
+            "10MBytes/sec",
+            "1B",
+            "1byte",
+        ] {
+            let error = text.parse::<BitRate>().unwrap_err().to_string();
+            assert!(error.contains("B means bytes"), "{text}: {error}");
+        }
+        assert_eq!("2m".parse::<ByteCount>(), Ok(ByteCount::new(2 << 20)));
+    }
+
+    #[test]
     fn nonsense_is_refused_with_what_was_wanted() {
-        for text in ["10X", "", "M", "-1M", "1e3", "nan", "inf", "9999999999T"] {
+        for text in [
+            "10X",
+            "",
+            "M",
+            "-1M",
+            "1e3",
+            "nan",
+            "inf",
+            "9999999999T",
+            "10Mbit/h",
+            "10MM",
+            "1.2.3M",
+            "M10",
+        ] {
             let error = text.parse::<BitRate>().unwrap_err();
             assert!(
                 error.to_string().contains("such as 800k"),

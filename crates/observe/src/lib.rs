@@ -18,6 +18,7 @@
 mod clock_identity;
 pub mod collectors;
 mod condition;
+mod core_load;
 mod drops;
 mod error;
 #[cfg(fuzzing)]
@@ -37,6 +38,7 @@ mod text;
 pub use clock_identity::clock_identity;
 pub use collectors::{Collector, preloaded};
 pub use condition::condition;
+pub use core_load::CoreLoad;
 pub use drops::{DropWatch, Mark};
 pub use error::ReadError;
 pub use history::Backwards;

@@ -30,7 +30,7 @@ use linerate_model::facts::Facts;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{MAX_DURATION, MAX_STREAMS, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::time::as_seconds;
-use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount};
+use linerate_model::{BitRate, ByteCount, MonoInstant, PacketCount, Ratio};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
@@ -467,8 +467,8 @@ pub enum StopCause {
 }
 
 /// What an end has counted since the start of traffic, all its streams together. Receiver-side if this
-/// end receives, else sender-side; L4 payload; this end's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// end receives, else sender-side; L4 payload; this end's clock. What is absent is not told, as by ends of before.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Since the start of counted time.
     #[serde(rename = "elapsed_s", with = "as_seconds")]
@@ -477,6 +477,29 @@ pub struct Progress {
     pub bytes: ByteCount,
     /// Datagrams or transactions; zero for a TCP byte stream.
     pub packets: PacketCount,
+    /// Datagrams that a receiver has skipped so far: lost, or late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<PacketCount>,
+    /// Congestion windows of a sender's streams together.
+    #[serde(
+        rename = "cwnd_bytes",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cwnd: Option<ByteCount>,
+    /// Longest smoothed round-trip time of a sender's streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub srtt_ns: Option<u64>,
+    /// Segments that a sender's TCP has sent again, since its streams were opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmitted: Option<PacketCount>,
+    /// Share of the last interval that the busiest core of this end's host was not idle.
+    #[serde(
+        rename = "busiest_core_ratio",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub busiest_core: Option<Ratio>,
 }
 
 /// Who is at the peer.

@@ -5,7 +5,7 @@ use crate::curve::{LoadCurve, LoadPoint, load_curves};
 use crate::figures::{Value, nanos, percent, rate};
 use crate::words;
 use linerate_model::BitRate;
-use linerate_model::run::{Run, RunKind, Trial};
+use linerate_model::run::{GoalResult, Run, RunKind, Trial};
 
 /// A figure and what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,17 +35,21 @@ fn goals(run: &Run) -> Vec<Headline> {
         .goals()
         .iter()
         .any(|g| g.direction != run.goals()[0].direction);
-    let each = run.goals().iter().map(|goal| Headline {
-        figure: bounds(goal),
-        about: if several {
-            format!(
-                "with {}, {}",
-                goal_name(goal),
-                words::direction(goal.direction)
-            )
-        } else {
-            format!("{LOAD} with {}", goal_name(goal))
-        },
+    // Goals with the same bounds are said once.
+    let same = |one: &GoalResult, next: &GoalResult| {
+        (one.direction, bounds(one)) == (next.direction, bounds(next))
+    };
+    let each = run.goals().chunk_by(same).map(|goals| {
+        let names: Vec<_> = goals.iter().map(goal_name).collect();
+        let names = names.join(", and with ");
+        Headline {
+            figure: bounds(&goals[0]),
+            about: if several {
+                format!("with {names}, {}", words::direction(goals[0].direction))
+            } else {
+                format!("{LOAD} with {names}")
+            },
+        }
     });
     each.collect()
 }

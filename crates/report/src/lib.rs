@@ -31,13 +31,15 @@ mod table;
 mod text;
 mod words;
 
-pub use comparison::{comparison_csv, comparison_html, comparison_text};
+pub use comparison::{comparison_csv, comparison_html, comparison_markdown, comparison_text};
 pub use missed::missed_goals;
 pub use renderers::Renderer;
 pub use story::title;
 pub use table::{Cell, Table};
 pub use text::{
-    ListedRun, Style, ceilings_text, examination_text, explanation_text, listing_text, summary_text,
+    ListedEntry, ListedResult, ListedRun, LiveInterval, Style, Whereabouts, ceilings_text,
+    details_text, examination_text, explanation_text, interval_heading, interval_line,
+    listing_text, sparkline, summaries_text, summary_text, trial_heading, trial_line,
 };
 pub use words::progress;
 

@@ -9,9 +9,9 @@ use crate::state::{State, Test};
 use anyhow::{Result, bail};
 use linerate_engine::Role;
 use linerate_model::sample::EndpointReport;
-use linerate_model::spec::{Side, TestSpec, Transport, WaitMode};
-use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount};
-use linerate_observe::Observer;
+use linerate_model::spec::{Observe, Side, TestSpec, Transport, WaitMode};
+use linerate_model::{ByteCount, Clock as _, MonoInstant, PacketCount, Ratio};
+use linerate_observe::{CoreLoad, Observer};
 use linerate_peers::{
     Action, Arrival, Demux, Ending, Grant, Input, PeerEvent, Progress, Refusal, RefusalCode,
     Session, StreamEvent, StreamFormat, StreamOrder, StreamTarget, TestEnd,
@@ -57,6 +57,9 @@ pub struct Driver {
     state: State,
     /// Whether the peer has said anything over the control connection.
     was_heard: bool,
+    core_load: CoreLoad,
+    /// How busy the busiest core was in the last interval.
+    busiest_core: Option<Ratio>,
 }
 
 /// Server of a port that many tests share: how its data streams come.
@@ -142,6 +145,8 @@ impl Driver {
             listened: None,
             state: State::IDLE,
             was_heard: false,
+            core_load: CoreLoad::default(),
+            busiest_core: None,
         }
     }
 
@@ -199,10 +204,16 @@ impl Driver {
     pub fn progress(&self) -> Progress {
         self.state.test().map_or_else(Progress::default, |test| {
             let own = test.endpoints.progress();
+            let tcp = own.tcp.unwrap_or_default();
             Progress {
                 elapsed: own.elapsed,
                 bytes: ByteCount::new(own.bytes),
                 packets: PacketCount::new(own.packets),
+                missing: own.missing.map(PacketCount::new),
+                cwnd: tcp.cwnd_bytes.map(ByteCount::new),
+                srtt_ns: tcp.srtt_ns,
+                retransmitted: tcp.retransmitted.map(PacketCount::new),
+                busiest_core: self.busiest_core,
             }
         })
     }
@@ -481,7 +492,21 @@ impl Driver {
             self.abort(cause(&error), &error)?;
         }
         self.state.run(MonoClock.now());
+        // From here on: what the cores did before the test is none of it.
+        (self.core_load, self.busiest_core) = (CoreLoad::default(), None);
+        self.look_at_cores();
         Ok(())
+    }
+
+    /// Notes how busy the busiest core was since the last look, unless the test is to be disturbed by nothing.
+    fn look_at_cores(&mut self) {
+        let looks = self
+            .state
+            .test()
+            .is_some_and(|test| test.spec.observe != Observe::None);
+        if looks {
+            self.busiest_core = self.core_load.since_last(self.observer.scope());
+        }
     }
 
     /// Does on the data streams what the session wants.
@@ -590,6 +615,7 @@ impl Driver {
             return Ok(());
         }
         *next_progress = now.after(test.spec.interval);
+        self.look_at_cores();
         let progress = self.progress();
         self.tell(Input::Progress(progress))
     }

@@ -329,13 +329,27 @@ impl Endpoints {
         }
     }
 
-    /// What this end has counted so far; the receiver's view where it has one.
+    /// What this end has counted so far; the receiver's view where it has one. TCP is a sender's: a receiver's window
+    /// and round trips say nothing of what it receives.
     pub(crate) fn progress(&self) -> Progress {
         let running = |part: &Endpoint| match &part.stage {
-            Some(Stage::Running(running)) => Some(running.progress()),
+            Some(Stage::Running(running)) => Some((part.side, running.progress())),
             _ => None,
         };
-        self.parts.iter().find_map(running).unwrap_or_default()
+        let mut all = self.parts.iter().filter_map(running);
+        let Some((side, first)) = all.next() else {
+            return Progress::default();
+        };
+        let sender = match side {
+            Side::Sender => Some(first),
+            Side::Receiver => all
+                .find(|(side, _)| *side == Side::Sender)
+                .map(|(_, of)| of),
+        };
+        Progress {
+            tcp: sender.and_then(|sender| sender.tcp),
+            ..first
+        }
     }
 
     /// Senders that have just come to their stop: what each of their streams sent. Once per test.

@@ -10,4 +10,4 @@ pub mod schema;
 mod store;
 mod v1;
 
-pub use store::{Entry, Listed, RunWriter, Store, StoreError, Summary, new_id};
+pub use store::{Entry, Figure, Listed, RunWriter, Store, StoreError, Summary, new_id};

@@ -4,15 +4,16 @@ use crate::context::Context;
 use anyhow::{Context as _, Result};
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::Run;
+use linerate_model::run::{Run, RunKind, RunStatus};
 use linerate_report::export;
 use linerate_report::renderers::{Document, Renderer};
 use linerate_report::{Report, renderers};
 pub use linerate_store::import::{HgrmHint, Hints, ImportError, UnitStep};
-pub use linerate_store::{Entry, Listed};
+pub use linerate_store::{Entry, Figure, Listed};
 use linerate_store::{Store, StoreError, import};
 use linerate_sys::clock::wall_now;
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,7 @@ pub(crate) fn read_logs(
     files: &[PathBuf],
     known: &Known,
 ) -> Result<ImportedLogs> {
+    let (files, found) = expanded(files)?;
     let contents = files
         .iter()
         .map(|path| read_log(path))
@@ -76,10 +78,81 @@ pub(crate) fn read_logs(
     for warning in &imported.warnings {
         context.watcher.event(crate::watch::Event::Note(warning));
     }
-    Ok(ImportedLogs {
-        runs,
-        refused: imported.refused,
-    })
+    let (beside, refused): (Vec<_>, Vec<_>) = imported
+        .refused
+        .into_iter()
+        .partition(|error| is_beside_logs(error, &found));
+    if !beside.is_empty() {
+        let note = format!(
+            "{} files of the folder are no logs that linerate reads, and are left out",
+            beside.len()
+        );
+        context.watcher.event(crate::watch::Event::Note(&note));
+    }
+    Ok(ImportedLogs { runs, refused })
+}
+
+/// Most files that a folder may stand for.
+const MAX_FILES: usize = 10_000;
+
+/// The files that are meant, and the names of those that nobody named: a folder stands for all below it in the order of
+/// their names, hidden ones aside. Links to folders are not followed.
+fn expanded(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, BTreeSet<String>)> {
+    let (mut files, mut found) = (Vec::new(), BTreeSet::new());
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut below = Vec::new();
+        files_below(path, &mut below)?;
+        if below.is_empty() {
+            let message = format!(
+                "{} has no file in it; give a folder of logs",
+                path.display()
+            );
+            return Err(Failure::new(ExitCode::Plan, message).into());
+        }
+        found.extend(below.iter().map(|file| file.display().to_string()));
+        files.append(&mut below);
+    }
+    Ok((files, found))
+}
+
+fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |error: io::Error| unreadable(folder, &error);
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    let mut entries = entries.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for entry in entries {
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let path = entry.path();
+        if entry.file_type().map_err(failed)?.is_dir() {
+            files_below(&path, files)?;
+        } else if path.is_file() {
+            files.push(path);
+        }
+        if files.len() > MAX_FILES {
+            let message = format!(
+                "{} has more than {MAX_FILES} files; give its parts",
+                folder.display()
+            );
+            return Err(Failure::new(ExitCode::Plan, message).into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether what was refused is a file that only lies beside logs, and not a damaged one.
+fn is_beside_logs(error: &ImportError, found: &BTreeSet<String>) -> bool {
+    match error {
+        ImportError::Binary { file, .. }
+        | ImportError::Empty { file }
+        | ImportError::Unknown { file, .. } => found.contains(file),
+        _ => false,
+    }
 }
 
 /// Whether a file is a run document, of any version, whole or damaged.
@@ -141,12 +214,134 @@ pub fn open_store(dir: &Path) -> Result<Store> {
     })
 }
 
-/// The stored runs, oldest first.
-pub fn list(store: &Store) -> Result<Vec<Listed>> {
-    Ok(store.list()?)
+/// A stored run with what the user keeps beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// The run.
+    pub listed: Listed,
+    /// What it is called.
+    pub tags: Vec<String>,
+    /// The note on it.
+    pub note: Option<String>,
 }
 
-/// One stored run, by id, start of an id, `last`, or path.
+/// Which runs are listed; all that is given must hold.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Of this kind.
+    pub kind: Option<RunKind>,
+    /// That came to this end.
+    pub status: Option<RunStatus>,
+    /// Limited by this, by its id or a part of its name.
+    pub limit: Option<String>,
+    /// Called so, or at all if empty.
+    pub tag: Option<String>,
+    /// With this in its id, title or note, whatever the case.
+    pub text: Option<String>,
+    /// Started on this day or later: `2026-11-24`, or the beginning of a time.
+    pub since: Option<String>,
+    /// At most so many, the newest.
+    pub most: Option<usize>,
+}
+
+impl Filter {
+    fn holds(&self, kept: &Kept) -> bool {
+        let tag = |wanted: &String| match wanted.as_str() {
+            "" => !kept.tags.is_empty(),
+            name => kept.tags.iter().any(|tag| tag == name),
+        };
+        let run = match &kept.listed.entry {
+            Entry::Run(run) => Some(run),
+            Entry::Broken { .. } => None,
+        };
+        let contains =
+            |text: &str, wanted: &str| text.to_lowercase().contains(&wanted.to_lowercase());
+        let text = |wanted: &String| {
+            let title = run.and_then(|run| run.title.as_deref());
+            let mut texts = [Some(&*kept.listed.id), title, kept.note.as_deref()].into_iter();
+            texts.any(|text| text.is_some_and(|text| contains(text, wanted)))
+        };
+        let limit = |wanted: &String| {
+            let limit = run.and_then(|run| run.limit.as_ref());
+            limit.is_some_and(|(id, name)| id == wanted || contains(name, wanted))
+        };
+        let since = |wanted: &String| {
+            let started = run.and_then(|run| run.started.as_ref());
+            started.is_some_and(|started| started.to_string() >= *wanted)
+        };
+        self.kind
+            .is_none_or(|kind| run.is_some_and(|run| run.kind == kind))
+            && self
+                .status
+                .is_none_or(|status| run.is_some_and(|run| run.status == status))
+            && self.limit.as_ref().is_none_or(limit)
+            && self.tag.as_ref().is_none_or(tag)
+            && self.text.as_ref().is_none_or(text)
+            && self.since.as_ref().is_none_or(since)
+    }
+}
+
+/// The stored runs that `filter` lets through, oldest first.
+pub fn list(store: &Store, filter: &Filter) -> Result<Vec<Kept>> {
+    let mut tags: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (tag, id) in store.tags()? {
+        tags.entry(id).or_default().push(tag);
+    }
+    let kept = store.list()?.into_iter().map(|listed| Kept {
+        tags: tags.remove(&listed.id).unwrap_or_default(),
+        note: store.note_of(&listed.id),
+        listed,
+    });
+    let mut kept: Vec<_> = kept.filter(|kept| filter.holds(kept)).collect();
+    let most = filter.most.unwrap_or(usize::MAX);
+    kept.drain(..kept.len().saturating_sub(most));
+    Ok(kept)
+}
+
+/// What a store cannot do is what the command line asked of it, unless the system refused.
+fn refused(error: StoreError) -> anyhow::Error {
+    match error {
+        StoreError::Io { .. } => error.into(),
+        asked => Failure::new(ExitCode::Usage, asked.to_string()).into(),
+    }
+}
+
+/// The id of a run of the store.
+pub fn id(store: &Store, run: &str) -> Result<String> {
+    store.id(run).map_err(refused)
+}
+
+/// The ids of tagged runs, by tag.
+pub fn tags(store: &Store) -> Result<BTreeMap<String, String>> {
+    store.tags().map_err(refused)
+}
+
+/// Removes a run for good; its id.
+pub fn remove(store: &Store, run: &str) -> Result<String> {
+    store.remove(run).map_err(refused)
+}
+
+/// Calls a run `tag`; its id.
+pub fn tag(store: &Store, run: &str, tag: &str) -> Result<String> {
+    store.tag(run, tag).map_err(refused)
+}
+
+/// Forgets a tag.
+pub fn untag(store: &Store, tag: &str) -> Result<()> {
+    store.untag(tag).map_err(refused)
+}
+
+/// Keeps a note on a run, none if it is empty; its id.
+pub fn set_note(store: &Store, run: &str, text: &str) -> Result<String> {
+    store.set_note(run, text).map_err(refused)
+}
+
+/// The note on a run.
+pub fn note(store: &Store, run: &str) -> Result<Option<String>> {
+    store.note(run).map_err(refused)
+}
+
+/// One stored run, by id, start of an id, tag, `last`, `last~1`, or path.
 pub fn load(store: &Store, run: &str) -> Result<Run> {
     store
         .load(run)
@@ -326,13 +521,27 @@ pub fn to_interval_csv(run: &Run) -> String {
     export::intervals_csv(run)
 }
 
-/// The store's runs as a JSON array.
-pub fn listing_json(listed: &[Listed]) -> Result<String> {
-    let entry = |listed: &Listed| match &listed.entry {
-        Entry::Broken { reason } => json!({"id": listed.id, "broken": reason}),
-        Entry::Run(run) => json!({
-            "id": listed.id, "kind": run.kind, "status": run.status, "title": run.title, "started": run.started
-        }),
+/// The store's runs as a JSON array. What is not known is null.
+pub fn listing_json(listed: &[Kept]) -> Result<String> {
+    let entry = |kept: &Kept| match &kept.listed.entry {
+        Entry::Broken { reason } => {
+            json!({"id": kept.listed.id, "broken": reason, "tags": kept.tags, "note": kept.note})
+        }
+        Entry::Run(run) => {
+            let (mut received, mut bound, mut median) = (None, None, None);
+            match run.result {
+                Some(Figure::Received(rate)) => received = Some(rate),
+                Some(Figure::LowerBound(rate)) => bound = Some(rate),
+                Some(Figure::MedianNs(ns)) => median = Some(ns),
+                None => {}
+            }
+            json!({
+                "id": kept.listed.id, "kind": run.kind, "status": run.status, "title": run.title,
+                "started": run.started, "trials": run.trials, "parts": run.parts,
+                "received_bps": received, "lower_bound_bps": bound, "p50_ns": median,
+                "limit": run.limit.as_ref().map(|(id, _)| id), "tags": kept.tags, "note": kept.note,
+            })
+        }
     };
     Ok(serde_json::to_string_pretty(
         &listed.iter().map(entry).collect::<Vec<_>>(),

@@ -5,9 +5,12 @@ use crate::context::Context;
 use crate::watch::Event;
 use anyhow::{Context as _, Result};
 use linerate_analysis::compare::{Named, compare, known_metrics};
+
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::Run;
-use linerate_report::{Style, comparison_csv, comparison_html, comparison_text};
+use linerate_report::{
+    Style, comparison_csv, comparison_html, comparison_markdown, comparison_text,
+};
 use linerate_store::Store;
 use linerate_sys::clock::wall_now;
 use std::path::Path;
@@ -15,11 +18,11 @@ use std::path::Path;
 pub use linerate_analysis::compare::Options;
 pub use linerate_model::comparison::Comparison;
 
-/// Columns of a comparison: wider than a report's, as its tables are.
+/// Columns of a comparison's file: wider than a report's, as its tables are.
 const COMPARISON_COLUMNS: usize = 110;
 
 /// Endings of files that a comparison is written to.
-const FILE_ENDINGS: [&str; 4] = ["html", "txt", "csv", "json"];
+const FILE_ENDINGS: [&str; 5] = ["html", "md", "txt", "csv", "json"];
 
 /// Judges `b` against `a`: each an id of a stored run, a path to one, or a log that can be imported.
 /// Nothing is stored.
@@ -29,6 +32,16 @@ pub fn compare_named(
     known: &archive::Known,
     options: &Options,
 ) -> Result<Comparison> {
+    check_metrics(options)?;
+    let first = find(context, a, known)?;
+    let second = find(context, b, known)?;
+    let named = |name, run| Named { name, run };
+    let comparison = compare(named(a, &first), named(b, &second), options);
+    comparable(comparison)
+}
+
+/// Whether the metrics that are asked for are known.
+pub(crate) fn check_metrics(options: &Options) -> Result<(), Failure> {
     for start in &options.only {
         let is_known = |id: &&&str| id.starts_with(start.as_str()) || start.starts_with(**id);
         if !known_metrics().iter().any(|id| is_known(&id)) {
@@ -36,26 +49,20 @@ pub fn compare_named(
                 "--metric {start}: no metric begins so; known are {}",
                 known_metrics().join(", ")
             );
-            return Err(Failure::new(ExitCode::Usage, message).into());
+            return Err(Failure::new(ExitCode::Usage, message));
         }
     }
-    let first = find(context, a, known)?;
-    let second = find(context, b, known)?;
-    let comparison = compare(
-        Named {
-            name: a,
-            run: &first,
-        },
-        Named {
-            name: b,
-            run: &second,
-        },
-        options,
-    );
+    Ok(())
+}
+
+/// The comparison, if there is anything in it.
+pub(crate) fn comparable(comparison: Comparison) -> Result<Comparison> {
     if comparison.pairs.iter().all(|pair| pair.metrics.is_empty()) {
         let message = format!(
-            "{a} and {b} have nothing in common that can be compared{}; compare runs of the same kind, \
+            "{} and {} have nothing in common that can be compared{}; compare runs of the same kind, \
              transport, size and load",
+            comparison.a.name,
+            comparison.b.name,
             reason(&comparison)
         );
         return Err(Failure::new(ExitCode::Usage, message).into());
@@ -102,9 +109,9 @@ fn imported(context: &mut Context<'_>, path: &Path, known: &archive::Known) -> R
     }
 }
 
-/// What the terminal shows.
-pub fn text(comparison: &Comparison, style: Style) -> String {
-    comparison_text(comparison, COMPARISON_COLUMNS, style)
+/// What the terminal shows; lines wrap at `width`.
+pub fn text(comparison: &Comparison, width: usize, style: Style) -> String {
+    comparison_text(comparison, width, style)
 }
 
 /// The comparison document.
@@ -137,8 +144,9 @@ pub fn write(path: &Path, comparison: &Comparison) -> Result<()> {
     let text = match ending(path) {
         "html" => comparison_html(comparison, &wall_now())?,
         "csv" => comparison_csv(comparison),
+        "md" => comparison_markdown(comparison),
         "json" => document(comparison)? + "\n",
-        _ => text(comparison, Style::Plain),
+        _ => text(comparison, COMPARISON_COLUMNS, Style::Plain),
     };
     archive::write_text(path, &text)
 }

@@ -4,6 +4,8 @@
 pub mod archive;
 pub mod compare;
 pub mod context;
+pub mod interleave;
+mod live;
 pub mod plan;
 mod progress;
 mod recorder;

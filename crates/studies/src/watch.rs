@@ -1,6 +1,7 @@
 //! What a command tells while it goes on: events for a progress bar or a JSON stream.
 
 use linerate_model::run::{RunKind, Trial};
+use linerate_report::LiveInterval;
 use std::time::Duration;
 
 /// Something that happened during a run.
@@ -22,6 +23,8 @@ pub enum Event<'a> {
         /// Time since the trial's start.
         elapsed: Duration,
     },
+    /// An interval of a single test ended.
+    Interval(&'a LiveInterval),
     /// A trial ended.
     Trial(&'a Trial),
     /// Something the user should know.
@@ -68,7 +71,7 @@ impl Watcher for Scaled<'_> {
                     elapsed,
                 });
             }
-            Event::Began { .. } | Event::Ended => {}
+            Event::Began { .. } | Event::Interval(_) | Event::Ended => {}
             other => self.inner.event(other),
         }
     }

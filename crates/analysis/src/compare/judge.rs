@@ -5,8 +5,13 @@
 
 use super::Options;
 use super::metrics::{Both, Metric, Observation, Scale};
-use crate::statistics::{AgainstMargin, USUAL_CONFIDENCE, against_margin, exponential, holm, mean};
-use linerate_model::comparison::{Basis, BetterWhen, CompareVerdict, MetricComparison};
+use super::power::{self, Scatter, Wanted};
+use crate::statistics::{
+    AgainstMargin, TestDesign, USUAL_CONFIDENCE, against_margin, exponential, holm, mean,
+};
+use linerate_model::comparison::{
+    Basis, BetterWhen, CompareAnswer, CompareVerdict, MetricComparison, Power, ScatterFrom,
+};
 use linerate_model::{Estimate, Interval};
 
 /// The margins of a comparison.
@@ -14,6 +19,10 @@ pub(super) struct Rules {
     log_margin: f64,
     threshold: f64,
     loss_margin: f64,
+    sensitivity: f64,
+    loss_sensitivity: f64,
+    /// Whether the user chose what is compared: then all of it decides.
+    is_chosen: bool,
 }
 
 /// A metric before the correction.
@@ -26,11 +35,16 @@ pub(super) struct Untested {
     basis: Basis,
     tested: Option<AgainstMargin>,
     why: Option<String>,
+    on: On,
+    margin: f64,
+    /// The larger value of both sides, where differences are compared.
+    whole: f64,
+    scatter: Option<Scatter>,
 }
 
 /// On which scale two sets are compared.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum On {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
     Differences,
     Logarithms,
 }
@@ -41,6 +55,9 @@ impl Rules {
             log_margin: options.threshold.get().ln_1p(),
             threshold: options.threshold.get(),
             loss_margin: options.loss_threshold.get(),
+            sensitivity: options.sensitivity.get(),
+            loss_sensitivity: options.loss_sensitivity.get(),
+            is_chosen: !options.only.is_empty(),
         }
     }
 
@@ -58,7 +75,8 @@ impl Rules {
         if first.len() > 1 && second.len() > 1 {
             self.between(both, on)
         } else {
-            single(both, on)
+            let margin = self.margin(&both, on);
+            single(both, on, margin)
         }
     }
 
@@ -78,6 +96,7 @@ impl Rules {
         let rounding = rounding(&both.a, on) + rounding(&both.b, on);
         let margin = self.margin(&both, on);
         let tested = against_margin(&first, &second, margin, rounding, USUAL_CONFIDENCE).ok()?;
+        let (scatter, whole) = (Scatter::tested(&both, &tested), whole(&both));
         let estimate = |values: &[f64]| {
             let estimate = mean(values, USUAL_CONFIDENCE).ok()?;
             Some(match on {
@@ -101,6 +120,10 @@ impl Rules {
             },
             tested: Some(tested),
             why: None,
+            on,
+            margin,
+            whole,
+            scatter: Some(scatter),
             metric: both.metric,
         })
     }
@@ -109,12 +132,53 @@ impl Rules {
         match (both.metric.scale, on) {
             (Scale::Loss, _) => self.loss_margin,
             (Scale::Ratio, On::Logarithms) => self.log_margin,
-            (Scale::Ratio, On::Differences) => {
-                let larger = |seen: &[Observation]| average(seen).abs();
-                self.threshold * larger(&both.a).max(larger(&both.b))
-            }
+            (Scale::Ratio, On::Differences) => self.threshold * whole(both),
         }
     }
+
+    /// What must be shown of a metric, of `tests` that are corrected together.
+    fn wanted(&self, untested: &Untested, tests: usize) -> Wanted {
+        let is_loss = untested.metric.scale == Scale::Loss;
+        Wanted {
+            on: untested.on,
+            better: untested.metric.better,
+            design: TestDesign {
+                margin: untested.margin,
+                alpha: 1.0 - USUAL_CONFIDENCE.get(),
+                tests,
+            },
+            sensitivity: if is_loss {
+                self.loss_sensitivity
+            } else {
+                self.sensitivity
+            },
+            whole: if is_loss { 1.0 } else { untested.whole },
+        }
+    }
+
+    /// The verdict of every metric of a pair, of `tests` that are corrected together.
+    pub(super) fn conclude(
+        &self,
+        untested: Vec<Untested>,
+        corrected: Vec<Option<f64>>,
+        tests: usize,
+    ) -> Vec<MetricComparison> {
+        let each = untested.into_iter().zip(corrected).enumerate();
+        let each = each.map(|(index, (untested, p_adjusted))| {
+            let decides = self.is_chosen
+                || power::decides(&untested.metric.id, untested.metric.scale, index == 0);
+            let wanted = self.wanted(&untested, tests);
+            let mut metric = conclude(untested, p_adjusted, &wanted);
+            metric.decides = decides;
+            metric
+        });
+        each.collect()
+    }
+}
+
+/// The larger of both sides' means.
+fn whole(both: &Both) -> f64 {
+    average(&both.a).abs().max(average(&both.b).abs())
 }
 
 /// The p of every test of the comparison, corrected together; in the order of the pairs.
@@ -132,7 +196,7 @@ pub(super) fn correct(pairs: &[Vec<Untested>]) -> Vec<Vec<Option<f64>>> {
 }
 
 /// The verdict, by the corrected p.
-pub(super) fn conclude(untested: Untested, p_adjusted: Option<f64>) -> MetricComparison {
+fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Wanted) -> MetricComparison {
     let Untested {
         metric,
         a,
@@ -142,6 +206,8 @@ pub(super) fn conclude(untested: Untested, p_adjusted: Option<f64>) -> MetricCom
         basis,
         tested,
         mut why,
+        scatter,
+        ..
     } = untested;
     let alpha = 1.0 - USUAL_CONFIDENCE.get();
     let shown = p_adjusted.is_some_and(|p| p < alpha);
@@ -152,8 +218,15 @@ pub(super) fn conclude(untested: Untested, p_adjusted: Option<f64>) -> MetricCom
         (true, false) => CompareVerdict::Slower,
     };
     let within_threshold = tested.is_some_and(|tested| tested.is_within);
+    let power = scatter.map(|scatter| wanted.power(&scatter));
+    let is_excluded = tested.is_some_and(|tested| wanted.is_excluded(&tested));
+    let answer = power::answer(verdict, is_excluded, power.as_ref(), wanted.sensitivity);
     if let Some(tested) = tested.filter(|_| !shown) {
         why = why.or_else(|| not_shown(tested, within_threshold, alpha));
+    }
+    if answer == CompareAnswer::CannotTell {
+        let limits = limits(power.as_ref(), (a.n, b.n), wanted.sensitivity);
+        why = Some(why.map_or_else(|| limits.clone(), |why| format!("{why}: {limits}")));
     }
     MetricComparison {
         metric: metric.id,
@@ -168,8 +241,50 @@ pub(super) fn conclude(untested: Untested, p_adjusted: Option<f64>) -> MetricCom
         p_adjusted,
         verdict,
         within_threshold,
+        decides: false,
+        answer,
+        power,
         why,
     }
+}
+
+/// `cannot show less than 34 %; 6 repetitions would show 5 %`, with what is not sure of it.
+fn limits(power: Option<&Power>, (a, b): (u64, u64), wanted: f64) -> String {
+    let percent = |ratio: f64| {
+        let digits = if ratio < 0.1 { 1 } else { 0 };
+        let text = format!("{:.digits$}", ratio * 100.0);
+        format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+    };
+    let Some(power) = power else {
+        return format!(
+            "what differs from trial to trial is not known; 5 repetitions on each side would tell it, and how many \
+             show {}",
+            percent(wanted)
+        );
+    };
+    let n = if a == b {
+        format!("n = {a}")
+    } else {
+        format!("n = {a} and {b}")
+    };
+    let needed = power.repetitions.map_or_else(
+        || {
+            format!(
+                "more than 1000 repetitions would be needed for {}",
+                percent(wanted)
+            )
+        },
+        |needed| format!("{needed} repetitions would show {}", percent(wanted)),
+    );
+    let guess = match power.scatter {
+        ScatterFrom::BothSides => "",
+        ScatterFrom::OneSide => " (if both sides scatter alike)",
+        ScatterFrom::WithinTrials => " (if trials scatter like the intervals within them)",
+    };
+    format!(
+        "{n} cannot show less than {}; {needed}{guess}",
+        percent(power.detectable_ratio)
+    )
 }
 
 /// Why a test shows no difference, where its interval alone does not say so.
@@ -188,7 +303,7 @@ fn not_shown(tested: AgainstMargin, within: bool, alpha: f64) -> Option<String> 
 }
 
 /// One trial on a side: values and what their own precision says, no test.
-fn single(both: Both, on: On) -> Option<Untested> {
+fn single(both: Both, on: On, margin: f64) -> Option<Untested> {
     let (a, b) = (own(&both.a, on)?, own(&both.b, on)?);
     let within = |seen: &[Observation]| match seen {
         [one] => one.within,
@@ -223,6 +338,10 @@ fn single(both: Both, on: On) -> Option<Untested> {
         _ => "n = 1 in B",
     };
     Some(Untested {
+        on,
+        margin,
+        whole: whole(&both),
+        scatter: Scatter::guessed(&both, on),
         metric: both.metric,
         a,
         b,

@@ -12,6 +12,17 @@ use linerate_model::{BitRate, Interval, Quantile, Ratio};
 pub(super) struct Observation {
     pub(super) value: f64,
     pub(super) within: Option<Within>,
+    /// How the intervals of the trial scatter.
+    pub(super) steadiness: Option<Steadiness>,
+}
+
+/// The scatter of a rate from interval to interval of one trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Steadiness {
+    /// Variance of the logarithms.
+    pub(super) log_variance: f64,
+    /// Degrees of freedom.
+    pub(super) freedom: f64,
 }
 
 /// What one trial knows of the precision of its own value.
@@ -169,6 +180,7 @@ fn together(trials: &[&Trial], get: &Get<'_>) -> Option<Observation> {
             Some(Observation {
                 value: sum / count,
                 within: None,
+                steadiness: None,
             })
         }
     }
@@ -216,7 +228,12 @@ fn rates<'a>() -> Vec<(Metric, Get<'a>)> {
                 wide: *interval,
             });
             let value = get(trial)?.as_f64();
-            Some(Observation { value, within })
+            let steadiness = (key == "received_bps").then(|| steadiness(trial)).flatten();
+            Some(Observation {
+                value,
+                within,
+                steadiness,
+            })
         })
     };
     let loss = Metric {
@@ -239,11 +256,35 @@ fn rates<'a>() -> Vec<(Metric, Get<'a>)> {
     ]
 }
 
+/// How the received rate, else the offered one, scatters from interval to interval. The first is left out, in which TCP may start slowly, and
+/// the last, which may be a part of one.
+fn steadiness(trial: &Trial) -> Option<Steadiness> {
+    let inner = trial
+        .intervals
+        .get(1..trial.intervals.len().checked_sub(1)?)?;
+    let logs: Option<Vec<f64>> = inner
+        .iter()
+        .map(|interval| {
+            let rate = interval.received_rate.or(interval.offered_load)?.as_f64();
+            (rate > 0.0).then(|| rate.ln())
+        })
+        .collect();
+    let logs = logs.filter(|logs| logs.len() > 1)?;
+    let count = to_f64(logs.len() as u64);
+    let mean = logs.iter().sum::<f64>() / count;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    Some(Steadiness {
+        log_variance: squares / (count - 1.0),
+        freedom: count - 1.0,
+    })
+}
+
 fn plain(value: Option<f64>) -> Option<Observation> {
     let value = value.filter(|value| value.is_finite())?;
     Some(Observation {
         value,
         within: None,
+        steadiness: None,
     })
 }
 
@@ -307,6 +348,7 @@ fn scaled(seen: Observation, share: f64) -> Observation {
             wide: times(within.wide),
             ..within
         }),
+        steadiness: seen.steadiness,
     }
 }
 
@@ -329,6 +371,7 @@ fn at_quantile(delay: &Delay, quantile: Quantile) -> Option<Observation> {
     Some(Observation {
         value: to_f64(value),
         within,
+        steadiness: None,
     })
 }
 
@@ -372,6 +415,7 @@ fn throughput(goals: &[&GoalResult]) -> Observed {
                 own: bounds,
                 wide: bounds,
             }),
+            steadiness: None,
         })
     });
     Observed {

@@ -13,12 +13,13 @@ mod judge;
 mod machines;
 mod metrics;
 mod pairing;
+mod power;
 
 use cells::Cell;
 use judge::{Rules, Untested};
 use linerate_model::comparison::{
-    CompareVerdict, Compared, ComparedSide, Comparison, Difference, Pair, SCHEMA, SameMachines,
-    Unpaired,
+    CompareAnswer, CompareVerdict, Compared, ComparedSide, Comparison, Control, Difference,
+    MetricComparison, Pair, SCHEMA, SameMachines, Unpaired,
 };
 use linerate_model::run::Run;
 use linerate_model::{Quantile, Ratio};
@@ -32,6 +33,10 @@ pub struct Options {
     pub threshold: Ratio,
     /// Smallest difference of two loss ratios that matters.
     pub loss_threshold: Ratio,
+    /// Smallest relative regression that the comparison must be able to show, or cannot tell.
+    pub sensitivity: Ratio,
+    /// Smallest rise of a loss ratio, likewise.
+    pub loss_sensitivity: Ratio,
     /// Quantiles of delay to compare.
     pub quantiles: Vec<Quantile>,
     /// Only metrics whose id begins with one of these; all if empty.
@@ -45,6 +50,8 @@ impl Default for Options {
         Self {
             threshold: Ratio::clamped(0.02),
             loss_threshold: Ratio::clamped(0.001),
+            sensitivity: Ratio::clamped(0.05),
+            loss_sensitivity: Ratio::clamped(0.0025),
             quantiles: [0.5, 0.99, 0.999].map(quantile).to_vec(),
             only: Vec::new(),
         }
@@ -77,6 +84,7 @@ pub fn compare(a: Named<'_>, b: Named<'_>, options: &Options) -> Comparison {
         })
         .collect();
     let corrected = judge::correct(&untested);
+    let tests = untested.iter().map(Vec::len).sum();
     let pairs = paired
         .pairs
         .into_iter()
@@ -84,11 +92,7 @@ pub fn compare(a: Named<'_>, b: Named<'_>, options: &Options) -> Comparison {
         .map(|(pair, (metrics, corrected))| Pair {
             cell: cells_a[pair.a].described_with(&cells_b[pair.b]),
             assumed: pair.assumed,
-            metrics: metrics
-                .into_iter()
-                .zip(corrected)
-                .map(|(metric, p)| judge::conclude(metric, p))
-                .collect(),
+            metrics: rules.conclude(metrics, corrected, tests),
         })
         .collect();
     let unpaired = [
@@ -127,6 +131,10 @@ fn assembled(
         slower,
         not_shown: count(CompareVerdict::NoDifferenceShown),
         regression: slower > 0,
+        control: None,
+        answer: answer(metrics()),
+        sensitivity_ratio: options.sensitivity,
+        loss_sensitivity_ratio: options.loss_sensitivity,
         machines: machines::compared(a.run, b.run),
         settings: settings(a.run, b.run),
         pairs,
@@ -135,6 +143,54 @@ fn assembled(
     };
     comparison.notes = notes(&comparison);
     comparison
+}
+
+/// Judges `b` against `a`, which were measured in turns with `again`, a second A. A control that shows a difference of A
+/// against itself leaves nothing that can be told.
+pub fn compare_in_turns(
+    a: Named<'_>,
+    again: Named<'_>,
+    b: Named<'_>,
+    options: &Options,
+    (repetitions, seed): (u32, u64),
+) -> Comparison {
+    let mut comparison = compare(a, b, options);
+    let control = compare(a, again, options);
+    let shown = control.pairs.iter().flat_map(|pair| &pair.metrics);
+    let shown = shown.filter(|metric| metric.verdict != CompareVerdict::NoDifferenceShown);
+    let false_alarms: Vec<_> = shown.map(|metric| metric.words.clone()).collect();
+    comparison.notes.retain(|note| note != IN_SEQUENCE);
+    if !false_alarms.is_empty() {
+        comparison.answer = CompareAnswer::CannotTell;
+        comparison.notes.insert(
+            0,
+            format!(
+                "A against itself, measured in the same turns, shows a difference ({}): the machines or the path did \
+                 not stay the same, so the verdicts below may be theirs. Measure again on a quiet machine \
+                 (`linerate doctor`), or longer",
+                false_alarms.join("; ")
+            ),
+        );
+    }
+    comparison.control = Some(Control {
+        repetitions,
+        seed,
+        false_alarms,
+    });
+    comparison
+}
+
+/// A regression of any metric is one; what decides may leave the rest open.
+fn answer<'a>(metrics: impl Iterator<Item = &'a MetricComparison>) -> CompareAnswer {
+    let mut answer = CompareAnswer::NoRegression;
+    for metric in metrics {
+        match metric.answer {
+            CompareAnswer::Regression => return CompareAnswer::Regression,
+            CompareAnswer::CannotTell if metric.decides => answer = CompareAnswer::CannotTell,
+            _ => {}
+        }
+    }
+    answer
 }
 
 fn side(named: Named<'_>) -> Compared {
@@ -168,6 +224,10 @@ fn settings(a: &Run, b: &Run) -> Vec<Difference> {
     differ.collect()
 }
 
+/// What is said of runs that follow each other.
+const IN_SEQUENCE: &str = "A and B were measured one after the other: what changed between them (temperature, other load) \
+     is in the difference. `compare --interleave` measures both in turns";
+
 /// What to be careful about.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
@@ -193,11 +253,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         );
     }
     if comparison.a.id != comparison.b.id && metrics().any(|metric| metric.p.is_some()) {
-        notes.push(
-            "A and B were measured one after the other: what changed between them (temperature, other \
-             load) is in the difference. A study (`linerate run`) measures its cells in turns"
-                .to_owned(),
-        );
+        notes.push(IN_SEQUENCE.to_owned());
     }
     notes
 }

@@ -19,6 +19,10 @@ pub struct AgainstMargin {
     pub p: f64,
     /// Whether the interval lies inside the margin: the difference is shown to be smaller.
     pub is_within: bool,
+    /// Standard error of the difference.
+    pub error: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
 }
 
 /// Welch's test of two means against `margin` (not negative, in the unit of the quantity).
@@ -55,6 +59,8 @@ pub fn against_margin(
         difference: confidence.estimate(point, Some(interval), n),
         p: beyond(point.abs() - margin, error, freedom),
         is_within: -margin < interval.low && interval.high < margin,
+        error,
+        freedom,
     })
 }
 

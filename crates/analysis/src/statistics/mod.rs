@@ -15,6 +15,7 @@ pub mod kolmogorov;
 mod margin;
 mod mean;
 mod median;
+mod power;
 mod quantile;
 mod ratio;
 
@@ -22,6 +23,7 @@ pub use bootstrap::{Resampling, bootstrap, bootstrap_mean};
 pub use margin::{AgainstMargin, against_margin, exponential, holm};
 pub use mean::mean;
 pub use median::median;
+pub use power::{TestDesign, USUAL_POWER};
 pub use quantile::quantile_interval;
 pub use ratio::paired_ratio;
 

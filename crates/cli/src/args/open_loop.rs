@@ -33,14 +33,14 @@ pub(crate) struct OpenLoopArgs {
     #[arg(long, conflicts_with_all = ["rate", "curve", "load", "transport", "sizes", "wait"])]
     pub(crate) rpm: bool,
     /// Distances between requests: all the same, or random and independent.
-    #[arg(long, default_value = "constant")]
+    #[arg(long, default_value = "constant", hide_short_help = true)]
     pub(crate) arrival: ArrivalArg,
     /// Count a request as unanswered after this long.
-    #[arg(long, default_value = "1s", value_parser = parse_duration)]
+    #[arg(long, default_value = "1s", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) answer_timeout: Duration,
     /// Let the peer stand still regularly, to see what a stall does to the figures: EVERY,FOR
     /// (`1s,50ms`). Works with and without a rate.
-    #[arg(long, value_name = "EVERY,FOR")]
+    #[arg(long, value_name = "EVERY,FOR", hide_short_help = true)]
     pub(crate) responder_stall: Option<String>,
 }
 

@@ -9,19 +9,22 @@ use std::path::PathBuf;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputArgs {
     /// Print one JSON document (schema linerate/run/2) instead of text.
-    #[arg(long, global = true, conflicts_with = "stream")]
+    #[arg(long, short_alias = 'J', global = true, conflicts_with = "stream")]
     pub(crate) json: bool,
     /// Print JSON lines while the run goes on; the last one is the whole run.
-    #[arg(long, global = true)]
+    #[arg(long, alias = "json-stream", global = true, hide_short_help = true)]
     pub(crate) stream: bool,
-    /// Show no progress bar.
+    /// Show every figure, trial, piece of evidence and cell, not one screen.
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+    /// Show no progress.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     /// Directory that keeps the runs [default: `LINERATE_STORE`, else ~/.local/share/linerate].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", hide_short_help = true)]
     pub(crate) store: Option<PathBuf>,
     /// Keep nothing on disk.
-    #[arg(long, global = true, conflicts_with = "store")]
+    #[arg(long, global = true, conflicts_with = "store", hide_short_help = true)]
     pub(crate) no_store: bool,
     /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json, sfnt, hgrm).
     /// `export` writes what it exports.

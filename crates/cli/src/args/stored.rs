@@ -6,7 +6,7 @@ use linerate_studies::archive::{HgrmHint, Hints, UnitStep};
 /// One stored run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OneRun {
-    /// Id, unique start of an id, `last`, or a path to a run.
+    /// Id, unique start of an id, tag, `last` or `last~1` (one before it), or a path to a run.
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 }
@@ -15,10 +15,10 @@ pub(crate) struct OneRun {
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct HintArgs {
     /// Step of K and M in zperf's figures where its log does not tell: 1024 before Zephyr 3.6.
-    #[arg(long, value_name = "STEP")]
+    #[arg(long, value_name = "STEP", hide_short_help = true)]
     pub(crate) zperf_units: Option<ZperfUnits>,
     /// Transport and unit (ns, us, ms, s) of .hgrm files that do not tell them.
-    #[arg(long, value_name = "TRANSPORT:UNIT")]
+    #[arg(long, value_name = "TRANSPORT:UNIT", hide_short_help = true)]
     pub(crate) hgrm: Option<HgrmHint>,
 }
 

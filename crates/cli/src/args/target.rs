@@ -21,24 +21,29 @@ pub(crate) struct TargetArgs {
     #[arg(value_name = "HOST")]
     pub(crate) host: String,
     /// Use IPv4 only.
-    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    #[arg(
+        short = '4',
+        long = "ipv4",
+        conflicts_with = "ipv6",
+        hide_short_help = true
+    )]
     pub(crate) ipv4: bool,
     /// Use IPv6 only.
-    #[arg(short = '6', long = "ipv6")]
+    #[arg(short = '6', long = "ipv6", hide_short_help = true)]
     pub(crate) ipv6: bool,
     /// Show the peer that this end holds the key in this file (its `serve --key`).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) login: LoginArgs,
     /// Keep what the peer prints of each test, if its protocol can send that, and show it.
-    #[arg(long, alias = "get-server-output")]
+    #[arg(long, alias = "get-server-output", hide_short_help = true)]
     pub(crate) far_output: bool,
     /// Give up on a silent peer after this long [default: 10s; 2s if it has never said anything].
-    #[arg(long, value_parser = parse_duration)]
+    #[arg(long, value_parser = parse_duration, hide_short_help = true)]
     pub(crate) timeout: Option<Duration>,
     /// Interface whose counters belong to the test [default: the one that carries it].
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) interface: Option<String>,
 }
 
@@ -86,16 +91,26 @@ pub(crate) fn note_exposure(path: &Path) {
 #[command(next_help_heading = "Login at a peer that asks for one")]
 pub(crate) struct LoginArgs {
     /// User to show; the password comes from `LINERATE_PASSWORD` or --password-file.
-    #[arg(long, value_name = "USER", requires = "login_key")]
+    #[arg(
+        long,
+        value_name = "USER",
+        requires = "login_key",
+        hide_short_help = true
+    )]
     pub(crate) login: Option<String>,
     /// File whose first line is the password.
-    #[arg(long, value_name = "FILE", requires = "login")]
+    #[arg(long, value_name = "FILE", requires = "login", hide_short_help = true)]
     pub(crate) password_file: Option<PathBuf>,
     /// The server's public RSA key (PEM).
-    #[arg(long, value_name = "FILE", requires = "login")]
+    #[arg(long, value_name = "FILE", requires = "login", hide_short_help = true)]
     pub(crate) login_key: Option<PathBuf>,
     /// Padding of what is shown: `oaep`, or `pkcs1` for iperf3 before 3.17.
-    #[arg(long, value_name = "PADDING", default_value = "oaep")]
+    #[arg(
+        long,
+        value_name = "PADDING",
+        default_value = "oaep",
+        hide_short_help = true
+    )]
     pub(crate) login_padding: Padding,
 }
 

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use linerate_model::spec::{DatapathChoice, Pace, Pinning};
 use linerate_model::units::UnitError;
 use linerate_model::{BitRate, ByteCount, Ratio};
-use linerate_studies::run::{Mode, NamedMode};
+use linerate_studies::run::{Mode, NamedMode, parse_pinning};
 
 pub(crate) fn rate(text: &str) -> Result<BitRate, UnitError> {
     text.parse()
@@ -30,20 +30,7 @@ pub(crate) fn pace(text: &str) -> Result<Pace, String> {
 }
 
 pub(crate) fn pinning(text: &str) -> Result<Pinning, String> {
-    let (local, remote) = text
-        .split_once(',')
-        .ok_or_else(|| format!("\"{text}\" is not LOCAL,REMOTE such as 0,1 or 2, or ,3"))?;
-    let core = |part: &str| match part.trim() {
-        "" => Ok(None),
-        number => number
-            .parse()
-            .map(Some)
-            .map_err(|_| format!("\"{number}\" is not a core number")),
-    };
-    Ok(Pinning {
-        local: core(local)?,
-        remote: core(remote)?,
-    })
+    parse_pinning(text)
 }
 
 /// The ways to wait that this build knows.

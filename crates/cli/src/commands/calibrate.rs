@@ -4,14 +4,14 @@ use crate::args::output::OutputArgs;
 use crate::args::values::{datapath, size};
 use crate::context::in_context;
 use crate::outcome::no_report;
-use crate::terminal;
+use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::ByteCount;
 use linerate_model::exit::ExitCode;
 use linerate_model::spec::DatapathChoice;
 use linerate_model::units::parse_duration;
-use linerate_report::{Style, ceilings_text};
+use linerate_report::ceilings_text;
 use linerate_studies::run::{CalibratePlan, calibrate};
 use std::time::Duration;
 
@@ -60,7 +60,8 @@ impl CalibrateArgs {
         } else if output.json {
             terminal::print_line(&serde_json::to_string_pretty(calibration)?)?;
         } else {
-            let text = ceilings_text(calibration, WIDTH, Style::Plain);
+            let Layout { width, style } = terminal::layout();
+            let text = ceilings_text(calibration, width, style);
             terminal::print_line(text.trim_end())?;
         }
         for note in &found.notes {
@@ -73,6 +74,3 @@ impl CalibrateArgs {
         Ok(ExitCode::Done)
     }
 }
-
-/// Columns of the text.
-const WIDTH: usize = 110;

@@ -2,14 +2,14 @@
 
 use crate::args::output::OutputArgs;
 use crate::context::interrupt_flag;
-use crate::terminal;
+use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::Args;
 use linerate_doctor::{Action, DoctorPlan, FarHost, FarPlan, UNDO_FILE, check_plan, exit_code};
 use linerate_model::doctor::Examination;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::units::parse_duration;
-use linerate_report::{Style, examination_text};
+use linerate_report::examination_text;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -133,16 +133,14 @@ impl DoctorArgs {
     }
 }
 
-/// Columns of the text.
-const WIDTH: usize = 110;
-
 fn show(examination: &Examination, output: &OutputArgs) -> Result<()> {
     if output.stream {
         terminal::print_line(&serde_json::to_string(examination)?)
     } else if output.json {
         terminal::print_line(&linerate_doctor::document(examination)?)
     } else {
-        terminal::print_line(examination_text(examination, WIDTH, Style::Plain).trim_end())
+        let Layout { width, style } = terminal::layout();
+        terminal::print_line(examination_text(examination, width, style).trim_end())
     }
 }
 

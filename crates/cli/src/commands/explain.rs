@@ -37,7 +37,7 @@ impl ExplainArgs {
         if output.json {
             terminal::print_line(&archive::document(std::slice::from_ref(&run))?)?;
         } else {
-            terminal::print_line(&explanation_text(&run))?;
+            terminal::print_line(&explanation_text(&run, terminal::layout().width))?;
         }
         write_report(output, std::slice::from_ref(&run))?;
         Ok(ExitCode::Done)

@@ -17,7 +17,8 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ImportArgs {
     /// Logs of iperf3 (text or JSON), iperf 2 (text or CSV), zperf, lwiperf, netperf, neper, sockperf and
-    /// sfnt-pingpong, and HdrHistogram's percentile text; views of both ends of one test become one trial.
+    /// sfnt-pingpong, and HdrHistogram's percentile text; views of both ends of one test become one trial. A folder stands for all
+    /// files below it.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Speed of the link that the tests crossed, at L2 (`1G`): logs do not tell, and verdicts need it.

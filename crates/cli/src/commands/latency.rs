@@ -16,8 +16,15 @@ use linerate_model::units::parse_duration;
 use linerate_studies::run::{self, LatencyPlan, Mode, Wrap, parse_stall, sizes};
 use std::time::Duration;
 
+/// For short help.
+const EXAMPLES: &str = "Examples:
+  linerate latency board --sizes 32,1K    two sizes
+  linerate latency board --load tcp       idle, and under load
+  linerate latency board --curve          latency against load";
+
 /// Arguments of `latency`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     target: TargetArgs,
@@ -32,13 +39,13 @@ pub(crate) struct LatencyArgs {
     #[arg(long, default_value = "block", value_delimiter = ',', value_parser = modes())]
     wait: Vec<Mode>,
     /// Pin the traffic threads to these cores: LOCAL,REMOTE (either may be empty).
-    #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pinning)]
+    #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pinning, hide_short_help = true)]
     cpu: Option<Pinning>,
     /// Time per size and wait mode.
     #[arg(short = 't', long = "time", default_value = "2s", value_parser = parse_duration)]
     time: Duration,
     /// Ping-pong for this long first without counting.
-    #[arg(long, default_value = "100ms", value_parser = parse_duration)]
+    #[arg(long, default_value = "100ms", value_parser = parse_duration, hide_short_help = true)]
     warm_up: Duration,
     /// Measure again while traffic runs: `tcp`, `udp:RATE`, or either with `:reverse` at its end.
     #[arg(long)]
@@ -60,7 +67,7 @@ pub(crate) struct LatencyArgs {
 pub(crate) struct PartsArgs {
     /// Measure everything once more with the kernel's timestamps, and say where the time goes: applications,
     /// stacks, queues, wire, wake-up. The stamps cost time, which is told.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     decompose: bool,
 }
 
@@ -69,14 +76,14 @@ pub(crate) struct PartsArgs {
 pub(crate) struct TurnArgs {
     /// Turns that each size and wait mode is measured in, in random order; they share its time
     /// [default: 5 where there is more than one, but none below 200 ms].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), hide_short_help = true)]
     rounds: Option<u32>,
     /// Seed of their order.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, hide_short_help = true)]
     seed: u64,
     /// Measure every wait mode also with this end started by a wrapper, such as
     /// "onload --profile=latency"; the run records what it loads.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     wrap: Option<String>,
 }
 

@@ -8,11 +8,14 @@ mod doctor;
 mod explain;
 mod export;
 mod import;
+mod keep;
 mod latency;
 mod list;
+mod plan;
 mod report;
 mod run;
 mod saturate;
+pub(crate) mod screen;
 mod serve;
 mod show;
 mod tcp;
@@ -53,6 +56,8 @@ enum Command {
     Saturate(saturate::SaturateArgs),
     /// Run a study: every combination of factors in a plan file, repeated, in random order.
     Run(run::RunArgs),
+    /// Begin a plan from an example, and see what it costs.
+    Plan(plan::PlanArgs),
     /// Judge run B against run A: what is faster, slower, or shows no difference.
     Compare(compare::CompareArgs),
     /// Say what limits a stored run, and on what evidence.
@@ -65,12 +70,18 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Find what linerate itself does at most on this host; later results near it are said to be the tool's.
     Calibrate(calibrate::CalibrateArgs),
-    /// List the stored runs.
-    List,
+    /// List the stored runs, newest first.
+    List(list::ListArgs),
     /// Show one stored run.
     Show(OneRun),
     /// Write a stored run as JSON or CSV.
     Export(export::ExportArgs),
+    /// Give a stored run a name, such as `baseline`; list and forget names.
+    Tag(keep::TagArgs),
+    /// Keep a note on a stored run, or print it.
+    Note(keep::NoteArgs),
+    /// Remove stored runs, for good; those with a tag are kept.
+    Rm(keep::RmArgs),
     /// Make the tests that the parent process asks for on standard input: what `latency --wrap` starts.
     #[command(name = linerate_studies::run::CHILD, hide = true)]
     WrappedTurns,
@@ -88,15 +99,19 @@ impl Cli {
             Command::Latency(args) => args.run(output),
             Command::Saturate(args) => args.run(output),
             Command::Run(args) => args.run(output),
+            Command::Plan(args) => args.run(output),
             Command::Compare(args) => args.run(output),
             Command::Explain(args) => args.run(output),
             Command::Import(args) => args.run(output),
             Command::Report(args) => args.run(output),
             Command::Doctor(args) => args.run(output),
             Command::Calibrate(args) => args.run(output),
-            Command::List => list::list(output),
+            Command::List(args) => args.run(output),
             Command::Show(which) => show::show(which, output),
             Command::Export(args) => args.run(output),
+            Command::Tag(args) => args.run(output),
+            Command::Note(args) => args.run(output),
+            Command::Rm(args) => args.run(output),
             Command::WrappedTurns => latency::serve_turns(),
         }
     }

@@ -3,20 +3,27 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
-use crate::args::traffic::{TrafficArgs, checked};
+use crate::args::traffic::{BOTH, TrafficArgs, checked};
 use crate::args::values::{rate, share, size};
-use crate::outcome::{explained, measured};
+use crate::outcome::{explained, measured, measured_each};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Direction, Observe, Pace, TestSpec};
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, ByteCount, Ratio};
+use linerate_studies::context::Context;
 use linerate_studies::run::{self, SaturatePlan, parse_delay_goal};
 use std::time::Duration;
 
+/// For short help.
+const EXAMPLES: &str = "Examples:
+  linerate saturate board --both          both directions
+  linerate saturate board --loss-goal 0   without loss only";
+
 /// Arguments of `saturate`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct SaturateArgs {
     #[command(flatten)]
     target: TargetArgs,
@@ -34,16 +41,16 @@ pub(crate) struct SaturateArgs {
     #[arg(long, default_value = "1448", value_parser = size)]
     payload: ByteCount,
     /// Lowest load to try, in bit/s of L4 payload.
-    #[arg(long, default_value = "1M", value_parser = rate)]
+    #[arg(long, default_value = "1M", value_parser = rate, hide_short_help = true)]
     min: BitRate,
     /// Highest load to try, in bit/s of L4 payload.
     #[arg(long, default_value = "10G", value_parser = rate)]
     max: BitRate,
     /// How close the bounds shall be, relative to the upper one.
-    #[arg(long, default_value = "0.5%", value_parser = share)]
+    #[arg(long, default_value = "0.5%", value_parser = share, hide_short_help = true)]
     width: Ratio,
     /// Most trial time to use in each direction.
-    #[arg(long, default_value = "60s", value_parser = parse_duration)]
+    #[arg(long, default_value = "60s", value_parser = parse_duration, hide_short_help = true)]
     budget: Duration,
 }
 
@@ -51,10 +58,19 @@ impl SaturateArgs {
     /// Searches.
     pub(crate) fn run(&self, output: &OutputArgs) -> Result<ExitCode> {
         let (target, plan) = (self.target.target()?, self.plan()?);
-        measured(output, |context| {
-            let run = run::saturate(context, &target, &plan)?;
+        let each = |context: &mut Context<'_>, plan: &SaturatePlan| {
+            let run = run::saturate(context, &target, plan)?;
             explained(context, &target, run, &self.limits)
-        })
+        };
+        if self.traffic.both {
+            let ways = BOTH.map(|direction| {
+                let mut plan = plan.clone();
+                plan.spec.direction = direction;
+                plan
+            });
+            return measured_each(output, &ways, each);
+        }
+        measured(output, |context| each(context, &plan))
     }
 
     /// The search.
@@ -65,7 +81,7 @@ impl SaturateArgs {
         // The trials of the search are as light as any other: the sampling is a trial of its own.
         spec.observe = spec.observe.min(Observe::Counters);
         if spec.direction == Direction::Duplex {
-            let message = "saturate searches one direction at a time; leave out --duplex and run it again with --reverse";
+            let message = "saturate searches one direction at a time; leave out --duplex, or search both with --both";
             return Err(Failure::new(ExitCode::Usage, message));
         }
         Ok(SaturatePlan {

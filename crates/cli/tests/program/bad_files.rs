@@ -51,12 +51,14 @@ fn a_text_that_is_no_log() {
 }
 
 #[test]
-fn a_log_that_is_not_there_and_one_that_is_a_directory() {
+fn a_log_that_is_not_there_and_a_folder_without_one() {
     let place = Place::new();
-    for name in ["missing.log", "."] {
-        let ended = place.run(&["import", name]);
-        ended.failed(3, &["cannot read", name, "give a log file"]);
-    }
+    let ended = place.run(&["import", "missing.log"]);
+    ended.failed(3, &["cannot read", "missing.log", "give a log file"]);
+    std::fs::create_dir(place.file("empty")).unwrap();
+    place
+        .run(&["import", "empty"])
+        .failed(3, &["empty", "no file"]);
     place.is_sound_with(0);
 }
 

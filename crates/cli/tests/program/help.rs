@@ -4,7 +4,7 @@ use crate::harness::{Ended, linerate};
 
 /// Every command, as the help of the program lists them.
 fn commands() -> Vec<String> {
-    let help = Ended::spawn(linerate().arg("-h")).done();
+    let help = Ended::spawn(linerate().arg("--help")).done();
     let (_, list) = help.split_once("Commands:\n").unwrap();
     list.lines()
         .take_while(|line| !line.is_empty())
@@ -61,6 +61,18 @@ fn help_lists_every_protocol_where_one_is_to_be_chosen() {
 }
 
 #[test]
+fn short_help_is_one_screen_with_examples() {
+    insta::assert_snapshot!("short", Ended::spawn(linerate().arg("-h")).done());
+    for command in ["tcp", "udp", "saturate", "latency", "compare", "list"] {
+        let help = Ended::spawn(linerate().args([command, "-h"])).done();
+        assert!(help.lines().count() <= 45, "{command}: {help}");
+        assert!(help.contains("Examples:"), "{command}: {help}");
+        let whole = Ended::spawn(linerate().args([command, "--help"])).done();
+        assert!(whole.lines().count() > help.lines().count());
+    }
+}
+
+#[test]
 fn every_exit_code_is_in_the_guide() {
     let guide = include_str!("../../../../docs/guide/ci.md");
     for (code, meaning) in linerate_model::exit::ExitCode::ALL {
@@ -73,5 +85,5 @@ fn every_exit_code_is_in_the_guide() {
 fn no_command_and_an_unknown_one_are_usage_errors() {
     assert_eq!(Ended::spawn(&mut linerate()).code, Some(2));
     Ended::spawn(linerate().arg("measure")).failed(2, &["measure"]);
-    Ended::spawn(linerate().args(["list", "--verbose"])).failed(2, &["--verbose"]);
+    Ended::spawn(linerate().args(["list", "--loud"])).failed(2, &["--loud"]);
 }

@@ -18,6 +18,7 @@ mod help;
 mod measure;
 mod peer;
 mod proof;
+mod screen;
 mod stored;
 mod study;
 mod version_1;

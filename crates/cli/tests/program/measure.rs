@@ -242,14 +242,22 @@ fn a_stream_of_events_ends_with_the_run() {
     let place = Place::new();
     let server = Server::on("127.0.0.1");
     let printed = place
-        .run(&["tcp", server.address(), "-t", "300ms", "--stream"])
+        .run(&[
+            "tcp",
+            server.address(),
+            "-t",
+            "300ms",
+            "-i",
+            "100ms",
+            "--stream",
+        ])
         .done();
     let lines: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(lines[0]["event"], "began");
-    for event in ["progress", "trial", "ended"] {
+    for event in ["progress", "interval", "trial", "ended"] {
         assert!(lines.iter().any(|line| line["event"] == event), "{event}");
     }
     valid(printed.lines().last().unwrap());
@@ -280,4 +288,56 @@ fn the_stored_command_line_repeats_the_run() {
     let command = run["config"]["command"].as_str().unwrap();
     assert!(command.starts_with("linerate udp 127.0.0.1:"), "{command}");
     assert!(command.contains("--rate 1M -t 100ms"), "{command}");
+}
+
+#[test]
+fn both_directions_follow_each_other_as_two_runs() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let args = [
+        "tcp",
+        server.address(),
+        "--both",
+        "-t",
+        "200ms",
+        "--diagnose",
+        "0s",
+        "-o",
+        "both.html",
+    ];
+    let shown = place.run(&[&args[..], &["-q"]].concat()).done();
+    assert!(
+        shown.contains("TCP to ") && shown.contains("TCP from "),
+        "{shown}"
+    );
+    let page = std::fs::read_to_string(place.file("both.html")).unwrap();
+    let runs = place.listed();
+    assert_eq!(runs.len(), 2);
+    for run in &runs {
+        assert!(page.contains(run["id"].as_str().unwrap()), "{run}");
+        assert!(run["received_bps"].as_u64() > Some(0), "{run}");
+    }
+    let json = place.run(&[
+        "saturate",
+        server.address(),
+        "--both",
+        "--max",
+        "10M",
+        "--budget",
+        "1s",
+        "--diagnose",
+        "0s",
+        "--json",
+    ]);
+    assert!(matches!(json.code, Some(0 | 7)), "{json:?}");
+    let both: Value = serde_json::from_str(&json.out).unwrap();
+    let ways: Vec<_> = both
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| &run["trials"][0]["direction"])
+        .collect();
+    assert_eq!(ways, ["forward", "reverse"]);
+    let refused = place.run(&["tcp", server.address(), "--both", "-R"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
 }

@@ -24,7 +24,8 @@ fn runs_are_listed_and_found_by_the_beginning_of_their_ids() {
     assert_eq!(place.run(&["show", id, "--json"]).document()["id"], id);
     assert_eq!(place.run(&["show", "last", "--json"]).document()["id"], id);
     let text = place.run(&["list"]).done();
-    assert_eq!(text.lines().count(), 2);
+    // A heading, and for each its figures and its words.
+    assert_eq!(text.lines().count(), 5, "{text}");
     assert!(text.contains(id), "{text}");
     place
         .run(&["show", "imported"])
@@ -112,4 +113,113 @@ fn a_verdict_is_explained_rule_by_rule() {
     assert!(text.contains("not evaluated"), "{text}");
     let document = place.run(&["explain", "last", "--json"]).document();
     assert!(!document["findings"].as_array().unwrap().is_empty());
+}
+
+/// A run is found under a name, before the last, by its beginning, until it is removed.
+#[test]
+fn runs_have_names_and_notes_and_are_removed() {
+    let place = filled();
+    let ids: Vec<_> = place
+        .listed()
+        .iter()
+        .map(|run| run["id"].as_str().unwrap().to_owned())
+        .collect();
+    let (first, last) = (&ids[0], &ids[ids.len() - 1]);
+    let shown = |name: &str| {
+        place.run(&["export", name]).document()["id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(shown("last~0"), shown("last"));
+    assert_ne!(shown("last~1"), shown("last"));
+    place
+        .run(&["export", "last~99"])
+        .failed(2, &["last~99", "only"]);
+    assert_eq!(
+        place.run(&["tag", first, "baseline"]).done(),
+        format!("baseline is {first}\n")
+    );
+    assert_eq!(&shown("baseline"), first);
+    assert_eq!(place.run(&["tag"]).done(), format!("baseline  {first}\n"));
+    place.run(&["note", "baseline", "before the update"]).done();
+    assert_eq!(place.run(&["note", first]).done(), "before the update\n");
+    let listed = place.run(&["list", "--tag", "baseline"]).done();
+    assert!(
+        listed.contains(first) && listed.contains("tagged baseline · note: before the update"),
+        "{listed}"
+    );
+    assert!(!listed.contains(last), "{listed}");
+    place
+        .run(&["rm", first])
+        .failed(2, &["tagged baseline", "--delete"]);
+    for wrong in ["last", "2026", "a/b", "", "x y"] {
+        assert_eq!(place.run(&["tag", first, wrong]).code, Some(2), "{wrong}");
+    }
+    place.run(&["tag", "--delete", "baseline"]).done();
+    place
+        .run(&["tag", "--delete", "baseline"])
+        .failed(2, &["no run", "baseline"]);
+    place.run(&["note", first, ""]).done();
+    place.run(&["note", first]).failed(2, &["no note"]);
+    place.run(&["rm", first, "-q"]).done();
+    place.run(&["show", first]).failed(2, &[first.as_str()]);
+    assert_eq!(place.listed().len(), ids.len() - 1);
+    assert_eq!(place.run(&["rm", "nothing"]).code, Some(2));
+    assert_eq!(place.listed().len(), ids.len() - 1);
+}
+
+#[test]
+fn a_list_has_the_newest_first_with_results_and_filters() {
+    let place = filled();
+    let json = place.listed();
+    let text = place.run(&["list"]).done();
+    let at = |run: &Value| text.find(run["id"].as_str().unwrap()).unwrap();
+    for pair in json.windows(2) {
+        assert!(at(&pair[1]) < at(&pair[0]), "{text}");
+    }
+    assert!(text.contains("bit/s"), "{text}");
+    let count = |args: &[&str]| {
+        let list = place.run(&[&["list", "--json"], args].concat()).done();
+        serde_json::from_str::<Value>(&list)
+            .unwrap()
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!(count(&["-n", "1"]), 1);
+    assert_eq!(count(&["--tag"]), 0);
+    assert_eq!(count(&["--status", "incomplete"]), 0);
+    let kinds = json.iter().filter(|run| run["kind"] == "tcp").count();
+    assert_eq!(count(&["--kind", "tcp"]), kinds);
+    assert_eq!(count(&["--match", "no such words"]), 0);
+    assert_eq!(count(&["--since", "2999"]), 0);
+    let limited = json.iter().find_map(|run| run["limit"].as_str()).unwrap();
+    assert!(count(&["--limit", limited]) > 0);
+}
+
+#[test]
+fn a_folder_of_logs_is_imported_with_what_lies_beside_them_left_out() {
+    let place = Place::new();
+    let inner = place.file("logs/deep");
+    fs::create_dir_all(&inner).unwrap();
+    fs::copy(good_log(), place.file("logs/a.log")).unwrap();
+    fs::copy(
+        fixture("tcp/board-receives.client.log"),
+        inner.join("b.log"),
+    )
+    .unwrap();
+    fs::write(place.file("logs/README"), "what these logs are").unwrap();
+    fs::write(inner.join(".hidden"), "x").unwrap();
+    let ended = place.run(&["import", "logs"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(
+        ended.err,
+        "note: 1 files of the folder are no logs that linerate reads, and are left out\n"
+    );
+    assert_eq!(place.listed().len(), 2);
+    fs::create_dir(place.file("empty")).unwrap();
+    place
+        .run(&["import", "empty"])
+        .failed(3, &["empty", "no file"]);
 }

@@ -168,3 +168,32 @@ fn plans_that_are_none() {
         .failed(3, &["missing.toml", "No such file"]);
     place.is_sound_with(0);
 }
+
+#[test]
+fn a_plan_begins_with_an_example_and_says_what_it_costs() {
+    let place = Place::new();
+    for purpose in ["udp", "tcp", "latency", "saturate"] {
+        let file = format!("{purpose}.toml");
+        let made = place.run(&["plan", "init", purpose, "-o", &file]);
+        assert_eq!(made.code, Some(0), "{made:?}");
+        let costs = place.run(&["plan", "check", &file]).done();
+        assert!(
+            costs.contains(" cells, ") && costs.contains(" runs; at most about "),
+            "{costs}"
+        );
+        let again = place.run(&["plan", "init", purpose, "-o", &file]);
+        again.failed(2, &["is there already"]);
+    }
+    let json = place.run(&["plan", "check", "udp.toml", "--json"]).done();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["runs"].as_u64(), Some(80), "{json}");
+    place.with(
+        "bad.toml",
+        b"[study]\nhost = \"h\"\n[defaults]\nkind = \"udp\"\nrate = \"fast\"\n",
+    );
+    place
+        .run(&["plan", "check", "bad.toml"])
+        .failed(3, &["bad.toml, line 5", "rate = fast"]);
+    let schema = place.run(&["plan", "schema"]).done();
+    assert!(schema.contains("\"loss-goal\""), "{schema}");
+}

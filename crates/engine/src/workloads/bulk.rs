@@ -123,7 +123,11 @@ impl Stream {
             return;
         }
         let at = self.since_start(now);
-        self.samples.take(|| self.path.info(at));
+        self.samples.take(|| {
+            let sample = self.path.info(at)?;
+            self.progress.read(sample);
+            Some(sample)
+        });
     }
 
     fn since_start(&self, now: MonoInstant) -> u64 {

@@ -17,6 +17,7 @@ mod tcp;
 mod timestamping;
 mod udp;
 
+pub(crate) use cpu::read_cores;
 pub(crate) use interrupts::interrupts_of_interface;
 pub use preloaded::preloaded;
 

@@ -1,7 +1,8 @@
 //! A comparison as one HTML file that opens offline.
 
 use super::{
-    basis, by_metric, charts, effect, effect_interval, rule, side, tally, unit, value, verdict,
+    basis, by_metric, charts, conclusion, effect, effect_interval, rule, side, tally, unit, value,
+    verdict,
 };
 use crate::ReportError;
 use crate::chart::Chart;
@@ -32,7 +33,8 @@ fn body(comparison: &Comparison, made: &WallTime, drawings: &mut Drawings) -> Ma
         }
         main id="content" {
             section.run {
-                h2 { (tally(comparison)) }
+                h2 { (conclusion(comparison)) }
+                p { (tally(comparison)) }
                 dl {
                     dt { "A" } dd { (side(&comparison.a)) }
                     dt { "B" } dd { (side(&comparison.b)) }

@@ -5,16 +5,18 @@
 mod charts;
 mod csv;
 mod html;
+mod markdown;
 mod text;
 
 pub use csv::comparison_csv;
 pub use html::comparison_html;
+pub use markdown::comparison_markdown;
 pub use text::comparison_text;
 
 use crate::figures::{Unit, digits};
 use linerate_model::Estimate;
 use linerate_model::comparison::{
-    Basis, BetterWhen, CompareVerdict, Compared, Comparison, MetricComparison, Pair,
+    Basis, BetterWhen, CompareAnswer, CompareVerdict, Compared, Comparison, MetricComparison, Pair,
 };
 
 /// The verdict on one metric, in words that fit it.
@@ -139,6 +141,50 @@ fn side(side: &Compared) -> String {
     let tool = format!("{} {version}", side.tool.name);
     let title = side.title.as_deref().unwrap_or(side.kind.as_str());
     format!("{title} ({}, {})", tool.trim(), side.name)
+}
+
+/// The answer in a sentence, with what would decide where there is none.
+fn conclusion(comparison: &Comparison) -> String {
+    let metrics = || {
+        comparison
+            .pairs
+            .iter()
+            .flat_map(|pair| pair.metrics.iter().map(move |m| (pair, m)))
+    };
+    let first = |answer: CompareAnswer, decides: bool| {
+        let mut found = metrics();
+        found.find(|(_, metric)| metric.answer == answer && (metric.decides || !decides))
+    };
+    let named = |(pair, metric): (&Pair, &MetricComparison)| {
+        format!("{}, {}", metric.words, pair.cell.name)
+    };
+    match comparison.answer {
+        CompareAnswer::Regression => {
+            let worst = first(CompareAnswer::Regression, false);
+            let worst = worst.map_or_else(String::new, |one| {
+                let (metric, by) = (one.1, effect(one.1));
+                let of = if metric.ratio.is_some() {
+                    format!("{by} times A's")
+                } else {
+                    by
+                };
+                format!(": {} is {of}", named(one))
+            });
+            format!("Regression{worst}.")
+        }
+        CompareAnswer::CannotTell => {
+            let open = first(CompareAnswer::CannotTell, true);
+            let open = open.map_or_else(String::new, |one| {
+                let why = one.1.why.as_deref().unwrap_or("too few repetitions");
+                format!(": {}: {why}", named(one))
+            });
+            format!("Cannot tell whether B is worse{open}.")
+        }
+        CompareAnswer::NoRegression => {
+            let sensitivity = crate::figures::percent(comparison.sensitivity_ratio);
+            format!("No regression: one of {sensitivity} would have been shown.")
+        }
+    }
 }
 
 /// `3 faster, 1 slower, 12 no difference shown`.

@@ -1,6 +1,8 @@
 //! A comparison for a terminal: one table for each metric, a row for each pair.
 
-use super::{basis, by_metric, effect, effect_interval, rule, side, tally, value, verdict};
+use super::{
+    basis, by_metric, conclusion, effect, effect_interval, rule, side, tally, value, verdict,
+};
 use crate::figures::clean;
 use crate::text::{Paper, Style};
 use linerate_model::comparison::{
@@ -16,12 +18,25 @@ const MAX_UNPAIRED: usize = 10;
 /// What the terminal shows of a comparison.
 pub fn comparison_text(comparison: &Comparison, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
-    paper.title(&tally(comparison));
+    paper.title(&conclusion(comparison));
+    paper.row("", &tally(comparison));
     paper.row("A", &side(&comparison.a));
     paper.row("B", &side(&comparison.b));
     paper.row("counts as", &rule(comparison));
+    if let Some(control) = &comparison.control {
+        let times = control.repetitions;
+        let seen = if control.false_alarms.is_empty() {
+            "no difference".to_owned()
+        } else {
+            format!("a difference: {}", control.false_alarms.join("; "))
+        };
+        paper.row(
+            "control",
+            &format!("A against A, {times} times in random turns: {seen}"),
+        );
+    }
     for (index, note) in comparison.notes.iter().enumerate() {
-        paper.wrapped(if index == 0 { "note" } else { "" }, note, 4);
+        paper.row(if index == 0 { "note" } else { "" }, note);
     }
     machines(&mut paper, comparison);
     let settings: Vec<_> = comparison.settings.iter().map(difference).collect();

@@ -2,7 +2,7 @@
 
 use super::Renderer;
 use crate::figures::clean;
-use crate::text::{Style, full_text, overview_text};
+use crate::text::{Style, details_text, overview_text};
 use crate::{Report, ReportError};
 
 pub(super) struct Text;
@@ -16,7 +16,7 @@ impl Renderer for Text {
     }
 
     fn summary(&self) -> &'static str {
-        "Plain text in aligned columns, as the terminal shows it."
+        "Plain text in aligned columns, all that `show --verbose` prints."
     }
 
     fn extension(&self) -> &'static str {
@@ -34,7 +34,7 @@ impl Renderer for Text {
         }
         for run in report.runs {
             text.push('\n');
-            text.push_str(&full_text(run, WIDTH, Style::Plain));
+            text.push_str(&details_text(run, WIDTH, Style::Plain));
         }
         Ok(text)
     }

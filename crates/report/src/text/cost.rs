@@ -1,7 +1,6 @@
 //! What each way to wait costs: CPU time of both ends beside the delay it buys.
 
 use super::paper::Paper;
-use super::{MAX_ROWS, spread};
 use crate::figures::{digits, nanos};
 use linerate_model::run::{CpuSide, Run, RunKind, Trial};
 use linerate_model::spec::Side;
@@ -18,8 +17,7 @@ pub(super) fn of_waiting(paper: &mut Paper, run: &Run) -> bool {
     }
     paper.row("cpu", "of the traffic threads, asking + answering end");
     let mut rows = vec![["", "per transaction", "cores"].map(str::to_owned)];
-    for index in spread(known.len(), MAX_ROWS) {
-        let trial = known[index];
+    for trial in known {
         rows.push([
             crate::charts::trial_name(run, trial),
             both(trial, |side| side.thread_ns_per_transaction.map(nanos)),

@@ -8,8 +8,6 @@ use linerate_model::doctor::{
     Severity,
 };
 
-/// Lines of any one paragraph.
-const LINES: usize = 6;
 /// Changes and cores that are shown one by one; the document has all.
 const ROWS: usize = 40;
 
@@ -20,14 +18,13 @@ pub fn examination_text(examination: &Examination, width: usize, style: Style) -
     paper.title(&title(examination));
     changes(&mut paper, &examination.changes);
     if let Some(file) = &examination.undo_file {
-        paper.wrapped(
+        paper.row(
             "undo file",
             &format!("{file} (linerate doctor --restore takes back what it holds)"),
-            LINES,
         );
     }
     for note in &examination.notes {
-        paper.wrapped("note", note, LINES);
+        paper.row("note", note);
     }
     for check in &examination.checks {
         if let CheckOutcome::Found { finding } = &check.outcome {
@@ -66,24 +63,23 @@ fn found(paper: &mut Paper, check: &Checked, finding: &Finding) {
         Severity::Low => "low",
     };
     paper.strong(&check.id, &format!("{severity}: {}", finding.now));
-    paper.wrapped("costs", &finding.cost, LINES);
+    paper.row("costs", &finding.cost);
     if let Some(source) = &finding.source {
-        paper.wrapped("source", source, LINES);
+        paper.row("source", source);
     }
-    paper.wrapped("set", &finding.set, LINES);
+    paper.row("set", &finding.set);
     if !finding.settings.is_empty() {
         let count = finding.settings.len();
         let (changes, knob) = (
             if count == 1 { "change" } else { "changes" },
             &finding.settings[0],
         );
-        paper.wrapped(
+        paper.row(
             "",
             &format!(
                 "{count} {changes} by linerate, such as {} = {}",
                 knob.knob, knob.value
             ),
-            2,
         );
     }
 }
@@ -91,12 +87,12 @@ fn found(paper: &mut Paper, check: &Checked, finding: &Finding) {
 fn rest(paper: &mut Paper, checks: &[Checked]) {
     for check in checks {
         if let CheckOutcome::NotChecked { missing } = &check.outcome {
-            paper.wrapped(&check.id, &format!("not checked: {missing}"), LINES);
+            paper.row(&check.id, &format!("not checked: {missing}"));
         }
     }
     for check in checks {
         if let CheckOutcome::Fine { now } = &check.outcome {
-            paper.wrapped(&check.id, &format!("fine: {now}"), LINES);
+            paper.row(&check.id, &format!("fine: {now}"));
         }
     }
 }
@@ -120,7 +116,7 @@ fn changes(paper: &mut Paper, changes: &[ChangeMade]) {
         let text = format!("{said}{why}");
         match change.result {
             ChangeResult::Kept | ChangeResult::Refused => paper.alarm(label, &text),
-            _ => paper.wrapped(label, &text, 3),
+            _ => paper.row(label, &text),
         }
     }
     if let Some(more) = changes.len().checked_sub(ROWS).filter(|more| *more > 0) {
@@ -182,18 +178,16 @@ fn row(core: &CoreJitter) -> [String; 8] {
 fn because(paper: &mut Paper, worst: &CoreJitter) {
     let Some(max) = worst.max_ns else {
         let threshold = nanos(float(worst.threshold_ns));
-        paper.wrapped("means", &format!("no gap above {threshold}: what is slower than that in a measurement is not this host's standing still"), LINES);
+        paper.row("means", &format!("no gap above {threshold}: what is slower than that in a measurement is not this host's standing still"));
         return;
     };
     let max = nanos(float(max));
-    paper.wrapped(
+    paper.row(
         "means",
         &format!(
             "core {} stood still for {max} at once: a maximum of that size in a latency test that runs there need not come from the network",
             worst.core
-        ),
-        LINES,
-    );
+        ));
     let mut counted: Vec<_> = worst.interrupts.iter().collect();
     counted.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
     let mut said: Vec<String> = counted
@@ -204,7 +198,7 @@ fn because(paper: &mut Paper, worst: &CoreJitter) {
         said.insert(0, format!("{times} times another thread ran"));
     }
     if !said.is_empty() {
-        paper.wrapped("meanwhile", &said.join(", "), LINES);
+        paper.row("meanwhile", &said.join(", "));
     }
 }
 

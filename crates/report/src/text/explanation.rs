@@ -1,15 +1,40 @@
 //! Why a run is limited as it is: the verdict, its evidence, and what every rule said.
 
+use super::paper::{length, wrap};
 use crate::figures;
 use crate::words;
 use linerate_model::run::{Experiment, RuleOutcome, Run, Verdict};
 
-/// The verdict, its evidence, and what every rule said.
-pub fn explanation_text(run: &Run) -> String {
+/// The verdict, its evidence, and what every rule said; lines wrap at `width`.
+pub fn explanation_text(run: &Run, width: usize) -> String {
     let mut lines = Vec::new();
     explain_into(run, &mut lines);
-    let clean: Vec<_> = lines.iter().map(|line| figures::clean(line)).collect();
-    clean.join("\n")
+    let wrapped = lines
+        .iter()
+        .flat_map(|line| hanging(&figures::clean(line), width));
+    wrapped.collect::<Vec<_>>().join("\n")
+}
+
+/// Columns that hanging text needs; with less it is wrapped over the whole width.
+const MIN_ROOM: usize = 24;
+
+/// A line, wrapped under where its last column begins.
+fn hanging(line: &str, width: usize) -> Vec<String> {
+    if length(line) <= width {
+        return vec![line.to_owned()];
+    }
+    let column = line.rfind("  ").map_or(0, |at| at + 2);
+    let (head, text) = line.split_at(column);
+    let indent = length(head);
+    if indent + MIN_ROOM > width {
+        return wrap(line, width);
+    }
+    let parts = wrap(text, width - indent).into_iter().enumerate();
+    let parts = parts.map(|(index, part)| match index {
+        0 => format!("{head}{part}"),
+        _ => format!("{:indent$}{part}", ""),
+    });
+    parts.collect()
 }
 
 fn explain_into(run: &Run, lines: &mut Vec<String>) {
@@ -90,5 +115,24 @@ fn explain_others(run: &Run, lines: &mut Vec<String>) {
         lines.push(format!("  tried before: {}", record.limit.id()));
         explain_experiment(&record.experiment, lines);
         lines.push(String::new());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_goes_on_under_its_last_column() {
+        let line = "  link               found          the link carries 94 Mbit/s and no more";
+        assert_eq!(hanging(line, 200), [line]);
+        assert_eq!(
+            hanging(line, 70),
+            [
+                "  link               found          the link carries 94 Mbit/s and no",
+                "                                    more",
+            ]
+        );
+        assert!(hanging(line, 40).iter().all(|part| length(part) <= 40));
     }
 }

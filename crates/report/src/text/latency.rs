@@ -6,9 +6,6 @@ use crate::words;
 use linerate_model::Quantile;
 use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
 
-/// Lines of the table; the report has all.
-const MAX_ROWS: usize = 64;
-
 /// Quantiles beside the median; the report and its CSV have all.
 const MAX_QUANTILES: usize = 3;
 
@@ -42,14 +39,10 @@ pub(super) fn table(paper: &mut Paper, run: &Run) {
     paper.row("delay", &format!("{what}, in {}", unit.symbol()));
     let quantiles = quantiles(&timed);
     let mut rows = vec![heading(&quantiles, first.of)];
-    for (trial, delay) in timed.iter().take(MAX_ROWS) {
+    for (trial, delay) in &timed {
         rows.push(row(run, trial, delay, (&quantiles, unit)));
     }
     paper.wide_columns(&rows);
-    if timed.len() > MAX_ROWS {
-        let more = timed.len() - MAX_ROWS;
-        paper.row("", &format!("and {more} more, in the report"));
-    }
 }
 
 /// The part of what was timed that other tools print.

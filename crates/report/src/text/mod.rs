@@ -1,27 +1,36 @@
 //! A run in plain words for a terminal: aligned columns, readable in ten seconds.
 
+mod brief;
 mod ceilings;
+mod columns;
+mod conclusion;
 mod cost;
 mod doctor;
 mod explanation;
 mod latency;
 mod listing;
+mod live;
 mod one_way;
 mod paper;
 mod parts;
 mod study;
 
+pub use brief::{Whereabouts, summaries_text, summary_text};
 pub use ceilings::ceilings_text;
 pub use doctor::examination_text;
 pub use explanation::explanation_text;
-pub use listing::{ListedRun, listing_text};
+pub use listing::{ListedEntry, ListedResult, ListedRun, listing_text};
+pub use live::{
+    LiveInterval, interval_heading, interval_line, sparkline, trial_heading, trial_line,
+};
 
 use crate::figures::{UNKNOWN, clean, float, nanos, percent, percent_or_unknown, rate_or_unknown};
 use crate::headline::headlines;
 use crate::words;
 use linerate_model::cost::{PacketKind, ProfileCost, ProfileSide};
 use linerate_model::run::{
-    CpuSide, Delay, DelayOf, Run, RunKind, RunStatus, RunWork, TcpSummary, Trial, Verdict,
+    CpuSide, Delay, DelayOf, Experiment, Run, RunKind, RunStatus, RunWork, TcpSummary, Trial,
+    Verdict,
 };
 pub(crate) use paper::Paper;
 use std::collections::BTreeMap;
@@ -35,19 +44,9 @@ pub enum Style {
     Plain,
 }
 
-/// Pieces of evidence that a summary shows; the report has all.
-const MAX_EVIDENCE: usize = 4;
-/// Rows of any list in a summary.
-const MAX_ROWS: usize = 4;
-/// Rows of latency against load.
-const MAX_LOADS: usize = 10;
-
-/// Most lines of what a far tool printed; the run keeps all.
-const MAX_LINES: usize = 40;
-
-/// What the terminal prints after a command: the verdict and the figures behind it, at most `width`
-/// columns; for a run without parts at most 25 lines, and a line for each trial of latency.
-pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
+/// A run and all its parts, each in full; of a study only its means, since its parts repeat each other. Lines wrap at
+/// `width`; `usize::MAX` leaves each whole.
+pub fn details_text(run: &Run, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
     head(&mut paper, run);
     if let RunWork::Study { estimates, parts } = &run.work {
@@ -58,16 +57,11 @@ pub fn summary_text(run: &Run, width: usize, style: Style) -> String {
         parts::overview(&mut paper, run.parts());
         verdict(&mut paper, run);
     }
-    paper.finish()
-}
-
-/// A run and all its parts, each in full; of a study only its means, since its parts repeat each other.
-pub(crate) fn full_text(run: &Run, width: usize, style: Style) -> String {
-    let mut text = summary_text(run, width, style);
+    let mut text = paper.finish();
     let apart = run.parts().iter().filter(|_| run.kind() != RunKind::Study);
     for part in apart {
         text.push('\n');
-        text.push_str(&full_text(part, width, style));
+        text.push_str(&details_text(part, width, style));
     }
     text
 }
@@ -83,25 +77,30 @@ fn head(paper: &mut Paper, run: &Run) {
     paper.title(&words::title(run));
     if run.status != RunStatus::Complete {
         paper.alarm("status", words::status(run.status));
-        for note in run.notes.iter().take(MAX_ROWS) {
+        for note in &run.notes {
             paper.row("", note);
         }
     }
 }
 
-fn body(paper: &mut Paper, run: &Run) {
-    // The table below has a row for each condition, and the answer says which is best.
+/// The figures that people ask for first.
+fn body_results(paper: &mut Paper, run: &Run) {
+    // The table of latency has a row for each condition, and the answer says which is best.
     let verdict_of = run.verdict.as_ref();
     let answered = verdict_of.is_some_and(|verdict| verdict.limit.is_round_trip());
-    let in_table = answered && latency::is_of(run) && run.trials.len() > 1;
+    let in_table = answered && latency::is_of(run);
     let results = if in_table { Vec::new() } else { headlines(run) };
     if results.is_empty() && !in_table {
         paper.row("result", UNKNOWN);
     }
-    for (index, result) in results.iter().take(MAX_ROWS).enumerate() {
+    for (index, result) in results.iter().enumerate() {
         let label = if index == 0 { "result" } else { "" };
         paper.row(label, &format!("{} {}", result.figure, result.about));
     }
+}
+
+fn body(paper: &mut Paper, run: &Run) {
+    body_results(paper, run);
     verdict(paper, run);
     curve(paper, run);
     tcp(paper, run);
@@ -128,7 +127,7 @@ fn far_output(paper: &mut Paper, run: &Run) {
         .iter()
         .filter_map(|t| t.measured()?.peer_output.as_ref())
     {
-        for (index, line) in text.lines().take(MAX_LINES).enumerate() {
+        for (index, line) in text.lines().enumerate() {
             paper.row(if index == 0 { "peer" } else { "" }, line);
         }
     }
@@ -145,57 +144,62 @@ fn verdict(paper: &mut Paper, run: &Run) {
         answer(paper, verdict);
         return;
     }
+    limit(paper, verdict);
+    paper.row("", &verdict.claim);
+    evidence(paper, verdict);
+    if let Some(found) = &verdict.experiment {
+        experiment(paper, found, "");
+    }
+}
+
+/// What limits, where, how much of it that explains, and how sure that is.
+fn limit(paper: &mut Paper, verdict: &Verdict) {
     let side = verdict.side.map_or_else(String::new, |side| {
         format!(" · where: {}", words::side(Some(side)))
     });
     let share = verdict.share_ratio.map_or_else(String::new, |share| {
         format!(" · explains {}", percent(share))
     });
-    paper.strong(
-        "limit",
-        &format!(
-            "{}{side}{share} · {}",
-            verdict.limit.name(),
-            words::confidence(verdict.confidence)
-        ),
-    );
-    paper.wrapped("", &verdict.claim, 2);
-    evidence(paper, verdict);
-    if let Some(experiment) = &verdict.experiment {
-        let text = match (&experiment.result, &experiment.not_run) {
-            (Some(result), _) => format!("{}: {result}", experiment.change),
-            (None, Some(why)) => format!("{}; could not be run: {why}", experiment.change),
-            (None, None) => format!("{}; expect: {}", experiment.change, experiment.expect),
-        };
-        let label = experiment
-            .result
-            .as_ref()
-            .map_or("to confirm", |_| "experiment");
-        paper.wrapped(label, &text, 3);
-    }
+    let sure = words::confidence(verdict.confidence);
+    let text = format!("{}{side}{share} · {sure}", verdict.limit.name());
+    paper.strong("limit", &text);
+}
+
+/// What to change and expect, or what came of it.
+fn experiment(paper: &mut Paper, experiment: &Experiment, hint: &str) {
+    let text = match (&experiment.result, &experiment.not_run) {
+        (Some(result), _) => format!("{}: {result}", experiment.change),
+        (None, Some(why)) => format!("{}; could not be run: {why}", experiment.change),
+        (None, None) => format!("{}; expect: {}{hint}", experiment.change, experiment.expect),
+    };
+    let label = experiment
+        .result
+        .as_ref()
+        .map_or("to confirm", |_| "experiment");
+    paper.row(label, &text);
 }
 
 /// What a latency run was made for, in place of a limit.
 fn answer(paper: &mut Paper, verdict: &Verdict) {
-    paper.wrapped("answer", &verdict.claim, 3);
+    paper.row("answer", &verdict.claim);
     evidence(paper, verdict);
     if let Some(further) = &verdict.experiment {
         let text = format!("{}: {}", further.change, further.expect);
-        paper.wrapped("next", &text, 2);
+        paper.row("next", &text);
     }
 }
 
 fn evidence(paper: &mut Paper, verdict: &Verdict) {
-    for (index, evidence) in verdict.evidence.iter().take(MAX_EVIDENCE).enumerate() {
+    for (index, evidence) in verdict.evidence.iter().enumerate() {
         let label = if index == 0 { "evidence" } else { "" };
-        paper.wrapped(label, &format!("· {evidence}"), 3);
+        paper.row(label, &format!("· {evidence}"));
     }
 }
 
 fn curve(paper: &mut Paper, run: &Run) {
     let Some(facts) = run.curve() else { return };
     if let Some(knee) = &facts.knee {
-        paper.wrapped("knee", &crate::loops::knee_text(knee), 4);
+        paper.row("knee", &crate::loops::knee_text(knee));
         return;
     }
     let at = facts.peak_intended.map_or_else(String::new, |load| {
@@ -229,13 +233,8 @@ fn delays(paper: &mut Paper, run: &Run) {
         DelayOf::ResponseTime => "service p99",
         _ => "",
     };
-    let most = match run.curve().and_then(|facts| facts.knee) {
-        Some(_) => MAX_LOADS,
-        None => MAX_ROWS,
-    };
     let mut rows = vec![["", "p50", "p90", "p99", "p99.9", "max", beside].map(str::to_owned)];
-    for index in spread(timed.len(), most) {
-        let (trial, delay) = timed[index];
+    for (trial, delay) in timed {
         rows.push(delay_row(run, trial, delay));
     }
     paper.columns(&rows);
@@ -260,35 +259,27 @@ fn delay_row(run: &Run, trial: &Trial, delay: &Delay) -> [String; 7] {
 /// How the messages of a latency run were asked, what became of them, and what load changed.
 fn loops(paper: &mut Paper, run: &Run) {
     for line in crate::loops::responsiveness(run) {
-        paper.wrapped("responsiveness", &line, 4);
+        paper.row("responsiveness", &line);
     }
-    for (index, line) in crate::loops::side_by_side(run).iter().take(2).enumerate() {
+    for (index, line) in crate::loops::side_by_side(run).iter().enumerate() {
         paper.row(if index == 0 { "under load" } else { "" }, line);
     }
     if run.curve().is_none_or(|facts| facts.knee.is_none()) {
-        for trial in run.trials.iter().take(MAX_ROWS) {
+        for trial in &run.trials {
             if let Some(requests) = trial.requests() {
                 paper.row("requests", &words::requests(trial, requests));
             }
         }
     }
     if let Some(note) = crate::loops::loop_note(run) {
-        paper.wrapped("", &note, 4);
+        paper.row("", &note);
     }
-}
-
-/// At most `most` indices below `len`, spread evenly, ends included.
-fn spread(len: usize, most: usize) -> Vec<usize> {
-    if len <= most {
-        return (0..len).collect();
-    }
-    (0..most).map(|n| n * (len - 1) / (most - 1)).collect()
 }
 
 fn tcp(paper: &mut Paper, run: &Run) {
     let known = run.trials.iter().filter(|trial| trial.valid);
     let known: Vec<_> = known.filter_map(|t| Some((t, t.tcp()?))).collect();
-    for (index, (trial, tcp)) in known.iter().take(2).enumerate() {
+    for (index, (trial, tcp)) in known.iter().enumerate() {
         let size = tcp.cwnd_mean_bytes.map(crate::figures::bytes);
         let rtt = tcp.srtt_mean_ns.map(|ns| nanos(float(ns)));
         let segments = tcp.retransmitted_segments.map(|n| n.to_string());
@@ -413,14 +404,20 @@ fn trials(paper: &mut Paper, run: &Run) {
         String::new()
     };
     paper.row("trials", &format!("{all}, {} invalid{counted}", bad.len()));
-    for trial in bad.iter().take(2) {
+    invalid(paper, run);
+    cautions(paper, run);
+}
+
+/// The trials that say nothing, and why.
+fn invalid(paper: &mut Paper, run: &Run) {
+    let bad = run.trials.iter().filter(|trial| !trial.valid);
+    for trial in bad {
         let why = trial.reasons.join("; ");
         paper.alarm(
             "",
             &format!("trial {} invalid: {}", trial.index, clean(&why)),
         );
     }
-    cautions(paper, run);
 }
 
 /// What spoils no trial but should be known of some.
@@ -431,7 +428,7 @@ fn cautions(paper: &mut Paper, run: &Run) {
     for (why, index) in all {
         first.entry(why).or_insert(index);
     }
-    for (why, index) in first.into_iter().take(2) {
+    for (why, index) in first {
         paper.row("", &format!("trial {index}: {}", clean(why)));
     }
 }

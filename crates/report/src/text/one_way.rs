@@ -1,15 +1,11 @@
 //! One-way delay and the parts of a round trip, for a terminal.
 
-use super::MAX_ROWS;
 use super::paper::Paper;
 use crate::charts::{parts_finding, trial_name};
 use crate::figures::{float, nanos};
 use crate::words;
 use linerate_model::one_way::OneWay;
 use linerate_model::run::{Delay, Run, RunKind};
-
-/// Trials that are told.
-const SHOWN: usize = 2;
 
 pub(super) fn one_way(paper: &mut Paper, run: &Run) {
     // A search has too many trials for it.
@@ -18,13 +14,13 @@ pub(super) fn one_way(paper: &mut Paper, run: &Run) {
     let known: Vec<_> = known
         .filter_map(|trial| Some((trial, trial.one_way()?)))
         .collect();
-    for (index, (trial, one_way)) in known.iter().take(SHOWN).enumerate() {
+    for (index, (trial, one_way)) in known.iter().enumerate() {
         let label = if index == 0 { "one way" } else { "" };
         let name = match known.len() {
             1 => String::new(),
             _ => format!("{}: ", trial_name(run, trial)),
         };
-        paper.wrapped(label, &format!("{name}{}", said(one_way)), 3);
+        paper.row(label, &format!("{name}{}", said(one_way)));
     }
 }
 
@@ -58,10 +54,10 @@ pub(super) fn parts(paper: &mut Paper, run: &Run) {
         .trials
         .iter()
         .filter_map(|trial| Some((trial, trial.decomposition()?)));
-    for (index, (trial, parts)) in apart.take(1).enumerate() {
+    for (index, (trial, parts)) in apart.enumerate() {
         let label = if index == 0 { "parts" } else { "" };
         paper.row(label, &trial_name(run, trial));
-        paper.wrapped("", &parts_finding(parts), MAX_ROWS);
+        paper.row("", &parts_finding(parts));
         let described: Vec<_> = parts
             .parts
             .iter()
@@ -70,6 +66,6 @@ pub(super) fn parts(paper: &mut Paper, run: &Run) {
                 Some(format!("{} {mean}", words::stage(part.stage)))
             })
             .collect();
-        paper.wrapped("", &described.join(" · "), MAX_ROWS);
+        paper.row("", &described.join(" · "));
     }
 }

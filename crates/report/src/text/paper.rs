@@ -1,8 +1,10 @@
-//! Lines of text with a label column, wrapped and aligned.
+//! Lines of text with a label column, wrapped and aligned. Whatever the width, every character is written.
 
-use super::Style;
+use super::{Style, columns};
 use crate::figures::clean;
 
+/// Columns before a line that has no label.
+const INDENT: usize = 2;
 /// Columns that labels take.
 const LABEL: usize = 17;
 /// Narrower than this, nothing can be aligned.
@@ -28,78 +30,86 @@ impl Paper {
         self.text
     }
 
-    /// A heading.
+    /// A heading, or the sentence that comes first.
     pub(crate) fn title(&mut self, text: &str) {
-        let cut = cut(&clean(text), self.width);
-        let shown = self.paint("1", &cut);
-        self.push(&shown);
+        for part in wrap(&clean(text), self.width) {
+            let shown = self.paint("1", &part);
+            self.push(&shown);
+        }
     }
 
     /// A label and what belongs to it, wrapped under itself.
     pub(crate) fn row(&mut self, label: &str, text: &str) {
-        self.lines(label, text, 2, None);
+        self.lines(label, text, None);
     }
 
     /// A row in bold.
     pub(super) fn strong(&mut self, label: &str, text: &str) {
-        self.lines(label, text, 2, Some("1"));
+        self.lines(label, text, Some("1"));
     }
 
     /// A row in red.
     pub(super) fn alarm(&mut self, label: &str, text: &str) {
-        self.lines(label, text, 2, Some("31"));
+        self.lines(label, text, Some("31"));
     }
 
-    /// A row of at most `most` lines.
-    pub(crate) fn wrapped(&mut self, label: &str, text: &str, most: usize) {
-        self.lines(label, text, most, None);
-    }
-
-    /// Rows of columns: the first left-aligned, the others right-aligned.
+    /// Rows of columns beside the labels: the first left-aligned, the others right-aligned.
     pub(super) fn columns<const N: usize>(&mut self, rows: &[[String; N]]) {
-        let cleaned: Vec<_> = rows
-            .iter()
-            .map(|row| row.each_ref().map(|cell| clean(cell)))
-            .collect();
-        let mut widths: [usize; N] = std::array::from_fn(|column| widest(&cleaned, column));
-        let others: usize = widths.iter().skip(1).map(|width| width + 2).sum();
-        let room = self.width.saturating_sub(LABEL + others).max(8);
-        if let Some(first) = widths.first_mut() {
-            *first = (*first).min(room);
-        }
-        for row in &cleaned {
-            self.line("", aligned(row, &widths).trim_end(), None);
+        let rows: Vec<_> = rows.iter().map(|row| row.to_vec()).collect();
+        for line in columns::lines(&cleaned(&rows), self.width - LABEL) {
+            self.line("", &line.text, None);
         }
     }
 
     /// The same over the whole width: tables of many columns. The first row is a heading.
     pub(crate) fn wide_columns(&mut self, rows: &[Vec<String>]) {
-        let cleaned: Vec<Vec<String>> = rows
-            .iter()
-            .map(|row| row.iter().map(|cell| clean(cell)).collect())
-            .collect();
-        let columns = cleaned.iter().map(Vec::len).max().unwrap_or(0);
-        let mut widths: Vec<usize> = (0..columns).map(|at| widest(&cleaned, at)).collect();
-        let others: usize = widths.iter().skip(1).map(|width| width + 2).sum();
-        let room = self.width.saturating_sub(2 + others).max(12);
-        if let Some(first) = widths.first_mut() {
-            *first = (*first).min(room);
-        }
-        for (index, row) in cleaned.iter().enumerate() {
-            let line = aligned(row, &widths);
-            let line = cut(line.trim_end(), self.width.saturating_sub(2));
-            let shown = if index == 0 {
-                self.paint("1", &line)
+        for line in columns::lines(&cleaned(rows), self.width - INDENT) {
+            let shown = if line.row == 0 {
+                self.paint("1", &line.text)
             } else {
-                line
+                line.text
             };
             self.push(&format!("  {shown}"));
         }
     }
 
+    /// Rows of left-aligned columns over the whole width, the first a heading, each followed by what is said of it.
+    pub(super) fn listing(&mut self, rows: &[(Vec<String>, Option<String>)]) {
+        let widest = |mut widest: [usize; 4], (row, _): &(Vec<String>, Option<String>)| {
+            for (width, cell) in widest.iter_mut().zip(row) {
+                *width = (*width).max(length(&clean(cell)));
+            }
+            widest
+        };
+        let widths = rows.iter().fold([0; 4], widest);
+        for (index, (row, about)) in rows.iter().enumerate() {
+            let cells = row.iter().zip(widths);
+            let cells = cells.map(|(cell, width)| format!("{:<width$}", clean(cell)));
+            let line = cells.collect::<Vec<_>>().join("  ");
+            let line = line.trim_end();
+            let parts = if length(line) > self.width {
+                wrap(line, self.width)
+            } else {
+                vec![line.to_owned()]
+            };
+            for part in parts {
+                let shown = if index == 0 {
+                    self.paint("1", &part)
+                } else {
+                    part
+                };
+                self.push(&shown);
+            }
+            let room = self.width - 2 * INDENT;
+            for part in about.iter().flat_map(|about| wrap(&clean(about), room)) {
+                self.push(&format!("    {part}"));
+            }
+        }
+    }
+
     /// Text over the whole width.
     pub(crate) fn wide(&mut self, text: &str) {
-        for part in wrap(&clean(text), self.width.saturating_sub(2).max(20), 6) {
+        for part in wrap(&clean(text), self.width - INDENT) {
             self.push(&format!("  {part}"));
         }
     }
@@ -109,25 +119,41 @@ impl Paper {
         self.push("");
     }
 
-    /// A line with a name column of `indent` characters in place of the label.
-    pub(super) fn item(&mut self, name: &str, indent: usize, text: &str) {
-        let name = cut(&clean(name), indent - 2);
-        let room = self.width.saturating_sub(indent + 2).max(20);
-        for (index, part) in wrap(&clean(text), room, 2).iter().enumerate() {
-            let name = if index == 0 { name.as_str() } else { "" };
-            let name = self.paint("1", &format!("  {name:<indent$}"));
-            self.push(&format!("{name}{part}"));
+    /// A name in bold and what is said of it, wrapped over the whole width under an indent.
+    pub(super) fn item(&mut self, name: &str, text: &str) {
+        let name = format!("{}:", clean(name));
+        let whole = format!("{name} {}", clean(text));
+        for (index, part) in wrap(&whole, self.width - INDENT).into_iter().enumerate() {
+            let line = match part.strip_prefix(&name) {
+                Some(rest) if index == 0 => format!("{}{rest}", self.paint("1", &name)),
+                _ if index == 0 => part,
+                _ => format!("  {part}"),
+            };
+            self.push(&line);
         }
     }
 
-    /// The columns that the text may take.
-    pub(super) const fn width(&self) -> usize {
-        self.width
+    /// How many lines there are.
+    pub(super) fn height(&self) -> usize {
+        self.text.lines().count()
     }
 
-    fn lines(&mut self, label: &str, text: &str, most: usize, color: Option<&str>) {
-        let room = self.width - LABEL;
-        let wrapped = wrap(&clean(text), room, most);
+    /// Adds what was written on another sheet.
+    pub(super) fn append(&mut self, other: Self) {
+        self.text.push_str(&other.text);
+    }
+
+    /// An empty sheet of the same width and style.
+    pub(super) const fn blank(&self) -> Self {
+        Self {
+            width: self.width,
+            style: self.style,
+            text: String::new(),
+        }
+    }
+
+    fn lines(&mut self, label: &str, text: &str, color: Option<&str>) {
+        let wrapped = wrap(&clean(text), self.width - LABEL);
         for (index, part) in wrapped.iter().enumerate() {
             let label = if index == 0 { label } else { "" };
             self.line(label, part, color);
@@ -153,55 +179,46 @@ impl Paper {
     }
 }
 
-fn widest(rows: &[impl AsRef<[String]>], column: usize) -> usize {
-    let lengths = rows
-        .iter()
-        .filter_map(|row| Some(row.as_ref().get(column)?.chars().count()));
-    lengths.max().unwrap_or(0)
+fn cleaned(rows: &[Vec<String>]) -> Vec<Vec<String>> {
+    let row = |row: &Vec<String>| row.iter().map(|cell| clean(cell)).collect();
+    rows.iter().map(row).collect()
 }
 
-fn aligned(row: &[String], widths: &[usize]) -> String {
-    let mut line = String::new();
-    for (column, cell) in row.iter().enumerate() {
-        let width = widths[column];
-        let part = if column == 0 {
-            format!("{:<width$}", cut(cell, width))
-        } else {
-            format!("  {cell:>width$}")
-        };
-        line.push_str(&part);
-    }
-    line
-}
-
-/// At most `width` characters, the cut shown.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
-    short.push('…');
-    short
-}
-
-/// Lines of at most `width` characters broken at spaces, at most `most` of them.
-fn wrap(text: &str, width: usize, most: usize) -> Vec<String> {
+/// Lines of at most `width` characters: broken at spaces, and within a word that is longer. Nothing is left out.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words(text) {
         let line = lines.last_mut().expect("invariant: never empty");
         let gap = usize::from(!line.is_empty());
-        if line.chars().count() + gap + word.chars().count() <= width || line.is_empty() {
+        if length(line) + gap + length(&word) <= width {
             line.push_str(&" ".repeat(gap));
-            line.push_str(&cut(&word, width));
-        } else {
-            lines.push(cut(&word, width));
+            line.push_str(&word);
+            continue;
         }
-    }
-    if lines.len() > most {
-        let rest = lines.split_off(most - 1).join(" ");
-        lines.push(cut(&rest, width));
+        let is_first = line.is_empty();
+        let mut pieces = pieces(&word, width);
+        if is_first {
+            line.push_str(&pieces.remove(0));
+        }
+        lines.append(&mut pieces);
     }
     lines
+}
+
+/// A word in pieces of at most `width` characters.
+fn pieces(word: &str, width: usize) -> Vec<String> {
+    if length(word) <= width {
+        return vec![word.to_owned()];
+    }
+    let letters: Vec<char> = word.chars().collect();
+    letters
+        .chunks(width.max(1))
+        .map(|piece| piece.iter().collect())
+        .collect()
+}
+
+pub(super) fn length(text: &str) -> usize {
+    text.chars().count()
 }
 
 /// The words of a text; a number stays with its unit.

@@ -7,14 +7,31 @@ use linerate_model::run::CellEstimate;
 
 /// Every cell with its means, and how many runs they come from.
 pub(super) fn means(paper: &mut Paper, estimates: &[CellEstimate], runs: usize) {
-    let mut before = "";
-    for mean in estimates {
-        if mean.cell != before {
-            paper.strong("cell", &mean.cell);
+    for cell in cells(estimates) {
+        for (index, mean) in cell.iter().enumerate() {
+            if index == 0 {
+                paper.strong("cell", &mean.cell);
+            }
+            paper.row("", &said(mean));
         }
-        paper.row("", &said(mean));
-        before = &mean.cell;
     }
+    count(paper, estimates, runs);
+}
+
+/// The means of each cell.
+pub(super) fn cells(estimates: &[CellEstimate]) -> impl Iterator<Item = &[CellEstimate]> {
+    estimates.chunk_by(|one, next| one.cell == next.cell)
+}
+
+/// A cell in one paragraph.
+pub(super) fn line(paper: &mut Paper, cell: &[CellEstimate]) {
+    let said: Vec<_> = cell.iter().map(said).collect();
+    let name = cell.first().map_or("", |mean| mean.cell.as_str());
+    paper.item(name, &said.join("; "));
+}
+
+/// How many runs the means come from.
+pub(super) fn count(paper: &mut Paper, estimates: &[CellEstimate], runs: usize) {
     if estimates.is_empty() {
         paper.row("result", UNKNOWN);
     }

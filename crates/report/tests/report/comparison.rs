@@ -3,13 +3,16 @@
 use crate::poison::HOSTILE;
 use crate::runs::made;
 use linerate_model::comparison::{
-    Basis, BetterWhen, CompareVerdict, Compared, ComparedCell, ComparedSide, Comparison,
-    Difference, Machines, MetricComparison, Pair, SCHEMA, SameMachines, Unpaired,
+    Basis, BetterWhen, CompareAnswer, CompareVerdict, Compared, ComparedCell, ComparedSide,
+    Comparison, Control, Difference, Machines, MetricComparison, Pair, SCHEMA, SameMachines,
+    Unpaired,
 };
 use linerate_model::run::{HostRole, RunKind, Tool};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, Estimate, Interval, Ratio};
-use linerate_report::{Style, comparison_csv, comparison_html, comparison_text};
+use linerate_report::{
+    Style, comparison_csv, comparison_html, comparison_markdown, comparison_text,
+};
 
 fn estimate(point: f64, spread: f64, n: u64) -> Estimate {
     Estimate {
@@ -46,6 +49,13 @@ fn metric(id: &str, words: &str, (a, b): (f64, f64), n: u64) -> MetricComparison
             (true, false) => CompareVerdict::Slower,
         },
         within_threshold: false,
+        decides: true,
+        answer: match (shown, b < a) {
+            (false, _) => CompareAnswer::CannotTell,
+            (true, true) => CompareAnswer::NoRegression,
+            (true, false) => CompareAnswer::Regression,
+        },
+        power: None,
         why: (!shown).then(|| "n = 1 on both sides".to_owned()),
     }
 }
@@ -116,6 +126,14 @@ pub(crate) fn comparison(text: &str) -> Comparison {
         slower: 11,
         not_shown: 2,
         regression: true,
+        answer: CompareAnswer::Regression,
+        sensitivity_ratio: Ratio::clamped(0.05),
+        loss_sensitivity_ratio: Ratio::clamped(0.0025),
+        control: Some(Control {
+            repetitions: 10,
+            seed: 1,
+            false_alarms: vec![text.to_owned()],
+        }),
         machines: Machines {
             same: SameMachines::Different,
             differences: vec![Difference {
@@ -163,6 +181,19 @@ fn a_comparison_in_text_and_csv() {
 }
 
 #[test]
+fn a_pull_request_sees_the_conclusion_first_and_what_is_worse_before_the_rest() {
+    let markdown = comparison_markdown(&comparison("block, idle"));
+    insta::assert_snapshot!("comparison-markdown", markdown);
+    let rows: Vec<_> = markdown
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .collect();
+    assert!(markdown.starts_with("### ❌ Regression: "));
+    assert!(rows[1].contains("slower"), "{rows:#?}");
+    assert!(markdown.contains("<details>"), "the rest folds away");
+}
+
+#[test]
 fn strings_of_a_comparison_stay_text() {
     let hostile = comparison(HOSTILE);
     let page = comparison_html(&hostile, &made()).unwrap();
@@ -173,5 +204,11 @@ fn strings_of_a_comparison_stay_text() {
     assert!(page.contains("default-src 'none'"));
     let text = comparison_text(&hostile, 110, Style::Plain);
     assert!(!text.contains(['\u{1b}', '\u{202e}']));
+    let markdown = comparison_markdown(&hostile);
+    assert!(
+        !markdown.contains(['\u{1b}', '\u{202e}']) && !markdown.contains("<script"),
+        "{markdown}"
+    );
+    assert!(!markdown.contains("<img"), "{markdown}");
     assert!(!comparison_csv(&hostile).contains(['\u{1b}', '\u{202e}']));
 }

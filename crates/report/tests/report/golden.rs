@@ -10,7 +10,7 @@ use linerate_model::spec::{Direction, Side};
 use linerate_model::{BitRate, ByteCount, PacketCount};
 use linerate_report::chart::Chart;
 use linerate_report::charts::{self, Drawn};
-use linerate_report::{Style, renderers, summary_text};
+use linerate_report::{Style, Whereabouts, details_text, renderers, summary_text};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -93,7 +93,19 @@ fn chart_data() {
 
 #[test]
 fn text_summaries() {
-    for (name, run) in [
+    for (name, run) in every_kind() {
+        let text = details_text(&run, 96, Style::Plain);
+        insta::assert_snapshot!(format!("summary-{name}"), text);
+    }
+}
+
+const KEPT: Whereabouts<'_> = Whereabouts {
+    name: Some("20261121-050000-tcp-1f3a"),
+    report: None,
+};
+
+fn every_kind() -> [(&'static str, Run); 9] {
+    [
         ("board-sends", board_sends()),
         ("board-receives", board_receives()),
         ("search", search(Direction::Forward)),
@@ -103,34 +115,82 @@ fn text_summaries() {
         ("demo", demo()),
         ("incomplete", incomplete()),
         ("unknown", unknown(RunKind::Udp)),
-    ] {
-        let text = summary_text(&run, 96, Style::Plain);
-        insta::assert_snapshot!(format!("summary-{name}"), text);
+    ]
+}
+
+#[test]
+fn the_end_of_a_command() {
+    for (name, run) in every_kind() {
+        let text = summary_text(&run, &KEPT, 80, Style::Plain);
+        insta::assert_snapshot!(format!("screen-{name}"), text);
     }
 }
 
 #[test]
-fn a_summary_is_short_and_fits_its_width() {
-    for run in [
-        search(Direction::Forward),
-        tcp(Direction::Forward),
-        latency(),
-        sweep(),
-    ] {
-        for width in [0, 60, 80, 120] {
-            let text = summary_text(&run, width, Style::Plain);
-            assert!(width < 80 || text.lines().count() <= 25, "{text}");
+fn a_summary_fits_one_screen_and_its_width() {
+    for (name, run) in every_kind() {
+        for width in [0, 60, 80, 120, 200, usize::MAX] {
+            let text = summary_text(&run, &KEPT, width, Style::Plain);
+            assert!(width < 80 || text.lines().count() <= 23, "{name}: {text}");
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(widest <= width.max(80), "{width}: {widest}\n{text}");
+            assert!(widest <= width.max(40), "{name}: {width}: {widest}\n{text}");
         }
+    }
+}
+
+/// The letters of a text, without the spaces that wrapping puts between them.
+fn letters(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+#[test]
+fn nothing_is_cut_whatever_the_width() {
+    let claim = "a claim of many words that ".repeat(30) + "ends-with-a-word-".repeat(20).as_str();
+    let mut run = tcp(Direction::Forward);
+    run.title = Some("a title as long as a sentence ".repeat(5).trim().to_owned());
+    run.verdict.as_mut().unwrap().claim.clone_from(&claim);
+    for width in [0, 60, 80, 200, usize::MAX] {
+        for text in [
+            details_text(&run, width, Style::Plain),
+            summary_text(&run, &KEPT, width, Style::Plain),
+        ] {
+            let title = run.title.as_deref().unwrap();
+            assert!(letters(&text).contains(&letters(title)), "{width}: {text}");
+        }
+        let text = details_text(&run, width, Style::Plain);
+        assert!(letters(&text).contains(&letters(&claim)), "{width}: {text}");
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= width.max(40), "{width}: {widest}\n{text}");
+    }
+    // What has no room is left out whole, and the end says where it is.
+    let short = summary_text(&run, &KEPT, 80, Style::Plain);
+    assert!(!short.contains("a claim of many words"), "{short}");
+    assert!(short.contains("tcp-1f3a --verbose"), "{short}");
+}
+
+#[test]
+fn latency_shows_every_row_that_was_measured() {
+    let mut run = sweep();
+    let one = run.trials[0].clone();
+    for size in 0..200 {
+        let mut trial = one.clone();
+        trial.payload_bytes = Some(ByteCount::new(70_000 + size));
+        run.trials.push(trial);
+    }
+    for text in [
+        summary_text(&run, &KEPT, 80, Style::Plain),
+        details_text(&run, 80, Style::Plain),
+    ] {
+        let rows = text.lines().filter(|line| line.ends_with("  650000"));
+        assert_eq!(rows.count(), run.trials.len(), "{text}");
     }
 }
 
 #[test]
 fn escape_sequences_only_when_asked() {
     let run = search(Direction::Forward);
-    assert!(!summary_text(&run, 80, Style::Plain).contains('\u{1b}'));
-    assert!(summary_text(&run, 80, Style::Ansi).contains("\u{1b}[1m"));
+    assert!(!details_text(&run, 80, Style::Plain).contains('\u{1b}'));
+    assert!(details_text(&run, 80, Style::Ansi).contains("\u{1b}[1m"));
 }
 
 #[test]
@@ -205,7 +265,7 @@ fn unknown_is_said_and_never_zero() {
     let runs = [unknown(RunKind::Udp)];
     let html = renderers::ALL[0].render(&report(&runs)).unwrap();
     assert!(html.contains("not recorded"));
-    let text = summary_text(&runs[0], 80, Style::Plain);
+    let text = details_text(&runs[0], 80, Style::Plain);
     assert!(text.contains("not recorded"));
     assert!(!text.contains("0 bit/s"));
 }

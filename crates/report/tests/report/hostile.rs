@@ -2,7 +2,7 @@
 
 use crate::poison::{self, HOSTILE};
 use crate::runs::{board_sends, report};
-use linerate_report::{Style, renderers, summary_text};
+use linerate_report::{Style, details_text, renderers};
 
 const LIBRARY: &str = include_str!("../../vendor/echarts-6.1.0/echarts.common.min.js");
 
@@ -69,7 +69,7 @@ fn the_policy_allows_no_request() {
 
 #[test]
 fn terminals_are_not_commanded() {
-    let text = summary_text(&poison::demo(), 80, Style::Plain) + &render("text");
+    let text = details_text(&poison::demo(), 80, Style::Plain) + &render("text");
     assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{2028}']));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
 }

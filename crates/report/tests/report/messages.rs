@@ -12,7 +12,7 @@ use linerate_model::spec::{Arrival, Direction, Transport};
 use linerate_model::{ByteCount, PacketCount, PacketRate};
 use linerate_report::chart::Chart;
 use linerate_report::charts::{self, Drawn};
-use linerate_report::{Style, renderers, summary_text};
+use linerate_report::{Style, details_text, renderers};
 use std::time::Duration;
 
 fn delay(of: DelayOf, median_ns: f64, seed: u64) -> Option<Delay> {
@@ -156,7 +156,7 @@ fn page(run: Run) -> String {
 
 #[test]
 fn one_way_delay_is_said_with_what_it_is_off_by() {
-    insta::assert_snapshot!(summary_text(&apart(), 96, Style::Plain));
+    insta::assert_snapshot!(details_text(&apart(), 96, Style::Plain));
     let page = page(apart());
     for said in ["One-way delay", "9.4 µs", "clock is not in the messages"] {
         assert!(page.contains(said), "{said}");
@@ -197,7 +197,7 @@ fn the_knee_of_a_curve_is_marked_between_the_loads_that_it_lies_between() {
     };
     assert_eq!((band.from, band.to), (Some(1e4), Some(3e4)));
     insta::assert_snapshot!(chart.caption);
-    insta::assert_snapshot!(summary_text(&rising(), 96, Style::Plain));
+    insta::assert_snapshot!(details_text(&rising(), 96, Style::Plain));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn what_should_be_known_of_valid_trials_is_said_once_each() {
         trial.reasons = vec!["sender: the exchange stood still".to_owned()];
         run.trials.push(trial);
     }
-    let text = summary_text(&run, 96, Style::Plain);
+    let text = details_text(&run, 96, Style::Plain);
     let said: Vec<_> = text
         .lines()
         .filter(|line| line.contains("stood still"))

@@ -9,7 +9,7 @@ use linerate_model::run::{DatagramsResult, Run, RunKind, Trial};
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::spec::{Direction, Side, Transport};
 use linerate_model::{PacketCount, Ratio};
-use linerate_report::{Style, renderers, summary_text};
+use linerate_report::{Style, details_text, renderers};
 
 /// A function's name that tries to be a script.
 const HOSTILE: &str = "</title></svg><script>document.documentElement.dataset.owned=1</script>";
@@ -109,7 +109,7 @@ fn cost() -> ProfileCost {
 
 #[test]
 fn the_summary_says_the_cost_of_a_packet_in_one_line() {
-    let text = summary_text(&sampled(), 100, Style::Plain);
+    let text = details_text(&sampled(), 100, Style::Plain);
     let cost = text.lines().find(|line| line.contains("cost, sender"));
     let cost = cost.unwrap().trim();
     assert_eq!(

@@ -43,6 +43,44 @@ pub enum StoreError {
         /// Its directory.
         path: PathBuf,
     },
+    /// A run was counted back from the last further than there are runs.
+    #[error("{wanted}: there are only {found} runs in {}", store.display())]
+    NoneBefore {
+        /// What was given.
+        wanted: String,
+        /// How many there are.
+        found: usize,
+        /// The store.
+        store: PathBuf,
+    },
+    /// Nothing is called so.
+    #[error("no run in {} is tagged \"{name}\"; `linerate tag` lists the tags", store.display())]
+    NoTag {
+        /// What was given.
+        name: String,
+        /// The store.
+        store: PathBuf,
+    },
+    /// A name that no tag can have.
+    #[error(
+        "\"{name}\" cannot be a tag: tags begin with a letter and have letters, digits, '-', '_' and '.'; `last` is taken"
+    )]
+    TagName {
+        /// What was given.
+        name: String,
+    },
+    /// A run that is to be removed has a name.
+    #[error(
+        "{id} is tagged {}; forget that first (`linerate tag --delete {}`), or keep the run",
+        tags.join(", "),
+        tags.join(" ")
+    )]
+    Tagged {
+        /// The run's id.
+        id: String,
+        /// What it is called.
+        tags: Vec<String>,
+    },
     /// The id cannot be the name of a directory.
     #[error(
         "\"{id}\" cannot be a run id: ids have letters, digits, '-', '_' and '.', and begin with a letter or digit"

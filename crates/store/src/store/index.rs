@@ -17,7 +17,7 @@ use std::time::SystemTime;
 pub(super) const INDEX: &str = ".index.json";
 
 /// Builds read the indexes of their own version only.
-const SCHEMA: &str = concat!("linerate/index/1 of ", env!("CARGO_PKG_VERSION"));
+const SCHEMA: &str = concat!("linerate/index/2 of ", env!("CARGO_PKG_VERSION"));
 
 /// Documents that had to be read for which it is worth writing the index again.
 const MIN_FRESH: usize = 32;

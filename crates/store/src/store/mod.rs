@@ -16,6 +16,7 @@
 mod error;
 mod files;
 mod index;
+mod labels;
 mod read;
 mod write;
 
@@ -26,9 +27,9 @@ pub use error::StoreError;
 pub use write::RunWriter;
 
 use index::{Index, Kept, Stamp};
-use linerate_model::WallTime;
 use linerate_model::calibration::{self, Calibration};
 use linerate_model::run::{Run, RunKind, RunStatus, Tool};
+use linerate_model::{BitRate, WallTime};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::thread::Builder;
@@ -89,6 +90,24 @@ pub struct Summary {
     pub tool: Tool,
     /// Trials of its own; those of its parts are not counted.
     pub trials: usize,
+    /// Runs that it is made of.
+    pub parts: usize,
+    /// The figure that people ask for first.
+    pub result: Option<Figure>,
+    /// What limits it, as its verdict says: id and name.
+    pub limit: Option<(String, String)>,
+}
+
+/// The figure that people ask for first.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Lower bound of a search's first goal: intended load, L4 payload.
+    LowerBound(BitRate),
+    /// Smallest median of a latency run's trials, nanoseconds of what they timed.
+    MedianNs(u64),
+    /// Highest received rate of the valid trials, L4 payload.
+    Received(BitRate),
 }
 
 /// Where a run is.
@@ -214,8 +233,8 @@ impl Store {
             })
     }
 
-    /// Loads a run: by a unique beginning of its id, by `last`, or by the path of a run directory or
-    /// of a `run.json`.
+    /// Loads a run: by a unique beginning of its id, by a tag, by `last` or `last~2` (two before it), or by the path of a run
+    /// directory or of a `run.json`.
     pub fn load(&self, id_or_path: &str) -> Result<Run, StoreError> {
         match self.locate(id_or_path)? {
             Located::Document(path) => read::document(&path),
@@ -243,16 +262,48 @@ impl Store {
         if is_path && path.is_dir() {
             return Ok(Located::Directory(path.to_owned()));
         }
-        if id_or_path == "last" {
-            return Ok(Located::Directory(self.newest()?));
-        }
-        match self.find(id_or_path) {
+        match self.named(id_or_path) {
             // A run directory in the current one.
             Err(StoreError::NotFound { .. }) if path.is_dir() && !id_or_path.is_empty() => {
                 Ok(Located::Directory(path.to_owned()))
             }
             found => found.map(Located::Directory),
         }
+    }
+
+    /// The directory of the run of this store that is called so: `last`, `last~2`, a tag, an id or the unique beginning of
+    /// one.
+    fn named(&self, wanted: &str) -> Result<PathBuf, StoreError> {
+        if wanted == "last" {
+            return self.newest();
+        }
+        if let Some(back) = wanted
+            .strip_prefix("last~")
+            .and_then(|back| back.parse().ok())
+        {
+            return self.before_newest(wanted, back);
+        }
+        match self.tagged(wanted) {
+            Some(id) => self.find(&id),
+            None => self.find(wanted),
+        }
+    }
+
+    /// The directory of the run that was written `back` runs before the last.
+    fn before_newest(&self, wanted: &str, back: usize) -> Result<PathBuf, StoreError> {
+        let entries = self.entries()?.into_iter();
+        let mut dated: Vec<_> = entries
+            .map(|(id, path)| (written(&path), id, path))
+            .collect();
+        dated.sort();
+        let found = dated.len();
+        let at = found.checked_sub(back.saturating_add(1));
+        at.map(|at| dated.swap_remove(at).2)
+            .ok_or_else(|| StoreError::NoneBefore {
+                wanted: wanted.to_owned(),
+                found,
+                store: self.dir.clone(),
+            })
     }
 
     /// The directory of the one run whose id is or begins with `wanted`.

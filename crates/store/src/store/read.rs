@@ -1,14 +1,15 @@
 //! Reading runs, whole or torn.
 
-use super::{HEADER, PARTS, RUN, StoreError, Summary, TRIALS};
+use super::{Figure, HEADER, PARTS, RUN, StoreError, Summary, TRIALS};
 use crate::v1;
-use linerate_model::WallTime;
 use linerate_model::run::{Run, RunKind, RunStatus, SCHEMA, Tool};
+use linerate_model::{BitRate, WallTime};
 use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::fmt;
 use std::io::{ErrorKind, Read as _};
+use std::marker::PhantomData;
 use std::path::Path;
 
 /// Above any run document: a day of raw one-second samples of 128 streams takes less than half.
@@ -69,7 +70,7 @@ pub(super) fn document(path: &Path) -> Result<Run, StoreError> {
 /// Reads the head of the run in directory `dir`.
 pub(super) fn summary(dir: &Path) -> Result<Summary, StoreError> {
     if let Some(head) = Head::read(&dir.join(RUN))? {
-        let (status, trials) = (head.status, head.trials.0);
+        let (status, trials) = (head.status, head.trials.count);
         return Ok(head.summary(status, trials));
     }
     let head = Head::read(&dir.join(HEADER))?.ok_or_else(|| StoreError::NotARun {
@@ -89,32 +90,104 @@ struct Head {
     status: RunStatus,
     tool: Tool,
     #[serde(default)]
-    trials: Count,
+    trials: Elements<TrialHead>,
+    #[serde(default)]
+    parts: Elements<IgnoredAny>,
+    #[serde(default)]
+    goals: Vec<GoalHead>,
+    #[serde(default)]
+    verdict: Option<VerdictHead>,
 }
 
-/// How many elements a list has, whatever they are.
-#[derive(Default)]
-struct Count(usize);
+/// The part of a trial that a list shows.
+#[derive(Deserialize)]
+struct TrialHead {
+    #[serde(default)]
+    valid: bool,
+    #[serde(default)]
+    received_bps: Option<BitRate>,
+    #[serde(default)]
+    delay: Option<DelayHead>,
+}
 
-impl<'de> Deserialize<'de> for Count {
+#[derive(Deserialize)]
+struct DelayHead {
+    #[serde(default)]
+    p50_ns: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct GoalHead {
+    #[serde(default)]
+    lower_bound_bps: Option<BitRate>,
+}
+
+#[derive(Deserialize)]
+struct VerdictHead {
+    limit: String,
+    #[serde(default)]
+    limit_name: String,
+}
+
+/// What of the elements of a list is kept while it is read: how many there are, and of trials the best.
+struct Elements<T> {
+    count: usize,
+    received: Option<BitRate>,
+    median_ns: Option<u64>,
+    of: PhantomData<T>,
+}
+
+impl<T> Default for Elements<T> {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            received: None,
+            median_ns: None,
+            of: PhantomData,
+        }
+    }
+}
+
+/// An element of a list, and what is kept of it.
+trait Element: Sized {
+    fn add_to(self, all: &mut Elements<Self>);
+}
+
+impl Element for IgnoredAny {
+    fn add_to(self, _: &mut Elements<Self>) {}
+}
+
+impl Element for TrialHead {
+    fn add_to(self, all: &mut Elements<Self>) {
+        if !self.valid {
+            return;
+        }
+        all.received = all.received.max(self.received_bps);
+        let median = self.delay.and_then(|delay| delay.p50_ns);
+        all.median_ns = [all.median_ns, median].into_iter().flatten().min();
+    }
+}
+
+impl<'de, T: Element + Deserialize<'de>> Deserialize<'de> for Elements<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Elements;
-        impl<'de> Visitor<'de> for Elements {
-            type Value = Count;
+        struct List<T>(PhantomData<T>);
+        impl<'de, T: Element + Deserialize<'de>> Visitor<'de> for List<T> {
+            type Value = Elements<T>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a list")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Count, A::Error> {
-                let mut count = 0;
-                while list.next_element::<IgnoredAny>()?.is_some() {
-                    count += 1;
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Elements<T>, A::Error> {
+                let mut all = Elements::default();
+                while let Some(element) = list.next_element::<T>()? {
+                    all.count += 1;
+                    element.add_to(&mut all);
                 }
-                Ok(Count(count))
+                Ok(all)
             }
         }
-        deserializer.deserialize_seq(Elements)
+        deserializer.deserialize_seq(List(PhantomData))
     }
 }
 
@@ -140,8 +213,32 @@ impl Head {
         }
     }
 
+    /// The figure that people ask for first.
+    fn result(&self) -> Option<Figure> {
+        match self.kind {
+            RunKind::Saturate if !self.goals.is_empty() => {
+                self.goals[0].lower_bound_bps.map(Figure::LowerBound)
+            }
+            RunKind::Latency => self.trials.median_ns.map(Figure::MedianNs),
+            RunKind::Demo | RunKind::Study => None,
+            RunKind::Saturate | RunKind::Tcp | RunKind::Udp => {
+                self.trials.received.map(Figure::Received)
+            }
+        }
+    }
+
     fn summary(self, status: RunStatus, trials: usize) -> Summary {
         Summary {
+            result: self.result(),
+            parts: self.parts.count,
+            limit: self.verdict.map(|found| {
+                let name = if found.limit_name.is_empty() {
+                    found.limit.clone()
+                } else {
+                    found.limit_name
+                };
+                (found.limit, name)
+            }),
             kind: self.kind,
             title: self.title,
             started: self.started,

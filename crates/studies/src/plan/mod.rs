@@ -21,11 +21,15 @@
 //! Pure but for [`StudyPlan::read`]. Every combination of levels is a cell. Each repetition measures every
 //! cell once, in an order of its own, so that what drifts over time spreads over all cells.
 
+mod examples;
+mod reference;
 mod settings;
 
 #[cfg(test)]
 mod tests;
 
+pub use examples::{EXAMPLES, Example};
+pub use reference::{json_schema, page};
 pub use settings::Test;
 
 use linerate_client::address::PeerAddress;
@@ -39,8 +43,11 @@ use settings::Setting;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use toml::Spanned;
 
+/// What a run takes beside its tests: connecting, comparing clocks, its end.
+const BETWEEN: Duration = Duration::from_secs(1);
 /// Most runs of a study: at a second each, more than a day.
 const MAX_RUNS: usize = 100_000;
 /// Largest plan that is read.
@@ -164,6 +171,21 @@ impl StudyPlan {
             prove: file.study.prove,
             cells,
         })
+    }
+
+    /// How many runs it makes.
+    pub fn runs(&self) -> usize {
+        self.cells.len().saturating_mul(self.repetitions as usize)
+    }
+
+    /// How long it takes at most, proofs aside: the time of its tests, and between two of them about a second.
+    pub fn time(&self) -> Duration {
+        let once: Duration = self
+            .cells
+            .iter()
+            .map(|cell| cell.test.time() + BETWEEN)
+            .sum();
+        once.saturating_mul(self.repetitions)
     }
 
     /// Which cell is measured when: repetition (from 0) and index of the cell, in the order of measuring.
@@ -303,7 +325,10 @@ fn cell(defaults: &[Level<'_>], levels: &[Level<'_>], place: Places<'_>) -> Resu
         let text = plain(level.value.get_ref()).ok_or_else(|| {
             place.fail(
                 Some(at),
-                &format!("{}: a text or a number is needed", level.setting.key),
+                &format!(
+                    "{}: a text, a number, true or false is needed",
+                    level.setting.key
+                ),
             )
         })?;
         values.push((level.setting, text, at));
@@ -331,6 +356,7 @@ fn plain(value: &toml::Value) -> Option<String> {
         toml::Value::String(text) => Some(text.clone()),
         toml::Value::Integer(number) => Some(number.to_string()),
         toml::Value::Float(number) => Some(number.to_string()),
+        toml::Value::Boolean(is_set) => Some(is_set.to_string()),
         _ => None,
     }
 }

@@ -1,10 +1,12 @@
 //! The settings that a plan knows; they are called as on the command line.
 
-use crate::run::{LatencyPlan, Mode, OpenLoop, RequestRate, SaturatePlan};
+use crate::run::{
+    LatencyPlan, Mode, OpenLoop, RequestRate, SaturatePlan, parse_delay_goal, parse_pinning,
+};
 use linerate_model::run::Asked;
 use linerate_model::spec::{
-    Arrival, DEFAULT_ANSWER_TIMEOUT, Direction, Pace, Stop, TestSpec, Transport, WorkloadId,
-    validate,
+    Arrival, DEFAULT_ANSWER_TIMEOUT, Direction, Imitation, Pace, Stop, TestSpec, Transport,
+    WorkloadId, validate,
 };
 use linerate_model::units::parse_duration;
 use linerate_model::{BitRate, PacketRate, Ratio};
@@ -29,8 +31,12 @@ pub enum Test {
 /// A key of a plan.
 pub(super) struct Setting {
     pub(super) key: &'static str,
+    /// What it takes, for the reference.
+    pub(super) takes: &'static str,
+    /// What it is without the key, for the reference.
+    pub(super) usual: &'static str,
     /// The kinds of test that it applies to.
-    kinds: &'static [TestKind],
+    pub(super) kinds: &'static [TestKind],
     apply: fn(&mut Draft, &str) -> Result<(), String>,
 }
 
@@ -53,7 +59,7 @@ struct MessageDraft {
     answer_timeout: Option<Duration>,
 }
 
-const KIND: &str = "kind";
+pub(super) const KIND: &str = "kind";
 const BULK: &[TestKind] = &[TestKind::Tcp, TestKind::Udp, TestKind::Saturate];
 const SINGLE: &[TestKind] = &[TestKind::Tcp, TestKind::Udp];
 const SEARCH: &[TestKind] = &[TestKind::Saturate];
@@ -62,7 +68,7 @@ const ASKED: &[TestKind] = &[TestKind::Latency];
 
 /// What a cell measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TestKind {
+pub(super) enum TestKind {
     Tcp,
     Udp,
     Latency,
@@ -70,10 +76,10 @@ enum TestKind {
 }
 
 impl TestKind {
-    const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Latency, Self::Saturate];
+    pub(super) const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Latency, Self::Saturate];
 
     /// Its name in plans.
-    const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
@@ -102,26 +108,36 @@ fn names(kinds: &[TestKind]) -> String {
 pub(super) static ALL: &[Setting] = &[
     Setting {
         key: KIND,
+        takes: "`tcp`, `udp`, `latency`, `saturate`",
+        usual: "needed",
         kinds: &TestKind::ALL,
         apply: |_, _| Ok(()),
     },
     Setting {
         key: "time",
+        takes: "`2s`, `500ms`",
+        usual: "`10s`, latency `1s`",
         kinds: TIMED,
         apply: |d, v| set(&mut d.spec.stop, duration(v).map(Stop::After)),
     },
     Setting {
         key: "warm-up",
+        takes: "time sent first without counting",
+        usual: "`0s`",
         kinds: TIMED,
         apply: |d, v| set(&mut d.spec.warm_up, duration(v)),
     },
     Setting {
         key: "interval",
+        takes: "reporting interval",
+        usual: "`1s`",
         kinds: SINGLE,
         apply: |d, v| set(&mut d.spec.interval, duration(v)),
     },
     Setting {
         key: "rate",
+        takes: "bit/s of L4 payload (`10M`) or `max`; latency: requests per second, an open loop",
+        usual: "tcp `max`; udp needed; latency: one after the other",
         kinds: TIMED,
         apply: |d, v| match &mut d.asked {
             Some(asked) => set(&mut asked.rate, read(v).map(Some)),
@@ -130,26 +146,36 @@ pub(super) static ALL: &[Setting] = &[
     },
     Setting {
         key: "payload",
+        takes: "bytes: datagram, write or message",
+        usual: "1448, tcp `128K`, latency 32",
         kinds: &TestKind::ALL,
         apply: |d, v| read(v).map(|size| d.spec.work.set_payload(size)),
     },
     Setting {
         key: "direction",
+        takes: "`forward`, `reverse`, `duplex` (not saturate)",
+        usual: "`forward`",
         kinds: BULK,
         apply: |d, v| set(&mut d.spec.direction, named(v)),
     },
     Setting {
         key: "streams",
+        takes: "1 to 128",
+        usual: "1",
         kinds: SINGLE,
         apply: |d, v| set(&mut d.spec.streams, read(v)),
     },
     Setting {
         key: "workload",
+        takes: "id of a [workload](workloads.md)",
+        usual: "`bulk`, `datagrams`",
         kinds: SINGLE,
         apply: |d, v| set(&mut d.spec.workload, Ok(WorkloadId::new(v))),
     },
     Setting {
         key: "wait",
+        takes: "`block`, `spin`, `busy-poll`; latency: any of [its modes](latency.md)",
+        usual: "`block`",
         kinds: TIMED,
         apply: |d, v| match &mut d.asked {
             Some(asked) => set(&mut asked.mode, read(v).map(Some)),
@@ -158,26 +184,36 @@ pub(super) static ALL: &[Setting] = &[
     },
     Setting {
         key: "transport",
+        takes: "`udp`, `tcp`",
+        usual: "`udp`",
         kinds: ASKED,
         apply: |d, v| set(&mut d.asked().transport, named(v).map(Some)),
     },
     Setting {
         key: "arrival",
+        takes: "with `rate`: `constant`, `poisson`",
+        usual: "`constant`",
         kinds: ASKED,
         apply: |d, v| set(&mut d.asked().arrival, named(v).map(Some)),
     },
     Setting {
         key: "answer-timeout",
+        takes: "with `rate`: time",
+        usual: "`1s`",
         kinds: ASKED,
         apply: |d, v| set(&mut d.asked().answer_timeout, duration(v).map(Some)),
     },
     Setting {
         key: "datapath",
+        takes: "`sockets`, `sockets,gso=true,gro=true`, `io-uring`, `af-xdp`",
+        usual: "`sockets`",
         kinds: BULK,
         apply: |d, v| set(&mut d.spec.datapath, read(v)),
     },
     Setting {
         key: "congestion",
+        takes: "`cubic`, `reno`, `bbr`: what both hosts have",
+        usual: "the system's",
         kinds: &[TestKind::Tcp],
         apply: |d, v| {
             set(
@@ -188,33 +224,117 @@ pub(super) static ALL: &[Setting] = &[
     },
     Setting {
         key: "send-buffer",
+        takes: "bytes (`256K`)",
+        usual: "the system's",
         kinds: BULK,
         apply: |d, v| set(&mut d.spec.socket.send_buffer_bytes, read(v).map(Some)),
     },
     Setting {
         key: "receive-buffer",
+        takes: "bytes",
+        usual: "the system's",
         kinds: BULK,
         apply: |d, v| set(&mut d.spec.socket.receive_buffer_bytes, read(v).map(Some)),
     },
     Setting {
         key: "min",
+        takes: "lowest load to try",
+        usual: "`1M`",
         kinds: SEARCH,
         apply: |d, v| set(&mut d.search.min_load, read(v)),
     },
     Setting {
         key: "max",
+        takes: "highest load to try",
+        usual: "`10G`",
         kinds: SEARCH,
         apply: |d, v| set(&mut d.search.max_load, read(v)),
     },
     Setting {
         key: "width",
+        takes: "how close the bounds shall be",
+        usual: "`0.5%`",
         kinds: SEARCH,
         apply: |d, v| set(&mut d.search.width, read::<Ratio>(v)),
     },
     Setting {
         key: "budget",
+        takes: "most trial time",
+        usual: "`60s`",
         kinds: SEARCH,
         apply: |d, v| set(&mut d.search.budget, duration(v)),
+    },
+    Setting {
+        key: "pace",
+        takes: "the same as `rate` of tcp",
+        usual: "`max`",
+        kinds: &[TestKind::Tcp],
+        apply: |d, v| pace(v).map(|pace| d.spec.work.set_pace(pace)),
+    },
+    Setting {
+        key: "reverse",
+        takes: "`true`: the peer sends",
+        usual: "`false`",
+        kinds: BULK,
+        apply: |d, v| d.turn(v, Direction::Reverse),
+    },
+    Setting {
+        key: "duplex",
+        takes: "`true`: both ends send at once",
+        usual: "`false`",
+        kinds: SINGLE,
+        apply: |d, v| d.turn(v, Direction::Duplex),
+    },
+    Setting {
+        key: "sizes",
+        takes: "bytes of a message, one size per cell: make it a factor",
+        usual: "32",
+        kinds: ASKED,
+        apply: |d, v| read(v).map(|size| d.spec.work.set_payload(size)),
+    },
+    Setting {
+        key: "cpu",
+        takes: "cores of the traffic threads: `LOCAL,REMOTE`, either may be empty",
+        usual: "not pinned",
+        kinds: &TestKind::ALL,
+        apply: |d, v| set(&mut d.spec.pinning, parse_pinning(v)),
+    },
+    Setting {
+        key: "receiver-pause",
+        takes: "time that the receiver pauses after each read; the server must allow it",
+        usual: "none",
+        kinds: BULK,
+        apply: |d, v| {
+            let slow = duration(v).map(|pause| Some(Imitation::slow_receiver(pause)));
+            set(&mut d.spec.imitation, slow)
+        },
+    },
+    Setting {
+        key: "observe",
+        takes: "`counters`, `none`; tcp, udp and latency also `all`, a sampled profile",
+        usual: "`counters`",
+        kinds: &TestKind::ALL,
+        apply: |d, v| set(&mut d.spec.observe, named(v)),
+    },
+    Setting {
+        key: "loss-goal",
+        takes: "a loss ratio (`0.1%`), or several (`0,0.1%`); the study averages the first",
+        usual: "`0,0.1%,0.5%`",
+        kinds: SEARCH,
+        apply: |d, v| {
+            let goals = v.split(',').map(|goal| read(goal.trim()));
+            set(&mut d.search.loss_goals, goals.collect())
+        },
+    },
+    Setting {
+        key: "delay-goal",
+        takes: "delay that every goal must also meet: `p99<2ms`",
+        usual: "none",
+        kinds: SEARCH,
+        apply: |d, v| {
+            let goal = parse_delay_goal(v).map_err(|error| error.message);
+            set(&mut d.search.delay_goal, goal.map(Some))
+        },
     },
 ];
 
@@ -269,6 +389,19 @@ impl Test {
         })
     }
 
+    /// How long it takes at most, without what is between two tests.
+    pub(super) fn time(&self) -> Duration {
+        let one = |spec: &TestSpec| match spec.stop {
+            Stop::After(time) => time + spec.warm_up,
+            Stop::Bytes(_) | Stop::Transactions(_) => spec.warm_up,
+        };
+        match self {
+            Self::Single(spec) => one(spec),
+            Self::Latency(plan) => plan.specs().iter().map(one).sum(),
+            Self::Saturate(plan) => plan.budget,
+        }
+    }
+
     /// What a run says was asked for.
     pub(super) fn asked(&self) -> Asked {
         match self {
@@ -280,6 +413,20 @@ impl Test {
 }
 
 impl Draft {
+    /// `reverse = true`; two of them that say different things are refused.
+    fn turn(&mut self, value: &str, to: Direction) -> Result<(), String> {
+        match (value, self.spec.direction) {
+            ("false", _) => Ok(()),
+            ("true", Direction::Forward) => {
+                self.spec.direction = to;
+                Ok(())
+            }
+            ("true", already) if already == to => Ok(()),
+            ("true", _) => Err("another key already says which way".to_owned()),
+            _ => Err("must be true or false".to_owned()),
+        }
+    }
+
     fn asked(&mut self) -> &mut MessageDraft {
         self.asked.get_or_insert_default()
     }

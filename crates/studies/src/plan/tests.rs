@@ -234,17 +234,100 @@ fn a_plan_that_measures_something_else_has_other_values() {
 const GUIDE: &str = include_str!("../../../../docs/guide/plans.md");
 
 #[test]
-fn every_setting_has_a_row_in_the_guide() {
-    let rows: Vec<_> = GUIDE
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
-        .collect();
-    for setting in settings::ALL {
+fn the_guide_has_the_table_of_settings() {
+    assert!(
+        GUIDE.contains(&page()),
+        "docs/guide/plans.md needs:\n{}",
+        page()
+    );
+}
+
+#[test]
+fn every_example_to_begin_with_is_a_plan_of_its_purpose_with_comments() {
+    let purposes: Vec<_> = EXAMPLES.iter().map(|example| example.purpose).collect();
+    assert_eq!(purposes, ["udp", "tcp", "latency", "saturate"]);
+    for example in EXAMPLES {
+        let plan = StudyPlan::parse(example.text).unwrap_or_else(|error| panic!("{error}"));
         assert!(
-            rows.contains(&setting.key),
-            "{} is not in {rows:?}",
-            setting.key
+            plan.cells.len() > 1 && plan.repetitions > 1,
+            "{}",
+            example.purpose
         );
+        assert!(
+            example
+                .text
+                .contains(&format!("kind = \"{}\"", example.purpose))
+        );
+        assert!(
+            example.text.matches('#').count() >= 5,
+            "{}",
+            example.purpose
+        );
+    }
+}
+
+#[test]
+fn what_a_plan_costs_is_known_before_it_runs() {
+    let plan = plan(
+        "[defaults]\nkind='udp'\nrate='1M'\ntime='5s'\nwarm-up='1s'\n[factors]\npayload=[64,512]\nreverse=[false,true]",
+    );
+    assert_eq!(plan.cells.len(), 4);
+    assert_eq!(plan.runs(), 4 * plan.repetitions as usize);
+    assert_eq!(plan.time(), Duration::from_secs(4 * 7) * plan.repetitions);
+}
+
+#[test]
+fn directions_cores_and_goals_are_called_as_on_the_command_line() {
+    let one = |rest: &str| plan(rest).cells.remove(0).test;
+    let Test::Single(spec) =
+        one("[defaults]\nkind='tcp'\npace='5M'\nreverse=true\ncpu='1,'\nobserve='none'")
+    else {
+        panic!("no single test");
+    };
+    assert_eq!(spec.direction, Direction::Reverse);
+    assert_eq!(spec.pinning.local, Some(1));
+    let Test::Saturate(search) =
+        one("[defaults]\nkind='saturate'\nloss-goal='0.1%, 1%'\ndelay-goal='p99<2ms'")
+    else {
+        panic!("no search");
+    };
+    assert_eq!(search.loss_goals.len(), 2);
+    assert!(search.delay_goal.is_some());
+    let Test::Latency(latency) = one("[defaults]\nkind='latency'\nsizes=64\ncpu=',2'") else {
+        panic!("no latency");
+    };
+    assert_eq!(
+        (latency.sizes[0].get(), latency.pinning.remote),
+        (64, Some(2))
+    );
+    for (wrong, words) in [
+        (
+            "kind='tcp'\nreverse=true\nduplex=true",
+            &["already says which way"][..],
+        ),
+        (
+            "kind='tcp'\nreverse='maybe'",
+            &["reverse = maybe", "true or false"],
+        ),
+        ("kind='latency'\nsizes='32,64'", &["sizes = 32,64"]),
+        ("kind='tcp'\ncpu='x'", &["LOCAL,REMOTE"]),
+        ("kind='saturate'\nloss-goal='lots'", &["loss-goal = lots"]),
+    ] {
+        refused(&format!("[study]\nhost='h'\n[defaults]\n{wrong}"), words);
+    }
+}
+
+#[test]
+fn the_schema_for_editors_knows_every_setting() {
+    let schema = json_schema();
+    for part in ["defaults", "factors"] {
+        let known = schema["properties"][part]["properties"]
+            .as_object()
+            .unwrap();
+        for setting in settings::ALL {
+            assert!(known.contains_key(setting.key), "{part}: {}", setting.key);
+        }
+        assert_eq!(known.len(), settings::ALL.len());
     }
 }
 

@@ -25,12 +25,32 @@ pub use single::single;
 pub use study::study;
 
 use crate::context::Context;
+use crate::live::Intervals;
 use crate::recorder::Recorder;
+use crate::watch::Event;
 use anyhow::Result;
 use linerate_analysis::assemble;
 use linerate_client::{Client, DirectionOutcome, Pulse, TestOutcome, planned_time};
 use linerate_model::run::Trial;
-use linerate_model::spec::{Stop, TestSpec};
+use linerate_model::spec::{Pinning, Stop, TestSpec};
+
+/// Reads the cores of the traffic threads: `LOCAL,REMOTE`, either may be empty.
+pub fn parse_pinning(text: &str) -> Result<Pinning, String> {
+    let (local, remote) = text
+        .split_once(',')
+        .ok_or_else(|| format!("\"{text}\" is not LOCAL,REMOTE such as 0,1 or 2, or ,3"))?;
+    let core = |part: &str| match part.trim() {
+        "" => Ok(None),
+        number => number
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("\"{number}\" is not a core number")),
+    };
+    Ok(Pinning {
+        local: core(local)?,
+        remote: core(remote)?,
+    })
+}
 
 /// The trials of one test, one per direction of traffic.
 pub(crate) fn trials(first_index: u32, spec: &TestSpec, outcome: TestOutcome) -> Vec<Trial> {
@@ -98,9 +118,13 @@ impl Measurement<'_, '_> {
         let planned = planned_time(spec);
         let interrupt = self.context.interrupt;
         let watcher = &mut *self.context.watcher;
+        let mut intervals = Intervals::new(spec);
         let mut outcome = self.client.run(spec, &mut |pulse: &Pulse| {
             if !pulse.elapsed.is_zero() {
                 crate::progress::tell(watcher, pulse, planned, label);
+                for interval in intervals.ended(pulse) {
+                    watcher.event(Event::Interval(&interval));
+                }
             }
             !interrupt.load(std::sync::atomic::Ordering::Relaxed)
         })?;
@@ -108,6 +132,9 @@ impl Measurement<'_, '_> {
         notes.append(&mut outcome.notes);
         let mut made = trials(self.recorder.next_index(), spec, outcome);
         for trial in &mut made {
+            for interval in intervals.rest(trial) {
+                watcher.event(Event::Interval(&interval));
+            }
             trial.label = label.map(str::to_owned);
         }
         Ok(made)

@@ -280,6 +280,8 @@ impl Watcher for SearchProgress<'_> {
                     elapsed,
                 });
             }
+            // A trial is one line.
+            Event::Interval(_) => {}
             other => self.inner.event(other),
         }
     }

@@ -175,7 +175,7 @@ impl LatencyPlan {
             },
             warm_up: spec.warm_up,
             load: None,
-            observe: Observe::default(),
+            observe: spec.observe,
             open: None,
             rpm: false,
             stall: None,

@@ -1,0 +1,63 @@
+//! What `linerate -h` prints: one screen, grouped by what a user wants; `--help` has the rest.
+
+/// At most 24 lines of 80 columns.
+pub(crate) const HELP: &str = "\
+How fast a network path is, where it stops, and why
+
+Measure (the peer runs `linerate serve`, or others: `linerate tcp --help`)
+  demo            two hosts made of this machine: needs no privileges, no host
+  serve           be the peer
+  tcp, udp        one transfer    linerate tcp board -R -P 4
+                                  linerate udp board --rate 100M -t 5
+  saturate        where loss or delay begins    linerate saturate board --both
+  latency         round trips     linerate latency board --sizes 32,1K
+  plan, run       a study: linerate plan init udp -o p.toml; plan check; run
+Understand
+  show, explain   a run, and why it is limited    linerate explain last
+  report          runs as a page    linerate report last -o report.html
+  compare         is B worse than A? exit code 0, 7 or 8 (cannot tell)
+Keep (a RUN is the start of its id, a tag, last or last~1)
+  list            runs with their results, newest first
+  tag, note, rm   name a run, keep a note on it, remove it
+  import, export  logs of other tools in, documents and tables out
+This host
+  doctor          what spoils measurements here, and its repair
+  calibrate       what linerate itself does at most here
+Every command has -h, --json, -o REPORT, -v (all figures), -q (no progress)
+Options and exit codes: linerate --help; of a command: linerate COMMAND --help
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::Cli;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn it_is_one_screen_and_names_every_command() {
+        assert!(HELP.lines().count() <= 24, "{}", HELP.lines().count());
+        for line in HELP.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        let words: Vec<_> = HELP.split([' ', ',', '\n']).collect();
+        for command in Cli::command()
+            .get_subcommands()
+            .filter(|one| !one.is_hide_set())
+        {
+            assert!(
+                words.contains(&command.get_name()),
+                "{}",
+                command.get_name()
+            );
+        }
+        let after = HELP
+            .lines()
+            .filter_map(|line| line.split_once("    linerate "));
+        for (_, example) in after {
+            let words = std::iter::once("linerate").chain(example.split(' '));
+            if let Err(error) = clap::Parser::try_parse_from(words).map(|_: Cli| ()) {
+                panic!("{example}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! How busy the busiest core of this host is while a test goes on: one file is read, once per interval.
+
+use crate::collectors::read_cores;
+use crate::host_view::{HostView, Scope};
+use linerate_model::Ratio;
+use linerate_model::sample::Snapshot;
+use linerate_model::signals;
+
+/// The parts of a core's time, of which idle is one.
+const PARTS: [&str; 6] = [
+    "user_ns",
+    "system_ns",
+    "idle_ns",
+    "irq_ns",
+    "softirq_ns",
+    "steal_ns",
+];
+
+/// Remembers where the cores' time had gone when it was last asked.
+#[derive(Debug, Default)]
+pub struct CoreLoad {
+    last: Option<Snapshot>,
+}
+
+impl CoreLoad {
+    /// The share of time that the busiest core was not idle since it was last asked; `None` the first time, and where
+    /// the host does not tell.
+    pub fn since_last(&mut self, scope: &Scope) -> Option<Ratio> {
+        let mut now = Snapshot::default();
+        read_cores(&HostView::new(scope), &mut now);
+        let before = self.last.replace(now)?;
+        busiest(&before, self.last.as_ref()?)
+    }
+}
+
+fn busiest(before: &Snapshot, now: &Snapshot) -> Option<Ratio> {
+    let busy = |core: u32| {
+        let gained = |part: &str| now.gained(before, &signals::per_core(core, part));
+        let idle = gained("idle_ns")?;
+        let all: u64 = PARTS.iter().filter_map(|part| gained(part)).sum();
+        (all > 0).then(|| Ratio::from_parts(all.saturating_sub(idle), all))
+    };
+    // Cores that are offline have no line, and their numbers are skipped.
+    let names = now.values.keys();
+    let cores = names.filter_map(|name| name.strip_prefix("cpu.")?.strip_suffix(".idle_ns"));
+    let cores = cores.filter_map(|core| core.parse().ok());
+    cores
+        .filter_map(busy)
+        .max_by(|a, b| a.get().total_cmp(&b.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_busiest_core_counts_and_the_first_look_says_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("proc")).unwrap();
+        let write = |cores: &str| {
+            let text = format!("cpu  0 0 0 0 0 0 0 0 0 0\n{cores}ctxt 1\nintr 1\n");
+            fs::write(root.path().join("proc/stat"), text).unwrap();
+        };
+        let scope = Scope {
+            root: root.path().to_owned(),
+            ..Scope::live(None)
+        };
+        let mut load = CoreLoad::default();
+        write("cpu0 10 0 0 90 0 0 0 0 0 0\ncpu3 10 0 0 90 0 0 0 0 0 0\n");
+        assert_eq!(load.since_last(&scope), None);
+        write("cpu0 20 0 0 180 0 0 0 0 0 0\ncpu3 60 0 10 100 0 0 30 0 0 0\n");
+        assert_eq!(load.since_last(&scope), Ratio::new(0.9));
+        // Nothing has happened since, as far as the host tells.
+        assert_eq!(load.since_last(&scope), None);
+        fs::remove_file(root.path().join("proc/stat")).unwrap();
+        assert_eq!(load.since_last(&scope), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! What a command says at its end, on one screen: the conclusion, the figures, what limits, what to do next, and where
+//! the run and its report are.
+//!
+//! Nothing is cut: what does not fit is left out whole, and the last lines say where it is.
+
+use super::paper::Paper;
+use super::{Style, conclusion, cost, cpu, curve, delays, far_output, latency, loops, one_way};
+use super::{body_results, cautions, costs, invalid, tcp};
+use crate::words;
+use linerate_model::run::{Experiment, Run, RunStatus, RunWork, Verdict};
+
+/// Rows of the smallest terminal in use, less one for the prompt.
+const SCREEN: usize = 23;
+
+/// Where a run can be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whereabouts<'a> {
+    /// What commands call it: its id in the store, or a path; none if it is not kept.
+    pub name: Option<&'a str>,
+    /// The files of its report.
+    pub report: Option<&'a str>,
+}
+
+/// Several runs: the conclusion of each, and what it is called.
+pub fn summaries_text(runs: &[Run], width: usize, style: Style) -> String {
+    let mut paper = Paper::new(width, style);
+    for run in runs {
+        paper.item(&words::title(run), &conclusion::outcome(run));
+        paper.row("run", &run.id);
+    }
+    paper.finish()
+}
+
+/// What the terminal prints after a command. At 80 columns and more at most 23 lines, unless more was asked for by
+/// itself: a row for each condition of `latency`, what the peer printed. Lines wrap at `width`; `usize::MAX` leaves each
+/// whole.
+pub fn summary_text(run: &Run, at: &Whereabouts<'_>, width: usize, style: Style) -> String {
+    let mut paper = Paper::new(width, style);
+    paper.title(&conclusion::sentence(run));
+    let mut end = paper.blank();
+    whereabouts(&mut end, run, at);
+    let sections = sections(&paper, run);
+    let chosen = choose(
+        &sections,
+        SCREEN.saturating_sub(paper.height() + end.height()),
+    );
+    for (section, is_shown) in sections.into_iter().zip(chosen) {
+        if is_shown {
+            paper.append(section.paper);
+        }
+    }
+    paper.append(end);
+    paper.finish()
+}
+
+/// Lines that belong together.
+struct Section {
+    /// What goes first when there is no room for all; 0 is always shown.
+    rank: u8,
+    paper: Paper,
+}
+
+/// Which sections are shown in `room` lines: by rank, then in order.
+fn choose(sections: &[Section], room: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..sections.len()).collect();
+    order.sort_by_key(|at| sections[*at].rank);
+    let mut chosen = vec![false; sections.len()];
+    let mut taken = 0;
+    for at in order {
+        let height = sections[at].paper.height();
+        if sections[at].rank == 0 || taken + height <= room {
+            chosen[at] = true;
+            taken += height;
+        }
+    }
+    chosen
+}
+
+/// The sections of a run, in the order they are shown.
+fn sections(like: &Paper, run: &Run) -> Vec<Section> {
+    let mut all = Vec::new();
+    let mut add = |rank: u8, write: &dyn Fn(&mut Paper)| {
+        let mut paper = like.blank();
+        write(&mut paper);
+        all.push(Section { rank, paper });
+    };
+    match &run.work {
+        RunWork::Study { estimates, parts } => {
+            for cell in super::study::cells(estimates) {
+                add(4, &|paper| super::study::line(paper, cell));
+            }
+            add(0, &|paper| {
+                super::study::count(paper, estimates, parts.len());
+            });
+        }
+        _ if !run.parts().is_empty() => {
+            for part in run.parts() {
+                add(0, &|paper| {
+                    paper.item(&words::title(part), &conclusion::outcome(part));
+                });
+            }
+        }
+        _ => of_one(&mut add, run),
+    }
+    all
+}
+
+/// Of a run that has no parts.
+fn of_one(add: &mut dyn FnMut(u8, &dyn Fn(&mut Paper)), run: &Run) {
+    add(0, &|paper| body_results(paper, run));
+    add(3, &|paper| notes(paper, run));
+    if latency::is_of(run) {
+        add(0, &|paper| latency::table(paper, run));
+    }
+    let verdict = run.verdict.as_ref();
+    if let Some(verdict) = verdict.filter(|verdict| !verdict.limit.is_round_trip()) {
+        add(0, &|paper| super::limit(paper, verdict));
+        add(1, &|paper| paper.row("", &verdict.claim));
+    }
+    add(0, &|paper| invalid(paper, run));
+    if let Some(verdict) = verdict {
+        add(2, &|paper| advice(paper, verdict));
+        for (index, evidence) in verdict.evidence.iter().enumerate() {
+            let rank = if index == 0 { 5 } else { 8 };
+            add(rank, &|paper| {
+                paper.row(
+                    if index == 0 { "evidence" } else { "" },
+                    &format!("· {evidence}"),
+                );
+            });
+        }
+    }
+    add(4, &|paper| curve(paper, run));
+    add(4, &|paper| loops(paper, run));
+    add(6, &|paper| tcp(paper, run));
+    if !latency::is_of(run) {
+        add(9, &|paper| delays(paper, run));
+    }
+    add(7, &|paper| one_way::one_way(paper, run));
+    add(3, &|paper| one_way::parts(paper, run));
+    add(7, &|paper| {
+        let is_known = run.trials.iter().any(|trial| trial.cpu.is_some());
+        if !cost::of_waiting(paper, run) && is_known {
+            cpu(paper, run);
+        }
+    });
+    add(3, &|paper| costs(paper, run));
+    add(3, &|paper| cautions(paper, run));
+    add(0, &|paper| far_output(paper, run));
+}
+
+fn notes(paper: &mut Paper, run: &Run) {
+    if run.status != RunStatus::Complete {
+        for (index, note) in run.notes.iter().enumerate() {
+            paper.row(if index == 0 { "note" } else { "" }, note);
+        }
+    }
+}
+
+/// What would confirm the verdict, or what an experiment showed.
+fn advice(paper: &mut Paper, verdict: &Verdict) {
+    let Some(experiment) = &verdict.experiment else {
+        return;
+    };
+    if verdict.limit.is_round_trip() {
+        let text = format!("{}: {}", experiment.change, experiment.expect);
+        paper.row("next", &text);
+        return;
+    }
+    let hint = if is_open(experiment) {
+        " (`--prove` runs this experiment)"
+    } else {
+        ""
+    };
+    super::experiment(paper, experiment, hint);
+}
+
+/// Whether linerate can run it and has not.
+fn is_open(experiment: &Experiment) -> bool {
+    experiment.result.is_none() && experiment.not_run.is_none() && experiment.test.is_some()
+}
+
+fn whereabouts(paper: &mut Paper, run: &Run, at: &Whereabouts<'_>) {
+    paper.row("run", at.name.unwrap_or(&run.id));
+    let (more, report) = match at.name {
+        Some(name) => (
+            format!("linerate show {name} --verbose"),
+            format!("linerate report {name} -o report.html"),
+        ),
+        None => (
+            "not kept: the same command with --verbose shows all".to_owned(),
+            "not kept: the same command with -o report.html writes it".to_owned(),
+        ),
+    };
+    paper.row("more", &more);
+    paper.row("report", at.report.unwrap_or(&report));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(rank: u8, lines: usize) -> Section {
+        let mut paper = Paper::new(80, Style::Plain);
+        for _ in 0..lines {
+            paper.row("", "a line");
+        }
+        Section { rank, paper }
+    }
+
+    #[test]
+    fn what_matters_most_comes_in_first() {
+        let sections = [section(5, 2), section(0, 3), section(1, 4), section(2, 1)];
+        assert_eq!(choose(&sections, 100), [true; 4]);
+        assert_eq!(choose(&sections, 8), [false, true, true, true]);
+        assert_eq!(choose(&sections, 6), [true, true, false, true]);
+        assert_eq!(choose(&sections, 0), [false, true, false, false]);
+    }
+}

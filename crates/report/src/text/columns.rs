@@ -1,0 +1,125 @@
+//! Tables for a terminal: the first column left-aligned, the others right-aligned.
+//!
+//! A table that is wider than there is room goes on below itself: its columns in groups, each with the names, and a
+//! name that takes too much on lines of its own. Nothing is left out.
+
+use super::paper::{length, wrap};
+use std::fmt::Write as _;
+
+/// Columns between two cells.
+const GAP: usize = 2;
+/// Columns that a name keeps beside at least one other cell.
+const MIN_NAME: usize = 12;
+
+/// A line of a table.
+pub(super) struct Line {
+    /// The row that it belongs to.
+    pub(super) row: usize,
+    /// What it says.
+    pub(super) text: String,
+}
+
+/// The lines of `rows`, at most `width` characters each.
+pub(super) fn lines(rows: &[Vec<String>], width: usize) -> Vec<Line> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(|at| widest(rows, at)).collect();
+    let Some((name, others)) = widths.split_first() else {
+        return Vec::new();
+    };
+    let room = width.saturating_sub((*name).min(MIN_NAME));
+    groups(others, room)
+        .into_iter()
+        .flat_map(|(from, to)| {
+            let taken: usize = widths[from..to].iter().map(|width| width + GAP).sum();
+            let name = (*name).min(width.saturating_sub(taken)).max(1);
+            group(rows, (from, to), (name, &widths))
+        })
+        .collect()
+}
+
+/// Which columns stand beside each other, counted from the second.
+fn groups(others: &[usize], room: usize) -> Vec<(usize, usize)> {
+    let mut groups = vec![(1, 1)];
+    let mut taken = 0;
+    for (at, width) in others.iter().enumerate() {
+        let needed = width + GAP;
+        let last = groups.last_mut().expect("invariant: never empty");
+        if taken + needed > room && last.0 < last.1 {
+            groups.push((at + 1, at + 2));
+            taken = needed;
+        } else {
+            last.1 = at + 2;
+            taken += needed;
+        }
+    }
+    groups
+}
+
+fn group(
+    rows: &[Vec<String>],
+    (from, to): (usize, usize),
+    (name, widths): (usize, &[usize]),
+) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (row, cells) in rows.iter().enumerate() {
+        let mut names = wrap(cells.first().map_or("", String::as_str), name);
+        // The figures stand beside the last line of their name.
+        let last = names.pop().unwrap_or_default();
+        lines.extend(names.into_iter().map(|text| Line { row, text }));
+        let mut text = format!("{last:<name$}");
+        for (cell, width) in cells.iter().zip(widths).take(to).skip(from) {
+            let _ = write!(text, "{:GAP$}{cell:>width$}", "");
+        }
+        text.truncate(text.trim_end().len());
+        lines.push(Line { row, text });
+    }
+    lines
+}
+
+fn widest(rows: &[Vec<String>], column: usize) -> usize {
+    let lengths = rows.iter().filter_map(|row| Some(length(row.get(column)?)));
+    lengths.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Vec<Vec<String>> {
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        vec![
+            row(["", "mean", "median", "maximum"]),
+            row(["32 B, spinning", "1.25", "1.2", "9"]),
+            row(["1448 B, under load", "17.5", "16", "120"]),
+        ]
+    }
+
+    fn shown(width: usize) -> String {
+        let lines = lines(&table(), width).into_iter().map(|line| line.text);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn columns_are_aligned_where_there_is_room() {
+        let wanted = "                    mean  median  maximum\n\
+                      32 B, spinning      1.25     1.2        9\n\
+                      1448 B, under load  17.5      16      120";
+        assert_eq!(shown(41), wanted);
+        assert_eq!(shown(usize::MAX), wanted);
+    }
+
+    #[test]
+    fn a_narrow_table_says_the_same_on_more_lines() {
+        let all = |width| {
+            let text = shown(width);
+            assert!(text.lines().all(|line| length(line) <= width), "{text}");
+            let mut words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+            words.sort();
+            words.dedup();
+            words
+        };
+        for width in [20, 25, 30, 40] {
+            assert_eq!(all(width), all(60), "{width}:\n{}", shown(width));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The conclusion of a run as one sentence.
+
+use crate::charts::{bounds, goal_name};
+use crate::figures::{float, nanos, rate};
+use crate::headline::{Headline, headlines};
+use crate::words;
+use linerate_model::run::{GoalResult, Run, RunKind, RunStatus, RunWork};
+use linerate_model::{BitRate, Ratio};
+
+/// What was measured, what came of it, and what limits.
+pub(super) fn sentence(run: &Run) -> String {
+    format!(
+        "{}: {}.",
+        words::title(run),
+        outcome(run).trim_end_matches('.')
+    )
+}
+
+/// The same without what was measured.
+pub(super) fn outcome(run: &Run) -> String {
+    let found = match &run.work {
+        RunWork::Study { estimates, parts } => {
+            let cells = super::study::cells(estimates).count();
+            vec![format!("{cells} cells in {} runs", parts.len())]
+        }
+        _ if !run.parts().is_empty() => of_parts(run.parts()),
+        _ => of_one(run),
+    };
+    let mut said = match run.status {
+        RunStatus::Complete => Vec::new(),
+        status => vec![words::status(status).to_owned()],
+    };
+    said.extend(found);
+    said.join("; ")
+}
+
+fn of_one(run: &Run) -> Vec<String> {
+    let verdict = run.verdict.as_ref();
+    if let Some(answer) = verdict.filter(|verdict| verdict.limit.is_round_trip()) {
+        return vec![answer.claim.clone()];
+    }
+    let figures = if run.goals().is_empty() {
+        of_headlines(&headlines(run))
+    } else {
+        of_goals(run.goals())
+    };
+    let mut said = vec![figures];
+    said.extend(verdict.map(|verdict| {
+        let limited = words::limited(&verdict.limit);
+        if verdict.limit.is_none() || verdict.limit.is_unknown() {
+            lower(&limited)
+        } else {
+            format!(
+                "{} ({})",
+                lower(&limited),
+                words::confidence_id(verdict.confidence)
+            )
+        }
+    }));
+    said
+}
+
+/// Every direction's first figure, with what it is up to the first comma.
+fn of_headlines(all: &[Headline]) -> String {
+    let brief = |line: &Headline| {
+        let what = line.about.split(',').next().unwrap_or_default();
+        let way = line
+            .about
+            .rsplit(", ")
+            .next()
+            .filter(|way| way.contains('→'));
+        let way = way.map_or_else(String::new, |way| format!(" {way}"));
+        format!("{} {what}{way}", line.figure)
+    };
+    let named: Vec<_> = all.iter().filter(|line| line.about.contains('→')).collect();
+    match (all, named.as_slice()) {
+        ([], _) => "no result".to_owned(),
+        (_, [first, .., last]) => format!("{} and {}", brief(first), brief(last)),
+        ([first, ..], _) => brief(first),
+    }
+}
+
+/// The strictest goal of each direction.
+fn of_goals(goals: &[GoalResult]) -> String {
+    let mut said: Vec<String> = Vec::new();
+    let mut ways = Vec::new();
+    for goal in goals {
+        if ways.contains(&goal.direction) {
+            continue;
+        }
+        ways.push(goal.direction);
+        let found = match goal.lower_bound {
+            None => format!("no load was carried with {}", goal_name(goal)),
+            Some(_) => format!("{} with {}", bounds(goal), goal_name(goal)),
+        };
+        said.push(if goal.reached {
+            found
+        } else {
+            format!("{found} (search not finished)")
+        });
+    }
+    said.join(" and ")
+}
+
+/// What the parts of a demonstration say together.
+fn of_parts(parts: &[Run]) -> Vec<String> {
+    let of = |kind: RunKind| parts.iter().filter(move |part| part.kind() == kind);
+    let tcp = of(RunKind::Tcp).filter_map(|part| {
+        let rates = part.trials.iter().filter(|trial| trial.valid);
+        rates.filter_map(|trial| trial.received_rate).max()
+    });
+    let udp = of(RunKind::Saturate).filter_map(|part| part.goals().first()?.lower_bound);
+    let loss_free = of(RunKind::Saturate)
+        .filter_map(|part| part.goals().first())
+        .all(|goal| goal.loss_goal == Ratio::ZERO);
+    let condition = if loss_free { " without loss" } else { "" };
+    let said = [
+        carried("TCP", tcp.collect(), ""),
+        carried("UDP", udp.collect(), condition),
+        round_trip(parts),
+    ];
+    let said: Vec<_> = said.into_iter().flatten().collect();
+    if said.is_empty() {
+        return vec![format!("{} parts", parts.len())];
+    }
+    said
+}
+
+/// `TCP carries 94.04 Mbit/s there and 93.69 Mbit/s back`.
+fn carried(transport: &str, rates: Vec<BitRate>, condition: &str) -> Option<String> {
+    let rates: Vec<_> = rates.into_iter().map(rate).collect();
+    let figures = match rates.as_slice() {
+        [] => return None,
+        [there, back] => format!("{there} there and {back} back"),
+        all => all.join(", "),
+    };
+    Some(format!("{transport} carries {figures}{condition}"))
+}
+
+/// The median round trip of the first condition and of the slowest.
+fn round_trip(parts: &[Run]) -> Option<String> {
+    let part = parts.iter().find(|part| part.kind() == RunKind::Latency)?;
+    let valid = part.trials.iter().filter(|trial| trial.valid);
+    let medians: Vec<u64> = valid.filter_map(|trial| trial.delay()?.p50_ns).collect();
+    let (first, most) = (*medians.first()?, *medians.iter().max()?);
+    let time = |ns: u64| nanos(float(ns));
+    Some(if most > first {
+        format!("the median round trip is {} to {}", time(first), time(most))
+    } else {
+        format!("the median round trip is {}", time(first))
+    })
+}
+
+/// With a small first letter.
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}

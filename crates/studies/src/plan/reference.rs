@@ -1,0 +1,80 @@
+//! What a plan may hold, for people and for editors: made of the settings themselves.
+
+use super::settings::{self, Setting, TestKind};
+use serde_json::{Map, Value, json};
+
+/// The table of settings, as Markdown.
+pub fn page() -> String {
+    let rows = settings::ALL.iter().map(|setting| {
+        let Setting {
+            key, takes, usual, ..
+        } = setting;
+        format!("| `{key}` | {} | {takes} | {usual} |\n", kinds(setting))
+    });
+    let head = "| key | kinds | takes | default |\n|---|---|---|---|\n";
+    std::iter::once(head.to_owned()).chain(rows).collect()
+}
+
+fn kinds(setting: &Setting) -> String {
+    if setting.kinds.len() == TestKind::ALL.len() {
+        return "all".to_owned();
+    }
+    let names: Vec<_> = setting.kinds.iter().map(|kind| kind.as_str()).collect();
+    names.join(", ")
+}
+
+/// The JSON Schema of a plan, by which editors complete and check TOML.
+pub fn json_schema() -> Value {
+    let value = json!({"type": ["string", "number", "boolean"]});
+    let settings = |shape: &dyn Fn(Value) -> Value| -> Value {
+        let keys = settings::ALL.iter().map(|setting| {
+            let about = format!(
+                "{} (default: {}). Kinds: {}.",
+                setting.takes,
+                setting.usual,
+                kinds(setting)
+            );
+            let mut one = value.clone();
+            if setting.key == settings::KIND {
+                one = json!({"enum": TestKind::ALL.map(TestKind::as_str)});
+            }
+            let mut shaped = shape(one);
+            shaped["description"] = json!(about);
+            (setting.key.to_owned(), shaped)
+        });
+        Value::Object(keys.collect::<Map<_, _>>())
+    };
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "linerate plan",
+        "type": "object",
+        "required": ["study"],
+        "additionalProperties": false,
+        "properties": {
+            "study": {
+                "type": "object",
+                "required": ["host"],
+                "additionalProperties": false,
+                "properties": {
+                    "title": {"type": "string", "description": "What it is about."},
+                    "host": {"type": "string", "description": "A host as on the command line, such as 10.0.0.2:5301."},
+                    "repetitions": {"type": "integer", "minimum": 1, "description": "How often each cell is measured."},
+                    "seed": {"type": "integer", "minimum": 0, "description": "Of the order."},
+                    "prove": {"type": "boolean", "description": "Whether each run's verdict is put to the proof."},
+                },
+            },
+            "defaults": {
+                "type": "object",
+                "description": "One value each.",
+                "additionalProperties": false,
+                "properties": settings(&|one| one),
+            },
+            "factors": {
+                "type": "object",
+                "description": "A list of levels each; every combination is a cell.",
+                "additionalProperties": false,
+                "properties": settings(&|one| json!({"type": "array", "minItems": 1, "items": one})),
+            },
+        },
+    })
+}
