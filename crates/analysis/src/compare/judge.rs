@@ -5,6 +5,7 @@
 
 use super::Options;
 use super::metrics::{Both, Metric, Observation, Scale};
+use super::on::On;
 use super::power::{self, Scatter, Wanted};
 use crate::statistics::{
     AgainstMargin, TestDesign, USUAL_CONFIDENCE, against_margin, exponential, holm, mean,
@@ -40,13 +41,6 @@ pub(super) struct Untested {
     /// The larger value of both sides, where differences are compared.
     whole: f64,
     scatter: Option<Scatter>,
-}
-
-/// On which scale two sets are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum On {
-    Differences,
-    Logarithms,
 }
 
 impl Rules {

@@ -12,6 +12,7 @@ mod cells;
 mod judge;
 mod machines;
 mod metrics;
+mod on;
 mod pairing;
 mod power;
 

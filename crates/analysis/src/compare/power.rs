@@ -4,8 +4,8 @@
 //! five such comparisons. With one trial on a side the scatter is taken from the other side; with one on both, from the
 //! intervals within the trials, which is a guess that is said to be one.
 
-use super::judge::On;
 use super::metrics::{Both, Observation, Scale};
+use super::on::On;
 use crate::statistics::{AgainstMargin, TestDesign, to_f64};
 use linerate_model::comparison::{BetterWhen, CompareAnswer, CompareVerdict, Power, ScatterFrom};
 

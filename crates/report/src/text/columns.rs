@@ -3,7 +3,7 @@
 //! A table that is wider than there is room goes on below itself: its columns in groups, each with the names, and a
 //! name that takes too much on lines of its own. Nothing is left out.
 
-use super::paper::{length, wrap};
+use super::wrap::{length, wrap};
 use std::fmt::Write as _;
 
 /// Columns between two cells.

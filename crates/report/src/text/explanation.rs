@@ -1,6 +1,6 @@
 //! Why a run is limited as it is: the verdict, its evidence, and what every rule said.
 
-use super::paper::{length, wrap};
+use super::wrap::{length, wrap};
 use crate::figures;
 use crate::words;
 use linerate_model::run::{Experiment, RuleOutcome, Run, Verdict};

@@ -14,6 +14,7 @@ mod one_way;
 mod paper;
 mod parts;
 mod study;
+mod wrap;
 
 pub use brief::{Whereabouts, summaries_text, summary_text};
 pub use ceilings::ceilings_text;
