@@ -29,7 +29,7 @@ pub(crate) fn watcher(stream: bool, quiet: bool) -> Box<dyn Watcher> {
 
 /// A progress bar on standard error, and above it a line for each interval of a test and each trial of a search.
 struct Bar {
-    bar: ProgressBar,
+    progress: ProgressBar,
     /// What is being run.
     kind: Option<RunKind>,
     /// Whether the lines have their heading.
@@ -51,7 +51,7 @@ impl Bar {
         .progress_chars("=> ");
         bar.set_style(style);
         Self {
-            bar,
+            progress: bar,
             kind: None,
             is_headed: false,
             so_far: Vec::new(),
@@ -61,15 +61,15 @@ impl Bar {
     fn began(&mut self, kind: RunKind, title: &str) {
         (self.kind, self.is_headed) = (Some(kind), false);
         self.so_far.clear();
-        self.bar.set_position(0);
-        self.bar.set_prefix(clean(title));
+        self.progress.set_position(0);
+        self.progress.set_prefix(clean(title));
     }
 
     /// A line above the bar, the first under its heading.
     fn line(&mut self, heading: impl FnOnce() -> String, line: &str) {
         let heading = (!self.is_headed).then(heading);
         self.is_headed = true;
-        self.bar.suspend(|| {
+        self.progress.suspend(|| {
             let mut err = io::stderr().lock();
             if let Some(heading) = heading {
                 let _ = writeln!(err, "{heading}");
@@ -100,9 +100,9 @@ impl Watcher for Bar {
                     clippy::cast_sign_loss,
                     reason = "`as` saturates"
                 )]
-                self.bar
+                self.progress
                     .set_position((share.clamp(0.0, 1.0) * STEPS) as u64);
-                self.bar.set_message(clean(text));
+                self.progress.set_message(clean(text));
             }
             Event::Interval(interval) => {
                 if matches!(self.kind, Some(RunKind::Tcp | RunKind::Udp)) {
@@ -111,8 +111,8 @@ impl Watcher for Bar {
                 }
             }
             Event::Trial(trial) => self.trial(trial),
-            Event::Note(text) => self.bar.suspend(|| note(text)),
-            Event::Ended => self.bar.finish_and_clear(),
+            Event::Note(text) => self.progress.suspend(|| note(text)),
+            Event::Ended => self.progress.finish_and_clear(),
         }
     }
 }

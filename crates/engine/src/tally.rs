@@ -32,8 +32,8 @@ impl StreamProgress {
     }
 
     /// TCP was read.
-    pub(crate) fn read(&self, sample: TcpSample) {
-        *self.tcp.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
+    pub(crate) fn read(&self, sample: &TcpSample) {
+        *self.tcp.lock().unwrap_or_else(PoisonError::into_inner) = Some(*sample);
     }
 }
 

@@ -245,7 +245,7 @@ fn conclude(untested: Untested, p_adjusted: Option<f64>, wanted: &Wanted) -> Met
 /// `cannot show less than 34 %; 6 repetitions would show 5 %`, with what is not sure of it.
 fn limits(power: Option<&Power>, (a, b): (u64, u64), wanted: f64) -> String {
     let percent = |ratio: f64| {
-        let digits = if ratio < 0.1 { 1 } else { 0 };
+        let digits = usize::from(ratio < 0.1);
         let text = format!("{:.digits$}", ratio * 100.0);
         format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
     };

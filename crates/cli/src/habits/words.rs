@@ -39,16 +39,15 @@ pub(super) fn read(args: &[String], own: Option<&Command>) -> Vec<Word> {
                     .clone()
                     .or_else(|| takes.then(|| args.next().cloned())?)
             };
-            words.push(match find(&format!("--{name}")) {
-                Some(habit) => Word::Habit(habit, value(habit.value)),
-                None => {
-                    let takes = own.is_some_and(|own| has_value(own, |arg| is_long(arg, name)));
-                    let mut written = vec![arg.clone()];
-                    if given.is_none() {
-                        written.extend(value(takes));
-                    }
-                    Word::Own(written)
+            words.push(if let Some(habit) = find(&format!("--{name}")) {
+                Word::Habit(habit, value(habit.value))
+            } else {
+                let takes = own.is_some_and(|own| has_value(own, |arg| is_long(arg, name)));
+                let mut written = vec![arg.clone()];
+                if given.is_none() {
+                    written.extend(value(takes));
                 }
+                Word::Own(written)
             });
         } else if let Some(letters) = arg.strip_prefix('-').filter(|rest| !rest.is_empty()) {
             words.extend(letters_of(letters, own, &mut args));

@@ -125,7 +125,7 @@ impl Stream {
         let at = self.since_start(now);
         self.samples.take(|| {
             let sample = self.path.info(at)?;
-            self.progress.read(sample);
+            self.progress.read(&sample);
             Some(sample)
         });
     }

@@ -46,10 +46,10 @@ pub fn summary_text(run: &Run, at: &Whereabouts<'_>, width: usize, style: Style)
     );
     for (section, is_shown) in sections.into_iter().zip(chosen) {
         if is_shown {
-            paper.append(section.paper);
+            paper.append(&section.paper);
         }
     }
-    paper.append(end);
+    paper.append(&end);
     paper.finish()
 }
 
@@ -105,8 +105,11 @@ fn sections(like: &Paper, run: &Run) -> Vec<Section> {
     all
 }
 
+/// Takes a piece of a screen: how soon it is left out, and what writes it.
+type Add<'a> = dyn FnMut(u8, &dyn Fn(&mut Paper)) + 'a;
+
 /// Of a run that has no parts.
-fn of_one(add: &mut dyn FnMut(u8, &dyn Fn(&mut Paper)), run: &Run) {
+fn of_one(add: &mut Add<'_>, run: &Run) {
     add(0, &|paper| body_results(paper, run));
     add(3, &|paper| notes(paper, run));
     if latency::is_of(run) {

@@ -155,7 +155,7 @@ mod tests {
             is_duplex: true,
             direction: Direction::Reverse,
             start: Duration::from_secs(3599),
-            end: Duration::from_secs(3600),
+            end: Duration::from_hours(1),
             rate: BitRate::from_bps(94_120_000),
             is_sent: false,
             lost: Some((PacketCount::new(123_456), Ratio::clamped(0.1234))),

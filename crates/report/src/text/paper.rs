@@ -140,7 +140,7 @@ impl Paper {
     }
 
     /// Adds what was written on another sheet.
-    pub(super) fn append(&mut self, other: Self) {
+    pub(super) fn append(&mut self, other: &Self) {
         self.text.push_str(&other.text);
     }
 

@@ -89,6 +89,23 @@ fn side(name: &str) -> Compared {
     }
 }
 
+fn unpaired(text: &str) -> Unpaired {
+    Unpaired {
+        side: ComparedSide::B,
+        cell: cell(7, text),
+        why: "the nearest of A has payload 32 B".to_owned(),
+    }
+}
+
+fn wait_differs() -> Difference {
+    Difference {
+        role: None,
+        what: "wait".to_owned(),
+        a: Some("spin".to_owned()),
+        b: None,
+    }
+}
+
 /// Sizes in two modes; with `text` wherever a run could have put it.
 pub(crate) fn comparison(text: &str) -> Comparison {
     let mut pairs = Vec::new();
@@ -143,18 +160,9 @@ pub(crate) fn comparison(text: &str) -> Comparison {
                 b: Some(text.to_owned()),
             }],
         },
-        settings: vec![Difference {
-            role: None,
-            what: "wait".to_owned(),
-            a: Some("spin".to_owned()),
-            b: None,
-        }],
+        settings: vec![wait_differs()],
         pairs,
-        unpaired: vec![Unpaired {
-            side: ComparedSide::B,
-            cell: cell(7, text),
-            why: "the nearest of A has payload 32 B".to_owned(),
-        }],
+        unpaired: vec![unpaired(text)],
         notes: vec![format!("measured on different machines: {text}")],
     }
 }

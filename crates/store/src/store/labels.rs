@@ -10,7 +10,7 @@
 use super::{Store, StoreError, files};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Folder of the tags.
 const TAGS: &str = ".tags";
@@ -104,12 +104,12 @@ impl Store {
     /// The note on a run, if there is one.
     pub fn note(&self, wanted: &str) -> Result<Option<String>, StoreError> {
         let (_, path) = self.stored(wanted)?;
-        Ok(note_in(path))
+        Ok(note_in(&path))
     }
 
     /// The note on the run in one of the store's directories.
     pub fn note_of(&self, id: &str) -> Option<String> {
-        note_in(self.dir.join(id))
+        note_in(&self.dir.join(id))
     }
 
     /// Removes a run, for good. One that is tagged is kept. Returns its id.
@@ -152,8 +152,8 @@ impl Store {
     }
 }
 
-fn note_in(path: PathBuf) -> Option<String> {
-    let path = path.join(NOTE);
+fn note_in(folder: &Path) -> Option<String> {
+    let path = folder.join(NOTE);
     let is_short = std::fs::metadata(&path).ok()?.len() <= MAX_NOTE_BYTES;
     is_short
         .then(|| std::fs::read_to_string(path).ok())
@@ -168,6 +168,5 @@ fn is_tag(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
         && name.len() <= 100
         && name != "last"
-        && !name.ends_with(".json")
-        && !name.ends_with(".tmp")
+        && ![".json", ".tmp"].iter().any(|end| name.ends_with(end))
 }
