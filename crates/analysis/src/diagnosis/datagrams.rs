@@ -250,7 +250,9 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
     let ratio = received / before.as_f64();
     let loss = changed.loss_ratio().map_or(0.0, Ratio::get);
     let enough = factor * CARRIED;
-    if ratio >= enough || loses_the_same_share(compared) {
+    // Far above the rate, a sender that falls short has still shown what it sent.
+    let shown = ratio >= USUAL * CARRIED;
+    if ratio >= enough || shown && loss < LOSSLESS || loses_the_same_share(compared) {
         let on_path = share_at(changed, &[Place::Network]);
         return match on_path {
             _ if loss < LOSSLESS => vec![Answer::Carried],
@@ -268,7 +270,7 @@ fn seen(factor: f64, compared: &Compared<'_>) -> Vec<Answer> {
     // Whichever is more speaks: what was never offered, or what was lost of the rest.
     let short = offered.is_some_and(|offered| {
         let missing = before.as_f64() * factor - offered;
-        offered < before.as_f64() * enough && offered - received < missing
+        !shown && offered < before.as_f64() * enough && offered - received < missing
     });
     if dropped_here || short && held_back(changed) > 0 {
         return vec![Answer::HeldBack];

@@ -76,7 +76,7 @@ const GRID: [f64; 11] = [0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.25, 1.
 /// Rounds over all weights; they change little in the last.
 const ROUNDS: usize = 6;
 /// What a weight's distance from its usual value costs, squared, in nats: so many scenes must speak for it.
-const SHRINKAGE: f64 = 1.5;
+const SHRINKAGE: f64 = 6.0;
 
 impl Fitting {
     fn new(transport: Transport, scenes: &[&Labelled], counts: &mut Counts) -> Self {
