@@ -36,8 +36,18 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "studies",
         &[
-            "model", "sys", "peers", "engine", "testbed", "analysis", "store", "footprint", "report",
-            "session", "client", "agent",
+            "model",
+            "sys",
+            "peers",
+            "engine",
+            "testbed",
+            "analysis",
+            "store",
+            "footprint",
+            "report",
+            "session",
+            "client",
+            "agent",
         ],
     ),
     (
