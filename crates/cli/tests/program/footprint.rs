@@ -211,3 +211,74 @@ fn a_missing_compiler_is_named_with_its_package() {
         .run(&["footprint", "--stack", "uip"])
         .failed(2, &["uip"]);
 }
+
+/// What `size` of the cross compiler says of these files together: text, data, bss and their sum.
+fn size(place: &Place, files: &[String]) -> Vec<u64> {
+    let output = Command::new("arm-none-eabi-size")
+        .arg("-t")
+        .args(files)
+        .current_dir(place.file("."))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let last = text.lines().next_back().unwrap();
+    let numbers = last.split_whitespace().map_while(|word| word.parse().ok());
+    numbers.take(4).collect()
+}
+
+fn totals(of: &Value) -> Vec<u64> {
+    let keys = ["text_bytes", "data_bytes", "bss_bytes"];
+    let mut all: Vec<_> = keys.iter().map(|key| of[key].as_u64().unwrap()).collect();
+    all.push(all.iter().sum());
+    all
+}
+
+#[test]
+#[ignore = "needs arm-none-eabi-gcc, newlib and the Debian archive"]
+fn lwip_is_built_in_the_published_configurations_and_is_as_size_has_it() {
+    let place = Place::new();
+    let ended = place.run(&["footprint", "--stack", "lwip", "--keep", "kept", "--json"]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
+    let document = valid(&ended);
+    let builds = document["builds"].as_array().unwrap();
+    assert_eq!(builds.len(), 12);
+    for build in builds {
+        let levels: Vec<_> = build["configuration"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|level| level.as_str().unwrap())
+            .collect();
+        let folder = format!("kept/{}", levels.join("-"));
+        let objects = std::fs::read_dir(place.file(&format!("{folder}/objects"))).unwrap();
+        let objects = objects.map(|entry| entry.unwrap().path().display().to_string());
+        let objects: Vec<_> = objects.filter(|path| path.ends_with(".o")).collect();
+        let archive = totals(&build["archive"]);
+        assert_eq!(
+            archive,
+            size(&place, &[format!("{folder}/liblwip.a")]),
+            "{folder}"
+        );
+        assert_eq!(archive, size(&place, &objects), "{folder}");
+        let image = totals(&build["image"]);
+        assert_eq!(
+            image,
+            size(&place, &[format!("{folder}/lwip.elf")]),
+            "{folder}"
+        );
+        assert!(build["stack_at_least_bytes"].as_u64().unwrap() > 50);
+        // Objects given one by one are the same build.
+        let files: Vec<&str> = objects.iter().map(String::as_str).collect();
+        let alone = place.run(&[&["footprint", "--json"], &files[..]].concat());
+        assert_eq!(totals(&valid(&alone)["totals"]), archive, "{folder}");
+    }
+    let text = |at: usize| builds[at]["image"]["text_bytes"].as_u64().unwrap();
+    // Without optimisation code is largest, for size smallest.
+    for at in [0, 3, 6, 9] {
+        assert!(
+            text(at) > text(at + 2) && text(at + 2) > text(at + 1),
+            "{builds:?}"
+        );
+    }
+    assert_eq!(document["published"].as_array().unwrap().len(), 8);
+}

@@ -111,10 +111,10 @@ fn drawing(id: &str, title: &str, size: ByteCount, items: &[Item]) -> Markup {
             figure.treemap data-treemap=(id) {
                 figcaption {
                     h3 { (title) ": " (size.get()) " B" }
-                    p { "Areas are sizes. Point at a box for its figures; choose one to fill the drawing with it." }
+                    p { "Areas are sizes. Choose a box to fill the drawing with it." }
                 }
                 svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(label) { @for tile in &tiles { (tile_box(tile)) } }
-                p.treemap-said aria-live="polite" { "–" }
+                p.treemap-said aria-live="polite" { "Point at a box for its figures." }
                 div.tools { button type="button" data-does="whole" aria-label=(format!("Show all of {title}")) { "Show all" } }
             }
         }
@@ -141,7 +141,7 @@ fn tile_box(tile: &Tile<'_>) -> Markup {
     let place = [area.x, area.y, area.width, area.height].map(|value| format!("{value:.2}"));
     let [x, y, width, height] = place;
     html! {
-        g.tile class=(tile.item.tint.class()) data-level=(tile.level) {
+        g class={ "tile " (tile.item.tint.class()) } data-level=(tile.level) {
             title { (tile.item.note) }
             rect x=(x) y=(y) width=(width) height=(height) {}
             @if is_named { text x=(format!("{:.2}", area.x + 3.0)) y=(format!("{:.2}", area.y + 11.5)) { (name) } }

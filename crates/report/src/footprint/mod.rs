@@ -173,9 +173,10 @@ fn section(name: &str, place: SectionPlace) -> String {
 fn region(region: &linerate_model::footprint::FootprintRegion) -> String {
     match (region.capacity, region.used()) {
         (Some(capacity), Some(used)) => format!(
-            "{} ({} of {capacity})",
+            "{} ({} of {})",
             region.name,
-            crate::figures::percent(used)
+            crate::figures::percent(used),
+            crate::figures::bytes(capacity)
         ),
         _ => region.name.clone(),
     }

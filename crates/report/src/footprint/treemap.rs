@@ -36,8 +36,8 @@ pub(super) struct Item {
 /// What the colour of a box says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tint {
-    /// The n-th of the sections.
-    Section(usize),
+    /// The n-th of several side by side.
+    Nth(usize),
     /// Fill, and what nobody claims.
     Nobody,
     /// Grew: by more than a quarter, or by less.
@@ -60,9 +60,9 @@ pub(super) enum Strength {
 impl Tint {
     /// The class of the style sheet.
     pub(super) const fn class(self) -> &'static str {
-        const SECTIONS: [&str; 8] = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"];
+        const SEVERAL: [&str; 8] = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"];
         match self {
-            Self::Section(at) => SECTIONS[at % SECTIONS.len()],
+            Self::Nth(at) => SEVERAL[at % SEVERAL.len()],
             Self::Nobody => "tn",
             Self::Grew(Strength::Little) => "tg",
             Self::Grew(Strength::Much) => "tgg",
@@ -83,34 +83,37 @@ pub(super) fn of_region(region: &FootprintRegion) -> Vec<Item> {
                 note: note(&name, section.size, region, super::source(section.source)),
                 name: clean(&name),
                 size: section.size.get(),
-                tint: Tint::Section(at),
-                parts: section
-                    .parts
-                    .iter()
-                    .map(|part| of_node(part, &name, Tint::Section(at), region))
-                    .collect(),
+                tint: Tint::Nth(at),
+                parts: of_nodes(&section.parts, &name, Tint::Nth(at), region),
             }
         })
         .collect()
 }
 
-fn of_node(node: &FootprintNode, above: &str, tint: Tint, region: &FootprintRegion) -> Item {
-    let path = format!("{above} / {}", node.name);
-    let tint = match node.kind {
-        NodeKind::Fill | NodeKind::Unclaimed => Tint::Nobody,
-        _ => tint,
-    };
-    Item {
-        note: note(&path, node.size, region, super::source(node.source)),
-        name: clean(&node.name),
-        size: node.size.get(),
-        tint,
-        parts: node
-            .parts
-            .iter()
-            .map(|part| of_node(part, &path, tint, region))
-            .collect(),
-    }
+fn of_nodes(
+    nodes: &[FootprintNode],
+    above: &str,
+    tint: Tint,
+    region: &FootprintRegion,
+) -> Vec<Item> {
+    let each = nodes.iter().enumerate();
+    each.map(|(at, node)| {
+        let path = format!("{above} / {}", node.name);
+        let tint = match node.kind {
+            NodeKind::Fill | NodeKind::Unclaimed => Tint::Nobody,
+            // Neighbours are told apart; what is inside them is as they are.
+            NodeKind::Crate | NodeKind::Object | NodeKind::SourcePath => Tint::Nth(at),
+            NodeKind::Archive | NodeKind::InputSection | NodeKind::Stack | NodeKind::Symbol => tint,
+        };
+        Item {
+            note: note(&path, node.size, region, super::source(node.source)),
+            name: clean(&node.name),
+            size: node.size.get(),
+            tint,
+            parts: of_nodes(&node.parts, &path, tint, region),
+        }
+    })
+    .collect()
 }
 
 fn note(

@@ -158,7 +158,7 @@ fn a_terminal_shows_figures_to_the_byte_and_colours_what_grew() {
     );
     for words in [
         "flash 12000 B (text 12000 + data 0), RAM 24835 B (data 0 + bss 24835)",
-        "FLASH (18.3 % of 64.0 KiB)",
+        "FLASH (18.3 % of 64 KiB)",
         "exceeded  ram: 24835 B, at most 24000 B: 835 B too much",
         "at least 232 B for a thread, a lower bound",
         "      tcp_in.o",

@@ -91,6 +91,8 @@ impl Build<'_> {
                 "-fstack-usage",
                 "-c",
             ])
+            // Source paths that are the same wherever the source is.
+            .arg(format!("-ffile-prefix-map={}/=", self.source.display()))
             .arg(define("IPV4", addressing != Addressing::Ipv6))
             .arg(define("IPV6", addressing != Addressing::Ipv4))
             .arg(define("LARGE_BUFFERS", buffers == Buffers::Large))
