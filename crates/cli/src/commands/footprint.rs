@@ -3,13 +3,13 @@
 use crate::args::output::OutputArgs;
 use crate::args::values::size;
 use crate::context::interrupt_flag;
-use crate::terminal;
+use crate::terminal::{self, Layout};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::footprint::{BudgetOn, FootprintContent};
-use linerate_report::{FootprintView, Style};
+use linerate_report::FootprintView;
 use linerate_studies::footprint::lwip::{self, Choice, LwipPlan, TARGETS};
 use linerate_studies::footprint::{self, Budget, GivenStack, Group, Options, Sides};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub(crate) struct FootprintArgs {
     /// Count a thread's stack of this size as RAM; once for each.
     #[arg(long, value_name = "NAME=SIZE", value_parser = thread_stack)]
     thread_stack: Vec<GivenStack>,
-    /// Levels of the tree below a memory that the text shows; the other formats have all.
+    /// Levels of the tree below a memory that the text shows; --verbose and the other formats have all.
     #[arg(long, default_value = "3", value_name = "LEVELS")]
     depth: usize,
     /// Rows below each part that the text shows, largest first.
@@ -77,11 +77,9 @@ impl FootprintArgs {
         } else if output.json {
             terminal::print_line(&footprint::json(&content)?)?;
         } else {
-            let view = FootprintView {
-                depth: self.depth,
-                rows: self.rows,
-            };
-            terminal::print_line(footprint::text(&content, view, Style::Plain).trim_end())?;
+            let Layout { width, style } = terminal::layout();
+            let view = self.view(output.verbose);
+            terminal::print_line(footprint::text(&content, view, width, style).trim_end())?;
         }
         if let Some(path) = &output.output {
             footprint::write(path, &content)?;
@@ -98,6 +96,17 @@ impl FootprintArgs {
         } else {
             ExitCode::GoalMissed
         })
+    }
+
+    /// What the text shows; `--verbose` shows the whole tree.
+    const fn view(&self, verbose: bool) -> FootprintView {
+        if verbose {
+            return FootprintView::ALL;
+        }
+        FootprintView {
+            depth: self.depth,
+            rows: self.rows,
+        }
     }
 
     const fn sides(&self) -> Sides {

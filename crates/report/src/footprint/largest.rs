@@ -68,15 +68,19 @@ fn walk<'a>(
 /// The largest parts, each where it is used; at most `most`.
 pub(super) fn largest(footprint: &Footprint, most: usize) -> Vec<Leaf<'_>> {
     let mut kept: Vec<Leaf<'_>> = Vec::new();
+    let settle = |kept: &mut Vec<Leaf<'_>>| {
+        kept.sort_by_key(|leaf| std::cmp::Reverse(leaf.size));
+        kept.truncate(most);
+    };
     each(footprint, &mut |leaf| {
-        if leaf.section.place == SectionPlace::Load {
-            return;
+        if leaf.section.place == SectionPlace::Run {
+            kept.push(leaf);
         }
-        let at = kept.partition_point(|known| known.size >= leaf.size);
-        if at < most {
-            kept.insert(at, leaf);
-            kept.truncate(most);
+        // Now and then, so that few of many are kept in little memory and time.
+        if kept.len() / 2 > most.max(1000) {
+            settle(&mut kept);
         }
     });
+    settle(&mut kept);
     kept
 }

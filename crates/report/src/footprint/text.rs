@@ -21,6 +21,14 @@ pub struct FootprintView {
     pub rows: usize,
 }
 
+impl FootprintView {
+    /// All of it.
+    pub const ALL: Self = Self {
+        depth: usize::MAX,
+        rows: usize::MAX,
+    };
+}
+
 /// The footprint in at most `width` columns.
 pub fn footprint_text(
     content: &FootprintContent,

@@ -136,12 +136,12 @@ impl<'a> Document<'a> {
 }
 
 /// What the terminal shows.
-pub fn text(content: &FootprintContent, view: FootprintView, style: Style) -> String {
-    footprint_text(content, view, WIDTH, style)
+pub fn text(content: &FootprintContent, view: FootprintView, width: usize, style: Style) -> String {
+    footprint_text(content, view, width, style)
 }
 
-/// Columns of the text.
-const WIDTH: usize = 110;
+/// Columns of a text file.
+const COLUMNS: usize = 110;
 
 /// Formats that a footprint can be written in, by the ending of the file.
 const ENDINGS: [&str; 4] = ["html", "csv", "json", "txt"];
@@ -172,7 +172,7 @@ pub fn write(path: &Path, content: &FootprintContent) -> Result<()> {
         "html" => footprint_html(content, &wall_now())?,
         "csv" => footprint_csv(content),
         "json" => json(content)? + "\n",
-        _ => text(content, FootprintView { depth: 3, rows: 10 }, Style::Plain),
+        _ => text(content, FootprintView::ALL, COLUMNS, Style::Plain),
     };
     archive::write_text(path, &text)
 }
