@@ -14,6 +14,7 @@ pub mod estimate;
 pub mod exit;
 pub mod experiment;
 pub mod facts;
+pub mod footprint;
 pub mod histogram;
 pub mod knob;
 pub mod one_way;

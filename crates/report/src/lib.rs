@@ -19,6 +19,7 @@ mod curve;
 pub mod export;
 pub mod figures;
 mod flame;
+mod footprint;
 mod headline;
 mod html;
 mod loops;
@@ -32,6 +33,7 @@ mod text;
 mod words;
 
 pub use comparison::{comparison_csv, comparison_html, comparison_markdown, comparison_text};
+pub use footprint::{FootprintView, footprint_csv, footprint_html, footprint_text};
 pub use missed::missed_goals;
 pub use renderers::Renderer;
 pub use story::title;

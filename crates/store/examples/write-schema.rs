@@ -10,5 +10,6 @@ fn main() -> std::io::Result<()> {
         format!("{folder}/calibration-1.json"),
         schema::calibration_1(),
     )?;
+    std::fs::write(format!("{folder}/footprint-1.json"), schema::footprint_1())?;
     std::fs::write(format!("{folder}/compare-1.json"), schema::compare_1())
 }

@@ -6,6 +6,7 @@
 use linerate_model::calibration::{self, Calibration};
 use linerate_model::comparison::{self, Comparison};
 use linerate_model::doctor::{self, Examination};
+use linerate_model::footprint::{self, FootprintDocument};
 use linerate_model::run::{self, Run};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -30,6 +31,11 @@ pub fn compare_1() -> String {
 /// The schema of `linerate/calibration/1`, likewise.
 pub fn calibration_1() -> String {
     of::<Calibration>("linerate calibration, version 1", calibration::SCHEMA)
+}
+
+/// The schema of `linerate/footprint/1`, likewise.
+pub fn footprint_1() -> String {
+    of::<FootprintDocument>("linerate footprint, version 1", footprint::SCHEMA)
 }
 
 fn of<T: JsonSchema>(title: &str, version: &str) -> String {
@@ -63,6 +69,10 @@ mod tests {
         assert!(
             calibration_1() == linerate_schema_check::CALIBRATION_1,
             "schema/calibration-1.json is out of date: cargo run -p linerate-store --example write-schema"
+        );
+        assert!(
+            footprint_1() == linerate_schema_check::FOOTPRINT_1,
+            "schema/footprint-1.json is out of date: cargo run -p linerate-store --example write-schema"
         );
         assert!(
             run_2() == linerate_schema_check::RUN_2,

@@ -1,9 +1,11 @@
-//! What a user asks for: single tests, searches, latency, plans, proofs, the demo, comparisons; each becomes a stored run.
+//! What a user asks for: single tests, searches, latency, plans, proofs, the demo, comparisons, each a stored run; and
+//! footprints of builds.
 #![forbid(unsafe_code)]
 
 pub mod archive;
 pub mod compare;
 pub mod context;
+pub mod footprint;
 pub mod interleave;
 mod live;
 pub mod plan;

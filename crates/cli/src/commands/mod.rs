@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod export;
+mod footprint;
 mod import;
 mod keep;
 mod latency;
@@ -70,6 +71,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Find what linerate itself does at most on this host; later results near it are said to be the tool's.
     Calibrate(calibrate::CalibrateArgs),
+    /// Say what a build takes of a device's flash and RAM, by section, object and symbol; or what changed from A to B.
+    Footprint(footprint::FootprintArgs),
     /// List the stored runs, newest first.
     List(list::ListArgs),
     /// Show one stored run.
@@ -106,6 +109,7 @@ impl Cli {
             Command::Report(args) => args.run(output),
             Command::Doctor(args) => args.run(output),
             Command::Calibrate(args) => args.run(output),
+            Command::Footprint(args) => args.run(output),
             Command::List(args) => args.run(output),
             Command::Show(which) => show::show(which, output),
             Command::Export(args) => args.run(output),

@@ -26,8 +26,14 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 const ECHARTS: &str = include_str!("../../vendor/echarts-6.1.0/echarts.common.min.js");
-const SCRIPT: &str = include_str!("../../assets/report.js");
-const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/report.js"),
+    include_str!("../../assets/treemap.js"),
+);
+const STYLE: &str = concat!(
+    include_str!("../../assets/report.css"),
+    include_str!("../../assets/treemap.css"),
+);
 
 /// What the page may load and run: nothing but its own scripts, each by its hash (CSP Level 3 §2.3.1), so that no text of
 /// a run can be one. Any style may be inline, since charts that are saved as SVG hold theirs; it can load nothing.

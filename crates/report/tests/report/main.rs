@@ -8,6 +8,8 @@ mod browser;
 #[cfg(test)]
 mod comparison;
 #[cfg(test)]
+mod footprint;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod hostile;

@@ -19,6 +19,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("testbed", &["model", "sys"]),
     ("analysis", &["model"]),
     ("store", &["model"]),
+    ("footprint", &["model"]),
     ("report", &["model"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
     ("client", &["model", "sys", "peers", "observe", "session"]),
@@ -35,8 +36,18 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "studies",
         &[
-            "model", "sys", "peers", "engine", "testbed", "analysis", "store", "report", "session",
-            "client", "agent",
+            "model",
+            "sys",
+            "peers",
+            "engine",
+            "testbed",
+            "analysis",
+            "store",
+            "footprint",
+            "report",
+            "session",
+            "client",
+            "agent",
         ],
     ),
     (

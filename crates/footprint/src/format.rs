@@ -1,0 +1,63 @@
+//! What a file is, by what it holds.
+
+use crate::Input;
+use crate::error::FootprintError;
+use linerate_model::footprint::FootprintFormat;
+use std::path::Path;
+
+const ARCHIVE: &[u8] = b"!<arch>\n";
+const THIN_ARCHIVE: &[u8] = b"!<thin>\n";
+const ELF: &[u8] = b"\x7fELF";
+
+/// Object files, by the type in the ELF header (gABI, ELF header, `e_type`).
+const ET_REL: u8 = 1;
+
+/// The format of a file; its name decides only for a `.su` file that is empty.
+pub(crate) fn format(input: &Input<'_>) -> Result<FootprintFormat, FootprintError> {
+    let bytes = input.bytes;
+    let file = || input.name.to_owned();
+    if bytes.starts_with(ELF) {
+        // The type is two bytes, of which one is zero in every order.
+        let is_object = bytes
+            .get(16..18)
+            .is_some_and(|t| t.contains(&ET_REL) && t.contains(&0));
+        return Ok(if is_object {
+            FootprintFormat::Object
+        } else {
+            FootprintFormat::Executable
+        });
+    }
+    if bytes.starts_with(ARCHIVE) {
+        return Ok(FootprintFormat::Archive);
+    }
+    if bytes.starts_with(THIN_ARCHIVE) {
+        return Err(FootprintError::Thin { file: file() });
+    }
+    let Ok(text) = str::from_utf8(bytes) else {
+        return Err(FootprintError::Unknown { file: file() });
+    };
+    if text.trim_start().starts_with('{') {
+        Ok(FootprintFormat::Document)
+    } else if text.contains("Linker script and memory map") {
+        Ok(FootprintFormat::Map)
+    } else if text.trim_start().starts_with("VMA ") || text.contains(" VMA      LMA ") {
+        Err(FootprintError::ForeignMap { file: file() })
+    } else if is_stack_usage(text, input.name) {
+        Ok(FootprintFormat::StackUsage)
+    } else {
+        Err(FootprintError::Unknown { file: file() })
+    }
+}
+
+/// `file.c:12:5:name<tab>16<tab>static`, or nothing at all where a source file has no function.
+fn is_stack_usage(text: &str, name: &str) -> bool {
+    match text.lines().next() {
+        Some(line) => line
+            .split('\t')
+            .nth(1)
+            .is_some_and(|size| size.parse::<u64>().is_ok()),
+        None => Path::new(name)
+            .extension()
+            .is_some_and(|ending| ending == "su"),
+    }
+}

@@ -1,0 +1,222 @@
+//! The tree while it grows: memory region, section, owner, smallest part.
+
+use linerate_model::ByteCount;
+use linerate_model::footprint::{
+    FigureSource, FootprintNode, FootprintRegion, FootprintSection, NodeKind, SectionClass,
+    SectionPlace,
+};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What a part belongs to, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owner {
+    /// The archive, or one of several programs.
+    pub(crate) archive: Option<Rc<str>>,
+    /// Object file, source path or crate.
+    pub(crate) unit: Option<(NodeKind, Rc<str>)>,
+}
+
+/// A smallest part.
+pub(crate) struct Leaf {
+    pub(crate) kind: NodeKind,
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) source: FigureSource,
+}
+
+/// A section, and the memories that it is in.
+pub(crate) struct Slot {
+    pub(crate) name: String,
+    pub(crate) class: SectionClass,
+    pub(crate) source: FigureSource,
+    pub(crate) places: Vec<(usize, SectionPlace)>,
+}
+
+/// The tree while it grows.
+#[derive(Default)]
+pub(crate) struct Tree {
+    regions: Vec<Region>,
+}
+
+struct Region {
+    name: String,
+    capacity: Option<u64>,
+    sections: BTreeMap<(String, SectionClass, bool), Parts>,
+}
+
+struct Parts {
+    source: FigureSource,
+    owners: BTreeMap<Owner, Owned>,
+}
+
+struct Owned {
+    source: FigureSource,
+    leaves: BTreeMap<(NodeKind, String), (u64, FigureSource)>,
+}
+
+impl Tree {
+    /// The region of that name, made if it is new.
+    pub(crate) fn region(&mut self, name: &str, capacity: Option<u64>) -> usize {
+        if let Some(known) = self.regions.iter().position(|region| region.name == name) {
+            return known;
+        }
+        self.regions.push(Region {
+            name: name.to_owned(),
+            capacity,
+            sections: BTreeMap::new(),
+        });
+        self.regions.len() - 1
+    }
+
+    /// The first region in which something is written, if there is one.
+    pub(crate) fn written_region(&self) -> Option<usize> {
+        let is_written = |region: &Region| {
+            region
+                .sections
+                .keys()
+                .any(|(_, class, load)| class.is_in_ram() && !load)
+        };
+        self.regions.iter().position(is_written)
+    }
+
+    /// Adds a part to its section, in every memory that the section is in; `from` is where the owner is known from.
+    pub(crate) fn add(&mut self, slot: &Slot, (owner, from): (&Owner, FigureSource), leaf: &Leaf) {
+        for (region, place) in &slot.places {
+            let Some(region) = self.regions.get_mut(*region) else {
+                continue;
+            };
+            let key = (slot.name.clone(), slot.class, *place == SectionPlace::Load);
+            let parts = region.sections.entry(key).or_insert_with(|| Parts {
+                source: slot.source,
+                owners: BTreeMap::new(),
+            });
+            let whole = parts.owners.entry(owner.clone()).or_insert_with(|| Owned {
+                source: from,
+                leaves: BTreeMap::new(),
+            });
+            let leaves = whole.leaves.entry((leaf.kind, leaf.name.clone()));
+            let (size, _) = leaves.or_insert((0, leaf.source));
+            *size = size.saturating_add(leaf.size);
+        }
+    }
+
+    /// The tree as it is told, largest first.
+    pub(crate) fn finish(self) -> Vec<FootprintRegion> {
+        let used = |region: &Region| !region.sections.is_empty() || region.capacity.is_some();
+        self.regions
+            .into_iter()
+            .filter(used)
+            .map(Region::finish)
+            .collect()
+    }
+}
+
+impl Region {
+    fn finish(self) -> FootprintRegion {
+        let sections = self
+            .sections
+            .into_iter()
+            .map(|((name, class, is_load), parts)| {
+                let source = parts.source;
+                let parts = parts.finish();
+                FootprintSection {
+                    name,
+                    class,
+                    place: if is_load {
+                        SectionPlace::Load
+                    } else {
+                        SectionPlace::Run
+                    },
+                    size: sum(parts.iter().map(|part| part.size)),
+                    source,
+                    parts,
+                }
+            });
+        let mut sections: Vec<_> = sections.collect();
+        sections.sort_by_key(|section| std::cmp::Reverse(section.size));
+        FootprintRegion {
+            name: self.name,
+            size: sum(sections.iter().map(|section| section.size)),
+            capacity: self.capacity.map(ByteCount::new),
+            sections,
+        }
+    }
+}
+
+impl Parts {
+    /// Owners below their archives; what has no owner stands beside them.
+    fn finish(self) -> Vec<FootprintNode> {
+        let mut top = Vec::new();
+        let mut archives: BTreeMap<Rc<str>, Vec<FootprintNode>> = BTreeMap::new();
+        for (owner, owned) in self.owners {
+            let into = match owner.archive {
+                Some(archive) => archives.entry(archive).or_default(),
+                None => &mut top,
+            };
+            let source = owned.source;
+            let leaves = owned.finish();
+            match owner.unit {
+                Some((kind, name)) => into.push(node(name.as_ref(), kind, source, leaves)),
+                None => into.extend(leaves),
+            }
+        }
+        let whole = archives.into_iter().map(|(name, mut parts)| {
+            let source = parts
+                .first()
+                .map_or(FigureSource::Archive, |part| part.source);
+            let source = if source == FigureSource::Map {
+                source
+            } else {
+                FigureSource::Archive
+            };
+            order(&mut parts);
+            node(name.as_ref(), NodeKind::Archive, source, parts)
+        });
+        top.extend(whole);
+        order(&mut top);
+        top
+    }
+}
+
+impl Owned {
+    fn finish(self) -> Vec<FootprintNode> {
+        let leaves = self
+            .leaves
+            .into_iter()
+            .map(|((kind, name), (size, source))| FootprintNode {
+                name,
+                kind,
+                size: ByteCount::new(size),
+                source,
+                parts: Vec::new(),
+            });
+        let mut leaves: Vec<_> = leaves.collect();
+        order(&mut leaves);
+        leaves
+    }
+}
+
+fn node(
+    name: &str,
+    kind: NodeKind,
+    source: FigureSource,
+    parts: Vec<FootprintNode>,
+) -> FootprintNode {
+    FootprintNode {
+        name: name.to_owned(),
+        kind,
+        size: sum(parts.iter().map(|part| part.size)),
+        source,
+        parts,
+    }
+}
+
+/// Largest first; of one size by name, as they come.
+fn order(nodes: &mut [FootprintNode]) {
+    nodes.sort_by_key(|node| std::cmp::Reverse(node.size));
+}
+
+fn sum(sizes: impl Iterator<Item = ByteCount>) -> ByteCount {
+    ByteCount::new(sizes.map(ByteCount::get).fold(0, u64::saturating_add))
+}

@@ -1,0 +1,254 @@
+//! Footprints as text, CSV and HTML: every figure to the byte, hostile names, a real browser.
+
+use crate::poison::HOSTILE;
+use crate::runs::made;
+use linerate_model::ByteCount;
+use linerate_model::footprint::{
+    BudgetOn, ByteCountChange, ChangeKind, FigureSource, Footprint, FootprintBudget,
+    FootprintChange, FootprintContent, FootprintDifference, FootprintFile, FootprintFormat,
+    FootprintNode, FootprintRegion, FootprintSection, FootprintSide, FootprintTotals, FrameGrowth,
+    FunctionStack, NodeKind, SectionClass, SectionPlace, StackUse, StackUseSource,
+};
+use linerate_report::{FootprintView, Style, footprint_csv, footprint_html, footprint_text};
+use linerate_testkit::browser::Page;
+
+fn node(name: &str, kind: NodeKind, size: u64, parts: Vec<FootprintNode>) -> FootprintNode {
+    FootprintNode {
+        name: name.to_owned(),
+        kind,
+        size: ByteCount::new(size),
+        source: FigureSource::ElfSymbol,
+        parts,
+    }
+}
+
+/// A firmware whose largest function has this name.
+fn footprint(function: &str) -> Footprint {
+    let symbols = vec![
+        node(function, NodeKind::Symbol, 9000, Vec::new()),
+        node("tcp_output", NodeKind::Symbol, 2400, Vec::new()),
+        node("(fill)", NodeKind::Fill, 6, Vec::new()),
+    ];
+    let object = node("tcp_in.o", NodeKind::Object, 11_406, symbols);
+    let archive = node("liblwip.a", NodeKind::Archive, 11_406, vec![object]);
+    let rest = node("(unclaimed)", NodeKind::Unclaimed, 594, Vec::new());
+    let section = |name: &str, class, size, parts| FootprintSection {
+        name: name.to_owned(),
+        class,
+        place: SectionPlace::Run,
+        size: ByteCount::new(size),
+        source: FigureSource::ElfSection,
+        parts,
+    };
+    let region = |name: &str, capacity, sections: Vec<FootprintSection>| FootprintRegion {
+        name: name.to_owned(),
+        size: ByteCount::new(sections.iter().map(|section| section.size.get()).sum()),
+        capacity: Some(ByteCount::new(capacity)),
+        sections,
+    };
+    let pool = node(
+        "memp_memory_PBUF_POOL_base",
+        NodeKind::Symbol,
+        24_835,
+        Vec::new(),
+    );
+    let mut totals = FootprintTotals::default();
+    totals.add(SectionClass::Text, ByteCount::new(12_000));
+    totals.add(SectionClass::Bss, ByteCount::new(24_835));
+    Footprint {
+        files: vec![FootprintFile {
+            name: "fw.elf".to_owned(),
+            format: FootprintFormat::Executable,
+            machine: Some("arm".to_owned()),
+            length: ByteCount::new(123_456),
+        }],
+        totals,
+        regions: vec![
+            region(
+                "FLASH",
+                65_536,
+                vec![section(
+                    ".text",
+                    SectionClass::Text,
+                    12_000,
+                    vec![archive, rest],
+                )],
+            ),
+            region(
+                "RAM",
+                32_768,
+                vec![section(".bss", SectionClass::Bss, 24_835, vec![pool])],
+            ),
+        ],
+        groups: Vec::new(),
+        stack_use: Some(StackUse {
+            source: StackUseSource::StackUsage,
+            at_least: ByteCount::new(232),
+            functions: vec![FunctionStack {
+                name: "tcp_in.c:tcp_input".to_owned(),
+                frame: ByteCount::new(232),
+                growth: FrameGrowth::Unbounded,
+            }],
+        }),
+        budgets: vec![FootprintBudget {
+            name: "ram".to_owned(),
+            limit: ByteCount::new(24_000),
+            on: BudgetOn::Size,
+            used: ByteCountChange::between(ByteCount::default(), ByteCount::new(24_835)),
+            met: false,
+        }],
+        notes: vec!["be careful".to_owned()],
+    }
+}
+
+fn difference(name: &str) -> FootprintDifference {
+    let of = footprint("x");
+    let side = || FootprintSide {
+        files: of.files.clone(),
+        totals: of.totals,
+    };
+    let change = |name: &str, kind, a: u64, b: u64, parts| FootprintChange {
+        name: name.to_owned(),
+        kind,
+        a: ByteCount::new(a),
+        b: ByteCount::new(b),
+        change: ByteCountChange::between(ByteCount::new(a), ByteCount::new(b)),
+        parts,
+    };
+    let grew = change(name, ChangeKind::Part(NodeKind::Symbol), 0, 700, Vec::new());
+    let shrank = change(
+        "old",
+        ChangeKind::Part(NodeKind::Symbol),
+        300,
+        250,
+        Vec::new(),
+    );
+    let section = change(
+        ".text",
+        ChangeKind::Section(SectionPlace::Run),
+        12_000,
+        12_650,
+        vec![grew, shrank],
+    );
+    FootprintDifference {
+        a: side(),
+        b: side(),
+        regions: vec![change(
+            "FLASH",
+            ChangeKind::Region,
+            12_000,
+            12_650,
+            vec![section],
+        )],
+        groups: Vec::new(),
+        budgets: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+const VIEW: FootprintView = FootprintView { depth: 4, rows: 10 };
+
+#[test]
+fn a_terminal_shows_figures_to_the_byte_and_colours_what_grew() {
+    let text = footprint_text(
+        &FootprintContent::Footprint(footprint("tcp_input")),
+        VIEW,
+        110,
+        Style::Plain,
+    );
+    for words in [
+        "flash 12000 B (text 12000 + data 0), RAM 24835 B (data 0 + bss 24835)",
+        "FLASH (18.3 % of 64 KiB)",
+        "exceeded  ram: 24835 B, at most 24000 B: 835 B too much",
+        "at least 232 B for a thread, a lower bound",
+        "      tcp_in.o",
+        "tcp_input",
+        "(unclaimed)",
+    ] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 110),
+        "{text}"
+    );
+    let shallow = footprint_text(
+        &FootprintContent::Footprint(footprint("tcp_input")),
+        FootprintView { depth: 1, rows: 1 },
+        110,
+        Style::Plain,
+    );
+    assert!(
+        !shallow.contains("tcp_in.o  ") && shallow.contains(".text"),
+        "{shallow}"
+    );
+    let change = footprint_text(
+        &FootprintContent::Difference(difference("new")),
+        VIEW,
+        110,
+        Style::Ansi,
+    );
+    let row = |name: &str| change.lines().find(|line| line.contains(name)).unwrap();
+    assert!(
+        row(" new ").starts_with("\u{1b}[31m") && row(" new ").contains("+700"),
+        "{change}"
+    );
+    assert!(
+        row(" old ").starts_with("\u{1b}[32m") && row(" old ").contains("−50"),
+        "{change}"
+    );
+}
+
+#[test]
+fn hostile_names_command_neither_terminal_nor_spreadsheet_nor_page() {
+    for content in [
+        FootprintContent::Footprint(footprint(HOSTILE)),
+        FootprintContent::Difference(difference(HOSTILE)),
+    ] {
+        let text = footprint_text(&content, VIEW, 110, Style::Plain);
+        assert!(!text.contains('\u{1b}'), "{text}");
+        let csv = footprint_csv(&content);
+        assert!(!csv.contains('\u{1b}'), "{csv}");
+        let page = footprint_html(&content, &made()).unwrap();
+        assert!(!page.contains("<script>alert") && !page.contains('\u{1b}'));
+    }
+    let csv = footprint_csv(&FootprintContent::Footprint(footprint("=1+1")));
+    assert!(csv.contains(",'=1+1,symbol,9000,elf-symbol"), "{csv}");
+}
+
+/// Chooses a box, then the whole again, and tells what is shown.
+const PROBE: &str = "\
+const figures = [...document.querySelectorAll('figure.treemap')];\
+const svg = figures[0].querySelector('svg');\
+const tile = [...svg.querySelectorAll('.tile')].find((one) => one.textContent.includes('tcp_output'));\
+tile.dispatchEvent(new MouseEvent('click', { bubbles: true }));\
+const near = svg.getAttribute('viewBox').split(' ').map(Number);\
+const said = figures[0].querySelector('.treemap-said').textContent;\
+figures[0].querySelector('button').click();\
+document.body.dataset.probe = [near[2] < 500, said.includes('2400 B'), svg.getAttribute('viewBox')].join(' ');";
+
+#[test]
+#[ignore = "needs chromium"]
+fn a_treemap_can_be_walked_in_the_browser() {
+    let page = Page::from_html(
+        &footprint_html(&FootprintContent::Footprint(footprint(HOSTILE)), &made()).unwrap(),
+    );
+    page.add_script(PROBE);
+    let dom = page.dom(&["--window-size=1280,900"]);
+    assert_eq!(dom.matches("data-treemap=\"ready\"").count(), 2);
+    assert!(
+        dom.contains("data-probe=\"true true 0 0 1000 480\""),
+        "{}",
+        dom.split("data-probe").nth(1).unwrap_or("no probe")
+    );
+    assert!(
+        !dom.contains("data-owned"),
+        "a script from a symbol was executed"
+    );
+    let page = Page::from_html(
+        &footprint_html(&FootprintContent::Difference(difference("new")), &made()).unwrap(),
+    );
+    assert!(
+        page.dom(&["--window-size=390,844"])
+            .contains("data-treemap=\"ready\"")
+    );
+}

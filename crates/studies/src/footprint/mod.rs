@@ -1,0 +1,201 @@
+//! Footprints of builds: files are read, others are built; nothing is stored.
+
+mod debian;
+pub mod lwip;
+mod tools;
+
+use crate::archive;
+use anyhow::{Context as _, Result};
+pub use linerate_footprint::{Budget, GivenStack, Group, KNOWN_GROUPS, Options};
+use linerate_footprint::{FootprintError, Input, difference, examine, format_of, judge};
+use linerate_model::exit::{ExitCode, Failure};
+use linerate_model::footprint::{Footprint, FootprintContent, FootprintFormat, SCHEMA};
+use linerate_model::run::Tool;
+use linerate_report::{FootprintView, Style, footprint_csv, footprint_html, footprint_text};
+use linerate_sys::clock::wall_now;
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Whether two files are one build or two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sides {
+    /// Two files with sections are A and B.
+    Compared,
+    /// All files are of one build.
+    Together,
+}
+
+/// The footprint of the files, or the difference of two.
+pub fn footprint(paths: &[PathBuf], sides: Sides, options: &Options) -> Result<FootprintContent> {
+    let files = paths
+        .iter()
+        .map(|path| read(path))
+        .collect::<Result<Vec<_>, _>>()?;
+    let inputs: Vec<Input<'_>> = files
+        .iter()
+        .map(|(name, bytes)| Input { name, bytes })
+        .collect();
+    let second = match sides {
+        Sides::Compared => second_side(&inputs).map_err(failure)?,
+        Sides::Together => None,
+    };
+    let Some(second) = second else {
+        let mut footprint = examine(&inputs, options).map_err(failure)?;
+        judge(&mut footprint, None, options).map_err(failure)?;
+        return Ok(FootprintContent::Footprint(footprint));
+    };
+    let (a, b) = inputs.split_at(second);
+    let a = examine(a, options).map_err(failure)?;
+    let mut b = examine(b, options).map_err(failure)?;
+    judge(&mut b, Some(&a), options).map_err(failure)?;
+    Ok(FootprintContent::Difference(difference(&a, &b)))
+}
+
+/// Where B begins, if there are two files that have sections: maps and stack usage belong to the one before them.
+fn second_side(inputs: &[Input<'_>]) -> Result<Option<usize>, FootprintError> {
+    let mut sides = Vec::new();
+    for (at, input) in inputs.iter().enumerate() {
+        if !matches!(
+            format_of(input)?,
+            FootprintFormat::Map | FootprintFormat::StackUsage
+        ) {
+            sides.push(at);
+        }
+    }
+    Ok(match sides[..] {
+        [_, second] => Some(second),
+        _ => None,
+    })
+}
+
+fn read(path: &Path) -> Result<(String, Vec<u8>), Failure> {
+    let name = path.display().to_string();
+    let failed = |why: String| {
+        Failure::new(
+            ExitCode::Plan,
+            format!("cannot read {name}: {why}; give a file that this user may read"),
+        )
+    };
+    let known = fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+    if !known.is_file() {
+        return Err(failed("it is not a regular file".to_owned()));
+    }
+    let bytes = fs::read(path).map_err(|error| failed(error.to_string()))?;
+    Ok((name, bytes))
+}
+
+/// An error of the command line or of a file.
+fn failure(error: FootprintError) -> Failure {
+    let code = if error.is_usage() {
+        ExitCode::Usage
+    } else {
+        ExitCode::Plan
+    };
+    Failure::new(code, error.to_string())
+}
+
+/// A group from `NAME=PATTERN`, or by the name of one that is known.
+pub fn group(text: &str) -> Result<Group, String> {
+    Group::parse(text).map_err(|error| error.to_string())
+}
+
+/// Budgets that are not kept, as sentences.
+pub fn missed(content: &FootprintContent) -> Vec<String> {
+    let budgets = match content {
+        FootprintContent::Builds(_) => &[][..],
+        FootprintContent::Difference(difference) => &difference.budgets,
+        FootprintContent::Footprint(footprint) => &footprint.budgets,
+    };
+    let missed = budgets.iter().filter(|budget| !budget.met);
+    missed
+        .map(|budget| {
+            let (used, limit) = (budget.used.get(), budget.limit.get());
+            format!("the budget {}={limit} is exceeded: {used} B", budget.name)
+        })
+        .collect()
+}
+
+/// A footprint document around what was found, which may be large.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'a str,
+    tool: Tool,
+    #[serde(flatten)]
+    content: &'a FootprintContent,
+}
+
+impl<'a> Document<'a> {
+    fn new(content: &'a FootprintContent) -> Self {
+        Self {
+            schema: SCHEMA,
+            tool: Tool::linerate(env!("CARGO_PKG_VERSION")),
+            content,
+        }
+    }
+}
+
+/// What the terminal shows.
+pub fn text(content: &FootprintContent, view: FootprintView, width: usize, style: Style) -> String {
+    footprint_text(content, view, width, style)
+}
+
+/// Columns of a text file.
+const COLUMNS: usize = 110;
+
+/// Formats that a footprint can be written in, by the ending of the file.
+const ENDINGS: [&str; 4] = ["html", "csv", "json", "txt"];
+
+/// Whether a footprint can be written to `path`, as far as can be said before it is made.
+pub fn check_output(path: &Path) -> Result<(), Failure> {
+    if ENDINGS.contains(&ending(path)) {
+        return archive::check_place(path);
+    }
+    let message = format!(
+        "cannot tell the format of {}; let its name end in .{}",
+        path.display(),
+        ENDINGS.join(", .")
+    );
+    Err(Failure::new(ExitCode::Usage, message))
+}
+
+fn ending(path: &Path) -> &str {
+    path.extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default()
+}
+
+/// Writes the footprint; the ending of the file chooses the format.
+pub fn write(path: &Path, content: &FootprintContent) -> Result<()> {
+    check_output(path)?;
+    let text = match ending(path) {
+        "html" => footprint_html(content, &wall_now())?,
+        "csv" => footprint_csv(content),
+        "json" => json(content)? + "\n",
+        _ => text(content, FootprintView::ALL, COLUMNS, Style::Plain),
+    };
+    archive::write_text(path, &text)
+}
+
+/// The document, indented.
+pub fn json(content: &FootprintContent) -> Result<String> {
+    serde_json::to_string_pretty(&Document::new(content)).context(AS_JSON)
+}
+
+/// The document on one line.
+pub fn json_line(content: &FootprintContent) -> Result<String> {
+    serde_json::to_string(&Document::new(content)).context(AS_JSON)
+}
+
+/// What failed if it cannot be written.
+const AS_JSON: &str = "writing the footprint as JSON";
+
+/// The footprint of files that were just built.
+fn built(files: &[PathBuf]) -> Result<Footprint> {
+    match footprint(files, Sides::Together, &Options::default())? {
+        FootprintContent::Footprint(footprint) => Ok(footprint),
+        FootprintContent::Builds(_) | FootprintContent::Difference(_) => {
+            unreachable!("invariant: files of one build are asked for")
+        }
+    }
+}

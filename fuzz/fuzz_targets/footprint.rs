@@ -1,0 +1,31 @@
+//! Whatever the files of a build hold, they are refused with a sentence, or make a tree that can be shown and compared.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use linerate_footprint::{Group, Input, Options, difference, examine};
+use linerate_model::footprint::{Footprint, FootprintContent};
+use linerate_report::{FootprintView, Style, footprint_csv, footprint_text};
+
+fuzz_target!(|data: &[u8]| {
+    // As one file, and as two: a program and its map, or objects.
+    let half = data.len() / 2;
+    let files = [data, &data[..half], &data[half..]].map(|bytes| Input { name: "file", bytes });
+    let options = Options {
+        groups: Group::parse("TCP").into_iter().collect(),
+        ..Options::default()
+    };
+    for inputs in [&files[..1], &files[1..]] {
+        match examine(inputs, &options) {
+            Err(error) => assert!(!error.to_string().is_empty()),
+            Ok(footprint) => show(footprint),
+        }
+    }
+});
+
+fn show(footprint: Footprint) {
+    let change = FootprintContent::Difference(difference(&Footprint::default(), &footprint));
+    for content in [FootprintContent::Footprint(footprint), change] {
+        let view = FootprintView { depth: 9, rows: 9 };
+        let _ = (footprint_text(&content, view, 80, Style::Plain), footprint_csv(&content));
+    }
+}
