@@ -139,7 +139,7 @@ mod tests {
         // Substitutions that double: 2^40 characters when written out.
         let mut bomb = "_Z1fI1AS_E".to_owned();
         for at in 0..40 {
-            bomb.push_str(&format!("1gIS{at}_S{at}_E"));
+            bomb.extend(["1gIS", &at.to_string(), "_S", &at.to_string(), "_E"]);
         }
         assert!(readable(&bomb).len() <= MAX_NAME + bomb.len());
         assert!(readable(&"_ZN".repeat(5000)).len() <= MAX_NAME + 3);

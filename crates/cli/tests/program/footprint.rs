@@ -251,8 +251,9 @@ fn lwip_is_built_in_the_published_configurations_and_is_as_size_has_it() {
             .collect();
         let folder = format!("kept/{}", levels.join("-"));
         let objects = std::fs::read_dir(place.file(&format!("{folder}/objects"))).unwrap();
-        let objects = objects.map(|entry| entry.unwrap().path().display().to_string());
-        let objects: Vec<_> = objects.filter(|path| path.ends_with(".o")).collect();
+        let objects = objects.map(|entry| entry.unwrap().path());
+        let objects = objects.filter(|path| path.extension().is_some_and(|end| end == "o"));
+        let objects: Vec<_> = objects.map(|path| path.display().to_string()).collect();
         let archive = totals(&build["archive"]);
         assert_eq!(
             archive,

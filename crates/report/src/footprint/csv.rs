@@ -52,7 +52,7 @@ fn leaf_row(leaf: &Leaf<'_>) -> Vec<Option<String>> {
         unit.and_then(|owner| kebab(&owner.kind)),
         Some(clean(leaf.name)),
         kebab(&leaf.kind),
-        number(leaf.size),
+        Some(number(leaf.size)),
         kebab(&leaf.source),
     ]
 }
@@ -94,8 +94,8 @@ fn change_rows(
             above.get(1).cloned(),
             Some(above.get(2..).unwrap_or_default().join("/")),
             kind,
-            number(change.a),
-            number(change.b),
+            Some(number(change.a)),
+            Some(number(change.b)),
             Some(change.change.get().to_string()),
         ]);
     }
@@ -106,7 +106,7 @@ fn change_rows(
 }
 
 fn of_builds(builds: &FootprintBuilds) -> String {
-    let four = |sums: &FootprintTotals| [sums.text, sums.data, sums.bss, sums.dec()].map(number);
+    let four = |sums: &FootprintTotals| [sums.text, sums.data, sums.bss, sums.dec()].map(|size| Some(number(size)));
     let row = |stack: &str, what: &str, configuration: String, figures: [Option<String>; 4]| {
         let head =
             [stack.to_owned(), what.to_owned(), configuration].map(|text| Some(clean(&text)));
@@ -135,7 +135,7 @@ fn of_builds(builds: &FootprintBuilds) -> String {
             published.bss,
             published.total,
         ]
-        .map(number);
+        .map(|size| Some(number(size)));
         rows.push(row(
             &published.stack,
             "published",
@@ -165,8 +165,8 @@ fn write(columns: &[&'static str], rows: Vec<Vec<Option<String>>>) -> String {
     )
 }
 
-fn number(size: ByteCount) -> Option<String> {
-    Some(size.get().to_string())
+fn number(size: ByteCount) -> String {
+    size.get().to_string()
 }
 
 fn kebab(value: &impl Serialize) -> Option<String> {

@@ -130,7 +130,7 @@ impl Page {
                 rest = first.saturating_sub(indent)
             );
             for (cell, width) in row.cells.iter().zip(&widths).skip(1) {
-                line.push_str(&format!("  {cell:>width$}"));
+                line.extend(["  ", &format!("{cell:>width$}")]);
             }
             self.line(row.ink, &line);
         }

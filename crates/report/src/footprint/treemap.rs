@@ -30,7 +30,7 @@ pub(super) struct Item {
     pub(super) note: String,
     pub(super) size: u64,
     pub(super) tint: Tint,
-    pub(super) parts: Vec<Item>,
+    pub(super) parts: Vec<Self>,
 }
 
 /// What the colour of a box says.
@@ -261,10 +261,10 @@ fn row_length(items: &[&Item], side: f64, scale: f64) -> usize {
     let mut before = f64::INFINITY;
     let largest = items.first().map_or(0.0, |item| float(item.size) * scale);
     for (at, item) in items.iter().enumerate() {
-        let size = float(item.size) * scale;
-        let with: f64 = sum + size;
+        let area = float(item.size) * scale;
+        let with: f64 = sum + area;
         let square = with * with;
-        let worst = (side * side * largest / square).max(square / (side * side * size));
+        let worst = (side * side * largest / square).max(square / (side * side * area));
         if worst > before {
             return at.max(1);
         }

@@ -22,6 +22,43 @@ fn node(name: &str, kind: NodeKind, size: u64, parts: Vec<FootprintNode>) -> Foo
     }
 }
 
+fn section(
+    name: &str,
+    class: SectionClass,
+    size: u64,
+    parts: Vec<FootprintNode>,
+) -> FootprintSection {
+    FootprintSection {
+        name: name.to_owned(),
+        class,
+        place: SectionPlace::Run,
+        size: ByteCount::new(size),
+        source: FigureSource::ElfSection,
+        parts,
+    }
+}
+
+fn region(name: &str, capacity: u64, section: FootprintSection) -> FootprintRegion {
+    FootprintRegion {
+        name: name.to_owned(),
+        size: section.size,
+        capacity: Some(ByteCount::new(capacity)),
+        sections: vec![section],
+    }
+}
+
+fn stack_use() -> StackUse {
+    StackUse {
+        source: StackUseSource::StackUsage,
+        at_least: ByteCount::new(232),
+        functions: vec![FunctionStack {
+            name: "tcp_in.c:tcp_input".to_owned(),
+            frame: ByteCount::new(232),
+            growth: FrameGrowth::Unbounded,
+        }],
+    }
+}
+
 /// A firmware whose largest function has this name.
 fn footprint(function: &str) -> Footprint {
     let symbols = vec![
@@ -32,26 +69,14 @@ fn footprint(function: &str) -> Footprint {
     let object = node("tcp_in.o", NodeKind::Object, 11_406, symbols);
     let archive = node("liblwip.a", NodeKind::Archive, 11_406, vec![object]);
     let rest = node("(unclaimed)", NodeKind::Unclaimed, 594, Vec::new());
-    let section = |name: &str, class, size, parts| FootprintSection {
-        name: name.to_owned(),
-        class,
-        place: SectionPlace::Run,
-        size: ByteCount::new(size),
-        source: FigureSource::ElfSection,
-        parts,
-    };
-    let region = |name: &str, capacity, sections: Vec<FootprintSection>| FootprintRegion {
-        name: name.to_owned(),
-        size: ByteCount::new(sections.iter().map(|section| section.size.get()).sum()),
-        capacity: Some(ByteCount::new(capacity)),
-        sections,
-    };
     let pool = node(
         "memp_memory_PBUF_POOL_base",
         NodeKind::Symbol,
         24_835,
         Vec::new(),
     );
+    let text = section(".text", SectionClass::Text, 12_000, vec![archive, rest]);
+    let bss = section(".bss", SectionClass::Bss, 24_835, vec![pool]);
     let mut totals = FootprintTotals::default();
     totals.add(SectionClass::Text, ByteCount::new(12_000));
     totals.add(SectionClass::Bss, ByteCount::new(24_835));
@@ -63,33 +88,9 @@ fn footprint(function: &str) -> Footprint {
             length: ByteCount::new(123_456),
         }],
         totals,
-        regions: vec![
-            region(
-                "FLASH",
-                65_536,
-                vec![section(
-                    ".text",
-                    SectionClass::Text,
-                    12_000,
-                    vec![archive, rest],
-                )],
-            ),
-            region(
-                "RAM",
-                32_768,
-                vec![section(".bss", SectionClass::Bss, 24_835, vec![pool])],
-            ),
-        ],
+        regions: vec![region("FLASH", 65_536, text), region("RAM", 32_768, bss)],
         groups: Vec::new(),
-        stack_use: Some(StackUse {
-            source: StackUseSource::StackUsage,
-            at_least: ByteCount::new(232),
-            functions: vec![FunctionStack {
-                name: "tcp_in.c:tcp_input".to_owned(),
-                frame: ByteCount::new(232),
-                growth: FrameGrowth::Unbounded,
-            }],
-        }),
+        stack_use: Some(stack_use()),
         budgets: vec![FootprintBudget {
             name: "ram".to_owned(),
             limit: ByteCount::new(24_000),

@@ -55,7 +55,7 @@ fn sources_list(folder: &Path) -> Result<PathBuf> {
         "Created-By: Packages",
     ]);
     let text = String::from_utf8_lossy(&run(&mut targets)?.stdout).into_owned();
-    let lines: String = text
+    let lines: Vec<String> = text
         .lines()
         .filter(|line| line.ends_with(" main") && line.contains("/debian "))
         .map(|line| format!("deb-src {line}\n"))
@@ -65,7 +65,7 @@ fn sources_list(folder: &Path) -> Result<PathBuf> {
         return Err(Failure::new(ExitCode::HostLacks, message).into());
     }
     let list = folder.join("sources.list");
-    fs::write(&list, lines).with_context(|| format!("writing {}", list.display()))?;
+    fs::write(&list, lines.concat()).with_context(|| format!("writing {}", list.display()))?;
     Ok(list)
 }
 

@@ -37,18 +37,18 @@ pub fn footprint(paths: &[PathBuf], sides: Sides, options: &Options) -> Result<F
         .map(|(name, bytes)| Input { name, bytes })
         .collect();
     let second = match sides {
-        Sides::Compared => second_side(&inputs).map_err(failure)?,
+        Sides::Compared => second_side(&inputs).map_err(|error| failure(&error))?,
         Sides::Together => None,
     };
     let Some(second) = second else {
-        let mut footprint = examine(&inputs, options).map_err(failure)?;
-        judge(&mut footprint, None, options).map_err(failure)?;
+        let mut footprint = examine(&inputs, options).map_err(|error| failure(&error))?;
+        judge(&mut footprint, None, options).map_err(|error| failure(&error))?;
         return Ok(FootprintContent::Footprint(footprint));
     };
     let (a, b) = inputs.split_at(second);
-    let a = examine(a, options).map_err(failure)?;
-    let mut b = examine(b, options).map_err(failure)?;
-    judge(&mut b, Some(&a), options).map_err(failure)?;
+    let a = examine(a, options).map_err(|error| failure(&error))?;
+    let mut b = examine(b, options).map_err(|error| failure(&error))?;
+    judge(&mut b, Some(&a), options).map_err(|error| failure(&error))?;
     Ok(FootprintContent::Difference(difference(&a, &b)))
 }
 
@@ -86,7 +86,7 @@ fn read(path: &Path) -> Result<(String, Vec<u8>), Failure> {
 }
 
 /// An error of the command line or of a file.
-fn failure(error: FootprintError) -> Failure {
+fn failure(error: &FootprintError) -> Failure {
     let code = if error.is_usage() {
         ExitCode::Usage
     } else {

@@ -143,7 +143,7 @@ impl Build<'_> {
             image: image.totals,
             stack_at_least: image
                 .stack_use
-                .map_or(ByteCount::default(), |stack| stack.at_least),
+                .map_or_else(ByteCount::default, |stack| stack.at_least),
         })
     }
 }

@@ -53,14 +53,13 @@ pub fn builds(
         }
         None => gone.path().to_owned(),
     };
-    let source = match &plan.source {
-        Some(source) => source
+    let source = if let Some(source) = &plan.source {
+        source
             .canonicalize()
-            .map_err(|error| no_source(source, &error.to_string()))?,
-        None => {
-            tell("fetching the source package of lwIP");
-            debian::source("lwip", &folder)?
-        }
+            .map_err(|error| no_source(source, &error.to_string()))?
+    } else {
+        tell("fetching the source package of lwIP");
+        debian::source("lwip", &folder)?
     };
     let version = version(&source)?;
     let builds: Vec<_> = Configuration::all(&plan.choices)
