@@ -35,7 +35,7 @@ mod transit;
 pub mod workloads;
 
 pub use check::check;
-pub use endpoint::{Held, KeptStreams, Opened};
+pub use endpoint::{Early, Held, KeptStreams, Opened};
 pub use error::EngineError;
 pub use orders::Orders;
 pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan};

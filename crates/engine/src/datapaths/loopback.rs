@@ -253,6 +253,7 @@ impl DatagramPath for MemoryDatagrams {
             spans: &self.spans,
             overflows: None,
             runs: &[],
+            came: None,
         })
     }
 
