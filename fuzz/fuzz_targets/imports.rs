@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use linerate_model::spec::Transport;
-use linerate_store::import::{ALL, HgrmHint, Hints, TimeUnit, UnitStep, import_with};
+use linerate_store::import::{ALL, HgrmHint, Hints, Line, TimeUnit, UnitStep, import_with};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, log)) = data.split_first() else {
@@ -25,6 +25,16 @@ fuzz_target!(|data: &[u8]| {
     // Also those that would not have recognised it.
     let text = String::from_utf8_lossy(data);
     for format in ALL {
-        let _ = format.parse_with("log", &text, &hints);
+        let mut reader = format.reader("log", &hints);
+        for (index, text) in text.split('\n').enumerate() {
+            reader.take(&Line {
+                number: index + 1,
+                text,
+                is_rest: false,
+                has_end: true,
+                is_last: false,
+            });
+        }
+        reader.finish();
     }
 });

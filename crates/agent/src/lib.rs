@@ -15,12 +15,14 @@ pub use port::Speaking;
 
 use access::{Access, Network};
 use anyhow::{Context as _, Result};
-use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::MAX_DURATION;
-use linerate_peers::PeerKind;
+use linerate_model::{BitRate, Clock as _};
+use linerate_observe::{Observer, Scope};
 use linerate_peers::key::Key;
+use linerate_peers::{Control, PeerKind};
 use linerate_session::login::Logins;
+use linerate_sys::clock::MonoClock;
 use linerate_sys::wake::Waker;
 use linerate_testbed::Host;
 use port::Port;
@@ -116,10 +118,24 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
 pub fn serve(plan: &AgentPlan, stop: &AtomicBool, tell: &mut dyn FnMut(&str)) -> Result<()> {
     check_keys(plan)?;
     let ports = open_all(plan)?;
+    warm_up(plan);
     for port in &ports {
         tell(&port.words());
     }
     accept_loop(&ports, plan, stop, &wakeup_fd()?, tell)
+}
+
+/// Reads the host's counters once: the first reading of a process waits for its pages, 10 to 20 ms in which the first
+/// datagrams of a stream that nobody announces would wait in its socket.
+fn warm_up(plan: &AgentPlan) {
+    if plan
+        .speak
+        .iter()
+        .any(|speaking| speaking.kind.control() == Control::Absent)
+    {
+        let observer = Observer::new(Scope::live(plan.interface.clone()));
+        drop(observer.snapshot(MonoClock.now()));
+    }
 }
 
 /// What wakes a listener.

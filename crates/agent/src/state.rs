@@ -295,7 +295,7 @@ impl AgentState<'_> {
             .map_err(Into::into)
             .and_then(|local| {
                 let line = Line::absent(local, flow.from);
-                let first = flow.early.first().cloned().unwrap_or_default();
+                let first = flow.early.datagrams.first().cloned().unwrap_or_default();
                 let data_streams = DataStreams {
                     tcp: Vec::new(),
                     udp: vec![(flow.socket, flow.early)],

@@ -129,25 +129,105 @@ pub(crate) fn show_run(output: &OutputArgs, run: &Run, name: Option<&str>) -> Re
 
 /// The same for any number of runs.
 pub(crate) fn show_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
+    match runs {
+        [run] if !(output.json || output.stream || output.verbose) => {
+            return show_run(output, run, Some(&run.id));
+        }
+        _ => print_runs(output, runs)?,
+    }
+    write_report(output, runs)
+}
+
+fn print_runs(output: &OutputArgs, runs: &[Run]) -> Result<()> {
     let Layout { width, style } = terminal::layout();
     if output.stream {
         for run in runs {
             terminal::print_line(&serde_json::to_string(run)?)?;
         }
     } else if output.json {
-        terminal::print_line(&archive::document(runs)?)?;
+        print_json(runs)?;
     } else if output.verbose {
         let texts: Vec<_> = runs
             .iter()
             .map(|run| details_text(run, width, style))
             .collect();
         terminal::print_line(texts.join("\n").trim_end())?;
-    } else if let [run] = runs {
-        return show_run(output, run, Some(&run.id));
     } else {
         terminal::print_line(summaries_text(runs, width, style).trim_end())?;
     }
-    write_report(output, runs)
+    Ok(())
+}
+
+/// Shows runs that may come in several parts, like [`show_runs`] those that come at once. A report needs all of them:
+/// only where one is asked for they are kept.
+pub(crate) struct RunsInParts<'a> {
+    output: &'a OutputArgs,
+    /// Those that are not shown yet: whether they are the only ones shows when more come, or none.
+    kept: Vec<Run>,
+    /// Parts that were printed.
+    printed: usize,
+}
+
+impl<'a> RunsInParts<'a> {
+    pub(crate) const fn new(output: &'a OutputArgs) -> Self {
+        Self {
+            output,
+            kept: Vec::new(),
+            printed: 0,
+        }
+    }
+
+    /// Takes the next part.
+    pub(crate) fn add(&mut self, mut runs: Vec<Run>) -> Result<()> {
+        if self.output.output.is_some() {
+            self.kept.append(&mut runs);
+        } else if !self.kept.is_empty() {
+            self.print()?;
+            self.kept = runs;
+        } else {
+            self.kept = runs;
+        }
+        Ok(())
+    }
+
+    fn print(&mut self) -> Result<()> {
+        if self.output.stream || !self.output.json {
+            print_runs(self.output, &self.kept)?;
+        } else {
+            let mut before = if self.printed == 0 { "[\n" } else { ",\n" };
+            terminal::print_json(|out| {
+                for run in &self.kept {
+                    let begun = out.write_all(before.as_bytes());
+                    begun.map_err(serde_json::Error::io)?;
+                    serde_json::to_writer_pretty(&mut *out, run)?;
+                    before = ",\n";
+                }
+                Ok(())
+            })?;
+        }
+        self.printed += 1;
+        Ok(())
+    }
+
+    /// Shows the last part.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        if self.printed == 0 {
+            return show_runs(self.output, &self.kept);
+        }
+        self.print()?;
+        if self.output.json && !self.output.stream {
+            terminal::print_line("]")?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints one JSON document: the run itself, or an array where there are several.
+pub(crate) fn print_json(runs: &[Run]) -> Result<()> {
+    terminal::print_json(|out| match runs {
+        [run] => serde_json::to_writer_pretty(out, run),
+        _ => serde_json::to_writer_pretty(out, runs),
+    })
 }
 
 /// Writes the report file if one is asked for, and says where it is.

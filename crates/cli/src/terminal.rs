@@ -220,6 +220,35 @@ pub(crate) fn print_line(text: &str) -> Result<()> {
         .context(OutputFailed)
 }
 
+/// Prints a JSON document as it is written, so that it is never in memory whole.
+pub(crate) fn print_json(
+    document: impl FnOnce(&mut dyn Write) -> serde_json::Result<()>,
+) -> Result<()> {
+    let mut out = Escaping(io::BufWriter::new(io::stdout().lock()));
+    document(&mut out)
+        .map_err(io::Error::from)
+        .and_then(|()| writeln!(out))
+        .and_then(|()| out.flush())
+        .context(OutputFailed)
+}
+
+/// Writes what [`escaped`] makes of texts, each of which it is given whole.
+struct Escaping<W>(W);
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(text) {
+            Ok(plain) => self.0.write_all(escaped(plain).as_bytes())?,
+            Err(error) => return Err(io::Error::other(error)),
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Text in which JSON's escapes stand for what would command or reorder a terminal's line.
 fn escaped(text: &str) -> Cow<'_, str> {
     let is_bad = |c: char| !c.is_ascii() && clean(c.encode_utf8(&mut [0; 4])) != c.to_string();

@@ -36,7 +36,7 @@ pub mod workloads;
 
 pub use check::check;
 pub use control::StreamControl;
-pub use endpoint::{HeldSockets, KeptStreams, Opened};
+pub use endpoint::{Early, HeldSockets, KeptStreams, Opened};
 pub use error::EngineError;
 pub use plan::{EndpointPlan, MAX_STREAMS, Role, StreamPlan};
 pub use running::{Progress, Running, TcpNow};

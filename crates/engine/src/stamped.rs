@@ -170,6 +170,7 @@ impl DatagramPath for StampedDatagrams {
             spans: std::slice::from_ref(&self.span),
             overflows: None,
             runs: &[],
+            came: None,
         })
     }
 

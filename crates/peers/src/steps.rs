@@ -10,6 +10,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
+/// How much longer than a server allows a test may go on: what was sent in time is still under way, and so is what the
+/// client says of its end.
+pub(crate) const OVERTIME: Duration = Duration::from_secs(5);
+
 /// A state of a session.
 pub(crate) trait Phase: fmt::Debug + Copy + PartialEq + Send {
     /// The test ends early: the driver stops what it has started.

@@ -7,6 +7,7 @@
 
 use crate::endpoints::DataStreams;
 use anyhow::{Result, bail};
+use linerate_engine::Early;
 use linerate_model::spec::Transport;
 use linerate_model::{Clock as _, MonoInstant};
 use linerate_sys::clock::MonoClock;
@@ -54,7 +55,7 @@ impl PendingTest {
             tcp: tcp.into_iter().map(|(_, stream)| stream).collect(),
             udp: std::mem::take(&mut self.udp)
                 .into_iter()
-                .map(|socket| (socket, Vec::new()))
+                .map(|socket| (socket, Early::default()))
                 .collect(),
         }
     }

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use linerate_engine::{
-    EndpointPlan, EngineError, HeldSockets, KeptStreams, Opened, Progress, Role, Running, datapaths,
+    Early, EndpointPlan, EngineError, HeldSockets, KeptStreams, Opened, Progress, Role, Running,
+    datapaths,
 };
 use linerate_model::sample::{EndpointReport, Snapshot};
 use linerate_model::signals::{self, DROPS_WATCHED};
@@ -253,7 +254,10 @@ impl Endpoints {
     /// The streams of a test that is over, for the next one; none unless they go on in it.
     pub(crate) fn take_streams(&mut self) -> DataStreams {
         let KeptStreams { tcp, udp } = self.kept.take().unwrap_or_default();
-        let udp = udp.into_iter().map(|socket| (socket, Vec::new())).collect();
+        let udp = udp
+            .into_iter()
+            .map(|socket| (socket, Early::default()))
+            .collect();
         DataStreams { tcp, udp }
     }
 
@@ -516,7 +520,7 @@ pub struct DataStreams {
     /// Of a test over TCP.
     pub tcp: Vec<TcpStream>,
     /// Of a test over UDP, with the datagrams that had come before the stream had a socket of its own.
-    pub udp: Vec<(UdpSocket, Vec<Vec<u8>>)>,
+    pub udp: Vec<(UdpSocket, Early)>,
 }
 
 impl DataStreams {
@@ -526,8 +530,8 @@ impl DataStreams {
         (0..)
             .zip(&mut self.udp)
             .find_map(|(index, (socket, early))| {
-                if early.len() > 1 {
-                    return Some((index, early.remove(1)));
+                if early.datagrams.len() > 1 {
+                    return Some((index, early.datagrams.remove(1)));
                 }
                 let length = receive(socket, &mut room, Blocking::No).ok()?;
                 Some((index, room[..length].to_vec()))

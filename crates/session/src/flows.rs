@@ -4,6 +4,9 @@
 //! the kernel prefers to the shared one; what had come before is kept for its receiver. Nothing is sent from here.
 
 use crate::demux::canonical;
+use linerate_engine::Early;
+use linerate_model::Clock as _;
+use linerate_sys::clock::MonoClock;
 use linerate_sys::shared::bind_shared;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -32,7 +35,7 @@ pub struct Flow<L> {
     /// Its own socket, connected.
     pub socket: UdpSocket,
     /// What has come of it already; not empty.
-    pub early: Vec<Vec<u8>>,
+    pub early: Early,
     /// What came to its own socket before that was connected.
     strays: Vec<Vec<u8>>,
     /// Keeps the address known.
@@ -85,7 +88,7 @@ impl Flows {
             others.extend(self.place(&mut fresh, stray, shared, &admit));
         }
         for flow in &mut fresh {
-            flow.early.append(&mut flow.strays);
+            flow.early.datagrams.append(&mut flow.strays);
         }
         fresh
     }
@@ -99,7 +102,7 @@ impl Flows {
         admit: impl Fn(IpAddr) -> Option<L>,
     ) -> Vec<Datagram> {
         if let Some(flow) = fresh.iter_mut().find(|flow| flow.from == from) {
-            flow.early.push(bytes);
+            flow.early.datagrams.push(bytes);
             return Vec::new();
         }
         // A stream that is known has a socket; what still comes here is late.
@@ -124,7 +127,10 @@ impl Flows {
             fresh.push(Flow {
                 from,
                 socket,
-                early: vec![bytes],
+                early: Early {
+                    at: MonoClock.now(),
+                    datagrams: vec![bytes],
+                },
                 strays: own.into_iter().map(|datagram| datagram.bytes).collect(),
                 place,
                 leave,
@@ -196,7 +202,7 @@ mod tests {
         assert_eq!(found.len(), 2);
         for (flow, peer) in found.iter().zip(&peers) {
             assert_eq!(flow.from, peer.local_addr().unwrap());
-            assert_eq!(flow.early, [b"1", b"2", b"3"]);
+            assert_eq!(flow.early.datagrams, [b"1", b"2", b"3"]);
             // From now on its datagrams come to its own socket.
             peer.send_to(b"4", to).unwrap();
             let mut room = [0; 9];

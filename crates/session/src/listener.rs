@@ -118,7 +118,7 @@ fn meet(socket: &UdpSocket, flows: &Arc<Flows>, from: IpAddr) -> Option<Stream> 
         .meet(socket, |ip| (ip == from).then_some(()))
         .into_iter()
         .next()?;
-    let bytes = flow.early.first().cloned().unwrap_or_default();
+    let bytes = flow.early.datagrams.first().cloned().unwrap_or_default();
     Some(Stream {
         data_streams: DataStreams {
             tcp: Vec::new(),

@@ -8,6 +8,7 @@ use linerate_model::run::{Run, RunKind, RunStatus};
 use linerate_report::export;
 use linerate_report::renderers::{Document, Renderer};
 use linerate_report::{Report, renderers};
+use linerate_store::import::{Findings, LogFile, Source};
 pub use linerate_store::import::{HgrmHint, Hints, ImportError, UnitStep};
 pub use linerate_store::{Entry, Figure, Listed};
 use linerate_store::{Store, StoreError, import};
@@ -16,10 +17,11 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Largest log that is read; real ones are far below 1 MiB.
-const MAX_LOG_BYTES: u64 = 64 * 1024 * 1024;
+/// Largest log that is read from a pipe: it is read twice, so what comes once only is kept whole.
+const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What the user knows and logs of other tools do not say.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,56 +32,68 @@ pub struct Known {
     pub hints: Hints,
 }
 
-/// What became of logs that were imported.
-#[derive(Debug)]
-pub struct ImportedLogs {
-    /// The runs that they made.
-    pub runs: Vec<Run>,
-    /// Files, and tests in them, that could not be read and are left out.
-    pub refused: Vec<ImportError>,
-}
-
-/// Reads logs of other tools and stores the runs they make. An error if they make none.
+/// Reads logs of other tools, stores the runs they make, and shows them: in parts if they are many. Returns the files,
+/// and tests in them, that could not be read and are left out. An error, after which nothing is stored, if they make no
+/// run.
 pub fn import_logs(
     context: &mut Context<'_>,
     files: &[PathBuf],
     known: &Known,
-) -> Result<ImportedLogs> {
-    let logs = read_logs(context, files, known)?;
-    if let Some(store) = &context.store {
-        store.add_all(&logs.runs)?;
-    }
-    Ok(logs)
+    show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+) -> Result<Vec<ImportError>> {
+    let mut stored = Vec::new();
+    let store = context.store.clone();
+    let mut keep = |runs: Vec<Run>| {
+        if let Some(store) = &store {
+            stored.extend(store.add_all(&runs)?);
+        }
+        show(runs)
+    };
+    let imported = read_logs(context, files, known, &mut keep);
+    imported.inspect_err(|_| {
+        if let Some(store) = &store {
+            store.take_back(&stored);
+        }
+    })
 }
 
-/// The runs that logs of other tools make; what their figures contradict is noted, nothing is stored.
+/// Takes the runs that logs of other tools make; what their figures contradict is noted. Returns what is left out.
 pub(crate) fn read_logs(
     context: &mut Context<'_>,
     files: &[PathBuf],
     known: &Known,
-) -> Result<ImportedLogs> {
+    take: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+) -> Result<Vec<ImportError>> {
     let (files, found) = expanded(files)?;
-    let contents = files
+    let logs = files
         .iter()
-        .map(|path| read_log(path))
+        .map(|path| open_log(path))
         .collect::<Result<Vec<_>>>()?;
-    let imported = import::import_with(&contents, &known.hints)
-        .map_err(|error| Failure::new(ExitCode::Plan, format!("cannot import: {error}")))?;
-    let mut runs = imported.runs;
-    for run in &mut runs {
-        if let Some(speed) = known.link_speed {
-            run.config.link_speed = Some(speed);
-            run.notes.push(format!(
-                "a link speed of {speed} was given at import; the log does not tell it"
-            ));
+    let mut taken = Ok(());
+    let read = import::import_in_parts(&logs, &known.hints, &mut |mut runs| {
+        for run in &mut runs {
+            if let Some(speed) = known.link_speed {
+                run.config.link_speed = Some(speed);
+                run.notes.push(format!(
+                    "a link speed of {speed} was given at import; the log does not tell it"
+                ));
+            }
+            conclude(run);
         }
-        conclude(run);
-    }
-    for warning in &imported.warnings {
+        taken = take(runs);
+        if taken.is_ok() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
+    taken?;
+    let Findings { warnings, refused } =
+        read.map_err(|error| Failure::new(ExitCode::Plan, format!("cannot import: {error}")))?;
+    for warning in &warnings {
         context.watcher.event(crate::watch::Event::Note(warning));
     }
-    let (beside, refused): (Vec<_>, Vec<_>) = imported
-        .refused
+    let (beside, refused): (Vec<_>, Vec<_>) = refused
         .into_iter()
         .partition(|error| is_beside_logs(error, &found));
     if !beside.is_empty() {
@@ -89,7 +103,7 @@ pub(crate) fn read_logs(
         );
         context.watcher.event(crate::watch::Event::Note(&note));
     }
-    Ok(ImportedLogs { runs, refused })
+    Ok(refused)
 }
 
 /// Most files that a folder may stand for.
@@ -193,17 +207,24 @@ pub fn conclude(run: &mut Run) {
     run.findings = findings;
 }
 
-fn read_log(path: &Path) -> Result<(String, Vec<u8>)> {
-    let name = path.display().to_string();
+/// A log of a file, which is read when it is needed, or of a pipe, which is read now.
+fn open_log(path: &Path) -> Result<Box<dyn Source>> {
     let failed = |error: io::Error| unreadable(path, &error);
-    let size = fs::metadata(path).map_err(failed)?.len();
-    if size > MAX_LOG_BYTES {
-        let message =
-            format!("{name} has {size} bytes; a log of over {MAX_LOG_BYTES} bytes is not read");
+    let file = fs::File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_file() {
+        return Ok(Box::new(LogFile::new(path)));
+    }
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    let mut piped = io::Read::take(file, MAX_PIPED_BYTES + 1);
+    let count = piped.read_to_end(&mut bytes).map_err(failed)?;
+    if count as u64 > MAX_PIPED_BYTES {
+        let message = format!(
+            "{name} is not a file, and more than 64 MiB come from it; write it to a file and import that"
+        );
         return Err(Failure::new(ExitCode::Plan, message).into());
     }
-    let bytes = fs::read(path).map_err(failed)?;
-    Ok((name, bytes))
+    Ok(Box::new((name, bytes)))
 }
 
 /// Opens the store in `dir`, which need not exist yet.
@@ -467,14 +488,6 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
     }
     written
-}
-
-/// One JSON document: the run itself, or an array where there are several.
-pub fn document(runs: &[Run]) -> Result<String> {
-    Ok(match runs {
-        [run] => serde_json::to_string_pretty(run)?,
-        _ => serde_json::to_string_pretty(runs)?,
-    })
 }
 
 /// The run document.

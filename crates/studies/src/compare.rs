@@ -90,23 +90,23 @@ fn find(context: &mut Context<'_>, name: &str, known: &archive::Known) -> Result
 }
 
 fn imported(context: &mut Context<'_>, path: &Path, known: &archive::Known) -> Result<Run> {
-    let archive::ImportedLogs { mut runs, refused } =
-        archive::read_logs(context, &[path.to_owned()], known)?;
+    let (mut first, mut count) = (None, 0);
+    let refused = archive::read_logs(context, &[path.to_owned()], known, &mut |runs| {
+        count += runs.len();
+        first = first.take().or_else(|| runs.into_iter().next());
+        Ok(())
+    })?;
     for error in &refused {
         let note = format!("left out: {error}");
         context.watcher.event(Event::Note(&note));
     }
-    match (runs.pop(), runs.len()) {
-        (Some(run), 0) => Ok(run),
-        (_, others) => {
-            let message = format!(
-                "{} holds {} runs; `linerate import` it, and compare one of them by its id",
-                path.display(),
-                others + 1
-            );
-            Err(Failure::new(ExitCode::Usage, message).into())
-        }
-    }
+    first.filter(|_| count == 1).ok_or_else(|| {
+        let message = format!(
+            "{} holds {count} runs; `linerate import` it, and compare one of them by its id",
+            path.display()
+        );
+        Failure::new(ExitCode::Usage, message).into()
+    })
 }
 
 /// What the terminal shows; lines wrap at `width`.

@@ -3,7 +3,7 @@
 use crate::args::output::OutputArgs;
 use crate::args::stored::OneRun;
 use crate::context::{in_context, open_store};
-use crate::outcome::write_report;
+use crate::outcome::{print_json, write_report};
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
@@ -35,7 +35,7 @@ impl ExplainArgs {
             run
         };
         if output.json {
-            terminal::print_line(&archive::document(std::slice::from_ref(&run))?)?;
+            print_json(std::slice::from_ref(&run))?;
         } else {
             terminal::print_line(&explanation_text(&run, terminal::layout().width))?;
         }

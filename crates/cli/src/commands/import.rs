@@ -4,7 +4,7 @@ use crate::args::output::OutputArgs;
 use crate::args::stored::HintArgs;
 use crate::args::values::rate;
 use crate::context::in_context;
-use crate::outcome::show_runs;
+use crate::outcome::RunsInParts;
 use crate::terminal;
 use anyhow::Result;
 use clap::Args;
@@ -35,14 +35,15 @@ impl ImportArgs {
             link_speed: self.link_speed,
             hints: self.hints.hints(),
         };
-        let logs = in_context(output, |context| {
-            archive::import_logs(context, &self.files, &known)
+        let mut shown = RunsInParts::new(output);
+        let refused = in_context(output, |context| {
+            archive::import_logs(context, &self.files, &known, &mut |runs| shown.add(runs))
         })?;
-        show_runs(output, &logs.runs)?;
-        for error in &logs.refused {
+        shown.finish()?;
+        for error in &refused {
             terminal::error(&format!("left out: {error}"));
         }
-        Ok(if logs.refused.is_empty() {
+        Ok(if refused.is_empty() {
             ExitCode::Done
         } else {
             ExitCode::Plan

@@ -226,6 +226,7 @@ impl DatagramPath for Datagrams {
             spans: std::slice::from_ref(&self.span),
             overflows: None,
             runs: &[],
+            came: None,
         })
     }
 

@@ -254,6 +254,7 @@ impl DatagramPath for MemoryDatagrams {
             spans: &self.spans,
             overflows: None,
             runs: &[],
+            came: None,
         })
     }
 

@@ -224,6 +224,8 @@ pub struct Arrivals<'a> {
     pub overflows: Option<u32>,
     /// Where the system joins datagrams, in what runs they came; empty where each came by itself.
     pub runs: &'a [Run],
+    /// When they came, where they were taken from the system before they were asked for here.
+    pub came: Option<MonoInstant>,
 }
 
 /// Datagrams that the system handed over as one (`UDP_GRO`), and drops as one.

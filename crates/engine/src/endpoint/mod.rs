@@ -10,6 +10,7 @@ mod tcp;
 mod udp;
 
 pub use held::HeldSockets;
+pub use primed::Early;
 
 use crate::check::check;
 use crate::datapaths::{self, PathSetup};
@@ -32,7 +33,7 @@ pub struct Opened {
     plan: EndpointPlan,
     sockets: Sockets,
     /// Datagrams that had come before a stream had its socket, by stream.
-    early: Vec<Vec<Vec<u8>>>,
+    early: Vec<Early>,
     /// Where more connections of the same test come in, by stream, if its workload takes them.
     listeners: Vec<TcpListener>,
 }
@@ -199,7 +200,7 @@ impl Opened {
     /// The same with datagrams that had come before the sockets were there, by stream: the receiver takes
     /// them first.
     #[must_use]
-    pub fn primed(self, early: Vec<Vec<Vec<u8>>>) -> Self {
+    pub fn primed(self, early: Vec<Early>) -> Self {
         Self { early, ..self }
     }
 
@@ -322,7 +323,7 @@ fn task(
     plan: &EndpointPlan,
     index: u8,
     socket: OpenSocket,
-    early: Vec<Vec<u8>>,
+    early: Early,
 ) -> Result<StreamTask, EngineError> {
     let datapath = datapaths::find(&plan.spec.datapath.id)?;
     let workload = workloads::find(&plan.spec.workload)?;

@@ -1,21 +1,32 @@
 //! A datagram path whose first arrivals are already here.
 //!
-//! Where nothing announces a stream, its first datagrams come to a socket that all streams share. The
-//! receiver of the stream takes them as its first batch; they then count with the time of that.
+//! Where nothing announces a stream, its first datagrams come to a socket that all streams share, while neither the
+//! stream's thread nor what is observed of the host is ready. The receiver of the stream takes them as its first
+//! batch; they count with the time at which they were taken from that socket.
 
 use crate::datapaths::{Arrivals, Buffers, DatagramPath, PathDiagnostics, Span};
+use linerate_model::MonoInstant;
 use linerate_model::sample::XdpReport;
 use linerate_sys::failure::Failure;
 use std::time::Duration;
 
+/// Datagrams of a stream that came before the stream had a socket of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Early {
+    /// When they were taken from the socket that they came to.
+    pub at: MonoInstant,
+    /// In the order in which they came.
+    pub datagrams: Vec<Vec<u8>>,
+}
+
 /// `path`, after `early` has been taken.
-pub(super) fn with(early: Vec<Vec<u8>>, path: Box<dyn DatagramPath>) -> Box<dyn DatagramPath> {
-    if early.is_empty() {
+pub(super) fn with(early: Early, path: Box<dyn DatagramPath>) -> Box<dyn DatagramPath> {
+    if early.datagrams.is_empty() {
         return path;
     }
-    let mut spans = Vec::with_capacity(early.len());
+    let mut spans = Vec::with_capacity(early.datagrams.len());
     let mut bytes = Vec::new();
-    for datagram in early {
+    for datagram in early.datagrams {
         let number =
             |length: usize| u32::try_from(length).expect("invariant: a listener keeps few");
         spans.push(Span {
@@ -27,6 +38,7 @@ pub(super) fn with(early: Vec<Vec<u8>>, path: Box<dyn DatagramPath>) -> Box<dyn 
     Box::new(Primed {
         bytes,
         spans,
+        came: early.at,
         is_taken: false,
         path,
     })
@@ -35,6 +47,7 @@ pub(super) fn with(early: Vec<Vec<u8>>, path: Box<dyn DatagramPath>) -> Box<dyn 
 struct Primed {
     bytes: Vec<u8>,
     spans: Vec<Span>,
+    came: MonoInstant,
     is_taken: bool,
     path: Box<dyn DatagramPath>,
 }
@@ -70,6 +83,7 @@ impl DatagramPath for Primed {
             spans: &self.spans,
             overflows: None,
             runs: &[],
+            came: Some(self.came),
         })
     }
 

@@ -8,7 +8,7 @@ use crate::session::{
     Action, Ending, Input, Limits, PeerEvent, PeerHello, Refusal, RefusalCode, ServerConfig,
     StopCause, StreamEvent, TestEnd, UnprovedSending,
 };
-use crate::steps::{Phase, Stepping, Steps};
+use crate::steps::{OVERTIME, Phase, Stepping, Steps};
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{
     Direction, MAX_DURATION, MAX_TCP_PAYLOAD, MAX_UDP_PAYLOAD, Pace, Side, Stop, TestSpec,
@@ -250,11 +250,12 @@ impl Server {
             self.steps.act(Action::Start(Side::Sender));
         }
         self.call_back(Occasion::Begins);
-        let time = match self.spec.stop {
-            Stop::After(time) if self.sends() => time,
-            _ => self.config.limits.max_duration,
+        let most = self.config.limits.max_duration.saturating_add(OVERTIME);
+        let limit = match self.spec.stop {
+            Stop::After(time) if self.sends() => time.saturating_add(GRACE).min(most),
+            // A client that sends does not say for how long.
+            _ => most,
         };
-        let limit = time.saturating_add(GRACE);
         self.steps.enter(now, State::Running, limit);
     }
 

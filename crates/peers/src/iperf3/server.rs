@@ -11,7 +11,7 @@ use crate::session::{
     Action, Input, Limits, PeerEvent, PeerHello, Progress, Refusal, RefusalCode, ServerConfig,
     StopCause, TestEnd,
 };
-use crate::steps::{Conversing, Phase, Stepping as _, Steps};
+use crate::steps::{Conversing, OVERTIME, Phase, Stepping as _, Steps};
 use linerate_model::MonoInstant;
 use linerate_model::sample::EndpointReport;
 use linerate_model::spec::{Direction, Pace, Side, Stop, TestSpec};
@@ -275,13 +275,15 @@ impl Server {
         }
         self.moved = (0, now);
         self.began = now;
-        let limits = &self.config.limits;
-        let whole = match self.test.spec.stop {
-            Stop::After(time) => time.saturating_add(self.test.spec.warm_up),
-            Stop::Bytes(_) | Stop::Transactions(_) => limits.max_duration,
+        let most = self.config.limits.max_duration.saturating_add(OVERTIME);
+        let limit = match self.test.spec.stop {
+            Stop::After(time) => {
+                let whole = time.saturating_add(self.test.spec.warm_up);
+                whole.saturating_add(GUARD).min(most)
+            }
+            Stop::Bytes(_) | Stop::Transactions(_) => most,
         };
-        self.steps
-            .enter(now, State::Running, whole.saturating_add(GUARD));
+        self.steps.enter(now, State::Running, limit);
     }
 
     fn take_results(&mut self, now: MonoInstant) -> Result<bool, ProtocolError> {

@@ -4,11 +4,16 @@ mod harness;
 mod native;
 mod transcripts;
 
-use harness::{End, conversing, later, session, sessions, specs, specs_of};
+use harness::{
+    End, Role, START, converse, conversing, later, server_config, session, sessions, specs,
+    specs_of,
+};
+use linerate_model::ByteCount;
 use linerate_model::sample::{EndpointReport, StreamReport};
-use linerate_model::spec::{Direction, Side};
+use linerate_model::spec::{Direction, Side, Stop, TestSpec};
 use linerate_peers::{
-    Action, Ending, Input, PeerEvent, ProtocolError, Refusal, StreamEvent, TestEnd, Tests,
+    Action, Ending, Input, Limits, PeerEvent, ProtocolError, Refusal, ServerConfig, StreamEvent,
+    TestEnd, Tests,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -159,6 +164,61 @@ fn a_peer_that_falls_silent_is_noticed_in_every_state() {
             let is_over = end.actions.contains(&Action::TestOver(TestEnd::Complete));
             assert!(error.is_some() || is_stopped || is_over, "cut at {cut}");
         }
+    }
+}
+
+/// Whatever a client says of its test, it does not go on for long beyond what the server allows.
+#[test]
+fn a_test_that_its_client_does_not_end_is_over_when_the_server_s_limit_is() {
+    const MAX_DURATION: Duration = Duration::from_mins(1);
+    for kind in conversing() {
+        // Ends of the own protocol tell each other when they are done, through links that they have filled.
+        let is_own = kind.id() == linerate_peers::own().id();
+        let margin = Duration::from_secs(if is_own { 60 } else { 5 });
+        let mut made = 0;
+        for spec in specs_of(kind) {
+            let time = Stop::After(MAX_DURATION);
+            for stop in [time, Stop::Bytes(ByteCount::new(1 << 40)), spec.stop] {
+                let spec = TestSpec {
+                    stop,
+                    ..spec.clone()
+                };
+                if kind.check(&spec).is_err() {
+                    continue;
+                }
+                let config = ServerConfig {
+                    limits: Limits {
+                        max_duration: MAX_DURATION,
+                        ..server_config().limits
+                    },
+                    ..server_config()
+                };
+                let mut server = End::new(Role::Server, kind.server(config, START), &[]);
+                let mut client = End::client(kind, &[spec]);
+                for end in [&mut client, &mut server] {
+                    end.ignores = |action| {
+                        matches!(
+                            action,
+                            Action::Start(_) | Action::Stop { .. } | Action::Stream(_)
+                        )
+                    };
+                }
+                converse(&mut client, &mut server, usize::MAX).unwrap();
+                if !server.actions.contains(&Action::Start(Side::Receiver)) {
+                    continue;
+                }
+                made += 1;
+                let due = server.session.deadline().unwrap();
+                assert!(
+                    due <= START.after(MAX_DURATION + margin),
+                    "{}: {} for {:?}",
+                    kind.id(),
+                    server.session.state(),
+                    due.saturating_since(START)
+                );
+            }
+        }
+        assert!(made > 0, "{}", kind.id());
     }
 }
 

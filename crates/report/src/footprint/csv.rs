@@ -106,7 +106,9 @@ fn change_rows(
 }
 
 fn of_builds(builds: &FootprintBuilds) -> String {
-    let four = |sums: &FootprintTotals| [sums.text, sums.data, sums.bss, sums.dec()].map(|size| Some(number(size)));
+    let four = |sums: &FootprintTotals| {
+        [sums.text, sums.data, sums.bss, sums.dec()].map(|size| Some(number(size)))
+    };
     let row = |stack: &str, what: &str, configuration: String, figures: [Option<String>; 4]| {
         let head =
             [stack.to_owned(), what.to_owned(), configuration].map(|text| Some(clean(&text)));

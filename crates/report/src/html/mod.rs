@@ -35,13 +35,12 @@ const STYLE: &str = concat!(
     include_str!("../../assets/treemap.css"),
 );
 
-/// What the page may load and run: nothing but its own scripts, each by its hash (CSP Level 3 §2.3.1), so that no text of
-/// a run can be one. Any style may be inline, since charts that are saved as SVG hold theirs; it can load nothing.
-/// `data:` and `blob:` are the pictures that the page makes for download.
+/// What the page may load and run: nothing but its own scripts and style, each by its hash (CSP Level 3 §2.3.1), so that
+/// no text of a run can be one. `data:` and `blob:` are the pictures that the page makes for download.
 fn policy() -> String {
-    let [charts, script] = [ECHARTS, SCRIPT].map(hash_source);
+    let [charts, script, style] = [ECHARTS, SCRIPT, STYLE].map(hash_source);
     format!(
-        "default-src 'none'; script-src {charts} {script}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; script-src {charts} {script}; style-src {style}; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 }
 

@@ -97,6 +97,23 @@ fn a_script_that_is_not_the_page_s_own_is_refused() {
     Page::from_html(&html.replacen("</main>", owned, 1)).dom(&[]);
 }
 
+/// The same for a style, of an element and in its attribute.
+#[test]
+#[ignore = "needs chromium"]
+fn a_style_that_is_not_the_page_s_own_is_refused() {
+    for owned in [
+        "<style>main { color: red }</style>",
+        "<p style=\"color: red\"></p>",
+    ] {
+        let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
+        let html = html.render(&report(&[demo()])).unwrap();
+        let page = Page::from_html(&html.replacen("</main>", &format!("{owned}</main>"), 1));
+        let shown = std::panic::catch_unwind(|| page.dom(&[])).unwrap_err();
+        let said = shown.downcast_ref::<String>().unwrap();
+        assert!(said.contains("Content Security Policy"), "{said}");
+    }
+}
+
 #[test]
 #[ignore = "needs chromium"]
 fn the_charts_of_a_comparison_are_drawn_and_its_text_stays_text() {

@@ -51,10 +51,12 @@ fn chart_data_is_json_without_anything_that_ends_a_script() {
 fn the_policy_allows_no_request() {
     let page = render("html").replace(LIBRARY, "");
     assert!(page.contains("default-src 'none'"));
-    let scripts = page.split("script-src ").nth(1).unwrap();
-    let scripts = scripts.split(';').next().unwrap();
-    let is_hash = |source: &str| source.trim_matches('\'').starts_with("sha256-");
-    assert!(scripts.split(' ').all(is_hash), "{scripts}");
+    for directive in ["script-src ", "style-src "] {
+        let sources = page.split(directive).nth(1).unwrap();
+        let sources = sources.split(';').next().unwrap();
+        let is_hash = |source: &str| source.trim_matches('\'').starts_with("sha256-");
+        assert!(sources.split(' ').all(is_hash), "{directive}{sources}");
+    }
     for scheme in [
         "src=\"http",
         "href=\"http",

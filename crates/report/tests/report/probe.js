@@ -8,7 +8,9 @@
   window.Blob = class extends Plain {
     constructor(parts, options) { super(parts, options); this.written = parts.join(""); }
   };
-  const isSvg = (text) => !new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror, script");
+  // What is parsed here has the page's policy, which refuses styles that a saved file may have.
+  const isSvg = (text) => !new DOMParser().parseFromString(text.replaceAll(/<style.*?<\/style>| style="[^"]*"/gs, ""), "image/svg+xml")
+    .querySelector("parsererror, script");
   URL.createObjectURL = (blob) => { const url = make.call(URL, blob); blobs.set(url, blob); return url; };
   const good = {
     png: (link) => link.href.startsWith("data:image/png;base64,") && link.href.length > 5000,

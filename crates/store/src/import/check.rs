@@ -1,9 +1,10 @@
 //! Whether a log's figures agree with each other within their rounding.
 
+use super::warnings::Warnings;
 use super::{Flow, LatencyTest, Rounded, Row, Totals, TrafficTest, exact};
 
 /// Compares intervals with totals, and rates with bytes and time.
-pub(super) fn test(test: &TrafficTest, warnings: &mut Vec<String>) {
+pub(super) fn test(test: &TrafficTest, warnings: &mut Warnings) {
     for flow in &test.flows {
         let Flow {
             sent,
@@ -106,7 +107,7 @@ fn side_agrees(totals: &Totals, rows: &[Row], is_whole: bool) -> Vec<String> {
 }
 
 /// Whether each line's quantiles are in order.
-pub(super) fn latency(test: &LatencyTest, warnings: &mut Vec<String>) {
+pub(super) fn latency(test: &LatencyTest, warnings: &mut Warnings) {
     for trial in &test.trials {
         let Some(delay) = trial.delay() else { continue };
         let (Some(min), Some(max)) = (delay.min_ns, delay.max_ns) else {

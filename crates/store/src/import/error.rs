@@ -28,6 +28,36 @@ pub enum ImportError {
         /// What is not there.
         missing: String,
     },
+    /// Larger than what is read of it at once.
+    #[error("{file}: line {line} is beyond what is read of {what}, {limit}; {hint}")]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// Line at which it begins, from 1.
+        line: usize,
+        /// What is so large.
+        what: &'static str,
+        /// Most that is read, with its unit.
+        limit: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// Beyond those that are named.
+    #[error(
+        "{count} more tests or files could not be read; import fewer files at once to see each"
+    )]
+    More {
+        /// How many.
+        count: usize,
+    },
+    /// The system did not give it.
+    #[error("cannot read {file}: {reason}; give a log file that this user may read")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system said.
+        reason: String,
+    },
     /// Nothing in it.
     #[error("{file} is empty: give a log with at least one test")]
     Empty {
@@ -108,6 +138,13 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    pub(super) fn unreadable(file: &str, error: &std::io::Error) -> Self {
+        Self::Unreadable {
+            file: file.to_owned(),
+            reason: error.to_string(),
+        }
+    }
+
     pub(super) fn line(file: &str, line: usize, reason: &'static str, text: &str) -> Self {
         Self::Line {
             file: file.to_owned(),

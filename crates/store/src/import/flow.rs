@@ -1,6 +1,7 @@
 //! What a log says about one test, before the views of both ends are put together.
 
-use super::{Command, ImportError, Rounded};
+use super::bounds::{MAX_STREAMS, TOO_MANY};
+use super::{Command, ImportError, Rounded, Row, Series};
 use linerate_model::WallTime;
 use linerate_model::run::{Host, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
@@ -182,6 +183,21 @@ impl TrafficTest {
         }
     }
 
+    /// Adds a stream, which line `number` names.
+    pub(super) fn connect(&mut self, number: usize, new: Connection) -> Result<(), ImportError> {
+        if self.connections.len() >= MAX_STREAMS {
+            let text = format!("local {} connected to {}", new.local, new.remote);
+            return Err(ImportError::line(
+                &self.origin.file,
+                number,
+                TOO_MANY,
+                &text,
+            ));
+        }
+        self.connections.push(new);
+        Ok(())
+    }
+
     /// Whether the end that wrote the log sent the traffic of `direction`.
     pub(super) fn sends(&self, direction: Direction) -> bool {
         (self.view == View::Client) == (direction == Direction::Forward)
@@ -225,9 +241,9 @@ pub struct Flow {
     /// The receiver's totals.
     pub received: Option<Totals>,
     /// The sender's intervals.
-    pub sent_rows: Vec<Row>,
+    pub sent_rows: Series,
     /// The receiver's intervals.
-    pub received_rows: Vec<Row>,
+    pub received_rows: Series,
 }
 
 /// What one side counted over a test, all streams together.
@@ -295,92 +311,16 @@ impl Totals {
     }
 }
 
-/// What one side counted over one interval, all streams together.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Row {
-    /// Line in the log, from 1.
-    pub line: usize,
-    /// Start in seconds.
-    pub start: Rounded,
-    /// End in seconds.
-    pub end: Rounded,
-    /// L4 payload bytes.
-    pub bytes: Rounded,
-    /// L4 payload bit/s.
-    pub bps: Rounded,
-    /// Datagrams: sent (sender), or expected (receiver).
-    pub datagrams: Option<u64>,
-    /// Datagrams missing (receiver).
-    pub lost: Option<u64>,
-    /// RFC 3550 jitter in seconds (receiver).
-    pub jitter: Option<Rounded>,
-    /// Segments retransmitted (TCP sender).
-    pub retransmitted: Option<u64>,
-    /// Congestion window in bytes at the end (TCP sender, one stream).
-    pub cwnd: Option<Rounded>,
-    /// Smoothed round-trip time in seconds at the end (TCP sender, one stream).
-    pub srtt: Option<Rounded>,
-}
-
 impl Flow {
     /// A direction of which nothing is known yet.
-    pub(super) const fn new(direction: Direction) -> Self {
+    pub(super) fn new(direction: Direction) -> Self {
         Self {
             direction,
             streams: 0,
             sent: None,
             received: None,
-            sent_rows: Vec::new(),
-            received_rows: Vec::new(),
+            sent_rows: Series::default(),
+            received_rows: Series::default(),
         }
-    }
-}
-
-impl Row {
-    /// An interval of which only what was carried is known.
-    pub(super) const fn of_rate(
-        line: usize,
-        (start, end): (Rounded, Rounded),
-        bytes: Rounded,
-        bps: Rounded,
-    ) -> Self {
-        Self {
-            line,
-            start,
-            end,
-            bytes,
-            bps,
-            datagrams: None,
-            lost: None,
-            jitter: None,
-            retransmitted: None,
-            cwnd: None,
-            srtt: None,
-        }
-    }
-
-    /// Adds another stream's figures over the whole test, which may have lasted longer or shorter.
-    pub(super) fn add_beside(&mut self, other: &Self) {
-        let is_same_time = self.end.agrees(other.end);
-        self.add(other);
-        if other.end.value > self.end.value {
-            self.end = other.end;
-        }
-        if !is_same_time && let Some(bps) = self.bytes.per(self.end.minus(self.start)) {
-            self.bps = bps;
-        }
-    }
-
-    /// Adds another stream's figures. Jitter and windows of several streams have no sum.
-    pub(super) fn add(&mut self, other: &Self) {
-        let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
-        self.bytes = self.bytes.plus(other.bytes);
-        self.bps = self.bps.plus(other.bps);
-        self.datagrams = both(self.datagrams, other.datagrams);
-        self.lost = both(self.lost, other.lost);
-        self.retransmitted = both(self.retransmitted, other.retransmitted);
-        self.jitter = None;
-        self.cwnd = None;
-        self.srtt = None;
     }
 }

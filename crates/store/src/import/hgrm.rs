@@ -7,11 +7,10 @@
 //! - `outputPercentileDistribution` of HdrHistogram: the columns, the two lines at the end
 
 use super::{
-    HgrmHint, Hints, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, TimeUnit,
-    at_least_one, exact,
+    HgrmHint, Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest, TimeUnit,
+    exact,
 };
-use crate::import::line::fingerprint;
-use crate::import::reader::LineReader;
+use crate::import::line::Fingerprint;
 use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, Trial};
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{ByteCount, Histogram};
@@ -23,6 +22,9 @@ pub(super) struct Hgrm;
 
 const ID: &str = "hgrm";
 const COLUMNS: [&str; 4] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
+
+/// What comments before a distribution can say.
+const KEYS: [&str; 5] = ["label", "payload_bytes", "timed", "transport", "unit"];
 
 /// Most distributions of one file: each takes a quarter of a megabyte, however short its text is.
 const MAX_DISTRIBUTIONS: usize = 256;
@@ -39,33 +41,20 @@ impl LogFormat for Hgrm {
         "HdrHistogram's percentile text: whole delay distributions"
     }
 
-    fn recognise(&self, text: &str) -> usize {
-        text.lines()
-            .filter(|line| {
-                is_heading(line) || line.starts_with("#[Mean ") || line.starts_with("#[Max ")
-            })
-            .count()
+    fn recognise(&self, line: &str) -> usize {
+        let is_mine = is_heading(line) || line.starts_with("#[Mean ") || line.starts_with("#[Max ");
+        usize::from(is_mine)
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        self.parse_with(name, text, &Hints::default())
-    }
-
-    fn parse_with(
-        &self,
-        name: &str,
-        text: &str,
-        hints: &Hints,
-    ) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader {
-            file: name,
+    fn reader(&self, file: &str, hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
             hint: hints.hgrm,
             header: BTreeMap::new(),
             open: None,
+            begun: 0,
             tests: Vec::new(),
-        };
-        reader.read(text);
-        at_least_one(reader.tests, name, ID)
+        })
     }
 }
 
@@ -73,28 +62,30 @@ fn is_heading(line: &str) -> bool {
     line.split_whitespace().eq(COLUMNS)
 }
 
-struct Reader<'a> {
-    file: &'a str,
+struct Reader {
+    file: String,
     hint: Option<HgrmHint>,
-    /// Comments before the distribution.
-    header: BTreeMap<&'a str, &'a str>,
-    open: Option<Open<'a>>,
+    /// What comments before the distribution say.
+    header: BTreeMap<&'static str, String>,
+    open: Option<Open>,
+    /// Distributions so far.
+    begun: usize,
     tests: Vec<ParsedTest>,
 }
 
 /// A distribution that is being read.
-struct Open<'a> {
+struct Open {
     line: usize,
     unit: TimeUnit,
     transport: Transport,
     histogram: Histogram,
     last: f64,
     mean: Option<(f64, f64)>,
-    lines: Vec<&'a str>,
+    text: Fingerprint,
 }
 
-impl<'a> LineReader<'a> for Reader<'a> {
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         let line = line.trim();
         if is_heading(line) {
             return self.begin(number);
@@ -103,11 +94,15 @@ impl<'a> LineReader<'a> for Reader<'a> {
             let pair = line
                 .strip_prefix("# ")
                 .and_then(|line| line.split_once(": "));
-            self.header.extend(pair);
+            if let Some((key, value)) = pair
+                && let Some(key) = KEYS.iter().find(|known| **known == key)
+            {
+                self.header.insert(key, value.to_owned());
+            }
             return Ok(());
         };
-        let damaged = |why| ImportError::line(self.file, number, why, line);
-        open.lines.push(line);
+        let damaged = |why| ImportError::line(&self.file, number, why, line);
+        open.text.add(line);
         if let Some(rest) = line.strip_prefix("#[Mean") {
             open.mean = Some(two(rest).ok_or_else(|| damaged("mean and deviation"))?);
         } else if let Some(rest) = line.strip_prefix("#[Max") {
@@ -136,19 +131,20 @@ impl<'a> LineReader<'a> for Reader<'a> {
     }
 }
 
-impl Reader<'_> {
+impl Reader {
     fn begin(&mut self, number: usize) -> Result<(), ImportError> {
         self.settle();
-        if self.tests.len() >= MAX_DISTRIBUTIONS {
+        self.begun += 1;
+        if self.begun > MAX_DISTRIBUTIONS {
             return Err(ImportError::line(
-                self.file,
+                &self.file,
                 number,
                 "at most 256 distributions in a file",
                 "",
             ));
         }
         let unit = self.header.get("unit").and_then(|unit| unit.parse().ok());
-        let transport = match self.header.get("transport").copied() {
+        let transport = match self.header.get("transport").map(String::as_str) {
             Some("tcp") => Some(Transport::Tcp),
             Some("udp") => Some(Transport::Udp),
             _ => None,
@@ -156,7 +152,7 @@ impl Reader<'_> {
         let hinted = self.hint.map(|hint| (hint.unit, hint.transport));
         let Some((unit, transport)) = unit.zip(transport).or(hinted) else {
             return Err(ImportError::Untold {
-                file: self.file.to_owned(),
+                file: self.file.clone(),
                 line: number,
                 what: "transport and unit of its values",
                 hint: "--hgrm TRANSPORT:UNIT, such as --hgrm tcp:ms",
@@ -169,7 +165,7 @@ impl Reader<'_> {
             histogram: Histogram::new(),
             last: 0.0,
             mean: None,
-            lines: Vec::new(),
+            text: Fingerprint::default(),
         });
         Ok(())
     }
@@ -187,7 +183,7 @@ impl Reader<'_> {
             return Err(self.cut(open.line, &missing));
         }
         let header = std::mem::take(&mut self.header);
-        let test = test(self.file, number, &header, open, max);
+        let test = test(&self.file, number, &header, open, max);
         self.tests
             .extend(test.map(|test| ParsedTest::Latency(Box::new(test))));
         Ok(())
@@ -195,14 +191,14 @@ impl Reader<'_> {
 
     fn cut(&self, line: usize, missing: &str) -> ImportError {
         ImportError::Cut {
-            file: self.file.to_owned(),
+            file: self.file.clone(),
             line,
             missing: missing.to_owned(),
         }
     }
 }
 
-impl Open<'_> {
+impl Open {
     /// `value percentile total-count 1/(1-percentile)`; the last column may be missing or infinite.
     fn row(&mut self, line: &str) -> Result<(), &'static str> {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -245,12 +241,12 @@ fn two(text: &str) -> Option<(f64, f64)> {
 fn test(
     file: &str,
     line: usize,
-    header: &BTreeMap<&str, &str>,
-    open: Open<'_>,
+    header: &BTreeMap<&'static str, String>,
+    open: Open,
     max: f64,
 ) -> Option<LatencyTest> {
     let is_own = header.contains_key("unit");
-    let of = match header.get("timed").copied() {
+    let of = match header.get("timed").map(String::as_str) {
         Some("half round trip") => DelayOf::HalfRoundTrip,
         Some("one-way delay above the trial's smallest") => DelayOf::Pdv,
         Some("send time after schedule") => DelayOf::Lateness,
@@ -273,7 +269,7 @@ fn test(
     trial.label = header
         .get("label")
         .filter(|label| !label.is_empty())
-        .map(|label| (*label).to_owned());
+        .cloned();
     let size = header
         .get("payload_bytes")
         .and_then(|size| size.parse().ok());
@@ -283,7 +279,7 @@ fn test(
         line,
     };
     let mut test = LatencyTest::new(origin, ID, "HdrHistogram", open.transport);
-    test.fingerprint = fingerprint(open.lines.iter().copied());
+    test.fingerprint = open.text.get();
     test.trials.push(trial);
     if !is_own {
         test.notes.push(
@@ -316,7 +312,7 @@ mod tests {
             hgrm,
             ..Hints::default()
         };
-        Hgrm.parse_with("x.hgrm", text, &hints)
+        crate::import::tests::parse(&Hgrm, "x.hgrm", text, hints)
     }
 
     fn refused(tests: Result<Vec<ParsedTest>, ImportError>) -> String {
@@ -329,7 +325,12 @@ mod tests {
 
     #[test]
     fn a_foreign_file_needs_to_be_told_its_transport_and_unit() {
-        let error = refused(Hgrm.parse("x.hgrm", FOREIGN));
+        let error = refused(crate::import::tests::parse(
+            &Hgrm,
+            "x.hgrm",
+            FOREIGN,
+            Hints::default(),
+        ));
         assert!(error.contains("--hgrm"), "{error}");
         let tests = hinted(FOREIGN).unwrap();
         let [ParsedTest::Latency(test)] = tests.as_slice() else {

@@ -6,14 +6,14 @@
 //! - Lines with id −1 are sums over streams; the streams are added instead
 //! - Up to 2.0 a server's lines begin with its own address, from 2.1 on with the client's
 
-use super::line::{fingerprint, late};
+use super::bounds::MAX_STREAMS;
+use super::intervals::Intervals;
+use super::line::{Fingerprint, late};
 use super::{
-    Command, Connection, Endpoint, Flow, ImportError, LogFormat, Origin, ParsedTest, Rounded, Row,
-    Totals, TrafficTest, View, at_least_one,
+    Command, Connection, Endpoint, Flow, Hints, ImportError, LogFormat, LogReader, Origin,
+    ParsedTest, Rounded, Row, Totals, TrafficTest, View,
 };
 use linerate_model::spec::{Direction, Transport};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 /// iperf 2's CSV output.
 #[derive(Debug)]
@@ -50,29 +50,20 @@ impl LogFormat for Iperf2Csv {
         "CSV output of an iperf 2 client or server (-y C), classic or with -e"
     }
 
-    fn recognise(&self, text: &str) -> usize {
-        text.lines()
-            .filter(|line| is_heading(line) || is_line(line))
-            .count()
+    fn recognise(&self, line: &str) -> usize {
+        usize::from(is_heading(line) || is_line(line))
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader {
-            file: name,
-            last: text.lines().count(),
-            ends: text.ends_with('\n'),
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
+            last: None,
+            ends: true,
             command: None,
             headings: Vec::new(),
+            open: None,
             tests: Vec::new(),
-        };
-        for (index, line) in text.lines().enumerate() {
-            if let Err(error) = reader.line(index + 1, line.trim()) {
-                reader.refuse(index + 1, error);
-            }
-        }
-        let drafts = at_least_one(reader.tests, name, ID)?;
-        let tests = drafts.into_iter().map(|draft| draft.finish(name).into());
-        Ok(tests.collect())
+        })
     }
 }
 
@@ -181,25 +172,31 @@ enum Counter {
 }
 
 /// Gathers lines to tests.
-struct Reader<'a> {
-    file: &'a str,
-    /// Number of the last line: damage there is a cut.
-    last: usize,
+struct Reader {
+    file: String,
+    /// Number of the last line, once it is known: damage there is a cut.
+    last: Option<usize>,
     /// That line has its end.
     ends: bool,
     command: Option<Command>,
-    headings: Vec<Vec<&'a str>>,
-    tests: Vec<Draft<'a>>,
+    /// The last ones, each once.
+    headings: Vec<Vec<String>>,
+    open: Option<Draft>,
+    tests: Vec<ParsedTest>,
 }
 
 /// A test that is being read.
-struct Draft<'a> {
+struct Draft {
     line: usize,
-    time: &'a str,
+    time: String,
     command: Option<Command>,
     streams: Vec<Stream>,
+    /// The lines of all streams but the last one of each.
+    before: Intervals,
+    /// Losses and jitter are a sender's zeros.
+    is_sender: bool,
     is_udp: bool,
-    lines: Vec<&'a str>,
+    text: Fingerprint,
     /// Why a line that came after its first one could not be read.
     refused: Option<ImportError>,
 }
@@ -207,62 +204,96 @@ struct Draft<'a> {
 /// The lines of one stream.
 struct Stream {
     connection: Connection,
-    /// Of the end that the log is of.
-    rows: Vec<Row>,
+    /// The last line of the end that the log is of.
+    last: Row,
+    /// The end of the line before that.
+    before_s: Option<Rounded>,
     counted_by: Option<Counter>,
     /// What the server reported to a UDP client.
     report: Option<Row>,
     late: u64,
 }
 
-impl<'a> Reader<'a> {
-    fn line(&mut self, number: usize, text: &'a str) -> Result<(), ImportError> {
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+        let text = line.trim();
+        let is_last = self.last == Some(number);
         if let Some(command) = Command::find(text, &["iperf", "iperf2"]) {
             self.command = Some(command);
         } else if is_heading(text) {
-            self.headings.push(text.split(',').map(str::trim).collect());
+            self.heading(text);
         } else if is_line(text) {
-            let taken = self.take(number, text);
+            let headings = std::mem::take(&mut self.headings);
+            let taken = self.place_line(&headings, number, text);
+            self.headings = headings;
             if taken.is_none() {
                 return Err(self.damaged(number, text));
             }
-        } else if has_time(text)
-            || number == self.last && text.starts_with(|c: char| c.is_ascii_digit())
-        {
+        } else if has_time(text) || is_last && text.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(self.damaged(number, text));
         }
         Ok(())
     }
 
+    fn last(&mut self, number: usize, has_end: bool) {
+        (self.last, self.ends) = (Some(number), has_end);
+    }
+
+    fn close(&mut self) -> Result<(), ImportError> {
+        if let Some(draft) = self.open.take() {
+            self.tests.push(draft.finish(&self.file).into());
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) {}
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
+    }
+
     /// A line that cannot be read is taken for one of the test before it.
-    fn refuse(&mut self, number: usize, error: ImportError) {
-        let command = self.command.clone();
-        if self.tests.is_empty() {
-            self.tests.push(Draft::new(number, "", command));
+    fn refuse(&mut self, error: ImportError) {
+        let command = &self.command;
+        let test = self
+            .open
+            .get_or_insert_with(|| Draft::new(0, "", command.clone()));
+        test.refused.get_or_insert(error);
+    }
+}
+
+impl Reader {
+    fn heading(&mut self, text: &str) {
+        /// More layouts than any log has.
+        const MAX_HEADINGS: usize = 16;
+        let names: Vec<_> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        self.headings.retain(|known| *known != names);
+        if self.headings.len() >= MAX_HEADINGS {
+            self.headings.remove(0);
         }
-        if let Some(test) = self.tests.last_mut() {
-            test.refused.get_or_insert(error);
-        }
+        self.headings.push(names);
     }
 
     fn damaged(&self, number: usize, text: &str) -> ImportError {
-        if number == self.last {
+        if self.last == Some(number) {
             return ImportError::Cut {
-                file: self.file.to_owned(),
-                line: self.tests.last().map_or(number, |test| test.line),
+                file: self.file.clone(),
+                line: self.open.as_ref().map_or(number, |test| test.line),
                 missing: format!("line {number}, the last one, is not whole"),
             };
         }
         let wanted = "a line of iperf 2's CSV with all its columns";
-        ImportError::line(self.file, number, wanted, text)
+        ImportError::line(&self.file, number, wanted, text)
     }
 
-    fn take(&mut self, number: usize, text: &'a str) -> Option<()> {
+    fn place_line(&mut self, headings: &[Vec<String>], number: usize, text: &str) -> Option<()> {
         let words: Vec<_> = text.split(',').map(str::trim).collect();
-        let headings = self.headings.iter().rev();
-        let mut fitting = headings.filter(|names| names.len() == words.len());
+        let mut fitting = headings
+            .iter()
+            .rev()
+            .filter(|names| names.len() == words.len());
         let names = match fitting.next() {
-            Some(names) => names.clone(),
+            Some(names) => names.iter().map(String::as_str).collect(),
             None if words.len() == SHORT || words.len() == CLASSIC.len() => {
                 CLASSIC[..words.len()].to_vec()
             }
@@ -278,36 +309,24 @@ impl<'a> Reader<'a> {
         }
         let row = line.row()?;
         // A line that ends in the middle of its rate has all columns.
-        let is_open = number == self.last && !self.ends;
+        let is_open = self.last == Some(number) && !self.ends;
         if is_open && !super::check::row_agrees(&row) {
             return None;
         }
         let connection = line.connection()?;
-        let draft = self.place(number, line.word("time")?, &connection, &row);
-        draft.lines.push(text);
-        draft.is_udp |= line.has("datagrams");
-        draft.add(&line, row, connection);
-        Some(())
-    }
-
-    /// The test that a line belongs to: the last one if it has the stream, or a stream beside it.
-    fn place(
-        &mut self,
-        number: usize,
-        time: &'a str,
-        connection: &Connection,
-        row: &Row,
-    ) -> &mut Draft<'a> {
-        let fits = self.tests.last().is_some_and(|test| {
-            test.has(connection) || test.time == time && test.is_beside(connection, row)
+        let time = line.word("time")?;
+        let fits = self.open.as_ref().is_some_and(|test| {
+            test.has(&connection) || test.time == time && test.is_beside(&connection, &row)
         });
         if !fits {
-            let command = self.command.take();
-            self.tests.push(Draft::new(number, time, command));
+            self.settle();
+            self.open = Some(Draft::new(number, time, self.command.take()));
         }
-        let at = self.tests.len() - 1;
-        self.tests[at].time = time;
-        &mut self.tests[at]
+        let draft = self.open.as_mut()?;
+        time.clone_into(&mut draft.time);
+        draft.text.add(text);
+        draft.is_udp |= line.has("datagrams");
+        draft.add(&line, row, connection)
     }
 }
 
@@ -318,8 +337,6 @@ struct Sums {
     total: Option<Row>,
     /// Of the other end, over the whole test.
     report: Option<Row>,
-    /// Intervals.
-    rows: Vec<Row>,
 }
 
 /// Whether two streams are one, seen from either end.
@@ -327,15 +344,17 @@ fn is_same(a: &Connection, b: &Connection) -> bool {
     a == b || a.local == b.remote && a.remote == b.local
 }
 
-impl<'a> Draft<'a> {
-    fn new(line: usize, time: &'a str, command: Option<Command>) -> Self {
+impl Draft {
+    fn new(line: usize, time: &str, command: Option<Command>) -> Self {
         Self {
             line,
-            time,
+            time: time.to_owned(),
             is_udp: command.as_ref().is_some_and(|c| c.has('u', "udp")),
             command,
             streams: Vec::new(),
-            lines: Vec::new(),
+            before: Intervals::default(),
+            is_sender: false,
+            text: Fingerprint::default(),
             refused: None,
         }
     }
@@ -351,12 +370,12 @@ impl<'a> Draft<'a> {
             let known = &stream.connection;
             let same = known.local.address == new.local.address
                 && known.remote.address == new.remote.address;
-            let last = stream.rows.last();
-            same && last.is_some_and(|last| (last.end.value - row.end.value).abs() < 0.5)
+            same && (stream.last.end.value - row.end.value).abs() < 0.5
         })
     }
 
-    fn add(&mut self, line: &Line<'_>, mut row: Row, connection: Connection) {
+    /// `None`: one stream too many.
+    fn add(&mut self, line: &Line<'_>, row: Row, connection: Connection) -> Option<()> {
         // From 2.1 on a UDP sender's lines have a receiver's columns, of zeros, and no total at the end.
         let is_sender = line.word("datagrams") == Some("-1");
         let counted_by = if is_sender {
@@ -364,40 +383,37 @@ impl<'a> Draft<'a> {
         } else {
             line.counted_by()
         };
-        if is_sender {
-            (row.lost, row.jitter) = (None, None);
-        }
+        self.is_sender |= is_sender;
         let late = line.count("outoforder").unwrap_or(0);
-        let known = self
-            .streams
-            .iter_mut()
-            .find(|stream| is_same(&stream.connection, &connection));
-        match known {
-            Some(stream) if is_sender => {
-                let forget = |row: &mut Row| (row.lost, row.jitter) = (None, None);
-                if stream.counted_by != counted_by {
-                    stream.rows.iter_mut().for_each(forget);
-                }
-                stream.rows.push(row);
-                stream.counted_by = counted_by;
-            }
+        let is_full = self.streams.len() >= MAX_STREAMS;
+        let mut streams = self.streams.iter_mut();
+        match streams.find(|stream| is_same(&stream.connection, &connection)) {
             // A sender's log ends with what its receiver reported.
-            Some(stream) if stream.counted_by != counted_by => {
+            Some(stream) if !is_sender && stream.counted_by != counted_by => {
                 stream.report = Some(row);
                 stream.late = late;
             }
             Some(stream) => {
-                stream.rows.push(row);
-                stream.late = stream.late.max(late);
+                let before = std::mem::replace(&mut stream.last, row);
+                stream.before_s = Some(before.end);
+                self.before.add(&before);
+                if is_sender {
+                    stream.counted_by = counted_by;
+                } else {
+                    stream.late = stream.late.max(late);
+                }
             }
+            None if is_full => return None,
             None => self.streams.push(Stream {
                 connection,
-                rows: vec![row],
+                last: row,
+                before_s: None,
                 counted_by,
                 report: None,
                 late,
             }),
         }
+        Some(())
     }
 
     fn finish(mut self, file: &str) -> Result<TrafficTest, ImportError> {
@@ -419,7 +435,7 @@ impl<'a> Draft<'a> {
             Counter::Sender => View::Client,
         };
         let mut test = TrafficTest::new(origin, ID, "iperf2", view, transport);
-        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.fingerprint = self.text.get();
         test.connections = self
             .streams
             .iter()
@@ -429,12 +445,11 @@ impl<'a> Draft<'a> {
             streams: u16::try_from(self.streams.len()).unwrap_or(u16::MAX),
             ..Flow::new(Direction::Forward)
         };
-        let Sums {
-            total,
-            report,
-            mut rows,
-        } = self.sums(file)?;
-        rows.sort_by(|a, b| a.start.value.total_cmp(&b.start.value));
+        let Sums { total, report } = self.sums(file)?;
+        let mut rows = std::mem::take(&mut self.before).finish();
+        if self.is_sender {
+            rows.change(without_losses);
+        }
         let own = total.as_ref().map(Totals::of_line);
         match counter {
             Counter::Receiver => (flow.received, flow.received_rows) = (own, rows),
@@ -464,24 +479,16 @@ impl<'a> Draft<'a> {
     /// All streams together.
     fn sums(&self, file: &str) -> Result<Sums, ImportError> {
         let mut sums = Sums::default();
-        let mut places: BTreeMap<[u64; 2], usize> = BTreeMap::new();
         for stream in &self.streams {
-            let (last, before) = stream.total().ok_or_else(|| ImportError::Cut {
+            let mut last = stream.total().ok_or_else(|| ImportError::Cut {
                 file: file.to_owned(),
                 line: self.line,
                 missing: "its last line, over the whole test, is not there".to_owned(),
             })?;
-            join(&mut sums.total, last);
-            for row in before {
-                let time = [row.start, row.end].map(|end| end.value.to_bits());
-                match places.entry(time) {
-                    Entry::Occupied(place) => sums.rows[*place.get()].add(row),
-                    Entry::Vacant(place) => {
-                        place.insert(sums.rows.len());
-                        sums.rows.push(*row);
-                    }
-                }
+            if stream.counted_by == Some(Counter::Sender) && self.is_sender {
+                without_losses(&mut last);
             }
+            join(&mut sums.total, &last);
             if let Some(row) = &stream.report {
                 join(&mut sums.report, row);
             }
@@ -511,13 +518,14 @@ impl<'a> Draft<'a> {
 }
 
 impl Stream {
-    /// The last line, over the whole time, and those before it.
-    fn total(&self) -> Option<(&Row, &[Row])> {
-        let (last, before) = self.rows.split_last()?;
-        let starts = last.start.low == 0.0;
+    /// The last line, over the whole time.
+    fn total(&self) -> Option<Row> {
+        let starts = self.last.start.low == 0.0;
         // With intervals, the first of which begins at zero too, the last is over all of them.
-        let is_whole = before.last().is_none_or(|row| row.end.low <= last.end.high);
-        (starts && is_whole).then_some((last, before))
+        let is_whole = self
+            .before_s
+            .is_none_or(|end| end.low <= self.last.end.high);
+        (starts && is_whole).then_some(self.last)
     }
 
     /// The stream as `view` names its ends: the server's port is the lower one.
@@ -532,6 +540,10 @@ impl Stream {
             remote: local,
         }
     }
+}
+
+fn without_losses(row: &mut Row) {
+    (row.lost, row.jitter) = (None, None);
 }
 
 fn join(sum: &mut Option<Row>, row: &Row) {

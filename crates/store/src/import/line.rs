@@ -245,15 +245,35 @@ fn endpoint(rest: &mut &str) -> Option<Endpoint> {
     })
 }
 
-/// FNV-1a, 64 bits: names a test by its text. Not meant against forgery.
-pub(super) fn fingerprint<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325;
-    for line in lines {
+/// Names a test by its text: FNV-1a, 64 bits. Not meant against forgery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fingerprint {
+    /// That of these lines.
+    pub(super) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
+        let mut all = Self::default();
+        lines.for_each(|line| all.add(line));
+        all.get()
+    }
+
+    /// Takes one more line; white space around it does not count.
+    pub(super) fn add(&mut self, line: &str) {
         for byte in line.trim().bytes().chain([b'\n']) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
-    hash
+
+    /// The name.
+    pub(super) const fn get(self) -> u64 {
+        self.0
+    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 //!   lwIP's own example: `IPERF report: type=…, remote: B:p, total bytes: …, duration in ms: …, kbits/s: …`
 //! - Its byte counter has 32 bits, and its rate is bytes per millisecond, cut off, times eight
 
-use super::line::fingerprint;
+use super::line::Fingerprint;
 use super::{
-    Connection, Endpoint, Flow, ImportError, LogFormat, Origin, ParsedTest, Rounded, Skipped,
-    Totals, TrafficTest, View, at_least_one, exact,
+    Connection, Endpoint, Flow, Hints, ImportError, LogFormat, LogReader, Origin, ParsedTest,
+    Rounded, Skipped, Totals, TrafficTest, View, exact,
 };
 use linerate_model::spec::{Direction, Transport};
 
@@ -27,21 +27,43 @@ impl LogFormat for Lwiperf {
         "report lines of lwIP's lwiperf, client or server, TCP"
     }
 
-    fn recognise(&self, text: &str) -> usize {
-        text.lines().filter(|line| report(line).is_some()).count()
+    fn recognise(&self, line: &str) -> usize {
+        usize::from(report(line).is_some())
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut tests = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let Some(report) = report(line) else { continue };
-            let read = test(name, index + 1, line, report).unwrap_or_else(|| {
-                let wanted = "the ends, bytes and milliseconds of a report";
-                ParsedTest::Refused(ImportError::line(name, index + 1, wanted, line))
-            });
-            tests.push(read);
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
+            tests: Vec::new(),
+        })
+    }
+}
+
+/// Each report is a test.
+struct Reader {
+    file: String,
+    tests: Vec<ParsedTest>,
+}
+
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+        if let Some(report) = report(line) {
+            let wanted = "the ends, bytes and milliseconds of a report";
+            let read = test(&self.file, number, line, report)
+                .ok_or_else(|| ImportError::line(&self.file, number, wanted, line))?;
+            self.tests.push(read);
         }
-        at_least_one(tests, name, ID)
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), ImportError> {
+        Ok(())
+    }
+
+    fn forget(&mut self) {}
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
     }
 }
 
@@ -103,7 +125,7 @@ fn test(file: &str, number: usize, line: &str, report: &str) -> Option<ParsedTes
     });
     let local = after(report, "local").and_then(endpoint);
     let mut test = TrafficTest::new(origin, ID, ID, view, Transport::Tcp);
-    test.fingerprint = fingerprint([line].into_iter());
+    test.fingerprint = Fingerprint::of([line].into_iter());
     test.peer = remote.as_ref().map(|remote| remote.address.clone());
     test.connections = local
         .zip(remote)

@@ -1,9 +1,9 @@
 //! Puts the client's and the server's view of one test together.
 
-use super::pairs::{Sign, certain, counted_alike};
-use super::{Flow, Totals, TrafficTest, View, shortened};
+use super::pairs::{Index, Sign, certain, counted_alike};
+use super::warnings::Warnings;
+use super::{Flow, Totals, TrafficTest, View};
 use linerate_model::spec::Direction;
-use std::collections::BTreeSet;
 
 /// A test, as one end or both saw it.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,43 +16,26 @@ pub(super) struct Merged {
     pub(super) flows: Vec<Flow>,
 }
 
-/// Pairs views by what shows that they are of one test. Warns where the two disagree, about
-/// tests that failed, and about tests that are given twice.
-pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<Merged> {
-    let mut merged: Vec<Merged> = Vec::new();
-    let mut servers = Vec::new();
-    let mut seen = BTreeSet::new();
-    for test in tests {
-        let origin = &test.origin;
-        let place = format!("{}: test at line {}", origin.file, origin.line);
-        if test.flows.is_empty() {
-            let reason = shortened(test.interrupted.as_deref().unwrap_or("no figures"));
-            warnings.push(format!("{place} was left out: it failed ({reason})"));
-        } else if !seen.insert(test.fingerprint) {
-            warnings.push(format!("{place} was left out: it is given twice"));
-        } else {
-            match test.view {
-                View::Client => merged.push(Merged::alone(test)),
-                View::Server => servers.push(test),
-            }
-        }
-    }
+/// Pairs views by what shows that they are of one test. Warns where the two disagree, and about tests that are given
+/// twice.
+pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Warnings) -> Vec<Merged> {
+    let (clients, servers): (Vec<_>, Vec<_>) = tests
+        .into_iter()
+        .partition(|test| test.view == View::Client);
+    let mut merged: Vec<_> = clients.into_iter().map(Merged::alone).collect();
+    let mut index = Index::new(merged.iter().map(|client| &client.main));
     let mut alone = Vec::new();
     for server in servers {
-        let mut clients: Vec<_> = merged
-            .iter_mut()
-            .filter_map(|client| Some((certain(&client.main, &server)?, client)))
-            .collect();
-        let free = clients
-            .iter()
-            .position(|(_, client)| client.server.is_none());
-        match free.or_else(|| clients.len().checked_sub(1)) {
-            Some(at) if free.is_some() => {
-                let (sign, client) = clients.swap_remove(at);
-                client.add(server, sign, warnings);
+        let sign = |at: usize| certain(&merged[at].main, &server);
+        let is_free = |at: usize| merged[at].server.is_none();
+        match index.find(&server, |at| sign(at).is_some(), is_free) {
+            Some((at, true)) => {
+                if let Some(sign) = sign(at) {
+                    merged[at].add(server, sign, warnings);
+                }
             }
             // The client's log has it already.
-            Some(_) => warnings.push(format!(
+            Some((_, false)) => warnings.push(format!(
                 "{}: test at line {} was left out: it is given twice",
                 server.origin.file, server.origin.line
             )),
@@ -65,9 +48,20 @@ pub(super) fn views(tests: Vec<TrafficTest>, warnings: &mut Vec<String>) -> Vec<
 
 /// Adds the views of servers to the clients that counted the same, where neither fits another; the others stand
 /// by themselves.
-fn join_by_counts(merged: &mut Vec<Merged>, servers: Vec<TrafficTest>, warnings: &mut Vec<String>) {
+fn join_by_counts(merged: &mut Vec<Merged>, servers: Vec<TrafficTest>, warnings: &mut Warnings) {
+    /// Pairs that are looked at: each server with each client, so many in a second.
+    const MAX_PAIRS: usize = 10_000_000;
+    let is_few = merged.len().saturating_mul(servers.len()) <= MAX_PAIRS;
+    if !is_few {
+        warnings.push(format!(
+            "{} logs of clients and {} of servers name no stream or cookie in common, and are too many to join by what \
+             they counted: import the two logs of a test by themselves to join them",
+            merged.len(),
+            servers.len()
+        ));
+    }
     let fits = |client: &Merged, server: &TrafficTest| {
-        client.server.is_none() && counted_alike(&client.main, server)
+        is_few && client.server.is_none() && counted_alike(&client.main, server)
     };
     let mut partners: Vec<Option<usize>> = Vec::new();
     for server in &servers {
@@ -94,7 +88,7 @@ impl Merged {
     }
 
     /// Adds the other end's view, which `sign` shows to be of this test.
-    fn add(&mut self, server: TrafficTest, sign: Sign, warnings: &mut Vec<String>) {
+    fn add(&mut self, server: TrafficTest, sign: Sign, warnings: &mut Warnings) {
         self.main.notes.extend(joined_by(sign, &self.main, &server));
         for theirs in &server.flows {
             let Some(ours) = self

@@ -1,21 +1,27 @@
 //! Logs of other tools become runs.
 //!
 //! ```text
-//! bytes ─► text ─► LogFormat::parse ─► ParsedTest ─► merge views ─► group ─► Run
+//! Source ─► lines ─► LogReader ─► ParsedTest ─► merge views ─► group ─► Run
 //! ```
+//!
+//! A log is read twice, a line at a time: to tell its format, and to read its tests. It is never in memory whole; what
+//! its tests take there is bounded ([`gathered`]).
 //!
 //! Does not judge what a test means. Invariants: a test is imported whole or not at all, and one that
 //! cannot be read is named; a rounded figure carries the interval in which its true value lies; what a log cannot tell stays `None`,
 //! never zero; figures that contradict each other give a warning.
 
+mod bounds;
 mod build;
 mod check;
 mod command;
 mod delay;
 mod error;
 mod flow;
+mod gathered;
 mod hgrm;
 mod hint;
+mod intervals;
 mod iperf2_csv;
 mod iperf2_text;
 mod iperf3;
@@ -29,8 +35,12 @@ mod netperf;
 mod pairs;
 mod reader;
 mod rounded;
+mod row;
 mod sfnt_pingpong;
 mod sockperf;
+mod source;
+mod text;
+mod warnings;
 mod zperf;
 
 #[cfg(test)]
@@ -39,14 +49,22 @@ mod tests;
 pub use command::Command;
 pub use error::ImportError;
 pub use flow::{
-    Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Row, Skipped, Totals,
+    Connection, Endpoint, Flow, Intended, LatencyTest, Origin, ParsedTest, Skipped, Totals,
     TrafficTest, View,
 };
 pub use hint::{HgrmHint, TimeUnit};
+pub use intervals::{Joined, Readings, Series};
+pub use reader::LogReader;
 pub use rounded::Rounded;
+pub use row::Row;
+pub use source::{LogFile, Source};
+pub use text::Line;
 
+use gathered::Gathered;
 use linerate_model::run::Run;
-use std::borrow::Cow;
+use std::ops::ControlFlow;
+use text::Lines;
+use warnings::Warnings;
 
 /// A log format of another tool.
 pub trait LogFormat: Sync {
@@ -56,23 +74,13 @@ pub trait LogFormat: Sync {
     /// What it reads, in one sentence.
     fn summary(&self) -> &'static str;
 
-    /// How many lines of `text` only this format has; zero: not mine.
-    fn recognise(&self, text: &str) -> usize;
+    /// How many signs of this format `line` has; zero: none.
+    fn recognise(&self, line: &str) -> usize;
 
-    /// Every test in `text`. `name` is the file's name, for messages.
+    /// Reads the log called `file`. What the user knows is used where the log does not tell it.
     ///
     /// A test that is not whole is refused, unless the log itself says that it was ended early.
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError>;
-
-    /// The same with what the user knows; a format that tells it all needs nothing.
-    fn parse_with(
-        &self,
-        name: &str,
-        text: &str,
-        _hints: &Hints,
-    ) -> Result<Vec<ParsedTest>, ImportError> {
-        self.parse(name, text)
-    }
+    fn reader(&self, file: &str, hints: &Hints) -> Box<dyn LogReader>;
 }
 
 /// What the user knows of logs that do not tell it. What a log tells is believed before it.
@@ -119,166 +127,211 @@ pub struct Imported {
     pub refused: Vec<ImportError>,
 }
 
-/// Imports log files, given by name and content, together: the client's and the server's log of
-/// one test become one trial, UDP tests between the same two hosts become one run.
+/// What came out of an import beside its runs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Findings {
+    /// Figures that contradict each other, each with file and line.
+    pub warnings: Vec<String>,
+    /// Files and tests that could not be read, beside those that could.
+    pub refused: Vec<ImportError>,
+}
+
+/// Imports logs together: the client's and the server's log of one test become one trial, UDP tests between the same
+/// two hosts become one run.
 ///
 /// What cannot be read is named in [`Imported::refused`]; an error if that leaves nothing.
-pub fn import(files: &[(String, Vec<u8>)]) -> Result<Imported, ImportError> {
-    import_with(files, &Hints::default())
+pub fn import<S: Source>(logs: &[S]) -> Result<Imported, ImportError> {
+    import_with(logs, &Hints::default())
 }
 
 /// The same with what the user knows and the logs do not tell.
-pub fn import_with(files: &[(String, Vec<u8>)], hints: &Hints) -> Result<Imported, ImportError> {
-    let mut imported = Imported::default();
-    let mut sorted = Sorted::default();
-    for (name, bytes) in files {
-        match read(name, bytes, *hints, &mut imported.warnings) {
-            Ok(found) => sorted.add(found, &mut imported),
-            Err(error) => imported.refused.push(error),
+pub fn import_with<S: Source>(logs: &[S], hints: &Hints) -> Result<Imported, ImportError> {
+    let mut runs = Vec::new();
+    let Findings { warnings, refused } = import_in_parts(logs, hints, &mut |part| {
+        runs.extend(part);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Imported {
+        runs,
+        warnings,
+        refused,
+    })
+}
+
+/// The same, handing out runs while logs are read: at most some hundreds at once, so that no more of them need be in
+/// memory. `take` says whether to go on.
+pub fn import_in_parts<S: Source>(
+    logs: &[S],
+    hints: &Hints,
+    take: &mut dyn FnMut(Vec<Run>) -> ControlFlow<()>,
+) -> Result<Findings, ImportError> {
+    let mut gathered = Gathered::new(take);
+    for log in logs {
+        if let Err(error) = read(log, *hints, &mut gathered) {
+            gathered.refuse(error);
         }
     }
-    let Sorted { traffic, latency } = sorted;
-    for test in &traffic {
-        check::test(test, &mut imported.warnings);
-    }
-    for test in &latency {
-        check::latency(test, &mut imported.warnings);
-    }
-    let merged = merge::views(traffic, &mut imported.warnings);
-    imported.runs = build::runs(merged, latency);
-    if imported.runs.is_empty() && !imported.refused.is_empty() {
-        return Err(imported.refused.swap_remove(0));
-    }
-    Ok(imported)
+    gathered.finish()
 }
 
-/// The tests of one file.
-fn read(
-    name: &str,
-    bytes: &[u8],
-    hints: Hints,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<ParsedTest>, ImportError> {
-    let text = as_text(name, bytes)?;
-    let format = recognise(name, &text)?;
-    let found = format.parse_with(name, &text, &hints)?;
-    warnings.extend(others(name, &text, format));
-    refuse_if_all_failed(&found)?;
-    Ok(found)
+/// Adds the tests of one log.
+fn read(log: &dyn Source, hints: Hints, gathered: &mut Gathered<'_>) -> Result<(), ImportError> {
+    let signs = Signs::of(log)?;
+    let format = signs.format()?;
+    let file = log.name();
+    let mut lines = Lines::open(log)?;
+    let mut reader = format.reader(&file, &hints);
+    let mut tests = TestsOfLog::new(gathered);
+    signs.others(format, |warning| tests.gathered.warn(warning));
+    while let Some(line) = lines.next()? {
+        reader.take(&line);
+        tests.take(reader.tests());
+        if tests.gathered.is_over() {
+            return Ok(());
+        }
+    }
+    reader.finish();
+    tests.take(reader.tests());
+    tests.finish(&file, format.id())
 }
 
-/// What a reader found, if it found anything.
-fn at_least_one<T>(found: Vec<T>, file: &str, format: &'static str) -> Result<Vec<T>, ImportError> {
-    if found.is_empty() {
-        return Err(ImportError::NoTest {
-            file: file.to_owned(),
-            format,
+/// What the lines of a log say about its format.
+struct Signs {
+    file: String,
+    /// How many signs of each format it has, in the order of [`ALL`].
+    counts: Vec<usize>,
+    /// Its first line that is not blank, shortened.
+    first: String,
+}
+
+impl Signs {
+    fn of(log: &dyn Source) -> Result<Self, ImportError> {
+        let mut signs = Self {
+            file: log.name(),
+            counts: vec![0; ALL.len()],
+            first: String::new(),
+        };
+        let mut lines = Lines::open(log)?;
+        while let Some(Line { text, .. }) = lines.next()? {
+            if signs.first.is_empty() {
+                signs.first = text.trim().chars().take(60).collect();
+            }
+            for (count, format) in signs.counts.iter_mut().zip(ALL) {
+                *count += format.recognise(text);
+            }
+        }
+        if signs.first.is_empty() {
+            return Err(ImportError::Empty { file: signs.file });
+        }
+        Ok(signs)
+    }
+
+    /// The format with most signs.
+    fn format(&self) -> Result<&'static dyn LogFormat, ImportError> {
+        let known = self.counts.iter().zip(ALL).filter(|(count, _)| **count > 0);
+        known
+            .max_by_key(|(count, _)| **count)
+            .map(|(_, format)| *format)
+            .ok_or_else(|| ImportError::Unknown {
+                file: self.file.clone(),
+                first: self.first.clone(),
+            })
+    }
+
+    /// What else a file holds: output of several tools in one file is a mix of which one is read.
+    fn others(&self, read: &dyn LogFormat, mut warn: impl FnMut(String)) {
+        // Fewer signs can be words that two tools share.
+        const ENOUGH: usize = 3;
+        for (count, other) in self.counts.iter().zip(ALL) {
+            if *count >= ENOUGH && other.id() != read.id() {
+                warn(format!(
+                    "{}: read as {}; it also has lines of {}, which were left out: give them in a \
+                     file of their own",
+                    self.file,
+                    read.id(),
+                    other.id()
+                ));
+            }
+        }
+    }
+}
+
+/// The tests of one log while it is read. Those that failed are left out among others; a log of nothing else is an
+/// error.
+struct TestsOfLog<'a, 'g> {
+    gathered: &'a mut Gathered<'g>,
+    /// The first one that failed.
+    failed: Option<ImportError>,
+    /// What to say of those that are left out.
+    left_out: Warnings,
+    has_others: bool,
+}
+
+impl<'a, 'g> TestsOfLog<'a, 'g> {
+    fn new(gathered: &'a mut Gathered<'g>) -> Self {
+        Self {
+            gathered,
+            failed: None,
+            left_out: Warnings::default(),
+            has_others: false,
+        }
+    }
+
+    fn take(&mut self, tests: &mut Vec<ParsedTest>) {
+        tests.drain(..).for_each(|test| self.add(test));
+    }
+
+    fn add(&mut self, test: ParsedTest) {
+        match test {
+            ParsedTest::Skipped(Skipped { origin, reason }) => {
+                return self.leave_out(&origin, &reason, "");
+            }
+            ParsedTest::Traffic(test) if test.flows.is_empty() => {
+                let reason = test.interrupted.as_deref().unwrap_or("no figures");
+                return self.leave_out(&test.origin, reason, "it failed");
+            }
+            ParsedTest::Refused(error) => self.gathered.refuse(error),
+            ParsedTest::Latency(test) => self.gathered.add_latency(*test),
+            ParsedTest::Traffic(test) => self.gathered.add_traffic(*test),
+        }
+        self.has_others = true;
+    }
+
+    fn leave_out(&mut self, origin: &Origin, reason: &str, what: &str) {
+        let reason = shortened(reason);
+        let Origin { file, line } = origin;
+        let why = match what {
+            "" => reason.clone(),
+            what => format!("{what} ({reason})"),
+        };
+        self.left_out
+            .push(format!("{file}: test at line {line} was left out: {why}"));
+        self.failed.get_or_insert_with(|| ImportError::Failed {
+            file: file.clone(),
+            line: *line,
+            reason,
         });
     }
-    Ok(found)
-}
 
-/// Tests that failed are left out among others; a file of nothing else is an error.
-fn refuse_if_all_failed(tests: &[ParsedTest]) -> Result<(), ImportError> {
-    let mut failed = None;
-    for test in tests {
-        let (origin, reason) = match test {
-            ParsedTest::Traffic(test) if test.flows.is_empty() => {
-                (&test.origin, test.interrupted.clone())
+    fn finish(self, file: &str, format: &'static str) -> Result<(), ImportError> {
+        match self.failed {
+            Some(failed) if !self.has_others => Err(failed),
+            None if !self.has_others => Err(ImportError::NoTest {
+                file: file.to_owned(),
+                format,
+            }),
+            _ => {
+                self.gathered.warn_all(self.left_out);
+                Ok(())
             }
-            ParsedTest::Skipped(test) => (&test.origin, Some(test.reason.clone())),
-            ParsedTest::Latency(_) | ParsedTest::Refused(_) | ParsedTest::Traffic(_) => {
-                return Ok(());
-            }
-        };
-        failed.get_or_insert((origin, reason));
+        }
     }
-    match failed {
-        None => Ok(()),
-        Some((origin, reason)) => Err(ImportError::Failed {
-            file: origin.file.clone(),
-            line: origin.line,
-            reason: shortened(&reason.unwrap_or_default()),
-        }),
-    }
-}
-
-/// The format that knows most lines of `text`.
-fn recognise(name: &str, text: &str) -> Result<&'static dyn LogFormat, ImportError> {
-    ALL.iter()
-        .map(|format| (format.recognise(text), *format))
-        .filter(|(score, _)| *score > 0)
-        .max_by_key(|(score, _)| *score)
-        .map(|(_, format)| format)
-        .ok_or_else(|| ImportError::Unknown {
-            file: name.to_owned(),
-            first: first_line(text),
-        })
-}
-
-/// What else a file holds: output of several tools in one file is a mix of which one is read.
-fn others(name: &str, text: &str, read: &dyn LogFormat) -> Vec<String> {
-    // Fewer lines can be words that two tools share.
-    const ENOUGH: usize = 3;
-    ALL.iter()
-        .filter(|format| format.id() != read.id() && format.recognise(text) >= ENOUGH)
-        .map(|other| {
-            format!(
-                "{name}: read as {}; it also has lines of {}, which were left out: give them in a \
-                 file of their own",
-                read.id(),
-                other.id()
-            )
-        })
-        .collect()
-}
-
-/// The first line that is not blank, shortened for a message.
-fn first_line(text: &str) -> String {
-    let line = text.lines().find(|line| !line.trim().is_empty());
-    line.unwrap_or_default().trim().chars().take(60).collect()
 }
 
 /// What a log says, short enough for a message.
 fn shortened(text: &str) -> String {
     const ENOUGH: usize = 200;
     text.trim().chars().take(ENOUGH).collect()
-}
-
-/// The file's text with its white space made plain, or why it is no text.
-fn as_text(name: &str, bytes: &[u8]) -> Result<String, ImportError> {
-    let file = || name.to_owned();
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(ImportError::Empty { file: file() });
-    }
-    let binary = |offset| ImportError::Binary {
-        file: file(),
-        offset,
-    };
-    let text = std::str::from_utf8(bytes).map_err(|error| binary(error.valid_up_to()))?;
-    let text = without_controls(text);
-    let plain = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
-    if let Some((offset, _)) = text.char_indices().find(|(_, c)| !plain(*c)) {
-        return Err(binary(offset));
-    }
-    // Logs that went through a mail or a web page have no-break spaces in their columns.
-    Ok(text.replace('\u{a0}', " "))
-}
-
-/// Takes out the control sequences of a terminal: colours, and the cursor's moves of a board's shell.
-fn without_controls(text: &str) -> Cow<'_, str> {
-    const BEGIN: &str = "\u{1b}[";
-    if !text.contains(BEGIN) {
-        return Cow::Borrowed(text);
-    }
-    let mut pieces = text.split(BEGIN);
-    let mut plain = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let end = piece.find(|c: char| ('@'..='~').contains(&c));
-        plain.push_str(end.map_or("", |end| &piece[end + 1..]));
-    }
-    Cow::Owned(plain)
 }
 
 /// A figure as a whole number, if it is one.
@@ -294,31 +347,4 @@ fn whole(value: f64) -> Option<u64> {
 /// A count as a figure.
 fn exact(count: u64) -> f64 {
     linerate_model::PacketCount::new(count).as_f64()
-}
-
-/// The tests of all files by their kind.
-#[derive(Default)]
-struct Sorted {
-    traffic: Vec<TrafficTest>,
-    latency: Vec<LatencyTest>,
-}
-
-impl Sorted {
-    fn add(&mut self, tests: Vec<ParsedTest>, imported: &mut Imported) {
-        for test in tests {
-            match test {
-                ParsedTest::Latency(test) => self.latency.push(*test),
-                ParsedTest::Refused(error) => imported.refused.push(error),
-                ParsedTest::Skipped(Skipped { origin, reason }) => {
-                    imported.warnings.push(format!(
-                        "{}: test at line {} was left out: {}",
-                        origin.file,
-                        origin.line,
-                        shortened(&reason)
-                    ));
-                }
-                ParsedTest::Traffic(test) => self.traffic.push(*test),
-            }
-        }
-    }
 }

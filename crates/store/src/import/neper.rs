@@ -7,11 +7,11 @@
 //! - `tcp_crr` times from one answer to the next (`rr_ts_0` to `rr_ts_2`): the connection's opening too
 
 use super::delay::{self, DelayFigures};
-use super::line::fingerprint;
+use super::line::Fingerprint;
 use super::rounded::note_rounding;
 use super::{
-    Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Skipped, Totals,
-    TrafficTest, View, at_least_one, whole,
+    Flow, Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest, Rounded,
+    Skipped, Totals, TrafficTest, View, whole,
 };
 use linerate_model::run::{ConnectionsResult, Trial, TrialWork};
 use linerate_model::spec::{Direction, Transport};
@@ -23,6 +23,10 @@ use std::collections::BTreeMap;
 pub(super) struct Neper;
 
 const ID: &str = "neper";
+/// More than all the keys that its tests print.
+const MAX_KEYS: usize = 512;
+/// Most tests of a server before the first of a client.
+const MAX_SERVERS: usize = 10_000;
 
 impl LogFormat for Neper {
     fn id(&self) -> &'static str {
@@ -33,7 +37,7 @@ impl LogFormat for Neper {
         "output of neper's tcp_rr, tcp_crr, udp_rr, tcp_stream and udp_stream"
     }
 
-    fn recognise(&self, text: &str) -> usize {
+    fn recognise(&self, line: &str) -> usize {
         const MARKS: &[&str] = &[
             "VERSION=",
             "total_run_time=",
@@ -41,64 +45,137 @@ impl LogFormat for Neper {
             "local_throughput=",
             "remote_throughput=",
         ];
-        text.lines()
-            .filter(|line| MARKS.iter().any(|mark| line.starts_with(mark)))
-            .count()
+        usize::from(MARKS.iter().any(|mark| line.starts_with(mark)))
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut sections: Vec<Section<'_>> = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let Some((key, value)) = line.trim().split_once('=') else {
-                continue;
-            };
-            if key == "VERSION" {
-                sections.push(Section::new(index + 1));
-            }
-            if let Some(section) = sections.last_mut() {
-                section.lines.push(line);
-                section.keys.entry(key).or_insert(value);
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
+            open: None,
+            has_client: false,
+            servers: Vec::new(),
+            tests: Vec::new(),
+        })
+    }
+}
+
+/// Cuts a log into tests.
+struct Reader {
+    file: String,
+    open: Option<Section>,
+    has_client: bool,
+    /// Views of servers, which are left out where there is one of a client.
+    servers: Vec<Section>,
+    tests: Vec<ParsedTest>,
+}
+
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+        let Some((key, value)) = line.trim().split_once('=') else {
+            return Ok(());
+        };
+        if key == "VERSION" {
+            self.settle();
+            self.open = Some(Section::new(number));
+        }
+        if let Some(section) = &mut self.open {
+            section.text.add(line);
+            if section.keys.len() < MAX_KEYS && !section.keys.contains_key(key) {
+                section.keys.insert(key.to_owned(), value.to_owned());
             }
         }
-        let sections = at_least_one(sections, name, ID)?;
-        let has_client = sections
-            .iter()
-            .any(|section| section.view() == View::Client);
-        let refused = |line, missing: &str| {
-            ParsedTest::Refused(ImportError::Cut {
-                file: name.to_owned(),
-                line,
-                missing: missing.to_owned(),
-            })
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), ImportError> {
+        let Some(section) = self.open.take() else {
+            return Ok(());
         };
-        let tests = sections.iter().map(|section| {
-            let read = section.test(name, has_client);
-            read.unwrap_or_else(|missing| refused(section.line, missing))
-        });
-        Ok(tests.collect())
+        if section.view() == View::Client {
+            self.has_client = true;
+            return self.add(&section);
+        }
+        if self.has_client {
+            self.tests.push(section.of_server(&self.file));
+        } else if self.servers.len() < MAX_SERVERS {
+            self.servers.push(section);
+        } else {
+            return Err(ImportError::TooLarge {
+                file: self.file.clone(),
+                line: section.line,
+                what: "a server's log",
+                limit: "10 000 tests",
+                hint: "give the log of the client, or cut this one",
+            });
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.settle();
+        for section in std::mem::take(&mut self.servers) {
+            if self.has_client {
+                self.tests.push(section.of_server(&self.file));
+            } else if let Err(error) = self.add(&section) {
+                self.refuse(error);
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.open = None;
+    }
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
+    }
+}
+
+impl Reader {
+    fn add(&mut self, section: &Section) -> Result<(), ImportError> {
+        let test = section
+            .test(&self.file)
+            .map_err(|missing| ImportError::Cut {
+                file: self.file.clone(),
+                line: section.line,
+                missing: missing.to_owned(),
+            })?;
+        self.tests.push(test);
+        Ok(())
     }
 }
 
 /// The keys of one test.
-struct Section<'a> {
+struct Section {
     line: usize,
-    keys: BTreeMap<&'a str, &'a str>,
-    lines: Vec<&'a str>,
+    keys: BTreeMap<String, String>,
+    text: Fingerprint,
 }
 
-impl<'a> Section<'a> {
+impl Section {
     fn new(line: usize) -> Self {
         Self {
             line,
             keys: BTreeMap::new(),
-            lines: Vec::new(),
+            text: Fingerprint::default(),
         }
     }
 
-    fn text(&self, key: &str) -> Option<&'a str> {
+    /// A server's view of a test whose client's view is there.
+    fn of_server(&self, file: &str) -> ParsedTest {
+        ParsedTest::Skipped(Skipped {
+            origin: Origin {
+                file: file.to_owned(),
+                line: self.line,
+            },
+            reason: "it is the server's view of a test whose client's view is there".to_owned(),
+        })
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
         self.keys
             .get(key)
-            .copied()
+            .map(String::as_str)
             .filter(|value| !value.is_empty())
     }
 
@@ -126,23 +203,17 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn test(&self, file: &str, has_client: bool) -> Result<ParsedTest, &'static str> {
+    fn test(&self, file: &str) -> Result<ParsedTest, &'static str> {
         let origin = Origin {
             file: file.to_owned(),
             line: self.line,
         };
-        if self.view() == View::Server && has_client {
-            return Ok(ParsedTest::Skipped(Skipped {
-                origin,
-                reason: "it is the server's view of a test whose client's view is there".to_owned(),
-            }));
-        }
         if !self.keys.contains_key("request_size") {
             return self.stream(origin);
         }
         if ["noburst", "delay"]
             .iter()
-            .any(|key| self.keys.contains_key(key))
+            .any(|key| self.keys.contains_key(*key))
         {
             self.exchanges(origin)
         } else {
@@ -222,7 +293,7 @@ impl<'a> Section<'a> {
         let mut test = LatencyTest::new(origin, ID, ID, transport);
         test.tool.version = self.text("VERSION").map(str::to_owned);
         test.hosts = delay::hosts(None, self.text("host"));
-        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.fingerprint = self.text.get();
         test.trials = vec![trial];
         test
     }
@@ -260,7 +331,7 @@ impl<'a> Section<'a> {
         test.payload_bytes = self.count("buffer_size");
         test.congestion_control = self.text("congestion_control").map(str::to_owned);
         test.peer = self.text("host").map(str::to_owned);
-        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.fingerprint = self.text.get();
         Ok(ParsedTest::Traffic(Box::new(test)))
     }
 }

@@ -7,12 +7,12 @@
 //! - A UDP stream has two lines: what was sent, and below it what arrived
 
 use super::delay::{self, DelayFigures};
-use super::line::fingerprint;
-use super::reader::LineReader;
+use super::intervals::Intervals;
+use super::line::Fingerprint;
 use super::rounded::note_rounding;
 use super::{
-    Command, Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Row, Skipped,
-    Totals, TrafficTest, View, at_least_one, exact, whole,
+    Command, Flow, Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest,
+    Rounded, Row, Skipped, Totals, TrafficTest, View, exact, whole,
 };
 use linerate_model::run::Trial;
 use linerate_model::spec::{Direction, Transport};
@@ -24,6 +24,10 @@ use std::collections::BTreeMap;
 pub(super) struct Netperf;
 
 const ID: &str = "netperf";
+/// Lines of figures that the largest table has.
+const MAX_TABLE_LINES: usize = 4;
+/// More than all the keys that omni tests know.
+const MAX_KEYS: usize = 512;
 /// Stands between the kind of a test and its ends.
 const BANNER: &str = " TEST from ";
 
@@ -36,7 +40,7 @@ impl LogFormat for Netperf {
         "output of netperf: TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, UDP_RR, and omni -k"
     }
 
-    fn recognise(&self, text: &str) -> usize {
+    fn recognise(&self, line: &str) -> usize {
         const MARKS: &[&str] = &[
             "Size   Size    Size",
             "Size    Size     Time",
@@ -45,21 +49,17 @@ impl LogFormat for Netperf {
             "THROUGHPUT_UNITS=",
             "Interim result:",
         ];
-        let is_mine =
-            |line: &str| line.contains(BANNER) || MARKS.iter().any(|mark| line.contains(mark));
-        text.lines().filter(|line| is_mine(line)).count()
+        usize::from(line.contains(BANNER) || MARKS.iter().any(|mark| line.contains(mark)))
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader {
-            file: name,
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
             version: None,
             command: None,
             open: None,
             tests: Vec::new(),
-        };
-        reader.read(text);
-        at_least_one(reader.tests, name, ID)
+        })
     }
 }
 
@@ -79,16 +79,16 @@ enum Kind {
 }
 
 /// Cuts a log into tests.
-struct Reader<'a> {
-    file: &'a str,
+struct Reader {
+    file: String,
     version: Option<String>,
     command: Option<Command>,
-    open: Option<Draft<'a>>,
+    open: Option<Draft>,
     tests: Vec<ParsedTest>,
 }
 
 /// A test that is being read.
-struct Draft<'a> {
+struct Draft {
     origin: Origin,
     kind: Kind,
     transport: Transport,
@@ -99,14 +99,17 @@ struct Draft<'a> {
     version: Option<String>,
     /// Bits per second of one unit of throughput.
     unit: f64,
-    rows: Vec<Vec<&'a str>>,
-    keys: BTreeMap<&'a str, &'a str>,
-    interim: Vec<Row>,
-    lines: Vec<&'a str>,
+    /// The first lines of figures.
+    rows: Vec<Vec<String>>,
+    keys: BTreeMap<String, String>,
+    interim: Intervals,
+    /// When the last interim result ended, in seconds.
+    interim_end: Rounded,
+    text: Fingerprint,
 }
 
-impl<'a> LineReader<'a> for Reader<'a> {
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         let line = line.trim_end();
         if let Some(version) = line.strip_prefix("Netperf version ") {
             self.settle();
@@ -117,18 +120,18 @@ impl<'a> LineReader<'a> for Reader<'a> {
         } else if let Some((kind, ends)) = line.split_once(BANNER) {
             self.settle();
             let origin = Origin {
-                file: self.file.to_owned(),
+                file: self.file.clone(),
                 line: number,
             };
             let mut draft = Draft::new(origin, kind, ends);
             draft.command = self.command.take();
             draft.version.clone_from(&self.version);
-            draft.lines.push(line);
+            draft.text.add(line);
             self.open = Some(draft);
         } else if let Some(draft) = &mut self.open {
             draft
                 .line(number, line)
-                .map_err(|wanted| ImportError::line(self.file, number, wanted, line))?;
+                .map_err(|wanted| ImportError::line(&self.file, number, wanted, line))?;
         }
         Ok(())
     }
@@ -156,7 +159,7 @@ impl<'a> LineReader<'a> for Reader<'a> {
     }
 }
 
-impl<'a> Draft<'a> {
+impl Draft {
     fn new(origin: Origin, kind: &str, ends: &str) -> Self {
         let kind = kind.to_ascii_uppercase();
         let server = ends
@@ -187,31 +190,36 @@ impl<'a> Draft<'a> {
             unit: 1e6,
             rows: Vec::new(),
             keys: BTreeMap::new(),
-            interim: Vec::new(),
-            lines: Vec::new(),
+            interim: Intervals::default(),
+            interim_end: Rounded::exact(0.0),
+            text: Fingerprint::default(),
         }
     }
 
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), &'static str> {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), &'static str> {
         if line.is_empty() || line.starts_with("###") {
             return Ok(());
         }
-        self.lines.push(line);
+        self.text.add(line);
         if let Some(result) = line.strip_prefix("Interim result: ") {
             let row = self
                 .interim(number, result)
                 .ok_or("an interim result with its rate and seconds")?;
-            self.interim.push(row);
+            self.interim_end = row.end;
+            self.interim.add(&row);
         } else if let Some((key, value)) = line.split_once('=') {
             let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-            if key.chars().all(is_key) {
-                self.keys.insert(key, value.trim());
+            if key.chars().all(is_key) && self.keys.len() < MAX_KEYS {
+                self.keys.insert(key.to_owned(), value.trim().to_owned());
             }
         } else if line.contains("/sec") {
             self.unit = unit(line.split_whitespace().next_back().unwrap_or_default())
                 .ok_or("a unit of throughput such as 10^6bits/sec")?;
-        } else if line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
-            self.rows.push(line.split_whitespace().collect());
+        } else if line.trim_start().starts_with(|c: char| c.is_ascii_digit())
+            && self.rows.len() < MAX_TABLE_LINES
+        {
+            self.rows
+                .push(line.split_whitespace().map(str::to_owned).collect());
         }
         Ok(())
     }
@@ -222,16 +230,13 @@ impl<'a> Draft<'a> {
         let rate = Rounded::parse(words.next()?)?;
         let bps = rate.scaled(unit(words.next()?)?);
         let seconds = Rounded::parse(words.nth(1)?)?;
-        let start = self
-            .interim
-            .last()
-            .map_or(Rounded::exact(0.0), |row| row.end);
+        let start = self.interim_end;
         let end = start.plus(seconds);
         let bytes = bps.times(seconds).scaled(0.125);
         Some(Row::of_rate(number, (start, end), bytes, bps))
     }
 
-    fn finish(self) -> Result<ParsedTest, &'static str> {
+    fn finish(mut self) -> Result<ParsedTest, &'static str> {
         const TABLE: &str = "its table is not there";
         match self.kind {
             Kind::Connect => Ok(ParsedTest::Skipped(Skipped {
@@ -256,12 +261,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Receive socket, send socket, message, seconds, throughput: what the sender gave TCP.
-    fn tcp(&self) -> Option<(Flow, Option<u64>)> {
-        let [_, _, message, seconds, rate] = self.rows.first()?[..] else {
+    fn tcp(&mut self) -> Option<(Flow, Option<u64>)> {
+        let [_, _, message, seconds, rate] = &self.rows.first()?[..] else {
             return None;
         };
         let seconds = Rounded::parse(seconds)?;
         let bps = Rounded::parse(rate)?.scaled(self.unit);
+        let payload = message.parse().ok();
         let direction = match self.kind {
             Kind::Maerts => Direction::Reverse,
             _ => Direction::Forward,
@@ -276,8 +282,8 @@ impl<'a> Draft<'a> {
         };
         // netperf counts what its receiver took, over the time of the client.
         flow.received = Some(totals);
-        flow.received_rows.clone_from(&self.interim);
-        Some((flow, message.parse().ok()))
+        flow.received_rows = std::mem::take(&mut self.interim).finish();
+        Some((flow, payload))
     }
 
     /// Sent: socket, message, seconds, messages, errors, throughput. Arrived: socket, seconds, messages,
@@ -316,7 +322,7 @@ impl<'a> Draft<'a> {
 
     /// Sockets, request, response, seconds, transactions per second.
     fn request(&self) -> Option<(DelayFigures, Requests)> {
-        let [_, _, request, _, seconds, rate] = self.rows.first()?[..] else {
+        let [_, _, request, _, seconds, rate] = &self.rows.first()?[..] else {
             return None;
         };
         let per_second = Rounded::parse(rate)?;
@@ -336,12 +342,12 @@ impl<'a> Draft<'a> {
     fn omni(mut self) -> Result<ParsedTest, &'static str> {
         let figure = |key: &str| self.keys.get(key).and_then(|text| Rounded::parse(text));
         let rate = figure("THROUGHPUT").ok_or("its key THROUGHPUT is not there")?;
-        let units = *self
+        let units = self
             .keys
             .get("THROUGHPUT_UNITS")
             .ok_or("its key THROUGHPUT_UNITS is not there")?;
-        let protocol = self.keys.get("PROTOCOL").copied().unwrap_or_default();
-        if protocol == "UDP" {
+        let protocol = self.keys.get("PROTOCOL");
+        if protocol.is_some_and(|protocol| protocol == "UDP") {
             self.transport = Transport::Udp;
         }
         if units == "Trans/s" {
@@ -383,7 +389,7 @@ impl<'a> Draft<'a> {
         test.command = self.command;
         test.peer = self.server;
         test.payload_bytes = payload;
-        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.fingerprint = self.text.get();
         test.flows = vec![flow];
         ParsedTest::Traffic(Box::new(test))
     }
@@ -413,7 +419,7 @@ impl<'a> Draft<'a> {
         test.tool.version = self.version;
         test.command = self.command.map(|command| command.line);
         test.hosts = delay::hosts(None, self.server.as_deref());
-        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.fingerprint = self.text.get();
         test.trials = vec![trial];
         ParsedTest::Latency(Box::new(test))
     }

@@ -4,8 +4,9 @@
 //! test's cookie tells (iperf3's JSON and `-V`), or what both counted and when: a count of datagrams, or rounded
 //! bytes over the same time of tests that began together.
 
-use super::{Connection, Flow, Totals, TrafficTest, View};
+use super::{Connection, Endpoint, Flow, Totals, TrafficTest, View};
 use linerate_model::spec::Direction;
+use std::collections::BTreeMap;
 
 /// How far the clocks of two hosts may be apart, and a client's start from its server's.
 const MAX_CLOCK_DIFFERENCE_S: u64 = 5;
@@ -19,6 +20,73 @@ pub(super) enum Sign {
     Cookie,
     /// What they counted, and when.
     Counts,
+}
+
+/// Clients by what can show for certain that a server's view is of their test.
+#[derive(Debug)]
+pub(super) struct Index {
+    clients: BTreeMap<Key, Candidates>,
+}
+
+/// What two views of one test have in common.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Cookie(String),
+    /// The client's and the server's end of a stream.
+    Stream(Endpoint, Endpoint),
+}
+
+/// The clients of one key, in their order.
+#[derive(Debug, Default)]
+struct Candidates {
+    all: Vec<usize>,
+    /// So many of the first ones have a server.
+    taken: usize,
+}
+
+impl Index {
+    pub(super) fn new<'a>(clients: impl Iterator<Item = &'a TrafficTest>) -> Self {
+        let mut index = Self {
+            clients: BTreeMap::new(),
+        };
+        for (at, client) in clients.enumerate() {
+            let streams = client.connections.iter();
+            let streams = streams.map(|own| Key::Stream(own.local.clone(), own.remote.clone()));
+            for key in streams.chain(client.cookie.clone().map(Key::Cookie)) {
+                index.clients.entry(key).or_default().all.push(at);
+            }
+        }
+        index
+    }
+
+    /// The first client that is of the same test as `server`, and whether it is free: one that is free comes before
+    /// all others.
+    pub(super) fn find(
+        &mut self,
+        server: &TrafficTest,
+        is_same: impl Fn(usize) -> bool,
+        is_free: impl Fn(usize) -> bool,
+    ) -> Option<(usize, bool)> {
+        let streams = server.connections.iter();
+        let streams = streams.map(|own| Key::Stream(own.remote.clone(), own.local.clone()));
+        let (mut free, mut taken) = (None, None);
+        for key in streams.chain(server.cookie.clone().map(Key::Cookie)) {
+            let Some(Candidates { all, taken: begin }) = self.clients.get_mut(&key) else {
+                continue;
+            };
+            while all.get(*begin).is_some_and(|at| !is_free(*at)) {
+                *begin += 1;
+            }
+            let mut others = all[*begin..].iter().copied();
+            let first = others.find(|at| is_free(*at) && is_same(*at));
+            free = [free, first].into_iter().flatten().min();
+            if free.is_none() && taken.is_none() {
+                taken = all.iter().copied().find(|at| is_same(*at));
+            }
+        }
+        let free = free.map(|at| (at, true));
+        free.or_else(|| taken.map(|at| (at, false)))
+    }
 }
 
 /// What shows for certain that `client` and `server` are of one test.

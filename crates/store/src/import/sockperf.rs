@@ -7,12 +7,11 @@
 //! - The message size is known from the command line (default 14), or from the hint at a better one
 
 use super::delay::{self, DelayFigures};
-use super::line::fingerprint;
-use super::reader::LineReader;
+use super::line::Fingerprint;
 use super::rounded::note_rounding;
 use super::{
-    Command, Flow, ImportError, LatencyTest, LogFormat, Origin, ParsedTest, Rounded, Totals,
-    TrafficTest, View, at_least_one, exact,
+    Command, Flow, Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest,
+    Rounded, Totals, TrafficTest, View, exact,
 };
 use linerate_model::run::{ClosedLoopResult, DelayOf, Packets, Trial, UnitCounts};
 use linerate_model::spec::{Direction, Transport};
@@ -35,37 +34,35 @@ impl LogFormat for Sockperf {
         "output of a sockperf client: ping-pong, under-load or throughput"
     }
 
-    fn recognise(&self, text: &str) -> usize {
-        text.lines().filter(|line| line.contains(TAG)).count()
+    fn recognise(&self, line: &str) -> usize {
+        usize::from(line.contains(TAG))
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader {
-            file: name,
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
             command: None,
             version: None,
             open: None,
             is_lost: false,
             tests: Vec::new(),
-        };
-        reader.read(text);
-        at_least_one(reader.tests, name, ID)
+        })
     }
 }
 
 /// Cuts a log into tests.
-struct Reader<'a> {
-    file: &'a str,
+struct Reader {
+    file: String,
     command: Option<Command>,
     version: Option<String>,
-    open: Option<Draft<'a>>,
+    open: Option<Draft>,
     /// The lines are those of a test that was refused.
     is_lost: bool,
     tests: Vec<ParsedTest>,
 }
 
 /// A test that is being read.
-struct Draft<'a> {
+struct Draft {
     line: usize,
     command: Option<Command>,
     transport: Option<Transport>,
@@ -86,11 +83,11 @@ struct Draft<'a> {
     /// The last line of the summary was seen.
     is_whole: bool,
     failed: Option<String>,
-    lines: Vec<&'a str>,
+    text: Fingerprint,
 }
 
-impl<'a> LineReader<'a> for Reader<'a> {
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         if let Some(command) = find(line) {
             self.settle();
             self.is_lost = false;
@@ -113,19 +110,19 @@ impl<'a> LineReader<'a> for Reader<'a> {
         let Some(draft) = &mut self.open else {
             return Ok(());
         };
-        draft.lines.push(line);
+        draft.text.add(line);
         let Some(rest) = tagged else {
             draft.other(line);
             return Ok(());
         };
         draft
             .tagged(rest)
-            .map_err(|wanted| ImportError::line(self.file, number, wanted, line))
+            .map_err(|wanted| ImportError::line(&self.file, number, wanted, line))
     }
 
     fn close(&mut self) -> Result<(), ImportError> {
         if let Some(draft) = self.open.take() {
-            let test = draft.finish(self.file, self.version.clone())?;
+            let test = draft.finish(&self.file, self.version.clone())?;
             self.tests.push(test);
         }
         Ok(())
@@ -168,7 +165,7 @@ fn find(line: &str) -> Option<Command> {
     })
 }
 
-impl Draft<'_> {
+impl Draft {
     fn new(line: usize, command: Option<Command>) -> Self {
         let transport = command.as_ref().map(|command| {
             if command.has('-', "tcp") {
@@ -195,7 +192,7 @@ impl Draft<'_> {
             bps: None,
             is_whole: false,
             failed: None,
-            lines: Vec::new(),
+            text: Fingerprint::default(),
         }
     }
 
@@ -381,7 +378,7 @@ impl Draft<'_> {
         }
         test.tool.version = version;
         test.hosts = delay::hosts(None, self.server.as_deref());
-        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.fingerprint = self.text.get();
         test.command = self.command.map(|command| command.line);
         test.trials = vec![trial];
         test.notes
@@ -417,7 +414,7 @@ impl Draft<'_> {
         test.tool.version = version;
         test.payload_bytes = payload;
         test.peer.clone_from(&self.server);
-        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.fingerprint = self.text.get();
         if let Some((messages, seconds)) = self.sent {
             let bytes = payload.and_then(|payload| messages.checked_mul(payload));
             test.flows = vec![Flow {

@@ -23,12 +23,29 @@ fn summaries_are_one_phrase() {
     }
 }
 
+/// The tests that a format finds in a text, whether or not it would have recognised it.
+pub(super) fn parse(
+    format: &dyn LogFormat,
+    file: &str,
+    text: &str,
+    hints: Hints,
+) -> Result<Vec<ParsedTest>, ImportError> {
+    let log = (file.to_owned(), text.as_bytes().to_vec());
+    let mut lines = Lines::open(&log)?;
+    let mut reader = format.reader(file, &hints);
+    while let Some(line) = lines.next()? {
+        reader.take(&line);
+    }
+    reader.finish();
+    Ok(std::mem::take(reader.tests()))
+}
+
 #[test]
 fn no_format_claims_or_reads_another_s_text() {
     for format in ALL {
-        assert_eq!(format.recognise("dear diary,\n"), 0, "{}", format.id());
-        let error = format.parse("a", "dear diary,\n").unwrap_err();
-        assert!(matches!(error, ImportError::NoTest { .. }), "{error}");
+        assert_eq!(format.recognise("dear diary,"), 0, "{}", format.id());
+        let tests = parse(*format, "a", "dear diary,\n", Hints::default()).unwrap();
+        assert_eq!(tests, [], "{}", format.id());
     }
 }
 

@@ -170,19 +170,23 @@ impl Store {
         let mut written = Vec::new();
         for run in runs {
             let stored = self.create(run).and_then(|writer| {
-                let result = writer.write_run(run);
-                written.push(writer);
-                result
+                written.push(writer.path().to_owned());
+                writer.write_run(run)
             });
             if let Err(error) = stored {
-                written.into_iter().for_each(RunWriter::abandon);
+                self.take_back(&written);
                 return Err(error);
             }
         }
-        Ok(written
-            .iter()
-            .map(|writer| writer.path().to_owned())
-            .collect())
+        Ok(written)
+    }
+
+    /// Removes runs that [`add_all`](Self::add_all) has stored, by their directories.
+    pub fn take_back(&self, written: &[PathBuf]) {
+        for dir in written {
+            // The error that led here is the one to report; what stays is listed.
+            drop(std::fs::remove_dir_all(dir));
+        }
     }
 
     /// Every entry, in the order in which they were written, newest last.

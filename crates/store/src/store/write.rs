@@ -82,12 +82,6 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Ends the run and removes everything that was written of it.
-    pub(super) fn abandon(self) {
-        // The error that led here is the one to report; what stays is listed as incomplete.
-        drop(std::fs::remove_dir_all(&self.dir));
-    }
-
     /// The run's directory.
     pub fn path(&self) -> &Path {
         &self.dir

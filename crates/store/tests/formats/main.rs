@@ -7,7 +7,7 @@
 
 use linerate_model::run::{Run, RunStatus, Trial};
 use linerate_model::{BitRate, ByteCount, PacketCount};
-use linerate_store::import::{ALL, Imported, import};
+use linerate_store::import::{ALL, Imported, LogFile, import};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -148,4 +148,26 @@ proptest! {
         bytes.splice(at..end, new.bytes());
         drop(import(&[(name, bytes)]));
     }
+}
+
+/// A file is read like a log in memory, twice from its beginning.
+#[test]
+fn a_file_on_disk_is_a_log() {
+    let name = "formats/sockperf-3.7-pp.txt";
+    let [mut in_memory] = <[Run; 1]>::try_from(import(&[read(name)]).unwrap().runs).unwrap();
+    let file = LogFile::new(&fixtures().join(name));
+    let [from_disk] =
+        <[Run; 1]>::try_from(import(std::slice::from_ref(&file)).unwrap().runs).unwrap();
+    in_memory.source.clone_from(&from_disk.source);
+    assert_eq!(from_disk, in_memory);
+    let none = LogFile::new(&fixtures().join("none"));
+    let Imported { runs, refused, .. } = import(&[file, none.clone()]).unwrap();
+    assert_eq!(runs.len(), 1);
+    assert!(refused[0].to_string().starts_with("cannot read "));
+    let error = import(&[none]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("give a log file that this user may read")
+    );
 }

@@ -251,6 +251,7 @@ impl DatagramPath for FramePath {
             spans: &self.spans,
             overflows: u32::try_from(drops).ok().filter(|drops| *drops > 0),
             runs: &[],
+            came: None,
         })
     }
 

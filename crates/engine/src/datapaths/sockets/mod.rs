@@ -400,6 +400,7 @@ impl DatagramPath for DatagramSocket {
             spans: &self.spans,
             overflows,
             runs: self.runs.as_deref().unwrap_or_default(),
+            came: None,
         })
     }
 
@@ -485,6 +486,7 @@ impl DatagramPath for SingleSocket {
             spans: std::slice::from_ref(&self.span),
             overflows: None,
             runs: &[],
+            came: None,
         })
     }
 

@@ -76,6 +76,7 @@ impl DatagramPath for RawPath {
             spans: &self.spans,
             overflows: None,
             runs: &[],
+            came: None,
         })
     }
 

@@ -187,7 +187,7 @@ impl Counts {
         is_first && counts && !self.was_omitted(sequence)
     }
 
-    /// Counts one batch, taken at `now`. All of it has that one time: it is when the application
+    /// Counts one batch, taken at `now`. All of it has that one time: it is when an application
     /// could have used it.
     fn take(&mut self, arrivals: Arrivals<'_>, now: MonoInstant) -> Batch {
         self.reads += 1;
@@ -377,7 +377,8 @@ impl Work for Receiver {
         let step = match received {
             Ok(arrivals) => {
                 self.last = now;
-                if self.counts.take(arrivals, now) == Batch::FirstCounted
+                let came = arrivals.came.unwrap_or(now);
+                if self.counts.take(arrivals, came) == Batch::FirstCounted
                     && !self.counts.plan.warm_up.is_zero()
                 {
                     // Drops before this batch was queued are the warm-up's.

@@ -38,6 +38,8 @@ struct Script {
     run: Option<usize>,
     /// Empty datagrams that were sent.
     empties: u64,
+    /// When the next arrivals came, if that was before they are received.
+    came: Option<MonoInstant>,
 }
 
 #[derive(Clone, Default)]
@@ -119,6 +121,7 @@ impl DatagramPath for ScriptedPath {
             spans: &self.spans,
             overflows: overflows.filter(|_| script.run.is_none()),
             runs: &self.runs,
+            came: script.came.take(),
         })
     }
 
@@ -231,6 +234,23 @@ fn numbers_stay_dense_when_the_system_takes_a_batch_in_parts() {
     assert_eq!(script.kinds_and_numbers(), want);
     assert_eq!(report.packets, PacketCount::new(20));
     assert_eq!(report.errors[0].errno, "EAGAIN");
+}
+
+#[test]
+fn datagrams_that_waited_for_their_stream_count_from_when_they_came() {
+    let duration = |came: Option<MonoInstant>| {
+        let mut bench = Bench::new(Side::Receiver, |_| {});
+        bench.script.0.lock().unwrap().came = came;
+        bench.arrive(at(17), &[(7, Kind::Counted, 0)], None);
+        for number in 1..10 {
+            bench.arrive(at(17 + 10 * number), &[(7, Kind::Counted, number)], None);
+        }
+        let report = bench.work.finish(at(200));
+        assert_eq!(report.packets, PacketCount::new(10));
+        report.duration
+    };
+    assert_eq!(duration(None), Duration::from_millis(90));
+    assert_eq!(duration(Some(at(2))), Duration::from_millis(105));
 }
 
 #[test]

@@ -212,6 +212,7 @@ impl DatagramPath for VirtualPath {
             spans: std::slice::from_ref(&self.span),
             overflows: None,
             runs: &[],
+            came: None,
         })
     }
 

@@ -8,6 +8,7 @@ use crate::session::{
     Action, ClientConfig, FIRST_ANSWER, Input, Limits, PeerEvent, RANDOM_BYTES, Refusal,
     RefusalCode, ServerConfig, Session, StreamEvent, StreamOrder, StreamTarget, TIMEOUT, TestEnd,
 };
+use crate::steps::OVERTIME;
 use linerate_model::sample::{
     DatagramReceiver, DatagramSender, EndpointReport, PeerCounts, PeerStream, SequenceCount,
     StreamReport,
@@ -517,4 +518,43 @@ fn a_server_keeps_its_limits_and_its_peace() {
     let (is_ok, all) = outcome(&datagram(u32::MAX, &[]), Transport::Udp);
     assert!(!is_ok);
     assert_eq!(all, [Action::Closed]);
+}
+
+/// A client that sends does not say for how long: the server's limit is all that ends it.
+#[test]
+fn a_client_that_goes_on_is_ended_by_the_server_s_limit() {
+    let max_duration = Duration::from_secs(2);
+    for (bytes, transport) in [
+        (datagram(1, &[0, 0, 1, 5001, 0, 0, 0]), Transport::Udp),
+        (words(&[0, 1, 5001, 0, 0, 0]), Transport::Tcp),
+    ] {
+        let limits = Limits {
+            max_duration,
+            ..Limits::default()
+        };
+        let config = ServerConfig {
+            limits,
+            ..server_config()
+        };
+        let mut server = server::Server::new(config, START);
+        let opened = Input::Stream(StreamEvent::Opened {
+            transport,
+            bytes: &bytes,
+        });
+        server.handle(START, opened).unwrap();
+        server
+            .handle(START, Input::Prepared(Ok(Vec::new())))
+            .unwrap();
+        server.handle(START, Input::Connected).unwrap();
+        let due = server.deadline().unwrap();
+        assert_eq!(due, START.after(max_duration + OVERTIME), "{transport}");
+        actions(&mut server);
+        server.handle(due, Input::Timeout).unwrap();
+        let (all, _) = actions(&mut server);
+        let code = RefusalCode::Limit;
+        assert!(
+            matches!(&all[..], [Action::Stop { code: said, .. }] if *said == code),
+            "{all:?}"
+        );
+    }
 }

@@ -15,38 +15,51 @@ use std::collections::{BTreeMap, BTreeSet};
 type Names = BTreeMap<String, String>;
 
 /// The runs of an import, in the order of their first test.
-pub(super) fn runs(tests: Vec<Merged>, latency: Vec<LatencyTest>) -> Vec<Run> {
+pub(super) fn runs(tests: Vec<Merged>, latency: Vec<LatencyTest>) -> impl Iterator<Item = Run> {
     let names = names(&tests);
     let mut groups: Vec<Vec<Merged>> = Vec::new();
+    let mut curves: BTreeMap<Curve, usize> = BTreeMap::new();
     for test in tests {
-        let group = groups
-            .iter_mut()
-            .find(|group| is_one_curve(&group[0], &test));
-        match group {
-            Some(group) => group.push(test),
+        let known = curve(&test).map(|curve| *curves.entry(curve).or_insert(groups.len()));
+        match known.filter(|at| *at < groups.len()) {
+            Some(at) => groups[at].push(test),
             None => groups.push(vec![test]),
         }
     }
-    let traffic = groups.into_iter().map(|group| traffic_run(group, &names));
-    traffic
-        .chain(latency.into_iter().map(latency_run))
-        .collect()
+    let traffic = groups
+        .into_iter()
+        .map(move |group| traffic_run(group, &names));
+    traffic.chain(latency.into_iter().map(latency_run))
 }
 
-/// Whether two tests are points of one load curve.
-fn is_one_curve(a: &Merged, b: &Merged) -> bool {
-    let is_udp = |test: &Merged| test.main.transport == Transport::Udp;
-    let directions = |test: &Merged| -> Vec<_> { test.flows.iter().map(|f| f.direction).collect() };
-    let streams = |test: &Merged| -> Vec<_> { test.flows.iter().map(|f| f.streams).collect() };
-    is_udp(a)
-        && is_udp(b)
-        && a.main.format == b.main.format
-        && directions(a) == directions(b)
-        && streams(a) == streams(b)
-        && a.main.payload_bytes == b.main.payload_bytes
-        && ends(&a.main) == ends(&b.main)
-        // Without addresses only the same end is the same.
-        && (a.main.view == b.main.view || !a.main.connections.is_empty())
+/// What the points of one load curve have in common.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Curve {
+    format: &'static str,
+    /// Directions and their streams.
+    flows: Vec<(Direction, u16)>,
+    payload_bytes: Option<u64>,
+    ends: [Option<String>; 2],
+    /// Without addresses only the same end is the same.
+    is_client: Option<bool>,
+}
+
+/// The load curve that a test is a point of: UDP only.
+fn curve(test: &Merged) -> Option<Curve> {
+    let main = &test.main;
+    let (client, server) = ends(main);
+    let is_client = main.view == View::Client;
+    (main.transport == Transport::Udp).then(|| Curve {
+        format: main.format,
+        flows: test
+            .flows
+            .iter()
+            .map(|flow| (flow.direction, flow.streams))
+            .collect(),
+        payload_bytes: main.payload_bytes,
+        ends: [client, server].map(|end| end.map(str::to_owned)),
+        is_client: main.connections.is_empty().then_some(is_client),
+    })
 }
 
 /// Addresses of client and server.

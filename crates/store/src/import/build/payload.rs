@@ -53,7 +53,7 @@ fn only_size(group: &[Merged]) -> Option<u64> {
             for size in flow
                 .sent_rows
                 .iter()
-                .chain(&flow.received_rows)
+                .chain(flow.received_rows.iter())
                 .filter_map(of_row)
             {
                 narrow(&mut possible, size);

@@ -2,7 +2,7 @@
 
 use crate::import::merge::Merged;
 use crate::import::rounded::note_rounding;
-use crate::import::{Flow, Rounded, Row, Totals, TrafficTest, command, exact, whole};
+use crate::import::{Flow, Joined, Rounded, Row, Totals, TrafficTest, command, exact, whole};
 use linerate_model::run::{
     ByteStreamResult, CpuSide, CpuSummary, DatagramsResult, Packets, TcpSummary, Trial,
     TrialInterval, TrialWork, UnitCounts,
@@ -48,11 +48,23 @@ fn trial(test: &Merged, flow: &Flow) -> Trial {
     trial
         .reasons
         .extend(main.notes.iter().chain(server).cloned());
+    trial.reasons.extend(joined(flow));
     super::dedup(&mut trial.reasons);
     if let Some(reason) = &main.interrupted {
         trial.reasons.push(format!("ended early: {reason}"));
     }
     trial
+}
+
+/// What to say of intervals that are not those of the log.
+fn joined(flow: &Flow) -> Option<String> {
+    let width = flow.sent_rows.width().max(flow.received_rows.width());
+    (width > 1).then(|| {
+        format!(
+            "the log has more intervals than are kept: up to {width} of them are one here, whose window, round-trip \
+             time and jitter are those at its end"
+        )
+    })
 }
 
 /// The intended load of a test's first direction: orders the trials of a curve.
@@ -275,29 +287,13 @@ fn cpu(test: &TrafficTest, direction: Direction) -> Option<CpuSummary> {
 }
 
 fn tcp(test: &Merged, flow: &Flow) -> Option<TcpSummary> {
-    let windows: Vec<f64> = flow
-        .sent_rows
-        .iter()
-        .filter_map(|row| Some(row.cwnd?.value))
-        .collect();
-    let rtts: Vec<f64> = flow
-        .sent_rows
-        .iter()
-        .filter_map(|row| Some(row.srtt?.value))
-        .collect();
-    let mean = |values: &[f64]| {
-        let n = u32::try_from(values.len()).ok().filter(|n| *n > 0)?;
-        whole((values.iter().sum::<f64>() / f64::from(n)).round())
-    };
-    let largest = windows.iter().copied().reduce(f64::max);
-    let nanos: Vec<f64> = rtts.iter().map(|seconds| seconds * 1e9).collect();
+    let Joined { cwnd, srtt } = flow.sent_rows.readings();
+    let rounded = |value: f64| whole(value.round());
     let summary = TcpSummary {
         retransmitted_segments: flow.sent.as_ref().and_then(|sent| sent.retransmitted),
-        cwnd_mean_bytes: mean(&windows).map(ByteCount::new),
-        cwnd_max_bytes: largest
-            .and_then(|bytes| whole(bytes.round()))
-            .map(ByteCount::new),
-        srtt_mean_ns: mean(&nanos),
+        cwnd_mean_bytes: cwnd.mean().and_then(rounded).map(ByteCount::new),
+        cwnd_max_bytes: cwnd.largest().and_then(rounded).map(ByteCount::new),
+        srtt_mean_ns: srtt.mean().and_then(|seconds| rounded(seconds * 1e9)),
         congestion_control: test.main.congestion_control.clone(),
         smss_bytes: test
             .main
@@ -317,7 +313,7 @@ fn intervals(flow: &Flow) -> Vec<TrialInterval> {
     let mut sent: Vec<_> = flow.sent_rows.iter().collect();
     sent.sort_by(|a, b| a.start.value.total_cmp(&b.start.value));
     let mut all: Vec<_> = sent.iter().map(|row| sender(row, is_alone)).collect();
-    for row in &flow.received_rows {
+    for row in flow.received_rows.iter() {
         // Two ends do not cut their intervals at quite the same moment.
         let slack = BOUNDS_TOLERANCE * (row.end.value - row.start.value);
         let wide = |time: Rounded| Rounded {

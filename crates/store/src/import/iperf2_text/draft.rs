@@ -1,8 +1,10 @@
 //! One test of an iperf 2 log while it is read.
 
 use super::ID;
+use super::sides::{Figures, Sides};
+use crate::import::bounds::MAX_STREAMS;
 use crate::import::delay::{self, DelayFigures};
-use crate::import::line::{DataLine, Kind, Loss, connection, fingerprint, kind, remark};
+use crate::import::line::{DataLine, Fingerprint, Kind, Loss, connection, kind, remark};
 use crate::import::{
     Command, Connection, Flow, ImportError, Intended, LatencyTest, Origin, ParsedTest, Rounded,
     Row, Totals, TrafficTest, View, command,
@@ -13,36 +15,28 @@ use linerate_model::{ByteCount, WallTime};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A test that is being read.
-pub(super) struct Draft<'a> {
+pub(super) struct Draft {
     pub(super) test: TrafficTest,
     /// This end both calls and listens: streams to its own port come back.
     pub(super) listens: bool,
     /// Tags of the streams in which the server sends.
-    reverse: BTreeSet<&'a str>,
-    columns: Vec<&'a str>,
-    rows: Vec<Figures>,
-    report: Vec<Figures>,
+    reverse: BTreeSet<String>,
+    columns: Vec<String>,
+    rows: Sides,
+    report: Sides,
     /// Tags of the streams of which the server's report has begun.
-    reported: BTreeSet<&'a str>,
+    reported: BTreeSet<String>,
     /// `Sent N datagrams` by stream, end packets included or not.
-    sent: BTreeMap<&'a str, u64>,
-    remarks: BTreeMap<&'a str, String>,
+    sent: BTreeMap<String, u64>,
+    remarks: BTreeMap<String, String>,
     no_report: bool,
     /// A message of the tool that something failed.
     has_failed: bool,
     /// Tags of the streams that were announced.
-    announced: BTreeSet<&'a str>,
+    announced: BTreeSet<String>,
     refused: Option<ImportError>,
     bounce: Option<Bounce>,
-    lines: Vec<&'a str>,
-}
-
-/// A line of figures.
-struct Figures {
-    is_sum: bool,
-    is_reverse: bool,
-    tag: String,
-    row: Row,
+    text: Fingerprint,
 }
 
 /// A bounce-back test: request and reply by TCP.
@@ -53,7 +47,7 @@ struct Bounce {
     total: Option<(u64, [Rounded; 4])>,
 }
 
-impl<'a> Draft<'a> {
+impl Draft {
     pub(super) fn new(
         origin: Origin,
         view: View,
@@ -69,8 +63,8 @@ impl<'a> Draft<'a> {
             listens: false,
             reverse: BTreeSet::new(),
             columns: Vec::new(),
-            rows: Vec::new(),
-            report: Vec::new(),
+            rows: Sides::default(),
+            report: Sides::default(),
             reported: BTreeSet::new(),
             sent: BTreeMap::new(),
             remarks: BTreeMap::new(),
@@ -79,7 +73,7 @@ impl<'a> Draft<'a> {
             announced: BTreeSet::new(),
             refused: None,
             bounce: None,
-            lines: Vec::new(),
+            text: Fingerprint::default(),
         }
     }
 
@@ -94,6 +88,11 @@ impl<'a> Draft<'a> {
         back.test.payload_bytes = self.test.payload_bytes;
         back.listens = true;
         back
+    }
+
+    /// Lets it keep no more intervals than this of each side.
+    pub(super) fn set_limit(&mut self, limit: usize) {
+        self.rows.set_limit(limit);
     }
 
     pub(super) fn origin(&self) -> &Origin {
@@ -111,12 +110,7 @@ impl<'a> Draft<'a> {
 
     /// Whether the last line of each stream so far can be the one over the whole test.
     pub(super) fn is_over(&self) -> bool {
-        let last = |tag: &&str| {
-            let mut rows = self.rows.iter().rev();
-            rows.find(|figures| stream(&figures.tag) == *tag)
-                .is_some_and(|figures| figures.row.start.low == 0.0)
-        };
-        self.announced.iter().all(last)
+        self.announced.iter().all(|tag| self.rows.is_over(tag))
     }
 
     /// Whether a stream can be one more of this test: it is not over, and is with the same host.
@@ -137,14 +131,14 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes a line; a damaged one refuses the test when it ends.
-    pub(super) fn line_or_refuse(&mut self, number: usize, line: &'a str) {
+    pub(super) fn line_or_refuse(&mut self, number: usize, line: &str) {
         if let Err(error) = self.line(number, line) {
             self.refused.get_or_insert(error);
         }
     }
 
-    pub(super) fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
-        self.lines.push(line);
+    pub(super) fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+        self.text.add(line);
         // A histogram that 2.1 and after prints below a summary.
         if line.contains("-PDF:") {
             return Ok(());
@@ -166,6 +160,7 @@ impl<'a> Draft<'a> {
                         .split_whitespace()
                         .skip_while(|word| *word != "Bandwidth")
                         .skip(1)
+                        .map(str::to_owned)
                         .collect();
                 }
                 Ok(())
@@ -173,17 +168,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn tagged(&mut self, number: usize, tag: &'a str, rest: &'a str) -> Result<(), ImportError> {
+    fn tagged(&mut self, number: usize, tag: &str, rest: &str) -> Result<(), ImportError> {
         if let Some(connection) = connection(&self.test.origin.file, number, rest)? {
             // A server that calls back marks its own stream; a client with `--reverse` its figures.
             if tag.starts_with('*') && self.test.connections.is_empty() {
                 self.test.view = View::Server;
             }
             if rest.contains("(reverse)") || self.comes_back(tag, &connection) {
-                self.reverse.insert(tag);
+                self.reverse.insert(tag.to_owned());
             }
-            self.test.connections.push(connection);
-            self.announced.insert(stream(tag));
+            self.test.connect(number, connection)?;
+            self.announced.insert(stream(tag).to_owned());
             // Without its last packet no end says that the test is over: there is no report.
             self.no_report |= rest.contains("(no-udp-fin)");
             self.test.started = self.test.started.take().or_else(|| started(rest));
@@ -198,17 +193,22 @@ impl<'a> Draft<'a> {
             }
         } else if let Some(sent) = rest.strip_prefix("Sent ") {
             let sent = sent.strip_suffix(" datagrams").and_then(|n| n.parse().ok());
-            self.sent.extend(sent.map(|sent| (tag, sent)));
+            if self.sent.len() < MAX_STREAMS {
+                self.sent.extend(sent.map(|sent| (tag.to_owned(), sent)));
+            }
         } else if let Some(note) = remark(rest) {
-            self.remarks
-                .insert(rest.rsplit(' ').next().unwrap_or_default(), note);
+            let what = rest.rsplit(' ').next().unwrap_or_default();
+            self.remarks.insert(what.to_owned(), note);
         } else if rest.starts_with("Server Report") {
-            self.reported.insert(tag);
+            if self.reported.len() < MAX_STREAMS {
+                self.reported.insert(tag.to_owned());
+            }
         } else if rest.starts_with("WARNING: did not receive ack") {
+            const UNKNOWN: &str = "the server's report did not arrive: what it received is unknown";
             self.no_report = true;
-            self.test
-                .notes
-                .push("the server's report did not arrive: what it received is unknown".to_owned());
+            if self.test.notes.iter().all(|note| note != UNKNOWN) {
+                self.test.notes.push(UNKNOWN.to_owned());
+            }
         }
         Ok(())
     }
@@ -233,7 +233,7 @@ impl<'a> Draft<'a> {
         &mut self,
         number: usize,
         line: &str,
-        data: &DataLine<'a>,
+        data: &DataLine<'_>,
     ) -> Result<(), ImportError> {
         // The sum of both directions of a full-duplex stream.
         if data.tag.starts_with("FD") {
@@ -271,14 +271,15 @@ impl<'a> Draft<'a> {
             row,
         };
         // A report without its heading line in 2.0.
-        if self.reported.contains(data.tag)
+        let side = if self.reported.contains(data.tag)
             || (is_loss && self.test.view == View::Client && !is_reverse)
         {
-            self.report.push(figures);
+            &mut self.report
         } else {
-            self.rows.push(figures);
-        }
-        Ok(())
+            &mut self.rows
+        };
+        let is_taken = side.add(figures);
+        is_taken.map_err(|wanted| ImportError::line(&self.test.origin.file, number, wanted, line))
     }
 
     /// Retransmissions, window and round-trip time of `-e`, found by their headings.
@@ -312,7 +313,7 @@ impl<'a> Draft<'a> {
         if self.rows.is_empty() {
             return Err(self.cut("it has no figures"));
         }
-        let fingerprint = fingerprint(self.lines.iter().copied());
+        let fingerprint = self.text.get();
         if let Some(bounce) = self.bounce {
             return match (self.test.view, bounce.total) {
                 (View::Server, _) => Ok(None),
@@ -339,11 +340,7 @@ impl<'a> Draft<'a> {
         let mut flows = Vec::new();
         for direction in [Direction::Forward, Direction::Reverse] {
             let is_reverse = direction == Direction::Reverse;
-            if self
-                .rows
-                .iter()
-                .any(|row| !row.is_sum && row.is_reverse == is_reverse)
-            {
+            if self.rows.streams(is_reverse) > 0 {
                 flows.push(self.flow(direction)?);
             }
         }
@@ -351,16 +348,14 @@ impl<'a> Draft<'a> {
     }
 
     fn flow(&mut self, direction: Direction) -> Result<Flow, ImportError> {
-        let (rows, total) = self.split(&self.rows, direction)?;
-        let own = Totals::of_line(&total);
         let is_reverse = direction == Direction::Reverse;
-        let tags = self
+        let (rows, total) = self
             .rows
-            .iter()
-            .filter(|row| !row.is_sum && row.is_reverse == is_reverse);
-        let tags: BTreeSet<_> = tags.map(|row| &row.tag).collect();
+            .split(is_reverse)
+            .ok_or_else(|| self.cut(NO_TOTAL))?;
+        let own = Totals::of_line(&total);
         let mut flow = Flow {
-            streams: u16::try_from(tags.len()).unwrap_or(u16::MAX),
+            streams: u16::try_from(self.rows.streams(is_reverse)).unwrap_or(u16::MAX),
             ..Flow::new(direction)
         };
         if !self.test.sends(direction) {
@@ -394,52 +389,15 @@ impl<'a> Draft<'a> {
     }
 
     /// The server's report at the end of a UDP client's log.
-    fn report(&self) -> Result<Option<Totals>, ImportError> {
+    fn report(&mut self) -> Result<Option<Totals>, ImportError> {
         if !self.report.is_empty() {
-            let (_, total) = self.split(&self.report, Direction::Forward)?;
+            let (_, total) = self.report.split(false).ok_or_else(|| self.cut(NO_TOTAL))?;
             return Ok(Some(Totals::of_line(&total)));
         }
         if self.no_report {
             return Ok(None);
         }
         Err(self.cut("the server's report is not there"))
-    }
-
-    /// Tells intervals from the last line of each stream, which is over the whole test.
-    fn split(
-        &self,
-        figures: &[Figures],
-        direction: Direction,
-    ) -> Result<(Vec<Row>, Row), ImportError> {
-        let is_reverse = direction == Direction::Reverse;
-        let here = |figures: &&Figures| figures.is_sum || figures.is_reverse == is_reverse;
-        // The tool's sum is over both directions, if there are two.
-        let is_mixed = figures.iter().any(|f| f.is_reverse);
-        let has_sum = !is_mixed && has_whole_sum(figures);
-        let mut streams: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
-        for figures in figures.iter().filter(here).filter(|f| f.is_sum == has_sum) {
-            streams.entry(&figures.tag).or_default().push(figures.row);
-        }
-        // Times are not negative, so their bits are in the order of their values.
-        let mut intervals: BTreeMap<(u64, u64), Row> = BTreeMap::new();
-        let mut total: Option<Row> = None;
-        let missing = || self.cut("its last line, over the whole test, is not there");
-        for mut rows in streams.into_values() {
-            let last = rows.pop().filter(|row| row.start.low == 0.0);
-            let last = last.ok_or_else(missing)?;
-            match &mut total {
-                Some(total) => total.add_beside(&last),
-                None => total = Some(last),
-            }
-            for row in rows {
-                intervals
-                    .entry((row.start.value.to_bits(), row.end.value.to_bits()))
-                    .and_modify(|other| other.add(&row))
-                    .or_insert(row);
-            }
-        }
-        let total = total.ok_or_else(missing)?;
-        Ok((intervals.into_values().collect(), total))
     }
 
     /// iperf 2 does not mark an early end: a TCP client that ran clearly shorter than asked.
@@ -534,20 +492,11 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// A stream's tag without the star that marks its way back.
-fn stream(tag: &str) -> &str {
-    tag.trim_start_matches('*')
-}
+const NO_TOTAL: &str = "its last line, over the whole test, is not there";
 
-/// Whether the tool's own sums end with one over the whole test: some print it for single intervals only.
-fn has_whole_sum(figures: &[Figures]) -> bool {
-    let end = |of: &Figures| of.row.end.value;
-    let streams = figures.iter().filter(|figures| !figures.is_sum);
-    let longest = streams.map(end).fold(0.0, f64::max);
-    figures
-        .iter()
-        .rfind(|figures| figures.is_sum)
-        .is_some_and(|last| last.row.start.low == 0.0 && end(last) >= 0.9 * longest)
+/// A stream's tag without the star that marks its way back.
+pub(super) fn stream(tag: &str) -> &str {
+    tag.trim_start_matches('*')
 }
 
 /// `10=1.405/0.017/12.883/4.044 ms`: count and mean, smallest, largest, standard deviation.

@@ -9,10 +9,12 @@
 //! - From 2.1 on `Sent N datagrams` counts the end packet as well
 
 mod draft;
+mod sides;
 
+use super::bounds::MAX_STREAMS;
+use super::intervals::MAX_TOGETHER;
 use super::line::{DataLine, Kind, kind};
-use super::reader::LineReader;
-use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View, at_least_one};
+use super::{Command, Hints, ImportError, LogFormat, LogReader, Origin, ParsedTest, View};
 use draft::Draft;
 use linerate_model::spec::Transport;
 use std::collections::VecDeque;
@@ -32,7 +34,7 @@ impl LogFormat for Iperf2Text {
         "text output of an iperf 2 client or server, TCP or UDP"
     }
 
-    fn recognise(&self, text: &str) -> usize {
+    fn recognise(&self, line: &str) -> usize {
         const MARKS: &[&str] = &[
             "Client connecting to ",
             "Server listening on TCP",
@@ -42,15 +44,13 @@ impl LogFormat for Iperf2Text {
             "TCP window size:",
             "UDP buffer size:",
         ];
-        text.lines()
-            .filter(|line| MARKS.iter().any(|mark| line.contains(mark)))
-            .count()
+        usize::from(MARKS.iter().any(|mark| line.contains(mark)))
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader {
-            file: name,
-            last: text.lines().count(),
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
+            last: None,
             command: None,
             version: None,
             listens: None,
@@ -60,21 +60,15 @@ impl LogFormat for Iperf2Text {
             earlier: VecDeque::new(),
             is_lost: false,
             tests: Vec::new(),
-        };
-        reader.read(text);
-        if let Some((number, _)) = reader.early.first() {
-            let error = reader.headless(*number);
-            reader.refuse(error);
-        }
-        at_least_one(reader.tests, name, ID)
+        })
     }
 }
 
 /// Cuts a log into tests.
-struct Reader<'a> {
-    file: &'a str,
-    /// Number of the last line: damage there is a cut.
-    last: usize,
+struct Reader {
+    file: String,
+    /// Number of the last line, once it is known: damage there is a cut.
+    last: Option<usize>,
     command: Option<Command>,
     version: Option<String>,
     /// A server is listening; what it carries, and whether a client came already.
@@ -82,17 +76,17 @@ struct Reader<'a> {
     /// What the header of the client or server says.
     payload_bytes: Option<u64>,
     /// Streams that were announced before their client's header, as happens with `-P`.
-    early: Vec<(usize, &'a str)>,
-    open: Option<Draft<'a>>,
+    early: Vec<(usize, String)>,
+    open: Option<Draft>,
     /// Tests that began before the open one and may go on beside it.
-    earlier: VecDeque<Draft<'a>>,
+    earlier: VecDeque<Draft>,
     /// The lines are those of a test that was refused.
     is_lost: bool,
     tests: Vec<ParsedTest>,
 }
 
-impl<'a> LineReader<'a> for Reader<'a> {
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         let line = line.trim_end();
         if let Some((_, version)) = line.split_once("iperf version ") {
             self.settle();
@@ -132,6 +126,18 @@ impl<'a> LineReader<'a> for Reader<'a> {
             .map_err(|error| self.cut(number, error))
     }
 
+    fn last(&mut self, number: usize, _has_end: bool) {
+        self.last = Some(number);
+    }
+
+    fn finish(&mut self) {
+        self.settle();
+        if let Some((number, _)) = self.early.first() {
+            let error = self.headless(*number);
+            self.refuse(error);
+        }
+    }
+
     fn close(&mut self) -> Result<(), ImportError> {
         while let Some(draft) = self.earlier.pop_front() {
             self.end(draft);
@@ -151,16 +157,16 @@ impl<'a> LineReader<'a> for Reader<'a> {
     }
 }
 
-impl<'a> Reader<'a> {
+impl Reader {
     /// Ends a test; one that is not whole is named.
-    fn end(&mut self, draft: Draft<'a>) {
+    fn end(&mut self, draft: Draft) {
         match draft.finish() {
             Ok(test) => self.tests.extend(test),
             Err(error) => self.tests.push(ParsedTest::Refused(error)),
         }
     }
 
-    fn tagged(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+    fn tagged(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         let Kind::Tagged { rest, .. } = kind(line) else {
             return self.inside(number, line);
         };
@@ -173,7 +179,7 @@ impl<'a> Reader<'a> {
         } else if let Some((transport, came)) = &mut self.listens {
             let (transport, _) = (*transport, std::mem::replace(came, true));
             // The parallel streams of one test may come while others of them have figures already.
-            let is_beside = |draft: &Draft<'_>| draft.can_have(number, rest);
+            let is_beside = |draft: &Draft| draft.can_have(number, rest);
             if !self.open.as_ref().is_some_and(is_beside) {
                 self.set_aside();
                 self.begin(number, View::Server, transport)?;
@@ -184,14 +190,13 @@ impl<'a> Reader<'a> {
             .is_some_and(|draft| draft.has_figures() && draft.is_over())
         {
             // A stream of the next client, whose header comes later.
-            self.early.push((number, line));
-            return Ok(());
+            return self.keep_early(number, line);
         }
         self.inside(number, line)
     }
 
     /// What follows an open client's test on its own port.
-    fn way_back(&self, number: usize) -> Option<Draft<'a>> {
+    fn way_back(&self, number: usize) -> Option<Draft> {
         let draft = self.open.as_ref()?;
         (draft.listens && draft.has_figures()).then(|| draft.way_back(number))
     }
@@ -206,12 +211,17 @@ impl<'a> Reader<'a> {
         {
             self.end(oldest);
         }
+        // All of them together have no more intervals than all tests of an import.
+        let share = MAX_TOGETHER / (self.earlier.len() + 1);
+        for draft in &mut self.earlier {
+            draft.set_limit(share);
+        }
     }
 
     /// An earlier test that a line belongs to: the newest one that has its stream, if the open one has not.
-    fn earlier(&mut self, line: &str) -> Option<&mut Draft<'a>> {
+    fn earlier(&mut self, line: &str) -> Option<&mut Draft> {
         let tag = tag(line)?;
-        let has_it = |draft: &Draft<'_>| draft.has_stream(tag);
+        let has_it = |draft: &Draft| draft.has_stream(tag);
         if self.open.as_ref().is_some_and(has_it) {
             return None;
         }
@@ -219,7 +229,7 @@ impl<'a> Reader<'a> {
         self.earlier.get_mut(at)
     }
 
-    fn inside(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+    fn inside(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         let is_new = line.contains(" connected with ");
         if !is_new {
             self.take_early(line)?;
@@ -234,14 +244,21 @@ impl<'a> Reader<'a> {
                 *payload = payload.or(self.payload_bytes);
                 draft.line(number, line)
             }
-            None if is_new => {
-                self.early.push((number, line));
-                Ok(())
-            }
+            None if is_new => self.keep_early(number, line),
             None if self.is_lost => Ok(()),
             None if matches!(kind(line), Kind::Data(_)) => Err(self.headless(number)),
             None => Ok(()),
         }
+    }
+
+    fn keep_early(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+        if self.early.len() >= MAX_STREAMS {
+            let (first, _) = self.early[0];
+            self.early.clear();
+            return Err(self.headless(first));
+        }
+        self.early.push((number, line.to_owned()));
+        Ok(())
     }
 
     /// Streams that have figures before another header are of the open test, not of the next.
@@ -256,7 +273,7 @@ impl<'a> Reader<'a> {
         };
         if tag(line).is_some_and(|tag| !draft.has_stream(tag) && is_early(tag)) {
             for (number, line) in self.early.drain(..) {
-                draft.line(number, line)?;
+                draft.line(number, &line)?;
             }
         }
         Ok(())
@@ -264,7 +281,7 @@ impl<'a> Reader<'a> {
 
     fn headless(&self, line: usize) -> ImportError {
         ImportError::Cut {
-            file: self.file.to_owned(),
+            file: self.file.clone(),
             line,
             missing: "its first line (\"Client connecting to\" or \"Server listening on\")"
                 .to_owned(),
@@ -283,7 +300,7 @@ impl<'a> Reader<'a> {
         }
         self.is_lost = false;
         let origin = Origin {
-            file: self.file.to_owned(),
+            file: self.file.clone(),
             line: number,
         };
         let command = match view {
@@ -295,7 +312,7 @@ impl<'a> Reader<'a> {
         };
         let mut draft = Draft::new(origin, view, transport, command, self.version.clone());
         for (number, line) in self.early.drain(..) {
-            draft.line(number, line)?;
+            draft.line(number, &line)?;
         }
         self.open = Some(draft);
         Ok(())
@@ -304,7 +321,7 @@ impl<'a> Reader<'a> {
     /// A damaged line at the very end of a log is where it was cut.
     fn cut(&self, number: usize, error: ImportError) -> ImportError {
         match (error, &self.open) {
-            (ImportError::Line { file, .. }, Some(draft)) if number == self.last => {
+            (ImportError::Line { file, .. }, Some(draft)) if Some(number) == self.last => {
                 ImportError::Cut {
                     file,
                     line: draft.origin().line,

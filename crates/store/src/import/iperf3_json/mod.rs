@@ -6,10 +6,13 @@
 //! - In 3.7 to 3.10 a bidirectional test has its sums twice under one name: then the streams are added
 
 mod document;
+mod reader;
+mod scanner;
+mod sums;
 mod test;
 mod value;
 
-use super::{ImportError, LogFormat, ParsedTest, at_least_one};
+use super::{Hints, LogFormat, LogReader};
 
 /// iperf3's JSON output.
 #[derive(Debug)]
@@ -26,7 +29,7 @@ impl LogFormat for Iperf3Json {
         "JSON output of an iperf3 client or server (-J, --json-stream), TCP or UDP"
     }
 
-    fn recognise(&self, text: &str) -> usize {
+    fn recognise(&self, line: &str) -> usize {
         const MARKS: &[&str] = &[
             "\"start\":",
             "\"intervals\":",
@@ -36,14 +39,10 @@ impl LogFormat for Iperf3Json {
             "\"error\":",
         ];
         // Some tools print a document in one line.
-        MARKS.iter().map(|mark| text.matches(mark).count()).sum()
+        MARKS.iter().map(|mark| line.matches(mark).count()).sum()
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut tests = Vec::new();
-        for document in document::read(name, text) {
-            tests.extend(test::of(name, document));
-        }
-        at_least_one(tests, name, ID)
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(reader::Reader::new(file))
     }
 }

@@ -2,23 +2,24 @@
 
 use super::ID;
 use super::document::Document;
+use super::sums::{Sums, jitter, time};
 use super::value::Object;
 use crate::import::iperf3_text::Iperf3Text;
-use crate::import::line::{fingerprint, late};
+use crate::import::line::{Fingerprint, late};
 use crate::import::{
-    Connection, Endpoint, Flow, ImportError, Intended, Origin, ParsedTest, Rounded, Row, Totals,
-    TrafficTest, View, iperf3,
+    Connection, Endpoint, Flow, ImportError, Intended, Origin, ParsedTest, Rounded, Row, Series,
+    Totals, TrafficTest, View, iperf3,
 };
 use linerate_model::spec::{Direction, Transport};
 use linerate_model::{BitRate, WallTime};
 
 /// The client's test of a document, and the server's if it has that too.
-pub(super) fn of(file: &str, document: Document<'_>) -> Vec<ParsedTest> {
+pub(super) fn of(file: &str, mut document: Document) -> Vec<ParsedTest> {
     if let Some(error) = document.refused {
         return vec![ParsedTest::Refused(error)];
     }
-    let mut tests: Vec<ParsedTest> = vec![traffic(file, &document).into()];
-    if let Some(server) = &document.server {
+    let mut tests: Vec<ParsedTest> = vec![traffic(file, &mut document).into()];
+    if let Some(server) = &mut document.server {
         let server = traffic(file, server).map(|test| TrafficTest {
             view: View::Server,
             ..test
@@ -34,9 +35,11 @@ pub(super) fn of(file: &str, document: Document<'_>) -> Vec<ParsedTest> {
     tests
 }
 
-fn traffic(file: &str, document: &Document<'_>) -> Result<TrafficTest, ImportError> {
-    let mut reader = Reader::new(file, document);
-    if document.intervals.is_empty() && document.error.is_some() {
+fn traffic(file: &str, document: &mut Document) -> Result<TrafficTest, ImportError> {
+    let intervals = std::mem::take(&mut document.intervals);
+    let is_empty = !intervals.has_any;
+    let mut reader = Reader::new(file, document, intervals);
+    if is_empty && reader.document.error.is_some() {
         reader.test.fingerprint = reader.fingerprint();
         return Ok(reader.test);
     }
@@ -53,15 +56,18 @@ fn traffic(file: &str, document: &Document<'_>) -> Result<TrafficTest, ImportErr
 }
 
 /// Makes a test of a document.
-struct Reader<'a, 'd> {
-    document: &'d Document<'a>,
-    settings: Object<'a>,
+struct Reader<'d> {
+    document: &'d Document,
+    settings: Object,
+    omits: bool,
+    /// Intervals by whether this end sent them, as far as the document says.
+    sides: Vec<(Option<bool>, Series)>,
     test: TrafficTest,
     is_reverse: bool,
 }
 
-impl<'a, 'd> Reader<'a, 'd> {
-    fn new(file: &str, document: &'d Document<'a>) -> Self {
+impl<'d> Reader<'d> {
+    fn new(file: &str, document: &'d Document, intervals: Sums) -> Self {
         let start = &document.start;
         let settings = start.object("test_start").cloned().unwrap_or_default();
         let view = if start.get("accepted_connection").is_some() {
@@ -99,6 +105,8 @@ impl<'a, 'd> Reader<'a, 'd> {
             is_reverse: settings.flag("reverse").unwrap_or(false),
             document,
             settings,
+            omits: intervals.omits,
+            sides: intervals.finish(),
             test,
         };
         reader.test.intended = reader.intended();
@@ -122,7 +130,7 @@ impl<'a, 'd> Reader<'a, 'd> {
             ),
             self.test.interrupted.clone().unwrap_or_default(),
         ];
-        fingerprint(words.iter().map(String::as_str))
+        Fingerprint::of(words.iter().map(String::as_str))
     }
 
     /// The intended load per stream: from 3.7 on the document states it.
@@ -145,8 +153,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 
     /// Which way a stream or a sum goes; before 3.7 all go the same.
-    fn direction(&self, object: &Object<'_>) -> Direction {
-        let sends = object.flag("sender");
+    fn direction(&self, sends: Option<bool>) -> Direction {
         let is_reverse = sends.map_or(self.is_reverse, |sends| {
             sends != (self.test.view == View::Client)
         });
@@ -159,7 +166,7 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     fn flow(&self, direction: Direction) -> Result<Option<Flow>, ImportError> {
         let ends = self.ends(direction);
-        let rows = self.rows(direction);
+        let rows = self.rows(direction).unwrap_or_default();
         if ends.is_empty() && rows.is_empty() {
             return Ok(None);
         }
@@ -198,7 +205,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 
     /// The summary of each stream of one direction.
-    fn ends(&self, direction: Direction) -> Vec<&'d Object<'a>> {
+    fn ends(&self, direction: Direction) -> Vec<&'d Object> {
         let part = match self.test.transport {
             Transport::Tcp => "sender",
             Transport::Udp => "udp",
@@ -207,59 +214,26 @@ impl<'a, 'd> Reader<'a, 'd> {
         end.flat_map(|end| end.objects("streams"))
             .filter(|stream| {
                 let reported = stream.object(part);
-                reported.is_some_and(|reported| self.direction(reported) == direction)
+                reported
+                    .is_some_and(|reported| self.direction(reported.flag("sender")) == direction)
             })
             .collect()
     }
 
     /// Intervals that count, all streams of a direction together.
-    fn rows(&self, direction: Direction) -> Vec<Row> {
-        let mut rows: Vec<Row> = Vec::new();
-        for interval in &self.document.intervals {
-            let streams = interval
-                .objects("streams")
-                .filter(|stream| self.direction(stream) == direction)
-                .filter(|stream| stream.flag("omitted") != Some(true))
-                .filter_map(|stream| self.row(stream, direction));
-            // Streams are read one after another: their intervals are a little apart.
-            rows.extend(streams.reduce(|mut sum, row| {
-                sum.add(&row);
-                sum.start = either(sum.start, row.start);
-                sum.end = either(sum.end, row.end);
-                sum
-            }));
+    fn rows(&self, direction: Direction) -> Option<Series> {
+        let mut sides = self.sides.iter();
+        let (_, rows) = sides.find(|(sends, _)| self.direction(*sends) == direction)?;
+        let mut rows = rows.clone();
+        if self.test.sends(direction) {
+            // A sender measures none, but prints zeros.
+            rows.change(|row| row.jitter = None);
         }
-        rows
-    }
-
-    fn row(&self, stream: &Object<'_>, direction: Direction) -> Option<Row> {
-        let sends = self.test.sends(direction);
-        let (start, mut end) = (time(stream, "start")?, time(stream, "end")?);
-        if let Some(seconds) = stream.figure("seconds") {
-            // The first interval after an omitted start is longer than its bounds say.
-            let whole = start.plus(seconds);
-            (end.low, end.high) = (end.low.min(whole.low), end.high.max(whole.high));
-        }
-        Some(Row {
-            line: stream.line,
-            start,
-            end,
-            bytes: stream.figure("bytes")?,
-            bps: stream.figure("bits_per_second")?,
-            datagrams: stream.count("packets"),
-            lost: stream.count("lost_packets"),
-            jitter: jitter(stream).filter(|_| !sends),
-            retransmitted: stream.count("retransmits"),
-            cwnd: stream.figure("snd_cwnd").filter(|cwnd| cwnd.value > 0.0),
-            srtt: stream
-                .figure("rtt")
-                .filter(|rtt| rtt.value > 0.0)
-                .map(|micros| micros.scaled(1e-6)),
-        })
+        Some(rows)
     }
 
     /// The sum over all streams of one direction, where its name says which direction that is.
-    fn sum(&self, direction: Direction, name: &str) -> Option<&'d Object<'a>> {
+    fn sum(&self, direction: Direction, name: &str) -> Option<&'d Object> {
         let end = self.document.end.as_ref()?;
         let reverse = format!("{name}_bidir_reverse");
         if end.get(&reverse).is_some() {
@@ -271,7 +245,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         end.object(name).filter(|_| end.all(name).count() == 1)
     }
 
-    fn tcp(&self, direction: Direction, ends: &[&Object<'_>]) -> (Option<Totals>, Option<Totals>) {
+    fn tcp(&self, direction: Direction, ends: &[&Object]) -> (Option<Totals>, Option<Totals>) {
         let of = |name, part| match self.sum(direction, name) {
             Some(sum) => totals(sum),
             None => add(ends.iter().filter_map(|end| totals(end.object(part)?))),
@@ -282,7 +256,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     fn udp(
         &self,
         direction: Direction,
-        ends: &[&Object<'_>],
+        ends: &[&Object],
         rows: &[Row],
     ) -> (Option<Totals>, Option<Totals>) {
         let both = self
@@ -334,12 +308,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         if late_ones > 0 {
             self.test.notes.push(late(late_ones));
         }
-        let omits = self.document.intervals.iter().any(|interval| {
-            interval
-                .objects("streams")
-                .any(|stream| stream.flag("omitted") == Some(true))
-        });
-        if omits {
+        if self.omits {
             self.test
                 .notes
                 .push("the omitted start of the test is not counted".to_owned());
@@ -361,31 +330,8 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 }
 
-/// A time within the test. iperf3 reads its clock in microseconds.
-fn time(object: &Object<'_>, key: &str) -> Option<Rounded> {
-    let seconds = object.figure(key)?;
-    Some(Rounded {
-        value: seconds.value,
-        low: (seconds.low - 1e-6).max(0.0),
-        high: seconds.high + 1e-6,
-    })
-}
-
-/// The first time, with an interval that holds both.
-fn either(a: Rounded, b: Rounded) -> Rounded {
-    Rounded {
-        value: a.value,
-        low: a.low.min(b.low),
-        high: a.high.max(b.high),
-    }
-}
-
-fn jitter(object: &Object<'_>) -> Option<Rounded> {
-    Some(object.figure("jitter_ms")?.scaled(1e-3))
-}
-
 /// The summary of a stream or of all.
-fn totals(object: &Object<'_>) -> Option<Totals> {
+fn totals(object: &Object) -> Option<Totals> {
     // `seconds` of a receiver's summary is the time of the end that prints it.
     let seconds = time(object, "end")?.minus(object.figure("start")?);
     Some(Totals {
@@ -418,12 +364,12 @@ fn add(mut all: impl Iterator<Item = Totals>) -> Option<Totals> {
     Some(sum)
 }
 
-fn started(start: &Object<'_>) -> Option<WallTime> {
+fn started(start: &Object) -> Option<WallTime> {
     let seconds = start.object("timestamp")?.count("timesecs")?;
     WallTime::from_unix(i64::try_from(seconds).ok()?)
 }
 
-fn connection(object: &Object<'_>) -> Option<Connection> {
+fn connection(object: &Object) -> Option<Connection> {
     let endpoint = |host, port| {
         let address = object.string(host)?;
         Some(Endpoint {

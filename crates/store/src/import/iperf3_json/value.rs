@@ -1,5 +1,4 @@
-//! JSON as iperf3 writes it: also with keys that come twice, with `nan` and `inf`, and with other
-//! text before, between and after the documents.
+//! JSON as iperf3 writes it: also with keys that come twice, with `nan` and `inf`.
 //!
 //! Bounded in depth and in number of values; keeps where each object begins.
 
@@ -7,13 +6,12 @@ use crate::import::Rounded;
 
 /// Deepest nesting that is read; iperf3 needs 6, with a server's document inside 8.
 const MAX_DEPTH: usize = 32;
-/// Most values in a file: a day with ten streams and an interval of a second has 10 million bytes and
-/// a tenth as many values.
-const MAX_VALUES: usize = 4_000_000;
+/// Most values in a document without its intervals, or in one of these: 4096 streams have fewer.
+const MAX_VALUES: usize = 500_000;
 
-/// A JSON value that borrows its text.
+/// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value<'a> {
+pub(super) enum Value {
     /// `[…]`
     Array(Vec<Self>),
     /// `true` or `false`.
@@ -21,19 +19,19 @@ pub(super) enum Value<'a> {
     /// `null`, and what is no number: `nan`, `inf`.
     Null,
     /// As written.
-    Number(&'a str),
+    Number(String),
     /// `{…}`
-    Object(Object<'a>),
+    Object(Object),
     /// As written, with its escapes.
-    Text(&'a str),
+    Text(String),
 }
 
 /// A JSON object with all its members, also those of equal names.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Object<'a> {
+pub(super) struct Object {
     /// Line of its brace, from 1.
     pub(super) line: usize,
-    members: Vec<(&'a str, Value<'a>)>,
+    members: Vec<(String, Value)>,
 }
 
 /// Why a document could not be read.
@@ -50,14 +48,14 @@ pub(super) enum Fault {
     },
 }
 
-impl<'a> Object<'a> {
+impl Object {
     /// The first member of this name.
-    pub(super) fn get(&self, key: &str) -> Option<&Value<'a>> {
+    pub(super) fn get(&self, key: &str) -> Option<&Value> {
         self.all(key).next()
     }
 
     /// Every member of this name.
-    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &Value<'a>> {
+    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &Value> {
         let members = self.members.iter();
         members
             .filter(move |(name, _)| *name == key)
@@ -65,7 +63,7 @@ impl<'a> Object<'a> {
     }
 
     /// The first member of this name, taken out.
-    pub(super) fn take(&mut self, key: &str) -> Option<Value<'a>> {
+    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
         let at = self.members.iter().position(|(name, _)| *name == key)?;
         Some(self.members.remove(at).1)
     }
@@ -112,7 +110,7 @@ impl<'a> Object<'a> {
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
         match self.get(key)? {
             Value::Bool(flag) => Some(*flag),
-            Value::Number(text) => Some(*text != "0"),
+            Value::Number(text) => Some(text != "0"),
             _ => None,
         }
     }
@@ -171,58 +169,39 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Reads one document after the other.
+/// Reads one value.
 pub(super) struct Parser<'a> {
     text: &'a str,
     at: usize,
     line: usize,
+    /// Offsets before which something was taken out, and the lines there.
+    jumps: &'a [(usize, usize)],
     values: usize,
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    /// Of a text that begins at `line`.
+    pub(super) fn new(text: &'a str, line: usize, jumps: &'a [(usize, usize)]) -> Self {
         Self {
             text,
             at: 0,
-            line: 1,
+            line,
+            jumps,
             values: 0,
         }
     }
 
-    /// Line that is read next, from 1.
-    pub(super) fn line(&self) -> usize {
-        self.line
+    /// Reads the object that the text is.
+    pub(super) fn document(&mut self) -> Result<Object, Fault> {
+        self.object(0)
     }
 
-    /// Takes the next line, or what is left of it, if it does not begin with a brace.
-    pub(super) fn other_line(&mut self) -> Option<&'a str> {
-        self.blank();
-        let rest = &self.text[self.at..];
-        if rest.is_empty() || rest.starts_with('{') {
-            return None;
-        }
-        let end = rest.find('\n').unwrap_or(rest.len());
-        self.at += end;
-        Some(rest[..end].trim_end())
-    }
-
-    /// Reads the document that begins here; `None` at the end of the text.
-    pub(super) fn document(&mut self) -> Option<Result<Object<'a>, Fault>> {
-        self.blank();
-        self.peek()?;
-        Some(self.object(0))
-    }
-
-    /// Goes on at the next line that begins with a brace, or at the end.
-    pub(super) fn skip(&mut self) {
-        let text = self.text;
-        // What stopped the reader may be that brace, in the place of a key.
-        let is_begin = |at: &usize| text.as_bytes()[..*at].ends_with(b"\n");
-        let braces = text[self.at..].match_indices('{');
-        let mut begins = braces.map(|(offset, _)| self.at + offset);
-        let end = begins.find(is_begin).unwrap_or(text.len());
-        self.line += text[self.at..end].matches('\n').count();
-        self.at = end;
+    /// The line at which reading stopped.
+    pub(super) fn stopped(&self) -> &'a str {
+        let (before, after) = self.text.split_at(self.at);
+        let begin = before.rfind('\n').map_or(0, |at| at + 1);
+        let end = after.find('\n').map_or(self.text.len(), |at| self.at + at);
+        &self.text[begin..end]
     }
 
     fn peek(&self) -> Option<u8> {
@@ -233,6 +212,11 @@ impl<'a> Parser<'a> {
         while let Some(byte) = self.peek().filter(u8::is_ascii_whitespace) {
             self.line += usize::from(byte == b'\n');
             self.at += 1;
+        }
+        if let Some(((at, line), rest)) = self.jumps.split_first()
+            && self.at >= *at
+        {
+            (self.line, self.jumps) = (*line, rest);
         }
     }
 
@@ -254,7 +238,7 @@ impl<'a> Parser<'a> {
         Ok(byte)
     }
 
-    fn object(&mut self, depth: usize) -> Result<Object<'a>, Fault> {
+    fn object(&mut self, depth: usize) -> Result<Object, Fault> {
         self.expect(b"{", "an object")?;
         let mut object = Object {
             line: self.line,
@@ -270,14 +254,14 @@ impl<'a> Parser<'a> {
             let key = self.quoted()?;
             self.expect(b":", "a colon")?;
             let value = self.value(depth + 1)?;
-            object.members.push((key, value));
+            object.members.push((key.to_owned(), value));
             if self.expect(b",}", "a comma or a brace")? == b'}' {
                 return Ok(object);
             }
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Value<'a>>, Fault> {
+    fn array(&mut self, depth: usize) -> Result<Vec<Value>, Fault> {
         self.expect(b"[", "a list")?;
         let mut items = Vec::new();
         self.blank();
@@ -293,7 +277,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value<'a>, Fault> {
+    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
         self.values += 1;
         if depth > MAX_DEPTH || self.values > MAX_VALUES {
             return Err(self.damaged("JSON as iperf3 writes it, neither as deep nor as long"));
@@ -304,7 +288,7 @@ impl<'a> Parser<'a> {
             b'[' => self.array(depth).map(Value::Array),
             b'"' => {
                 self.at += 1;
-                self.quoted().map(Value::Text)
+                self.quoted().map(|text| Value::Text(text.to_owned()))
             }
             _ => self.word(),
         }
@@ -328,7 +312,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A number or one of the words.
-    fn word(&mut self) -> Result<Value<'a>, Fault> {
+    fn word(&mut self) -> Result<Value, Fault> {
         let rest = &self.text[self.at..];
         let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
         let end = rest.find(|c| !inside(c)).ok_or(Fault::Cut)?;
@@ -340,7 +324,7 @@ impl<'a> Parser<'a> {
             _ if word.starts_with(|c: char| c == '-' || c.is_ascii_digit())
                 && word.parse::<f64>().is_ok() =>
             {
-                Value::Number(word)
+                Value::Number(word.to_owned())
             }
             _ => return Err(self.damaged("a value")),
         };
@@ -353,8 +337,8 @@ impl<'a> Parser<'a> {
 mod tests {
     use super::*;
 
-    fn only(text: &str) -> Result<Object<'_>, Fault> {
-        Parser::new(text).document().unwrap()
+    fn only(text: &str) -> Result<Object, Fault> {
+        Parser::new(text, 1, &[]).document()
     }
 
     #[test]
@@ -406,18 +390,6 @@ mod tests {
         let deep = "[".repeat(100_000);
         let deep = format!("{{\"a\": {deep}");
         assert!(matches!(only(&deep), Err(Fault::Damaged { .. })));
-    }
-
-    #[test]
-    fn text_around_documents_is_handed_out() {
-        let mut parser = Parser::new("warning\n{\"a\": 1}{\"b\": 2}\ndone\n");
-        assert_eq!(parser.other_line(), Some("warning"));
-        assert_eq!(parser.other_line(), None);
-        assert!(parser.document().unwrap().is_ok());
-        assert_eq!(parser.other_line(), None);
-        assert_eq!(parser.document().unwrap().unwrap().count("b"), Some(2));
-        assert_eq!(parser.other_line(), Some("done"));
-        assert!(parser.document().is_none());
     }
 
     #[test]

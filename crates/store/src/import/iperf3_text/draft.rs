@@ -1,16 +1,22 @@
 //! One test of an iperf3 log while it is read.
 
 use super::ID;
+use crate::import::bounds::{MAX_STREAMS, TOO_MANY};
+use crate::import::intervals::Intervals;
 use crate::import::line::{
-    DataLine, Kind, Loss, connection, figure, fingerprint, kind, remark, word,
+    DataLine, Fingerprint, Kind, Loss, connection, figure, kind, remark, word,
 };
 use crate::import::rounded::byte_unit;
-use crate::import::{Command, Flow, ImportError, Origin, Row, Totals, TrafficTest, View, iperf3};
+use crate::import::{
+    Command, Flow, ImportError, Origin, Row, Series, Totals, TrafficTest, View, iperf3,
+};
 use linerate_model::WallTime;
 use linerate_model::spec::{Direction, Transport};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A test that is being read.
-pub(super) struct Draft<'a> {
+pub(super) struct Draft {
     test: TrafficTest,
     /// It is the peer's log inside the client's, which ends before its summary.
     is_inner: bool,
@@ -19,7 +25,10 @@ pub(super) struct Draft<'a> {
     /// iperf3 3.1 and before: the rate's column is `Bandwidth`.
     is_old: bool,
     phase: Phase,
-    intervals: Vec<Figures>,
+    /// By direction, as far as a line tells it, and whether they are the tool's own sums.
+    intervals: BTreeMap<(Option<Direction>, bool), Intervals>,
+    /// Streams that have intervals.
+    tags: BTreeSet<(Option<Direction>, String)>,
     summary: Vec<Figures>,
     sent_datagrams: Option<u64>,
     /// CPU use in percent of one core: here, and at the other end.
@@ -27,7 +36,7 @@ pub(super) struct Draft<'a> {
     /// How many lines of the start were omitted.
     omitted: usize,
     out_of_order: Option<String>,
-    lines: Vec<&'a str>,
+    text: Fingerprint,
 }
 
 /// Where in a test's log the reader is.
@@ -63,7 +72,7 @@ enum Ending {
     Sender,
 }
 
-impl<'a> Draft<'a> {
+impl Draft {
     pub(super) fn new(
         origin: Origin,
         view: View,
@@ -87,13 +96,14 @@ impl<'a> Draft<'a> {
             is_reverse,
             is_old: false,
             phase: Phase::Intervals,
-            intervals: Vec::new(),
+            intervals: BTreeMap::new(),
+            tags: BTreeSet::new(),
             summary: Vec::new(),
             sent_datagrams: None,
             cpu: [None; 2],
             omitted: 0,
             out_of_order: None,
-            lines: Vec::new(),
+            text: Fingerprint::default(),
         }
     }
 
@@ -130,13 +140,15 @@ impl<'a> Draft<'a> {
         self.test.view == View::Client
     }
 
-    pub(super) fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
-        self.lines.push(line);
+    pub(super) fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+        self.text.add(line);
         let damaged = |wanted| ImportError::line(&self.test.origin.file, number, wanted, line);
         match kind(line) {
             Kind::Data(data) => {
                 let figures = figures(number, &data, self.test.transport).map_err(damaged)?;
-                self.take(figures);
+                self.take(figures).map_err(|wanted| {
+                    ImportError::line(&self.test.origin.file, number, wanted, line)
+                })?;
             }
             Kind::Damaged(wanted) => return Err(damaged(wanted)),
             Kind::Tagged { rest, .. } => self.tagged(number, rest)?,
@@ -145,24 +157,35 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn take(&mut self, figures: Option<Figures>) {
+    fn take(&mut self, figures: Option<Figures>) -> Result<(), &'static str> {
         let Some(figures) = figures else {
             self.omitted += 1;
-            return;
+            return Ok(());
         };
         let is_interval =
             matches!(self.phase, Phase::Intervals | Phase::Ruled) && figures.ending == Ending::None;
         if is_interval {
             self.phase = Phase::Intervals;
-            self.intervals.push(figures);
+            let Figures {
+                direction, is_sum, ..
+            } = figures;
+            let side = self.intervals.entry((direction, is_sum)).or_default();
+            side.add(&figures.row);
+            if !is_sum && !self.tags.contains(&(direction, figures.tag.clone())) {
+                self.tags.insert((direction, figures.tag));
+            }
         } else {
             self.summary.push(figures);
         }
+        if self.tags.len().max(self.summary.len()) > 4 * MAX_STREAMS {
+            return Err(TOO_MANY);
+        }
+        Ok(())
     }
 
     fn tagged(&mut self, number: usize, rest: &str) -> Result<(), ImportError> {
         if let Some(connection) = connection(&self.test.origin.file, number, rest)? {
-            self.test.connections.push(connection);
+            self.test.connect(number, connection)?;
         }
         self.out_of_order = remark(rest).or_else(|| self.out_of_order.take());
         let sent = rest.strip_prefix("Sent ");
@@ -231,11 +254,11 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Result<TrafficTest, ImportError> {
+    pub(super) fn finish(mut self) -> Result<TrafficTest, ImportError> {
         let flows = self.flows()?;
         let mut test = self.test;
         test.flows = flows;
-        test.fingerprint = fingerprint(self.lines.iter().copied());
+        test.fingerprint = self.text.get();
         test.notes.extend(self.out_of_order);
         if self.omitted > 0 {
             test.notes
@@ -260,17 +283,32 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn flows(&self) -> Result<Vec<Flow>, ImportError> {
-        let all = || self.intervals.iter().chain(&self.summary);
+    fn flows(&mut self) -> Result<Vec<Flow>, ImportError> {
+        let untold = self.direction();
+        let intervals = std::mem::take(&mut self.intervals);
+        let mut sides: BTreeMap<(Direction, bool), Intervals> = BTreeMap::new();
+        for ((direction, is_sum), side) in intervals {
+            let key = (direction.unwrap_or(untold), is_sum);
+            match sides.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(side);
+                }
+                Entry::Occupied(mut other) => other.get_mut().add_all(side),
+            }
+        }
         let mut flows = Vec::new();
         for direction in [Direction::Forward, Direction::Reverse] {
-            let here = |figures: &&Figures| {
-                figures.direction.unwrap_or_else(|| self.direction()) == direction
-            };
-            if all().any(|figures| here(&figures)) {
-                let intervals = self.intervals.iter().filter(here).collect::<Vec<_>>();
-                let summary = self.summary.iter().filter(here).collect::<Vec<_>>();
-                flows.push(self.flow(direction, &intervals, &summary)?);
+            let sums = sides.remove(&(direction, true));
+            let streams = sides.remove(&(direction, false));
+            let summary = self.summary.iter();
+            let summary: Vec<_> = summary
+                .filter(|figures| figures.direction.unwrap_or(untold) == direction)
+                .collect();
+            // The tool's own sum where it prints one, else the sum of the streams.
+            let rows = sums.or(streams);
+            if rows.is_some() || !summary.is_empty() {
+                let rows = rows.unwrap_or_default().finish();
+                flows.push(self.flow(direction, rows, &summary)?);
             }
         }
         if flows.is_empty() && self.test.interrupted.is_none() {
@@ -282,11 +320,10 @@ impl<'a> Draft<'a> {
     fn flow(
         &self,
         direction: Direction,
-        intervals: &[&Figures],
+        rows: Series,
         summary: &[&Figures],
     ) -> Result<Flow, ImportError> {
         let sends = self.test.sends(direction);
-        let rows = sum(intervals);
         let (mut sent, mut received) = self.totals(sends, summary, &rows);
         if self.test.view == View::Server {
             // A server knows nothing of the other end, but prints a line of zeros for it.
@@ -312,21 +349,23 @@ impl<'a> Draft<'a> {
         {
             return Err(self.cut("its summary lacks the other end's line"));
         }
-        let tags = intervals
+        let untold = self.direction();
+        let ended = summary.iter().filter(|figures| !figures.is_sum);
+        let tags: BTreeSet<_> = self
+            .tags
             .iter()
-            .chain(summary)
-            .filter(|figures| !figures.is_sum);
-        let mut tags: Vec<_> = tags.map(|figures| &figures.tag).collect();
-        tags.sort();
-        tags.dedup();
+            .filter(|(way, _)| way.unwrap_or(untold) == direction)
+            .map(|(_, tag)| tag)
+            .chain(ended.map(|figures| &figures.tag))
+            .collect();
         let has_sum = summary.iter().any(|figures| figures.is_sum);
         if tags.len() > 1 && !has_sum && self.test.interrupted.is_none() && !self.is_inner {
             return Err(self.cut("its summary lacks the sum of its streams"));
         }
         let (sent_rows, received_rows) = if sends {
-            (rows, Vec::new())
+            (rows, Series::default())
         } else {
-            (Vec::new(), rows)
+            (Series::default(), rows)
         };
         Ok(Flow {
             streams: u16::try_from(tags.len()).unwrap_or(u16::MAX),
@@ -449,7 +488,7 @@ fn role(tag: &str) -> Option<Direction> {
     }
 }
 
-/// One row per interval: the tool's own sum where it prints one, else the sum of the streams.
+/// The tool's own sum where it prints one, else the sum of the streams.
 fn sum(figures: &[&Figures]) -> Vec<Row> {
     let has_sum = figures.iter().any(|figures| figures.is_sum);
     let mut rows: Vec<Row> = Vec::new();

@@ -8,8 +8,7 @@
 mod draft;
 
 use super::line::{Kind, kind};
-use super::reader::LineReader;
-use super::{Command, ImportError, LogFormat, Origin, ParsedTest, View, at_least_one};
+use super::{Command, Hints, ImportError, LogFormat, LogReader, Origin, ParsedTest, View};
 use draft::Draft;
 use linerate_model::WallTime;
 
@@ -28,7 +27,7 @@ impl LogFormat for Iperf3Text {
         "text output of an iperf3 client or server, TCP or UDP"
     }
 
-    fn recognise(&self, text: &str) -> usize {
+    fn recognise(&self, line: &str) -> usize {
         const MARKS: &[&str] = &[
             "Connecting to host ",
             "Accepted connection from ",
@@ -37,15 +36,11 @@ impl LogFormat for Iperf3Text {
             "Bitrate",
             "iperf3: ",
         ];
-        text.lines()
-            .filter(|line| MARKS.iter().any(|mark| line.contains(mark)))
-            .count()
+        usize::from(MARKS.iter().any(|mark| line.contains(mark)))
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader::new(name, text);
-        reader.read(text);
-        at_least_one(reader.tests, name, ID)
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader::new(file))
     }
 }
 
@@ -56,7 +51,7 @@ impl Iperf3Text {
         line: usize,
         text: &str,
     ) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader::new(file, text);
+        let mut reader = Reader::new(file);
         let origin = Origin {
             file: file.to_owned(),
             line,
@@ -67,32 +62,32 @@ impl Iperf3Text {
             reader.line(line, text)?;
         }
         reader.end()?;
-        Ok(reader.tests)
+        Ok(std::mem::take(&mut reader.tests))
     }
 }
 
 /// Cuts a log into tests.
-struct Reader<'a> {
-    file: &'a str,
-    /// Number of the last line: damage there is a cut.
-    last: usize,
+struct Reader {
+    file: String,
+    /// Number of the last line, once it is known: damage there is a cut.
+    last: Option<usize>,
     command: Option<(usize, Command)>,
     version: Option<String>,
     /// With `-V` a client prints the time before its first line.
     started: Option<WallTime>,
-    open: Option<Draft<'a>>,
+    open: Option<Draft>,
     /// The client's test whose server's log is being read.
-    outer: Option<Draft<'a>>,
+    outer: Option<Draft>,
     /// The lines are those of a test that was refused.
     is_lost: bool,
     tests: Vec<ParsedTest>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(file: &'a str, text: &str) -> Self {
+impl Reader {
+    fn new(file: &str) -> Self {
         Self {
-            file,
-            last: text.lines().count(),
+            file: file.to_owned(),
+            last: None,
             command: None,
             version: None,
             started: None,
@@ -112,7 +107,7 @@ impl<'a> Reader<'a> {
             View::Client => self.command.take(),
         };
         let origin = Origin {
-            file: self.file.to_owned(),
+            file: self.file.clone(),
             line: command.as_ref().map_or(number, |(line, _)| match view {
                 View::Server => number,
                 View::Client => *line,
@@ -149,7 +144,7 @@ impl<'a> Reader<'a> {
         }
         if is_figure || line.contains(" connected to ") {
             return Err(ImportError::Cut {
-                file: self.file.to_owned(),
+                file: self.file.clone(),
                 line: number,
                 missing: "its first line (\"Connecting to host\" or \"Accepted connection from\")"
                     .to_owned(),
@@ -161,7 +156,7 @@ impl<'a> Reader<'a> {
     /// A damaged line at the very end of a log is where it was cut.
     fn cut(&self, number: usize, error: ImportError) -> ImportError {
         match (error, &self.open) {
-            (ImportError::Line { file, .. }, Some(draft)) if number == self.last => {
+            (ImportError::Line { file, .. }, Some(draft)) if Some(number) == self.last => {
                 ImportError::Cut {
                     file,
                     line: draft.origin().line,
@@ -173,8 +168,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl<'a> LineReader<'a> for Reader<'a> {
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         let line = line.trim_end();
         if let Some(command) = Command::find(line, &["iperf3"]) {
             self.settle();
@@ -213,6 +208,10 @@ impl<'a> LineReader<'a> for Reader<'a> {
         draft
             .line(number, line)
             .map_err(|error| self.cut(number, error))
+    }
+
+    fn last(&mut self, number: usize, _has_end: bool) {
+        self.last = Some(number);
     }
 
     fn close(&mut self) -> Result<(), ImportError> {

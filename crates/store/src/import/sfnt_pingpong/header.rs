@@ -1,5 +1,6 @@
 //! The comment lines before a table: the command, the hosts, the settings.
 
+use crate::import::line::Fingerprint;
 use linerate_model::WallTime;
 use linerate_model::facts::Facts;
 use linerate_model::run::{DelayOf, Host, HostRole};
@@ -7,24 +8,27 @@ use linerate_model::spec::Transport;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// More lines than any header has: those of two hosts have some eighty.
+const MAX_PAIRS: usize = 1024;
+
 /// The lines before a table.
 #[derive(Debug, Default)]
-pub(super) struct Header<'a> {
+pub(super) struct Header {
     /// Number of the first line, from 1.
     pub(super) line: usize,
-    /// Each line.
-    pub(super) lines: Vec<&'a str>,
+    /// All lines.
+    pub(super) text: Fingerprint,
     /// Keys and values in their order; a key may come again.
-    pairs: Vec<(&'a str, &'a str)>,
+    pairs: Vec<(String, String)>,
 }
 
-impl<'a> Header<'a> {
+impl Header {
     pub(super) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
     /// Takes `# key: value`, `# key=value`, and Onload's line about itself; leaves the rest.
-    pub(super) fn line(&mut self, number: usize, line: &'a str) {
+    pub(super) fn line(&mut self, number: usize, line: &str) {
         let pair = match line.strip_prefix("# ") {
             Some(comment) => split(comment),
             None => line
@@ -35,24 +39,27 @@ impl<'a> Header<'a> {
             if self.pairs.is_empty() {
                 self.line = number;
             }
-            self.lines.push(line);
-            self.pairs.push((key.trim(), value.trim()));
+            self.text.add(line);
+            if self.pairs.len() < MAX_PAIRS {
+                let pair = [key, value].map(|word| word.trim().to_owned());
+                self.pairs.push(pair.into());
+            }
         }
     }
 
-    pub(super) fn value(&self, key: &str) -> Option<&'a str> {
+    pub(super) fn value(&self, key: &str) -> Option<&str> {
         self.pairs
             .iter()
             .find(|(known, _)| *known == key)
-            .map(|(_, value)| *value)
+            .map(|(_, value)| value.as_str())
     }
 
-    fn words(&self) -> impl Iterator<Item = &'a str> {
+    fn words(&self) -> impl Iterator<Item = &str> {
         self.value("cmdline").unwrap_or_default().split_whitespace()
     }
 
     /// The value of `--key=value` or `--key value` on the command line.
-    fn option(&self, key: &str) -> Option<&'a str> {
+    fn option(&self, key: &str) -> Option<&str> {
         let mut words = self.words();
         let found = words.find_map(|word| word.strip_prefix("--")?.strip_prefix(key))?;
         match found.strip_prefix('=') {
@@ -132,7 +139,7 @@ impl<'a> Header<'a> {
             if let Some(key) = key.strip_prefix("server ") {
                 add(&mut server, key, value);
             } else if !matches!(
-                *key,
+                key.as_str(),
                 "cmdline" | "version" | "date" | "percentile" | "reporting"
             ) {
                 add(&mut client, key, value);

@@ -6,9 +6,8 @@
 
 mod header;
 
-use super::reader::LineReader;
-use super::{ImportError, LatencyTest, LogFormat, Origin, ParsedTest, at_least_one};
-use crate::import::line::fingerprint;
+use super::{Hints, ImportError, LatencyTest, LogFormat, LogReader, Origin, ParsedTest};
+use crate::import::line::Fingerprint;
 use header::Header;
 use linerate_model::run::{ClosedLoopResult, Delay, DelayOf, DelayQuantile, Tool, Trial};
 use linerate_model::spec::{Direction, Transport};
@@ -19,6 +18,8 @@ use linerate_model::{ByteCount, Ratio};
 pub(super) struct SfntPingpong;
 
 const ID: &str = "sfnt-pingpong";
+/// More than any list of sizes has.
+const MAX_SIZES: usize = 4096;
 const COLUMNS: [&str; 8] = [
     "size", "mean", "min", "median", "max", "%ile", "stddev", "iter",
 ];
@@ -32,25 +33,17 @@ impl LogFormat for SfntPingpong {
         "sfnt-pingpong's table of delays by message size, with its header"
     }
 
-    fn recognise(&self, text: &str) -> usize {
-        text.lines()
-            .filter(|line| is_heading(line) || line.contains("sfnt-pingpong"))
-            .count()
+    fn recognise(&self, line: &str) -> usize {
+        usize::from(is_heading(line) || line.contains("sfnt-pingpong"))
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader {
-            file: name,
+    fn reader(&self, file: &str, _hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
             header: Header::default(),
             table: None,
             tests: Vec::new(),
-        };
-        reader.read(text);
-        if !reader.header.is_empty() {
-            let error = reader.cut(reader.header.line, "its table is not there");
-            reader.refuse(error);
-        }
-        at_least_one(reader.tests, name, ID)
+        })
     }
 }
 
@@ -59,9 +52,9 @@ fn is_heading(line: &str) -> bool {
         .is_some_and(|rest| rest.split_whitespace().eq(COLUMNS))
 }
 
-struct Reader<'a> {
-    file: &'a str,
-    header: Header<'a>,
+struct Reader {
+    file: String,
+    header: Header,
     table: Option<Vec<Sizes>>,
     tests: Vec<ParsedTest>,
 }
@@ -69,8 +62,8 @@ struct Reader<'a> {
 /// One line of the table, in the order of [`COLUMNS`].
 type Sizes = [u64; 8];
 
-impl<'a> LineReader<'a> for Reader<'a> {
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportError> {
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         if is_heading(line) {
             self.settle();
             self.table = Some(Vec::new());
@@ -81,9 +74,13 @@ impl<'a> LineReader<'a> for Reader<'a> {
             if words.next().is_some_and(|word| word.parse::<u64>().is_ok()) {
                 let numbers = line.split_whitespace().map(str::parse);
                 let row: Vec<u64> = numbers.collect::<Result<_, _>>().unwrap_or_default();
-                let row = row
-                    .try_into()
-                    .map_err(|_| ImportError::line(self.file, number, "eight whole numbers", line));
+                let row = row.try_into().map_err(|_| {
+                    ImportError::line(&self.file, number, "eight whole numbers", line)
+                });
+                if table.len() >= MAX_SIZES {
+                    let wanted = "the end of a table of 4096 sizes";
+                    return Err(ImportError::line(&self.file, number, wanted, line));
+                }
                 table.push(row?);
                 return Ok(());
             }
@@ -113,9 +110,17 @@ impl<'a> LineReader<'a> for Reader<'a> {
             _ => {}
         }
         let test =
-            test(self.file, &header, &table).map_err(|missing| self.cut(missing.0, missing.1))?;
+            test(&self.file, &header, &table).map_err(|missing| self.cut(missing.0, missing.1))?;
         self.tests.push(ParsedTest::Latency(Box::new(test)));
         Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.settle();
+        if !self.header.is_empty() {
+            let error = self.cut(self.header.line, "its table is not there");
+            self.refuse(error);
+        }
     }
 
     fn forget(&mut self) {
@@ -127,10 +132,10 @@ impl<'a> LineReader<'a> for Reader<'a> {
     }
 }
 
-impl Reader<'_> {
+impl Reader {
     fn cut(&self, line: usize, missing: &str) -> ImportError {
         ImportError::Cut {
-            file: self.file.to_owned(),
+            file: self.file.clone(),
             line: line.max(1),
             missing: missing.to_owned(),
         }
@@ -139,7 +144,7 @@ impl Reader<'_> {
 
 fn test(
     file: &str,
-    header: &Header<'_>,
+    header: &Header,
     table: &[Sizes],
 ) -> Result<LatencyTest, (usize, &'static str)> {
     let transport = header.transport().ok_or((
@@ -178,8 +183,8 @@ fn test(
         hosts: header.hosts(),
         trials,
         notes,
-        fingerprint: fingerprint(header.lines.iter().copied())
-            ^ fingerprint(
+        fingerprint: header.text.get()
+            ^ Fingerprint::of(
                 table
                     .iter()
                     .map(|row| format!("{row:?}"))

@@ -2,7 +2,7 @@
 
 use super::ID;
 use super::units::{Rate, Units, seconds};
-use crate::import::line::{fingerprint, late};
+use crate::import::line::{Fingerprint, late};
 use crate::import::{
     Command, Flow, ImportError, Intended, Origin, Rounded, Totals, TrafficTest, View, exact,
 };
@@ -21,7 +21,7 @@ pub(super) struct Draft {
     server: Figures,
     /// The server's report was not there, or not of the layout that this board knows.
     has_no_report: bool,
-    lines: Vec<String>,
+    text: Fingerprint,
 }
 
 /// Where in a test's output the reader is.
@@ -89,7 +89,7 @@ impl Draft {
             own: Figures::default(),
             server: Figures::default(),
             has_no_report: false,
-            lines: Vec::new(),
+            text: Fingerprint::default(),
         })
     }
 
@@ -106,7 +106,7 @@ impl Draft {
         if key.starts_with('[') || self.is_whole() && self.stage == Stage::Figures {
             return Ok(());
         }
-        self.lines.push(line.to_owned());
+        self.text.add(line);
         let read = match self.stage {
             Stage::Settings => self.setting(key, value),
             Stage::Figures => self.figure(key, value),
@@ -133,9 +133,13 @@ impl Draft {
                 let bytes = bytes.and_then(|bytes| bytes.trim().parse().ok());
                 self.payload = Some(bytes.ok_or("a size such as 1024 bytes")?);
             }
-            "Rate" => self
-                .asked
-                .push(Rate::parse(value).ok_or("a rate such as 5120 kbps")?),
+            "Rate" => {
+                let rate = Rate::parse(value).ok_or("a rate such as 5120 kbps")?;
+                // In `kbps`, and once more.
+                if self.asked.len() < 2 {
+                    self.asked.push(rate);
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -279,7 +283,7 @@ impl Draft {
         let intended = self.intended(units);
         let mut test = self.test;
         test.intended = intended;
-        test.fingerprint = fingerprint(self.lines.iter().map(String::as_str));
+        test.fingerprint = self.text.get();
         let late_ones = self.own.late.or(self.server.late);
         test.notes.extend(
             late_ones

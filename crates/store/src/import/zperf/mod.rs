@@ -11,7 +11,7 @@
 mod draft;
 mod units;
 
-use super::{Command, Hints, ImportError, LogFormat, ParsedTest, Skipped};
+use super::{Command, Hints, ImportError, LogFormat, LogReader, ParsedTest, Skipped, UnitStep};
 use draft::Draft;
 use std::collections::BTreeSet;
 use units::Units;
@@ -31,7 +31,7 @@ impl LogFormat for Zperf {
         "a shell session with Zephyr's zperf: upload and download, UDP and TCP"
     }
 
-    fn recognise(&self, text: &str) -> usize {
+    fn recognise(&self, line: &str) -> usize {
         const MARKS: &[&str] = &[
             "zperf udp ",
             "zperf tcp ",
@@ -49,99 +49,116 @@ impl LogFormat for Zperf {
             "Jitter:\t",
             "jitter:\t",
         ];
-        text.lines()
-            .filter(|line| MARKS.iter().any(|mark| line.contains(mark)))
-            .count()
+        usize::from(MARKS.iter().any(|mark| line.contains(mark)))
     }
 
-    fn parse(&self, name: &str, text: &str) -> Result<Vec<ParsedTest>, ImportError> {
-        self.parse_with(name, text, &Hints::default())
-    }
-
-    fn parse_with(
-        &self,
-        name: &str,
-        text: &str,
-        hints: &Hints,
-    ) -> Result<Vec<ParsedTest>, ImportError> {
-        let mut reader = Reader {
-            file: name,
+    fn reader(&self, file: &str, hints: &Hints) -> Box<dyn LogReader> {
+        Box::new(Reader {
+            file: file.to_owned(),
+            hint: hints.zperf_units,
+            prompts: BTreeSet::new(),
             command: None,
             units: Units::default(),
             open: None,
             done: Vec::new(),
-            left_out: Vec::new(),
-        };
-        let prompts = prompts(text);
-        for (index, line) in text.lines().enumerate() {
-            reader.line(index + 1, &without_prompts(line, &prompts));
-        }
-        reader.close(true);
-        if reader.done.is_empty() && reader.left_out.is_empty() {
-            return Err(ImportError::NoTest {
-                file: name.to_owned(),
-                format: ID,
-            });
-        }
-        // Which units a board prints can show in any of its tests.
-        for draft in &reader.done {
-            draft.tell(&mut reader.units);
-        }
-        let units = reader.units.or(hints.zperf_units);
-        let tests = reader.done.into_iter().map(|draft| draft.finish(units));
-        let tests = tests.map(|test| ParsedTest::Traffic(Box::new(test)));
-        Ok(tests.chain(reader.left_out).collect())
+            tests: Vec::new(),
+        })
     }
 }
 
+/// Most tests of a session: none is known whole before its end.
+const MAX_TESTS: usize = 10_000;
+
 /// Cuts a session into tests.
-struct Reader<'a> {
-    file: &'a str,
+struct Reader {
+    file: String,
+    hint: Option<UnitStep>,
+    prompts: BTreeSet<String>,
     command: Option<Command>,
     units: Units,
     open: Option<Draft>,
+    /// Tests whose units any later test may tell.
     done: Vec<Draft>,
-    left_out: Vec<ParsedTest>,
+    tests: Vec<ParsedTest>,
 }
 
-impl Reader<'_> {
-    fn line(&mut self, number: usize, line: &str) {
+impl LogReader for Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
+        learn_prompt(&mut self.prompts, line);
+        self.plain(number, &without_prompts(line, &self.prompts))
+    }
+
+    fn close(&mut self) -> Result<(), ImportError> {
+        self.end(true);
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.settle();
+        // Which units a board prints can show in any of its tests.
+        for draft in &self.done {
+            draft.tell(&mut self.units);
+        }
+        let units = self.units.or(self.hint);
+        let done = std::mem::take(&mut self.done).into_iter();
+        let tests = done.map(|draft| ParsedTest::Traffic(Box::new(draft.finish(units))));
+        self.tests.extend(tests);
+    }
+
+    fn forget(&mut self) {
+        self.open = None;
+    }
+
+    fn tests(&mut self) -> &mut Vec<ParsedTest> {
+        &mut self.tests
+    }
+}
+
+impl Reader {
+    fn plain(&mut self, number: usize, line: &str) -> Result<(), ImportError> {
         if let Some((_, version)) = line.split_once("Booting Zephyr OS ") {
             self.units.booted(version);
         }
         if let Some((_, call)) = line.split_once("zperf ")
             && ["udp ", "tcp "].iter().any(|word| call.starts_with(word))
         {
-            self.close(false);
+            self.end(false);
             self.command = Some(Command {
                 host: None,
                 line: format!("zperf {}", call.trim()),
             });
-            return;
+            return Ok(());
         }
         let line = line.trim();
-        if let Some(begun) = Draft::begins(self.file, number, line, &mut self.command) {
+        if let Some(begun) = Draft::begins(&self.file, number, line, &mut self.command) {
             // An upload's settings come before the line that it is complete.
-            self.close(false);
+            self.end(false);
+            if self.done.len() >= MAX_TESTS {
+                return Err(ImportError::TooLarge {
+                    file: self.file.clone(),
+                    line: number,
+                    what: "a session",
+                    limit: "10 000 tests",
+                    hint: "cut the log",
+                });
+            }
             self.open = Some(begun);
         }
-        if let Some(draft) = &mut self.open
-            && let Err(error) = draft.line(number, line)
-        {
-            self.open = None;
-            self.left_out.push(ParsedTest::Refused(error));
+        match &mut self.open {
+            Some(draft) => draft.line(number, line),
+            None => Ok(()),
         }
     }
 
     /// Ends a test. One without its figures is a cut at the end of the session, and else no test.
-    fn close(&mut self, is_last: bool) {
+    fn end(&mut self, is_last: bool) {
         let Some(draft) = self.open.take() else {
             return;
         };
         match draft.check() {
             Ok(()) => self.done.push(draft),
-            Err(error) if is_last => self.left_out.push(ParsedTest::Refused(error)),
-            Err(_) => self.left_out.push(ParsedTest::Skipped(Skipped {
+            Err(error) if is_last => self.tests.push(ParsedTest::Refused(error)),
+            Err(_) => self.tests.push(ParsedTest::Skipped(Skipped {
                 origin: draft.origin().clone(),
                 reason: "the session goes on without its figures".to_owned(),
             })),
@@ -152,14 +169,18 @@ impl Reader<'_> {
 /// What ends the name of a prompt such as `uart:~$ `.
 const PROMPT: &str = ":~$";
 
-/// The prompts that lines of a session begin with.
-fn prompts(text: &str) -> BTreeSet<String> {
+/// Learns the prompt that a line begins with.
+fn learn_prompt(prompts: &mut BTreeSet<String>, line: &str) {
+    /// Two in any session: that of a login and that of a shell.
+    const MAX_PROMPTS: usize = 8;
     let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let lines = text.lines().filter_map(|line| line.split_once(PROMPT));
-    lines
-        .filter(|(begin, _)| !begin.is_empty() && begin.chars().all(name))
-        .map(|(begin, _)| format!("{begin}{PROMPT}"))
-        .collect()
+    if let Some((begin, _)) = line.split_once(PROMPT)
+        && !begin.is_empty()
+        && begin.chars().all(name)
+        && prompts.len() < MAX_PROMPTS
+    {
+        prompts.insert(format!("{begin}{PROMPT}"));
+    }
 }
 
 /// Takes out prompts, which the shell prints again after each message.
@@ -175,7 +196,10 @@ mod tests {
 
     #[test]
     fn prompts_inside_a_line_are_no_part_of_it() {
-        let prompts = prompts("uart:~$ zperf version\nsee uart:~$\n");
+        let mut prompts = BTreeSet::new();
+        learn_prompt(&mut prompts, "see uart:~$");
+        assert!(prompts.is_empty());
+        learn_prompt(&mut prompts, "uart:~$ zperf version");
         for (line, plain) in [
             (
                 "uart:~$  rate:\t\t\tuart:~$ 9.96 Mbpsuart:~$ ",

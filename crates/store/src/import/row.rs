@@ -1,0 +1,79 @@
+//! A line of figures over an interval.
+
+use super::Rounded;
+
+/// What one side counted over one interval, all streams together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Line in the log, from 1.
+    pub line: usize,
+    /// Start in seconds.
+    pub start: Rounded,
+    /// End in seconds.
+    pub end: Rounded,
+    /// L4 payload bytes.
+    pub bytes: Rounded,
+    /// L4 payload bit/s.
+    pub bps: Rounded,
+    /// Datagrams: sent (sender), or expected (receiver).
+    pub datagrams: Option<u64>,
+    /// Datagrams missing (receiver).
+    pub lost: Option<u64>,
+    /// RFC 3550 jitter in seconds (receiver).
+    pub jitter: Option<Rounded>,
+    /// Segments retransmitted (TCP sender).
+    pub retransmitted: Option<u64>,
+    /// Congestion window in bytes at the end (TCP sender, one stream).
+    pub cwnd: Option<Rounded>,
+    /// Smoothed round-trip time in seconds at the end (TCP sender, one stream).
+    pub srtt: Option<Rounded>,
+}
+
+impl Row {
+    /// An interval of which only what was carried is known.
+    pub(super) const fn of_rate(
+        line: usize,
+        (start, end): (Rounded, Rounded),
+        bytes: Rounded,
+        bps: Rounded,
+    ) -> Self {
+        Self {
+            line,
+            start,
+            end,
+            bytes,
+            bps,
+            datagrams: None,
+            lost: None,
+            jitter: None,
+            retransmitted: None,
+            cwnd: None,
+            srtt: None,
+        }
+    }
+
+    /// Adds another stream's figures over the whole test, which may have lasted longer or shorter.
+    pub(super) fn add_beside(&mut self, other: &Self) {
+        let is_same_time = self.end.agrees(other.end);
+        self.add(other);
+        if other.end.value > self.end.value {
+            self.end = other.end;
+        }
+        if !is_same_time && let Some(bps) = self.bytes.per(self.end.minus(self.start)) {
+            self.bps = bps;
+        }
+    }
+
+    /// Adds another stream's figures. Jitter and windows of several streams have no sum.
+    pub(super) fn add(&mut self, other: &Self) {
+        let both = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
+        self.bytes = self.bytes.plus(other.bytes);
+        self.bps = self.bps.plus(other.bps);
+        self.datagrams = both(self.datagrams, other.datagrams);
+        self.lost = both(self.lost, other.lost);
+        self.retransmitted = both(self.retransmitted, other.retransmitted);
+        self.jitter = None;
+        self.cwnd = None;
+        self.srtt = None;
+    }
+}
