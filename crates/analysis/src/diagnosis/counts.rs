@@ -97,6 +97,17 @@ impl Counts {
         }
     }
 
+    /// How many scenes with this limit were counted, at most of all signs and probes.
+    pub(super) fn scenes(&self, transport: Transport, suspect: Suspect) -> f64 {
+        let of_transport = key(transport, "");
+        let tables = self
+            .counts
+            .iter()
+            .filter(|(key, _)| key.starts_with(&of_transport));
+        let counts = tables.filter_map(|(_, limits)| limits.get(suspect.id()));
+        counts.map(|counts| counts.iter().sum()).fold(0.0, f64::max)
+    }
+
     pub(super) fn of(&self, transport: Transport, id: &str, suspect: Suspect) -> &[f64] {
         let limits = self.counts.get(&key(transport, id));
         limits

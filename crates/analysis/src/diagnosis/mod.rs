@@ -24,6 +24,7 @@ mod next_limit;
 mod observation;
 mod other_core;
 mod payload;
+mod prior;
 mod rate;
 mod signs;
 mod streams;
@@ -140,7 +141,7 @@ pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextP
 /// The same by other counts.
 fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     let limited = limited(run)?;
-    let suspects = conclusion::weigh(run, limited, counts);
+    let suspects = conclusion::weigh(run, &run.findings, limited, counts);
     if !run.probes.is_empty() && suspects.best().1 >= SURE {
         return None;
     }
