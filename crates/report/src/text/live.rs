@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(
             format!("{}\n{line}", interval_heading(Transport::Tcp)),
             "           time               rate    retr       RTT       cwnd    core tx/rx\n\
-             ←3599.0–3600.0 s       94.12 Mbit/s    1234  14.03 ms  213.7 KiB        43/– %"
+             ←3599.0–3600.0 s       94.12 Mbit/s    1234     14 ms  213.7 KiB        43/– %"
         );
         for transport in [Transport::Tcp, Transport::Udp] {
             let line = interval_line(&interval(transport));
