@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use linerate_report::{Style, explanation_text, export, summary_text};
+use linerate_report::{Style, Whereabouts, explanation_text, export, summary_text};
 use linerate_store::Store;
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,8 @@ fuzz_target!(|data: &[u8]| {
         Ok(run) => {
             let (verdict, _) = linerate_analysis::diagnose(&run);
             assert!(!verdict.claim.is_empty());
-            let _ = (summary_text(&run, WIDTH, Style::Plain), explanation_text(&run));
+            let at = Whereabouts { name: None, report: None };
+            let _ = (summary_text(&run, &at, WIDTH, Style::Plain), explanation_text(&run, WIDTH));
             let _ = (export::json(&run), export::csv(&run), export::intervals_csv(&run));
         }
     }

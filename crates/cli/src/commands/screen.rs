@@ -12,6 +12,7 @@ Measure (the peer runs `linerate serve`, or others: `linerate tcp --help`)
   saturate        where loss or delay begins    linerate saturate board --both
   latency         round trips     linerate latency board --sizes 32,1K
   plan, run       a study: linerate plan init udp -o p.toml; plan check; run
+  footprint       flash and RAM of a build    linerate footprint fw.elf
 Understand
   show, explain   a run, and why it is limited    linerate explain last
   report          runs as a page    linerate report last -o report.html
@@ -21,8 +22,7 @@ Keep (a RUN is the start of its id, a tag, last or last~1)
   tag, note, rm   name a run, keep a note on it, remove it
   import, export  logs of other tools in, documents and tables out
 This host
-  doctor          what spoils measurements here, and its repair
-  calibrate       what linerate itself does at most here
+  doctor, calibrate    what spoils measurements; what linerate does at most
 Every command has -h, --json, -o REPORT, -v (all figures), -q (no progress)
 Options and exit codes: linerate --help; of a command: linerate COMMAND --help
 ";

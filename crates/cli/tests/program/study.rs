@@ -44,7 +44,7 @@ fn every_cell_is_measured_in_every_repetition_and_has_a_mean() {
     let reported = place.run(&["report", "last", "-o", "report.html"]);
     assert_eq!(reported.code, Some(0));
     let page = std::fs::read_to_string(place.file("report.html")).unwrap();
-    assert!(page.contains("Means over the repetitions"));
+    assert!(page.contains("Mean of the runs with its 95 % interval"));
     let mut measured = parts(&study);
     measured.sort_unstable();
     let (forward, reverse) = ("direction = forward", "direction = reverse");

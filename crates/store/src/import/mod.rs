@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A log is read twice, a line at a time: to tell its format, and to read its tests. It is never in memory whole; what
-//! its tests take there is bounded ([`gathered`]).
+//! its tests take there is bounded (`gathered`).
 //!
 //! Does not judge what a test means. Invariants: a test is imported whole or not at all, and one that
 //! cannot be read is named; a rounded figure carries the interval in which its true value lies; what a log cannot tell stays `None`,
