@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod fitness;
 pub mod ledger;
 pub mod load_delay;
+mod readings;
 pub mod responsiveness;
 mod rise;
 pub mod rules;

@@ -6,8 +6,8 @@
 use super::suspects::Suspect;
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
+use crate::readings::late_delay_floors;
 use linerate_model::run::{Change, DelayOf, Place, Probe as Made, Run, RunKind, Trial};
-use linerate_model::sample::DatagramReceiver;
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
 };
@@ -395,10 +395,7 @@ const STARVED: f64 = 0.1;
 
 /// Share of the time in which this side's thread waited for a core.
 fn waiting_share(trial: &Trial, side: Side) -> f64 {
-    let cpu = trial.cpu.as_ref().and_then(|cpu| match side {
-        Side::Sender => cpu.sender.as_ref(),
-        Side::Receiver => cpu.receiver.as_ref(),
-    });
+    let cpu = trial.cpu_of(side);
     cpu.and_then(|cpu| cpu.run_delay_ratio)
         .map_or(0.0, Ratio::get)
 }
@@ -479,12 +476,8 @@ fn queue(trial: &Trial) -> Queue {
 
 /// What every datagram of the second half waited, in seconds: the queue that never ran empty.
 pub(super) fn least_wait(trial: &Trial) -> Option<f64> {
-    let streams = trial.raw().iter().flat_map(|report| &report.streams);
-    let floors = streams
-        .filter_map(|stream| Some(&stream.work.get::<DatagramReceiver>()?.delay_floor_ns))
-        .flat_map(|floors| &floors[floors.len() / 2..]);
-    let least = floors.flatten().min()?;
-    Some(Duration::from_nanos(*least).as_secs_f64())
+    let least = late_delay_floors(trial).min()?;
+    Some(Duration::from_nanos(least).as_secs_f64())
 }
 
 /// A sending thread that slept in its calls for this share of the time was held back by what takes its packets.

@@ -49,16 +49,15 @@ pub(super) fn describe(next: &NextLimit, limited: &Trial) -> String {
 
 /// What one side's traffic thread would do with a whole core, as a multiple of what it does. A quota leaves it less, so nothing is said of a side that was stopped by one.
 fn busy(limited: &Trial, side: Side) -> Option<(Suspect, f64)> {
-    let cpu = limited.cpu.as_ref()?;
-    let (suspect, cpu) = match side {
-        Side::Sender => (Suspect::SenderCpu, cpu.sender.as_ref()?),
-        Side::Receiver => (Suspect::ReceiverCpu, cpu.receiver.as_ref()?),
+    let suspect = match side {
+        Side::Sender => Suspect::SenderCpu,
+        Side::Receiver => Suspect::ReceiverCpu,
     };
     let counters = limited.counters(side);
     let stopped = counters.and_then(|counters| counters.get(CGROUP_THROTTLED_NS));
     if stopped.is_some_and(|nanos| *nanos > 0) {
         return None;
     }
-    let used = cpu.thread_ratio?.get();
+    let used = limited.cpu_of(side)?.thread_ratio?.get();
     (used > 0.0).then(|| (suspect, 1.0 / used))
 }

@@ -2,6 +2,7 @@
 
 use super::Sign;
 use crate::diagnosis::datagrams::{least_wait, share_at};
+use crate::readings::emptying_share;
 use linerate_model::run::{DelayOf, Place, Trial};
 use linerate_model::{BitRate, Ratio};
 use std::time::Duration;
@@ -60,7 +61,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "socket-emptied",
         edges: &[0.1, 0.5],
-        figure: emptied,
+        figure: emptying_share,
     },
 ];
 
@@ -89,17 +90,4 @@ fn median_wait(trial: &Trial) -> Option<f64> {
 fn least_to_longest(trial: &Trial) -> Option<f64> {
     let longest = Duration::from_nanos(trial.delay()?.p99_ns?).as_secs_f64();
     (longest > 0.0).then_some(least_wait(trial)? / longest)
-}
-
-/// Share of the receiver's reads that left its socket empty.
-fn emptied(trial: &Trial) -> Option<f64> {
-    let streams = trial.raw().iter().flat_map(|report| &report.streams);
-    let sockets = streams.filter_map(|stream| stream.work.receive_socket());
-    let (reads, emptying) = sockets.fold((0_u64, 0_u64), |(reads, emptying), one| {
-        (
-            reads.saturating_add(one.reads),
-            emptying.saturating_add(one.emptying_reads),
-        )
-    });
-    (reads > 0).then(|| Ratio::from_parts(emptying, reads).get())
 }

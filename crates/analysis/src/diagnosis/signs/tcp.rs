@@ -1,12 +1,13 @@
 //! Signs of a byte stream: where TCP's time went, what it sent again, what waited where.
 
 use super::Sign;
+use crate::readings::{mean, unread_shares};
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::TcpSample;
 use linerate_model::signals::TCP_ZERO_WINDOWS;
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
-use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
+use linerate_model::{BitRate, PacketCount, Ratio};
 use std::time::Duration;
 
 pub(super) const SIGNS: &[Sign] = &[
@@ -58,7 +59,7 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "unread",
         edges: &[0.03, 0.15, 0.3, 0.6],
-        figure: unread,
+        figure: |trial| mean(unread_shares(trial)),
     },
     Sign {
         id: "zero-windows",
@@ -113,30 +114,9 @@ fn rtt(trial: &Trial) -> Option<(f64, f64)> {
     Some((mean - least, mean / least.max(LEAST_RTT.as_secs_f64())))
 }
 
-/// Mean share of the receiver's space that held bytes which its application had not read.
-fn unread(trial: &Trial) -> Option<f64> {
-    let held = |sample: &TcpSample| {
-        let unread = ByteCount::new(sample.unread_bytes?).as_f64();
-        let open = ByteCount::new(sample.rcv_wnd_bytes?).as_f64();
-        (unread + open > 0.0).then(|| unread / (unread + open))
-    };
-    let reports = trial.raw().iter();
-    let streams = reports.filter(|report| report.side == Side::Receiver);
-    let samples = streams
-        .flat_map(|report| &report.streams)
-        .flat_map(|stream| stream.work.tcp_samples());
-    let held = samples.filter(|sample| sample.at_ns > 0).filter_map(held);
-    mean(held)
-}
-
 fn zero_windows(trial: &Trial) -> Option<f64> {
     let closed = *trial.counters(Side::Receiver)?.get(TCP_ZERO_WINDOWS)?;
     Some(PacketCount::new(closed).as_f64())
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, n) = values.fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
-    (n > 0.0).then(|| sum / n)
 }
 
 /// Readings after the first, which is taken before the first byte.

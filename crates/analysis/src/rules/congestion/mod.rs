@@ -82,7 +82,7 @@ impl Window {
         let mean = tcp
             .and_then(|tcp| tcp.cwnd_mean_bytes)
             .map(ByteCount::as_f64)
-            .or_else(|| super::evidence::mean(over_time.iter().copied()))?;
+            .or_else(|| crate::readings::mean(over_time.iter().copied()))?;
         Some(Self {
             low: over_time
                 .iter()

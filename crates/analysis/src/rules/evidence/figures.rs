@@ -1,6 +1,7 @@
 //! Quantities that several rules read: gaps, plateaus, standing queues, placed losses.
 
-use super::{Evidence, is_short, load, mean};
+use super::{Evidence, is_short, load};
+use crate::readings::mean;
 use crate::rules::words;
 use linerate_model::run::{DelayOf, LedgerEntry, Place, Trial};
 use linerate_model::{BitRate, PacketCount, Ratio};

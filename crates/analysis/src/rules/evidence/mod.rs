@@ -23,10 +23,10 @@ pub(super) use window::WindowEffect;
 
 pub use needs::Need;
 
+use crate::readings::{mean, throttled_share};
 use linerate_model::run::{
     BoundedBy, CpuSide, Finding, GoalResult, HostRole, Run, RunKind, TcpSummary, Trial,
 };
-use linerate_model::signals;
 use linerate_model::spec::{Direction, Side, Transport, WaitMode};
 use linerate_model::{BitRate, ByteCount};
 
@@ -242,12 +242,7 @@ impl<'a> Evidence<'a> {
 
     /// Share of the time that `side`'s control group was stopped by its CPU quota.
     pub(super) fn throttled(&self, side: Side) -> Option<f64> {
-        self.mean(|trial| {
-            let counters = trial.counters(side)?;
-            let stopped = *counters.get(signals::CGROUP_THROTTLED_NS)?;
-            let whole = trial.duration?.as_secs_f64();
-            (whole > 0.0).then(|| (super::words::nanos(stopped) / 1e9 / whole).min(1.0))
-        })
+        self.mean(|trial| throttled_share(trial, side))
     }
 
     /// MTU of the interface of `side`, in bytes, from the facts of its host.
@@ -313,14 +308,4 @@ fn thread_load_in(trial: &Trial, side: Side) -> Option<f64> {
     let cpu = trial.cpu_of(side)?;
     let waited = cpu.run_delay_ratio.map_or(0.0, linerate_model::Ratio::get);
     Some((cpu.thread_ratio?.get() + waited).min(1.0))
-}
-
-/// The mean; `None` of nothing.
-pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (mut sum, mut n) = (0.0, 0.0);
-    for value in values {
-        sum += value;
-        n += 1.0;
-    }
-    (n > 0.0).then(|| sum / n)
 }

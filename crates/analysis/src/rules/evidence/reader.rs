@@ -1,9 +1,9 @@
 //! The receiving application before its socket: whether it emptied it, and why not.
 
-use super::{Cpu, Evidence, mean};
+use super::{Cpu, Evidence};
+use crate::readings::{emptying_share, late_delay_floors, mean};
 use crate::rules::words;
 use linerate_model::run::{DelayOf, Place, Trial};
-use linerate_model::sample::DatagramReceiver;
 use linerate_model::spec::Side;
 
 /// How the receiving application kept up with its socket in the stressed trials.
@@ -86,27 +86,13 @@ impl Reader {
 
 /// Whether the reader often left its socket empty, even if each datagram had waited by then.
 fn empties(trial: &Trial) -> bool {
-    let streams = trial.raw().iter().flat_map(|report| &report.streams);
-    let sockets = streams.filter_map(|stream| stream.work.receive_socket());
-    let (reads, emptying) = sockets.fold((0_u64, 0_u64), |(reads, emptying), one| {
-        (
-            reads.saturating_add(one.reads),
-            emptying.saturating_add(one.emptying_reads),
-        )
-    });
-    linerate_model::Ratio::from_parts(emptying, reads).get() >= EMPTYING_SHARE
+    emptying_share(trial).is_some_and(|share| share >= EMPTYING_SHARE)
 }
 
 /// Lowest and highest of the smallest delays in the second half of a trial, all streams; `None`
 /// where fewer than two moments are known.
 fn floor(trial: &Trial) -> Option<(f64, f64)> {
-    let streams = trial.raw().iter().flat_map(|report| &report.streams);
-    let known: Vec<f64> = streams
-        .filter_map(|stream| Some(&stream.work.get::<DatagramReceiver>()?.delay_floor_ns))
-        .flat_map(|floors| &floors[floors.len() / 2..])
-        .flatten()
-        .map(|nanos| words::nanos(*nanos))
-        .collect();
+    let known: Vec<f64> = late_delay_floors(trial).map(words::nanos).collect();
     let low = known.iter().copied().min_by(f64::total_cmp)?;
     let high = known.iter().copied().max_by(f64::total_cmp)?;
     (known.len() >= 2).then_some((low, high))

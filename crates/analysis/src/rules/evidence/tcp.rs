@@ -1,10 +1,11 @@
 //! What TCP's own figures say: where its time went, who else used the link, whether the peer reads.
 
-use super::{Evidence, mean};
+use super::Evidence;
+use crate::readings::{mean, streams, unread_shares};
 use crate::rules::words;
 use linerate_model::ByteCount;
 use linerate_model::run::{TcpSummary, Trial};
-use linerate_model::sample::{StreamReport, TcpSample};
+use linerate_model::sample::StreamReport;
 use linerate_model::signals;
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
@@ -145,11 +146,6 @@ fn foreign(trial: &Trial, side: Side) -> Option<f64> {
     (all > 0.0 && ours > 0.0).then(|| (1.0 - ours / all).max(0.0))
 }
 
-fn streams(trial: &Trial, side: Side) -> impl Iterator<Item = &StreamReport> {
-    let reports = trial.raw().iter().filter(move |report| report.side == side);
-    reports.flat_map(|report| &report.streams)
-}
-
 /// What the receiving end's readings say of its application.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) struct StreamReader {
@@ -167,12 +163,7 @@ impl StreamReader {
     /// `None` if nothing is known of it.
     pub(in crate::rules) fn from_evidence(evidence: &Evidence<'_>) -> Option<Self> {
         let subject = evidence.subject();
-        let readings = subject
-            .iter()
-            .flat_map(|trial| streams(trial, Side::Receiver))
-            .flat_map(|stream| stream.work.tcp_samples())
-            .filter(|sample| sample.at_ns > 0);
-        let unread = mean(readings.filter_map(held));
+        let unread = mean(subject.iter().flat_map(|trial| unread_shares(trial)));
         let closed = subject.iter().filter_map(|trial| {
             let counters = trial.counters(Side::Receiver)?;
             counters.get(signals::TCP_ZERO_WINDOWS).copied()
@@ -208,13 +199,6 @@ impl StreamReader {
         });
         unread.into_iter().chain(closed).collect()
     }
-}
-
-/// Unread bytes as a share of these and the window still open.
-fn held(sample: &TcpSample) -> Option<f64> {
-    let unread = ByteCount::new(sample.unread_bytes?).as_f64();
-    let open = ByteCount::new(sample.rcv_wnd_bytes?).as_f64();
-    (unread + open > 0.0).then(|| unread / (unread + open))
 }
 
 /// A stalled stream: what its segments of full length came to.

@@ -80,7 +80,7 @@ impl WindowEffect {
 /// Least-squares slope of ln y on ln x, and its standard error.
 fn slope(pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
     let logs: Vec<(f64, f64)> = pairs.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
-    let mean = |part: fn(&(f64, f64)) -> f64| super::mean(logs.iter().map(part));
+    let mean = |part: fn(&(f64, f64)) -> f64| crate::readings::mean(logs.iter().map(part));
     let (x, y) = (mean(|pair| pair.0)?, mean(|pair| pair.1)?);
     let sum = |term: &dyn Fn(&(f64, f64)) -> f64| logs.iter().map(term).sum::<f64>();
     let spread = sum(&|pair| (pair.0 - x).powi(2));

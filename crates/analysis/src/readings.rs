@@ -1,0 +1,69 @@
+//! Figures of one trial that rules and signs both read.
+
+use linerate_model::run::Trial;
+use linerate_model::sample::{DatagramReceiver, StreamReport, TcpSample};
+use linerate_model::signals::CGROUP_THROTTLED_NS;
+use linerate_model::spec::Side;
+use linerate_model::{ByteCount, Ratio};
+use std::time::Duration;
+
+/// The mean; `None` of nothing.
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut n) = (0.0, 0.0);
+    for value in values {
+        sum += value;
+        n += 1.0;
+    }
+    (n > 0.0).then(|| sum / n)
+}
+
+/// The streams that `side` reports.
+pub(crate) fn streams(trial: &Trial, side: Side) -> impl Iterator<Item = &StreamReport> {
+    let reports = trial.raw().iter().filter(move |report| report.side == side);
+    reports.flat_map(|report| &report.streams)
+}
+
+/// Share of the trial in which a control group of `side` was stopped by its CPU quota.
+pub(crate) fn throttled_share(trial: &Trial, side: Side) -> Option<f64> {
+    let stopped = *trial.counters(side)?.get(CGROUP_THROTTLED_NS)?;
+    let whole = trial.duration?.as_secs_f64();
+    (whole > 0.0).then(|| (Duration::from_nanos(stopped).as_secs_f64() / whole).min(1.0))
+}
+
+/// At each reading of a receiving TCP socket after the first, which is taken before the first byte: the share of its space
+/// that held bytes which its application had not read.
+pub(crate) fn unread_shares(trial: &Trial) -> impl Iterator<Item = f64> {
+    let held = |sample: &TcpSample| {
+        let unread = ByteCount::new(sample.unread_bytes?).as_f64();
+        let open = ByteCount::new(sample.rcv_wnd_bytes?).as_f64();
+        (unread + open > 0.0).then(|| unread / (unread + open))
+    };
+    streams(trial, Side::Receiver)
+        .flat_map(|stream| stream.work.tcp_samples())
+        .filter(|sample| sample.at_ns > 0)
+        .filter_map(held)
+}
+
+/// Share of the reads of datagrams that left the socket empty.
+pub(crate) fn emptying_share(trial: &Trial) -> Option<f64> {
+    let streams = trial.raw().iter().flat_map(|report| &report.streams);
+    let sockets = streams.filter_map(|stream| stream.work.receive_socket());
+    let (reads, emptying) = sockets.fold((0_u64, 0_u64), |(reads, emptying), one| {
+        (
+            reads.saturating_add(one.reads),
+            emptying.saturating_add(one.emptying_reads),
+        )
+    });
+    (reads > 0).then(|| Ratio::from_parts(emptying, reads).get())
+}
+
+/// The smallest delay of each moment of the second half in which a datagram came, in nanoseconds above the trial's
+/// smallest; of all streams.
+pub(crate) fn late_delay_floors(trial: &Trial) -> impl Iterator<Item = u64> {
+    let streams = trial.raw().iter().flat_map(|report| &report.streams);
+    streams
+        .filter_map(|stream| Some(&stream.work.get::<DatagramReceiver>()?.delay_floor_ns))
+        .flat_map(|floors| &floors[floors.len() / 2..])
+        .flatten()
+        .copied()
+}
