@@ -88,7 +88,7 @@ impl Wanted {
         let shift = self.design.detectable(scatter.error, scatter.freedom);
         let goal = self.scaled(self.sensitivity);
         Power {
-            detectable_ratio: self.told(shift),
+            detectable_ratio: self.share_of_value(shift),
             repetitions: goal
                 .and_then(|goal| self.design.observations_for(goal, scatter.deviation)),
             scatter: scatter.from,
@@ -96,7 +96,7 @@ impl Wanted {
     }
 
     /// A shift on the scale of the comparison as a share of A's value.
-    fn told(&self, shift: f64) -> f64 {
+    fn share_of_value(&self, shift: f64) -> f64 {
         match (self.on, self.better) {
             (On::Differences, _) => shift / self.whole,
             (On::Logarithms, BetterWhen::Higher) => -(-shift).exp_m1(),

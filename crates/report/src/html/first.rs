@@ -51,8 +51,11 @@ fn answers(runs: &[Run], story: &Story, drawings: &mut Drawings) -> Markup {
     if own || leaves.len() > MAX_LEAVES {
         return html! {};
     }
-    let told = story.told.iter().filter_map(|place| leaves.get(*place));
-    let charts = told.flat_map(|run| {
+    let with_result = story
+        .with_result
+        .iter()
+        .filter_map(|place| leaves.get(*place));
+    let charts = with_result.flat_map(|run| {
         let title = crate::words::title(run);
         RunCharts::from_run(run)
             .answer

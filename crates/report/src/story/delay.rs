@@ -7,13 +7,13 @@ use crate::words;
 use linerate_model::run::{Delay, Run, RunKind, Trial};
 
 /// The delay part of a story.
-pub(super) struct Told {
+pub(super) struct DelayStory {
     pub(super) clause: String,
     pub(super) figures: Vec<BigFigure>,
 }
 
 /// The fastest way to wait when idle, and the slowest under load; `None` where no round trip was timed.
-pub(super) fn told(leaves: &[&Run]) -> Option<Told> {
+pub(super) fn fastest_and_slowest(leaves: &[&Run]) -> Option<DelayStory> {
     let runs = leaves.iter().filter(|run| run.kind() == RunKind::Latency);
     let timed = runs.flat_map(|run| {
         let valid = run.trials.iter().filter(|trial| trial.valid);
@@ -37,7 +37,7 @@ pub(super) fn told(leaves: &[&Run]) -> Option<Told> {
         .into_iter()
         .flatten()
         .map(|one| figure(one, several));
-    Some(Told {
+    Some(DelayStory {
         clause,
         figures: figures.collect(),
     })

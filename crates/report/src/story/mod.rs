@@ -33,7 +33,7 @@ pub(crate) struct Story {
     /// At most one for each direction.
     pub(crate) paths: Vec<PathPicture>,
     /// The runs that the sentence is about, by their place among the leaves.
-    pub(crate) told: Vec<usize>,
+    pub(crate) with_result: Vec<usize>,
 }
 
 /// More large figures than this are a table.
@@ -43,27 +43,27 @@ const MAX_FIGURES: usize = 4;
 pub(crate) fn story(runs: &[Run]) -> Story {
     let leaves = leaves(runs);
     let rates = rates::by_direction(&leaves);
-    let delay = delay::told(&leaves);
+    let delay = delay::fastest_and_slowest(&leaves);
     let mut clauses = rates::clauses(&rates);
-    clauses.extend(delay.iter().map(|told| told.clause.clone()));
+    clauses.extend(delay.iter().map(|story| story.clause.clone()));
     let sentence = if clauses.is_empty() {
         "No result was recorded.".to_owned()
     } else {
         opened(&clauses.join("; ")) + "."
     };
-    let told = |run: &Run| {
+    let has_result = |run: &Run| {
         let mut carrying = rates.iter().flat_map(|one| &one.runs);
         carrying.any(|one| std::ptr::eq(*one, run)) || run.kind() == RunKind::Latency
     };
-    let places = leaves.iter().enumerate().filter(|(_, run)| told(run));
-    let told = places.map(|(place, _)| place).collect();
+    let places = leaves.iter().enumerate().filter(|(_, run)| has_result(run));
+    let with_result = places.map(|(place, _)| place).collect();
     let figures = rates.iter().map(rates::figure);
-    let delays = delay.into_iter().flat_map(|told| told.figures);
+    let delays = delay.into_iter().flat_map(|story| story.figures);
     Story {
         sentence,
         figures: figures.chain(delays).take(MAX_FIGURES).collect(),
         paths: paths(&leaves, &rates),
-        told,
+        with_result,
     }
 }
 

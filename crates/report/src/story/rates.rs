@@ -100,7 +100,10 @@ fn carried(runs: &[&Run], direction: Direction) -> Option<Carried> {
             about: format!("{name}, {layer}{full}"),
         });
     }
-    let rates: Vec<_> = trials.iter().filter_map(|trial| told(trial)).collect();
+    let rates: Vec<_> = trials
+        .iter()
+        .filter_map(|trial| best_known_rate(trial))
+        .collect();
     let mean = Value::from_observations(&rates)?;
     let (value, interval) = split(&mean);
     Some(Carried {
@@ -123,7 +126,7 @@ fn condition(goal: &GoalResult) -> String {
 }
 
 /// What the receiver got; where it does not tell, what its TCP acknowledged or the sender offered.
-fn told(trial: &Trial) -> Option<(f64, Option<Interval>)> {
+fn best_known_rate(trial: &Trial) -> Option<(f64, Option<Interval>)> {
     let acknowledged = || Some((trial.tcp()?.acknowledged_rate?.as_f64(), None));
     received(trial)
         .or_else(acknowledged)

@@ -37,7 +37,7 @@ pub struct LiveInterval {
     pub receiver_cpu: Option<Ratio>,
 }
 
-const UNTOLD: &str = "–";
+const UNKNOWN: &str = "–";
 
 /// What the columns of [`interval_line`] are.
 pub fn interval_heading(transport: Transport) -> String {
@@ -58,9 +58,9 @@ pub fn interval_line(interval: &LiveInterval) -> String {
     let time = format!("{}–{} s", seconds(interval.start), seconds(interval.end));
     let sent = if interval.is_sent { " sent" } else { "" };
     let rate = format!("{}{sent}", rate(interval.rate));
-    let told = |text: Option<String>| text.unwrap_or_else(|| UNTOLD.to_owned());
+    let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
     let core =
-        |ratio: Option<Ratio>| told(ratio.map(|ratio| format!("{:.0}", ratio.get() * 100.0)));
+        |ratio: Option<Ratio>| or_unknown(ratio.map(|ratio| format!("{:.0}", ratio.get() * 100.0)));
     let cores = format!(
         "{}/{} %",
         core(interval.sender_cpu),
@@ -68,13 +68,13 @@ pub fn interval_line(interval: &LiveInterval) -> String {
     );
     match interval.transport {
         Transport::Tcp => {
-            let again = told(interval.retransmitted.map(|segments| segments.to_string()));
-            let rtt = told(interval.srtt_ns.map(|ns| nanos(crate::figures::float(ns))));
-            let window = told(interval.cwnd.map(bytes));
+            let again = or_unknown(interval.retransmitted.map(|segments| segments.to_string()));
+            let rtt = or_unknown(interval.srtt_ns.map(|ns| nanos(crate::figures::float(ns))));
+            let window = or_unknown(interval.cwnd.map(bytes));
             row([way, &time, &rate, &again, &rtt, &window, &cores])
         }
         Transport::Udp => {
-            let lost = told(
+            let lost = or_unknown(
                 interval
                     .lost
                     .map(|(count, share)| format!("{count} ({})", percent(share))),
@@ -101,12 +101,15 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// A trial of a search, with what all trials so far received by load: at most 79 columns.
 pub fn trial_line(trial: &Trial, so_far: &[(BitRate, BitRate)]) -> String {
-    let told = |value: Option<BitRate>| value.map_or_else(|| UNTOLD.to_owned(), rate);
+    let or_unknown = |value: Option<BitRate>| value.map_or_else(|| UNKNOWN.to_owned(), rate);
     let lost = trial
         .loss_ratio()
-        .map_or_else(|| UNTOLD.to_owned(), percent);
+        .map_or_else(|| UNKNOWN.to_owned(), percent);
     let mark = if trial.valid { "" } else { " invalid" };
-    let (intended, received) = (told(trial.intended_load), told(trial.received_rate));
+    let (intended, received) = (
+        or_unknown(trial.intended_load),
+        or_unknown(trial.received_rate),
+    );
     trial_row(
         [&trial.index.to_string(), &intended, &received, &lost],
         &sparkline(so_far),
