@@ -5,7 +5,7 @@
 
 use crate::scene::{PeerAddress, Place, Scene, Test, apart, last_core};
 use linerate_model::random::{Random, mix};
-use linerate_model::run::Trial;
+use linerate_model::run::Run;
 use linerate_model::spec::{Direction, Imitation, Pace, Side, Stop, TestSpec, Transport};
 use linerate_model::{BitRate, ByteCount, PacketCount, Ratio};
 use linerate_studies::run::SaturatePlan;
@@ -49,7 +49,7 @@ pub(crate) type Expected = (&'static str, Option<Side>);
 
 impl Mechanism {
     /// What limits where this does.
-    pub(crate) const fn expected(self, transport: Transport) -> Expected {
+    const fn expected(self, transport: Transport) -> Expected {
         match self {
             Self::Busy { side, .. } | Self::Quota { side, .. } => match side {
                 Side::Sender => ("sender-cpu", Some(Side::Sender)),
@@ -171,6 +171,29 @@ impl Composed {
         self.mechanisms.iter().any(is_cpu)
     }
 
+    /// Whether it has a mechanism that few scenes are limited by.
+    pub(crate) fn is_rare(&self) -> bool {
+        let is_rare = |mechanism: &Mechanism| {
+            matches!(
+                mechanism,
+                Mechanism::ReceiveBuffer { .. }
+                    | Mechanism::SendBuffer { .. }
+                    | Mechanism::Rivals { .. }
+            )
+        };
+        self.is_of_cpu() || self.mechanisms.iter().any(is_rare)
+    }
+
+    /// What limits where `mechanism` does, as far as linerate's own end can see it: a shaper in a host that tells nothing
+    /// of itself is a part of the path.
+    pub(crate) fn expected(&self, mechanism: Mechanism) -> Expected {
+        let is_hidden = self.foreign && self.sender() == HostId::B;
+        match mechanism {
+            Mechanism::OwnShaper { .. } if is_hidden => ("link", None),
+            _ => mechanism.expected(self.transport),
+        }
+    }
+
     /// Without one of its mechanisms.
     pub(crate) fn without(&self, index: usize) -> Self {
         let mut relieved = self.clone();
@@ -199,8 +222,12 @@ impl Composed {
         self.around(test)
     }
 
-    /// With a short test whose rate shows what taking a mechanism away does.
+    /// With a short test whose rate shows what taking a mechanism away does; a search is made again, since what keeps
+    /// its goal from being met may be something else than what limits the rate.
     pub(crate) fn measured(&self) -> Scene {
+        if self.search {
+            return self.scene();
+        }
         let mut spec = self.spec();
         spec.stop = Stop::After(Duration::from_millis(1500));
         if self.transport == Transport::Tcp {
@@ -634,10 +661,21 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    pub(crate) fn of(trial: &Trial) -> Self {
-        Self {
-            bps: trial.received_rate.map_or(0.0, BitRate::as_f64),
-            loss: trial.loss_ratio().map_or(0.0, Ratio::get),
-        }
+    /// By a search what it found, by any other test what arrived; `None` of a run without a trial.
+    pub(crate) fn of(run: &Run) -> Option<Self> {
+        let [goal] = run.goals() else {
+            let trial = run.trials.first()?;
+            return Some(Self {
+                bps: trial.received_rate.map_or(0.0, BitRate::as_f64),
+                loss: trial.loss_ratio().map_or(0.0, Ratio::get),
+            });
+        };
+        // Where not even the least load met the goal, what is known is that less would.
+        let below = || goal.upper_bound.map(|bound| bound.as_f64() / 2.0);
+        let found = goal.lower_bound.map(BitRate::as_f64).or_else(below);
+        Some(Self {
+            bps: found.unwrap_or_default(),
+            loss: 0.0,
+        })
     }
 }

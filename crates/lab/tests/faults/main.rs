@@ -13,7 +13,7 @@
 //! `--scenes SEED COUNT --keep DIR` plays composed scenes instead, those of the first so many that the folder lacks, and
 //! judges the verdicts on all that it holds; with `--write` that is the page `docs/results/verdicts.md`. With `--fit` it
 //! judges nothing, and makes the table that verdicts are drawn from of what they show. `--side-by-side`: other programs do
-//! the same at this time.
+//! the same at this time. `--rare`: only scenes with a mechanism that few are limited by.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod composed;
@@ -107,6 +107,8 @@ struct Scenes {
     count: u64,
     /// Other programs do the same at this time: scenes of CPU time are left out.
     is_side_by_side: bool,
+    /// Only those with a mechanism that few scenes are limited by.
+    are_rare_only: bool,
     purpose: Purpose,
 }
 
@@ -201,12 +203,14 @@ impl Request {
                         seed,
                         count,
                         is_side_by_side: false,
+                        are_rare_only: false,
                         purpose: Purpose::Judge,
                     });
                 }
                 "--side-by-side" => {
                     request.change_scenes(|scenes| scenes.is_side_by_side = true);
                 }
+                "--rare" => request.change_scenes(|scenes| scenes.are_rare_only = true),
                 "--fit" => request.change_scenes(|scenes| scenes.purpose = Purpose::Fit),
                 "--list" => request.list = true,
                 "--write" => request.write = true,

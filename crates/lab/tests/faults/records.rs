@@ -8,14 +8,14 @@ use crate::guard::Guard;
 use crate::learning::Labelled;
 use crate::rig::on_scene;
 use crate::say;
-use crate::scene::{Scene, Test};
+use crate::scene::Scene;
 use crate::table::FALSE_ALARMS;
 use crate::{Purpose, Scenes};
 use anyhow::{Context as _, Result};
 use linerate_analysis::{Observation, diagnose, next_probe};
 use linerate_model::run::{Change, Confidence, Probe, Run, Verdict};
 use linerate_model::spec::{Side, Stop, TestSpec, Transport};
-use linerate_studies::run::{probe_all, single};
+use linerate_studies::run::probe_all;
 use linerate_testkit::disturbance::{DISTURBED, observed};
 use linerate_testkit::pages;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,9 @@ pub(crate) fn play_missing(scenes: Scenes, folder: &Path, guard: &mut Guard) -> 
     let Scenes { seed, count, .. } = scenes;
     for number in 0..count {
         let path = folder.join(format!("{seed}-{number}.json"));
-        let skipped = scenes.is_side_by_side && Composed::draw(seed, number).is_of_cpu();
+        let scene = Composed::draw(seed, number);
+        let skipped = scenes.is_side_by_side && scene.is_of_cpu()
+            || scenes.are_rare_only && !scene.is_rare();
         if skipped || path.exists() {
             continue;
         }
@@ -105,16 +107,12 @@ fn play(seed: u64, number: u64, guard: &mut Guard) -> Result<Record> {
 /// What a scene carries in a short test.
 fn carried(scene: &Composed, guard: &mut Guard, taken: &mut f64) -> Result<Carried> {
     let scene = scene.measured();
-    let Test::Single(spec) = scene.test.clone() else {
-        anyhow::bail!("invariant: a single test");
-    };
+    let test = scene.test.clone();
     let measured = on_scene(&scene, guard, move |context, target| {
-        Ok(observed(|| single(context, target, &spec)))
+        Ok(observed(|| test.run(context, target)))
     })?;
     *taken = taken.max(measured.taken);
-    let run = measured.value?;
-    let trial = run.trials.first().context("the run has no trial")?;
-    Ok(Carried::of(trial))
+    Carried::of(&measured.value?).context("the run has no trial")
 }
 
 /// A mechanism is a limit if without it at least this much more arrives.
@@ -148,12 +146,11 @@ impl Record {
 
     /// What limits, the greatest gain first; where nothing limits the rate of datagrams, what makes them lost.
     fn limits(&self) -> Vec<(Expected, f64)> {
-        let transport = self.scene.transport;
         let mut limits: Vec<(Expected, f64)> = self
             .gains()
             .into_iter()
             .filter(|(_, gain)| *gain >= GAIN)
-            .map(|(mechanism, gain)| (mechanism.expected(transport), gain))
+            .map(|(mechanism, gain)| (self.scene.expected(mechanism), gain))
             .collect();
         limits.sort_by(|a, b| b.1.total_cmp(&a.1));
         let loss = self.base[0].loss.min(self.base[1].loss);
@@ -161,7 +158,7 @@ impl Record {
             let pairs = self.scene.mechanisms.iter().zip(&self.relieved);
             let relieving = pairs.filter(|(_, relieved)| relieved.loss <= loss / 2.0);
             limits.extend(
-                relieving.map(|(mechanism, _)| (mechanism.expected(transport), CLEAR_GAIN)),
+                relieving.map(|(mechanism, _)| (self.scene.expected(*mechanism), CLEAR_GAIN)),
             );
         }
         limits
@@ -198,7 +195,7 @@ impl Record {
         let before = before.max()?.as_f64();
         let gains = self.gains().into_iter();
         let mut named = gains.filter(|(mechanism, _)| {
-            name(mechanism.expected(self.scene.transport)) == found(&verdict)
+            name(self.scene.expected(*mechanism)) == found(&verdict)
         });
         let (_, measured) = named.next().filter(|(_, gain)| *gain >= GAIN)?;
         let said = match self.scene.transport {
@@ -375,6 +372,7 @@ const SAMPLE: Scenes = Scenes {
     seed: 3,
     count: 5,
     is_side_by_side: false,
+    are_rare_only: false,
     purpose: Purpose::Judge,
 };
 /// Share of supported verdicts that may be wrong.
