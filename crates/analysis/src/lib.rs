@@ -17,5 +17,5 @@ pub mod rules;
 pub mod search;
 pub mod statistics;
 
-pub use diagnosis::{Counts, NextProbe, Observation, Seen, any_probe, limits, next_probe};
+pub use diagnosis::{Counts, NextProbe, Observation, Seen, any_probe, next_probe};
 pub use rules::{diagnose, page as rules_page};

@@ -1,21 +1,18 @@
-//! Twice a socket's buffer: where the window or the buffer limits, the rate follows it.
+//! A larger socket buffer: where the window or the buffer limits, the rate follows it.
 
-use super::rate::{RateProbe, relieved};
-use super::suspects::Suspect;
+use super::class::Class;
+use super::class::Often::{Hardly, Rarely, Usually};
+use super::rate::RateProbe;
+use super::suspects::Suspect::{
+    ReceiverApp, ReceiverCpu, ReceiverSocket, ReceiverWindow, SenderBuffer,
+};
 use linerate_model::run::Change;
 
 pub(super) const RECEIVE_BUFFER: RateProbe = RateProbe {
     id: "receive-buffer",
     change: Change::ReceiveBuffer { factor: 2.0 },
     said: "With twice the receive buffer",
-    likelihoods: |suspect| relieved(suspect, Suspect::ReceiverWindow, FOLLOWS),
-};
-
-pub(super) const SEND_BUFFER: RateProbe = RateProbe {
-    id: "send-buffer",
-    change: Change::SendBuffer { factor: 2.0 },
-    said: "With twice the send buffer",
-    likelihoods: |suspect| relieved(suspect, Suspect::SenderBuffer, FOLLOWS),
+    classes: OF_RECEIVER,
 };
 
 /// Room for bursts, and for a reader's pauses; a reader that is too slow for good fills any buffer.
@@ -23,9 +20,26 @@ pub(super) const DATAGRAM_BUFFER: RateProbe = RateProbe {
     id: "receive-buffer",
     change: Change::ReceiveBuffer { factor: 8.0 },
     said: "With eight times the receive buffer",
-    likelihoods: |suspect| relieved(suspect, Suspect::ReceiverSocket, FOLLOWS),
+    classes: OF_RECEIVER,
 };
 
-/// How often twice the buffer carries a quarter more, if the buffer is what limits: the system may not give it, or the
-/// next limit be near.
-const FOLLOWS: f64 = 0.85;
+const OF_RECEIVER: &[Class] = &[
+    Class::new("fell", Rarely),
+    Class::new("stayed", Usually).hardly(&[ReceiverWindow, ReceiverSocket]),
+    Class::new("rose", Rarely).usually(&[ReceiverWindow]),
+    Class::new("lost-less", Hardly)
+        .usually(&[ReceiverSocket])
+        .possibly(&[ReceiverCpu, ReceiverApp]),
+];
+
+pub(super) const SEND_BUFFER: RateProbe = RateProbe {
+    id: "send-buffer",
+    change: Change::SendBuffer { factor: 2.0 },
+    said: "With twice the send buffer",
+    classes: &[
+        Class::new("fell", Rarely),
+        Class::new("stayed", Usually).hardly(&[SenderBuffer]),
+        Class::new("rose", Rarely).usually(&[SenderBuffer]),
+        Class::new("lost-less", Hardly),
+    ],
+};

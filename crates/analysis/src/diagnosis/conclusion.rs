@@ -2,7 +2,6 @@
 
 use super::datagrams::OVERLOAD;
 use super::made::{compared, spoke};
-use super::prior::by_rules;
 use super::suspects::Suspect;
 use super::weights::Suspects;
 use super::{Counts, Observation, limited, next_limit};
@@ -15,14 +14,12 @@ const SUPPORTED: f64 = 0.9;
 /// One with less is no answer.
 const LIKELY: f64 = 0.5;
 
-/// The suspects of `run`, by its signs, by what the rules found of it, and after every probe that was made.
-pub(super) fn weigh(run: &Run, findings: &[Finding], limited: &Trial, counts: &Counts) -> Suspects {
-    let transport = limited.transport;
-    let mut suspects = Suspects::unweighed(transport);
+/// The suspects of `run`, by its signs, and after every probe that was made.
+pub(super) fn weigh(run: &Run, limited: &Trial, counts: &Counts) -> Suspects {
+    let mut suspects = Suspects::unweighed(limited.transport);
     if let Some(observation) = Observation::from_run(run) {
         observation.update(&mut suspects, counts);
     }
-    suspects.scale(|suspect| by_rules(findings, transport, counts, suspect));
     suspects
 }
 
@@ -32,7 +29,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         return None;
     }
     let limited = limited(run)?;
-    let suspects = weigh(run, findings, limited, Counts::built_in());
+    let suspects = weigh(run, limited, Counts::built_in());
     let (best, weight) = suspects.best();
     let seen = compared(run, limited).map(|(probe, compared)| probe.describe(&compared));
     let mut seen: Vec<String> = seen.collect();

@@ -1,7 +1,6 @@
 //! How often each sign and each probe's answer was seen under each limit, in scenes whose limit was measured.
 
 use super::suspects::Suspect;
-use super::{Probe, probes};
 use linerate_model::spec::Transport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,27 +21,17 @@ pub struct Seen {
     /// Which sign or probe.
     pub id: String,
     /// The classes or answers that it stands for: one, or several that it does not tell apart.
-    pub classes: Vec<usize>,
+    pub classes: Vec<String>,
 }
 
-/// The probe with this key.
-pub(super) fn probe(transport: Transport, id: &str) -> Option<&'static dyn Probe> {
-    let mut known = probes(transport).iter();
-    known.find(|probe| probe.id() == id).copied()
-}
-
-/// Signs of one trial go together, so each counts for less than it would alone; probes are trials of their own. For those
-/// of which the table knows nothing better.
-const SIGN_WEIGHT: f64 = 0.3;
-const PROBE_WEIGHT: f64 = 0.8;
 /// How often each class was seen under each limit.
+///
+/// By sign or probe, then by limit, then by class.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Counts {
-    /// By sign or probe, then by limit.
-    counts: BTreeMap<String, BTreeMap<String, Vec<f64>>>,
-    /// The power to which the likelihoods of a sign or probe are taken: below 1 where others tell the same.
-    weights: BTreeMap<String, f64>,
-}
+#[serde(transparent)]
+pub struct Counts(BTreeMap<String, BTreeMap<String, ClassCounts>>);
+
+type ClassCounts = BTreeMap<String, f64>;
 
 impl Counts {
     /// Of the scenes of `make verdicts` that are for fitting.
@@ -52,21 +41,6 @@ impl Counts {
                 .expect("invariant: a test reads the table")
         });
         &BUILT_IN
-    }
-
-    /// The power to which the likelihoods of a sign or probe are taken.
-    pub fn weight(&self, transport: Transport, id: &str) -> f64 {
-        let usual = match probe(transport, id) {
-            Some(_) => PROBE_WEIGHT,
-            None => SIGN_WEIGHT,
-        };
-        let known = self.weights.get(&key(transport, id));
-        known.copied().unwrap_or(usual)
-    }
-
-    /// Sets it.
-    pub fn set_weight(&mut self, transport: Transport, id: &str, weight: f64) {
-        self.weights.insert(key(transport, id), weight);
     }
 
     /// Takes in what was seen under the limit with this id.
@@ -81,38 +55,23 @@ impl Counts {
 
     fn count(&mut self, limit: &str, observation: &Observation, times: f64) {
         for Seen { id, classes } in &observation.seen {
-            let limits = self
-                .counts
-                .entry(key(observation.transport, id))
-                .or_default();
+            let limits = self.0.entry(key(observation.transport, id)).or_default();
             let counts = limits.entry(limit.to_owned()).or_default();
             // What is not told apart is shared out.
             let parts: f64 = classes.iter().map(|_| 1.0).sum();
             for class in classes {
-                if counts.len() <= *class {
-                    counts.resize(class + 1, 0.0);
-                }
-                counts[*class] += times / parts;
+                *counts.entry(class.clone()).or_default() += times / parts;
             }
         }
     }
 
-    /// How many scenes with this limit were counted, at most of all signs and probes.
-    pub(super) fn scenes(&self, transport: Transport, suspect: Suspect) -> f64 {
-        let of_transport = key(transport, "");
-        let tables = self
-            .counts
-            .iter()
-            .filter(|(key, _)| key.starts_with(&of_transport));
-        let counts = tables.filter_map(|(_, limits)| limits.get(suspect.id()));
-        counts.map(|counts| counts.iter().sum()).fold(0.0, f64::max)
-    }
-
-    pub(super) fn of(&self, transport: Transport, id: &str, suspect: Suspect) -> &[f64] {
-        let limits = self.counts.get(&key(transport, id));
-        limits
-            .and_then(|limits| limits.get(suspect.id()))
-            .map_or(&[], Vec::as_slice)
+    pub(super) fn of(
+        &self,
+        transport: Transport,
+        id: &str,
+        suspect: Suspect,
+    ) -> Option<&ClassCounts> {
+        self.0.get(&key(transport, id))?.get(suspect.id())
     }
 }
 
@@ -126,7 +85,8 @@ fn key(transport: Transport, id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::{signs, suspects};
+    use crate::diagnosis::observation::classes_of;
+    use crate::diagnosis::suspects;
 
     #[test]
     fn the_table_is_read_and_of_known_limits() {
@@ -135,15 +95,16 @@ mod tests {
                 .iter()
                 .any(|(suspect, _)| suspect.id() == id)
         };
-        for (key, limits) in &Counts::built_in().counts {
+        for (key, limits) in &Counts::built_in().0 {
             let (transport, id) = match key.split_once('/').unwrap() {
                 ("tcp", id) => (Transport::Tcp, id),
                 (_, id) => (Transport::Udp, id),
             };
-            let is_sign = signs::of(transport).any(|sign| sign.id == id);
-            assert!(is_sign || probe(transport, id).is_some(), "{key}");
-            for limit in limits.keys() {
+            let classes = classes_of(transport, id).unwrap_or_else(|| panic!("{key}"));
+            for (limit, counts) in limits {
                 assert!(known(transport, limit), "{key}: {limit}");
+                let is_known = |class: &String| classes.iter().any(|known| known.id == *class);
+                assert!(counts.keys().all(is_known), "{key}: {counts:?}");
             }
         }
     }

@@ -1,36 +1,97 @@
 //! Datagrams at half the rate that was carried: loss that comes with a rate is gone there, loss by chance is not.
 
+use super::class::Class;
+use super::class::Often::{Hardly, Possibly, Rarely};
 use super::datagrams::{self, Datagrams};
-use super::suspects::Suspect;
+use super::outcome::{Outcome, Queue, queue};
+use super::suspects::Suspect::{
+    Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverSocket,
+    ReceiverWindow, SenderApp, SenderBuffer, SenderCpu,
+};
+use super::thread::{Thread, thread};
 use super::{Compared, Probe, shown};
 use crate::experiment::NotRun;
-use linerate_model::Ratio;
-use linerate_model::run::{Change, Place, Run, Trial};
-use linerate_model::spec::TestSpec;
+use linerate_model::run::{Change, Run, Trial};
+use linerate_model::spec::{Side, TestSpec};
 use std::time::Duration;
 
-pub(super) struct HalfLoad;
+pub(super) struct HalfLoad(&'static [Class]);
 
-/// After a test of TCP or of datagrams.
-pub(super) const HALF_LOAD: HalfLoad = HalfLoad;
+/// After a test of TCP.
+pub(super) const OF_TCP: HalfLoad = HalfLoad(CLASSES_OF_TCP);
+/// After a test of datagrams.
+pub(super) const OF_DATAGRAMS: HalfLoad = HalfLoad(CLASSES_OF_DATAGRAMS);
 
 /// Half of what was carried: below any rate that limits, with room for what others took.
 const FACTOR: f64 = 0.5;
+/// The change that it makes.
+pub(super) const CHANGE: Change = Change::Datagrams { factor: FACTOR };
 
-/// Of this share or more, a loss at half the load is not the rate's.
-const LOSSY: f64 = 0.0005;
-
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
+    /// A queue stood that these datagrams do not fill.
+    Waited,
     /// All arrived.
     Carried,
-    /// Some were lost on the path.
     LostOnPath,
-    /// Some were lost at the receiver.
+    /// Lost at a receiver that was short of CPU time.
+    LostAtLateReceiver,
     LostAtReceiver,
+    /// The sender did not even send these.
+    Short,
+    Lost,
 }
 
-const ANSWERS: usize = 3;
+/// In the order of [`Answer`].
+const CLASSES_OF_TCP: &[Class] = &[
+    Class::new("waited", Rarely)
+        .usually(&[Congestion])
+        .possibly(&[ReceiverCpu]),
+    Class::new("carried", Possibly)
+        .usually(&[
+            Link,
+            OwnShaper,
+            Policer,
+            SenderApp,
+            SenderBuffer,
+            ReceiverWindow,
+            ReceiverApp,
+            SenderCpu,
+        ])
+        .hardly(&[PathLoss]),
+    Class::new("lost-on-path", Possibly)
+        .usually(&[PathLoss])
+        .rarely(&[Link, OwnShaper, Policer]),
+    Class::new("lost-at-late-receiver", Rarely)
+        .usually(&[ReceiverCpu])
+        .possibly(&[ReceiverApp]),
+    Class::new("lost-at-receiver", Rarely).possibly(&[ReceiverCpu, ReceiverApp]),
+    Class::new("short", Rarely).usually(&[SenderCpu]),
+    Class::new("lost", Rarely).possibly(&[PathLoss, ReceiverCpu]),
+];
+
+/// In the order of [`Answer`].
+const CLASSES_OF_DATAGRAMS: &[Class] = &[
+    Class::new("waited", Rarely),
+    Class::new("carried", Rarely)
+        .usually(&[
+            Link,
+            OwnShaper,
+            Policer,
+            ReceiverApp,
+            SenderCpu,
+            ReceiverSocket,
+        ])
+        .possibly(&[ReceiverCpu])
+        .hardly(&[PathLoss]),
+    Class::new("lost-on-path", Rarely).usually(&[PathLoss]),
+    Class::new("lost-at-late-receiver", Rarely)
+        .usually(&[ReceiverCpu])
+        .possibly(&[ReceiverSocket, ReceiverApp]),
+    Class::new("lost-at-receiver", Rarely).possibly(&[ReceiverCpu, ReceiverApp, ReceiverSocket]),
+    Class::new("short", Hardly).usually(&[SenderCpu]),
+    Class::new("lost", Rarely).possibly(&[PathLoss, ReceiverCpu]),
+];
 
 impl Probe for HalfLoad {
     fn id(&self) -> &'static str {
@@ -38,47 +99,42 @@ impl Probe for HalfLoad {
     }
 
     fn change(&self) -> Change {
-        Change::Datagrams { factor: FACTOR }
+        CHANGE
     }
 
     fn cost(&self) -> Duration {
         datagrams::TIME
     }
 
-    fn answers(&self) -> usize {
-        ANSWERS
-    }
-
-    fn judged(&self, suspect: Suspect, answer: usize) -> f64 {
-        let chances: [f64; ANSWERS] = match suspect {
-            Suspect::PathLoss => [0.10, 0.88, 0.02],
-            Suspect::ReceiverSocket => [0.60, 0.02, 0.38],
-            Suspect::ReceiverCpu | Suspect::ReceiverApp | Suspect::ReceiverBacklog => {
-                [0.83, 0.02, 0.15]
-            }
-            Suspect::Policer => [0.94, 0.05, 0.01],
-            _ => [0.97, 0.02, 0.01],
-        };
-        chances[answer]
+    fn classes(&self) -> &'static [Class] {
+        self.0
     }
 
     fn read(&self, compared: &Compared<'_>) -> Vec<usize> {
-        read(compared.changed)
+        answer(compared)
             .into_iter()
             .map(|answer| answer as usize)
             .collect()
     }
 
     fn describe(&self, compared: &Compared<'_>) -> String {
-        let loss = compared.changed.loss_ratio().unwrap_or_default();
-        let offered = shown(compared.changed.offered_load);
-        let outcome = match read(compared.changed).as_slice() {
-            [Answer::Carried] => "all of them arrived".to_owned(),
-            [Answer::LostOnPath] => format!("{loss} were lost on the path all the same"),
-            [Answer::LostAtReceiver] => format!("{loss} were lost at the receiver all the same"),
-            _ => format!("{loss} were lost, where is not known"),
+        let changed = compared.changed;
+        let loss = changed.loss_ratio().unwrap_or_default();
+        let outcome = match answer(compared) {
+            Some(Answer::Carried) => "all of them arrived".to_owned(),
+            Some(Answer::Waited) => "many had to wait all the same".to_owned(),
+            Some(Answer::LostOnPath) => format!("{loss} were lost on the path all the same"),
+            Some(Answer::LostAtLateReceiver | Answer::LostAtReceiver) => {
+                format!("{loss} were lost at the receiver all the same")
+            }
+            Some(Answer::Lost) => format!("{loss} were lost, where is not known"),
+            Some(Answer::Short) => "the sender did not send all of them".to_owned(),
+            None => datagrams::said(None, changed),
         };
-        format!("Of datagrams at half the rate ({offered}), {outcome}.")
+        format!(
+            "Of datagrams at half the rate ({}), {outcome}.",
+            shown(changed.offered_load)
+        )
     }
 
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun> {
@@ -86,17 +142,26 @@ impl Probe for HalfLoad {
     }
 }
 
-fn read(changed: &Trial) -> Vec<Answer> {
-    let Some(loss) = changed.loss_ratio().map(Ratio::get) else {
-        return Vec::new();
+fn answer(compared: &Compared<'_>) -> Option<Answer> {
+    // It is not compared with itself.
+    let alone = Compared {
+        half: None,
+        ..*compared
     };
-    if loss < LOSSY {
-        return vec![Answer::Carried];
-    }
-    match datagrams::share_at(changed, &[Place::Network]) {
-        Some(share) if share >= 0.5 => vec![Answer::LostOnPath],
-        Some(_) => vec![Answer::LostAtReceiver],
-        None if datagrams::receiver_dropped_none(changed) => vec![Answer::LostOnPath],
-        None => vec![Answer::LostOnPath, Answer::LostAtReceiver],
-    }
+    Some(match Datagrams::at(FACTOR).outcome(&alone)? {
+        Outcome::AtSocketStarved => Answer::LostAtLateReceiver,
+        Outcome::AtSocket | Outcome::AtSocketLate | Outcome::BeforeSocket => Answer::LostAtReceiver,
+        _ if queue(compared.changed) == Queue::Standing => Answer::Waited,
+        Outcome::Queued | Outcome::Dropped | Outcome::LostOnPath => Answer::LostOnPath,
+        Outcome::Lost => Answer::Lost,
+        Outcome::ShortStarved | Outcome::ShortUnseen if is_short_in_run(compared.limited) => {
+            Answer::Short
+        }
+        _ => Answer::Carried,
+    })
+}
+
+/// Whether the sender's thread was short of CPU time in the run itself, as far as its host tells.
+fn is_short_in_run(limited: &Trial) -> bool {
+    thread(limited, Side::Sender).is_none_or(|thread| thread != Thread::Free)
 }

@@ -1,24 +1,33 @@
-//! Probes that were made, each beside the trial that it is compared with.
+//! Probes that were made, each beside the trials that it is compared with.
 
-use super::{Compared, Probe, probes, reference};
+use super::{Compared, Probe, at_half, probes, reference};
 use linerate_model::run::{Probe as Made, Run, Trial};
 
-/// Every probe of `run` that is known, with what it compares.
+/// Every probe of `run` that is known, with what it compares; of one that was made again the last.
 pub(super) fn compared<'a>(
     run: &'a Run,
     limited: &'a Trial,
 ) -> impl Iterator<Item = (&'static dyn Probe, Compared<'a>)> {
-    run.probes.iter().filter_map(move |Made { change, trial }| {
-        let mut known = probes(limited.transport).iter();
-        let probe = known.find(|probe| probe.change() == *change)?;
-        Some((
-            *probe,
-            Compared {
-                baseline: reference(run, limited, *change)?,
-                changed: trial,
-            },
-        ))
-    })
+    let is_last = |at: usize, change| {
+        run.probes[at + 1..]
+            .iter()
+            .all(|later| later.change != change)
+    };
+    let made = run.probes.iter().enumerate();
+    made.filter(move |(at, made)| is_last(*at, made.change))
+        .filter_map(move |(_, Made { change, trial })| {
+            let mut known = probes(limited.transport).iter();
+            let probe = known.find(|probe| probe.change() == *change)?;
+            Some((
+                *probe,
+                Compared {
+                    limited,
+                    baseline: reference(run, limited, *change)?,
+                    changed: trial,
+                    half: at_half(run),
+                },
+            ))
+        })
 }
 
 /// Whether a probe said something.

@@ -1,19 +1,18 @@
 //! What limits, by what changes when one thing is changed: a limit is what raises the rate when it is relieved.
 //!
-//! Suspects stand side by side, each with a weight. The rules' findings set the weights to begin with; then short
-//! trials with one change each ([`Probe`]s) move them by Bayes' rule: every probe has a table that says how often
-//! each answer is to be expected if a suspect is what limits. The next probe is the one that is expected to tell
-//! the suspects apart best per second spent, and what an answer refutes leads to the next suspect, never to the
-//! end. Does no I/O: `studies` runs what is asked for here.
-//!
-//! The tables are estimates, not fitted to any set of faults; so nothing that follows from them is more than
-//! *supported*.
+//! Suspects stand side by side, each with a weight: how often it limits before anything is known of a run. What the run's
+//! own trial shows (signs) and what short trials with one change each answer ([`Probe`]s) move the weights by Bayes' rule:
+//! every sign and every probe has classes, and of each was judged, and then counted in scenes whose limit was measured, how
+//! often it is seen if a suspect is what limits. The next probe is the one that is expected to tell the suspects apart best
+//! per second spent, and what an answer refutes leads to the next suspect, never to the end. Does no I/O: `studies` runs
+//! what is asked for here.
 //!
 //! # References
 //! - Expected information as the measure of an experiment: D. V. Lindley, Ann. Math. Statist. 27(4), 1956
 
 mod aggregation;
 mod buffers;
+mod class;
 mod conclusion;
 mod counts;
 mod datagrams;
@@ -23,37 +22,38 @@ mod made;
 mod next_limit;
 mod observation;
 mod other_core;
+mod outcome;
 mod payload;
-mod prior;
 mod rate;
 mod signs;
 mod streams;
 mod suspects;
+mod thread;
 mod weights;
 
 #[cfg(test)]
 mod tests;
 
 pub use counts::{Counts, Observation, Seen};
-pub use observation::limits;
 
 pub(crate) use conclusion::conclude;
 
+use class::Class;
 use likelihoods::Likelihoods;
+use observation::POWER;
 
 use crate::experiment::NotRun;
 use linerate_model::BitRate;
 use linerate_model::run::{Change, Run, Trial, Verdict};
 use linerate_model::spec::{TestSpec, Transport};
 use std::time::Duration;
-use suspects::Suspect;
 use weights::Suspects;
 
 /// Every probe of a limited byte stream. A new one: its file, its `mod` line above, its entry here.
 static OF_BYTE_STREAMS: &[&dyn Probe] = &[
     &datagrams::AGAINST_TCP,
     &datagrams::FAR_ABOVE_TCP,
-    &half_load::HALF_LOAD,
+    &half_load::OF_TCP,
     &streams::STREAMS,
     &buffers::RECEIVE_BUFFER,
     &buffers::SEND_BUFFER,
@@ -64,7 +64,7 @@ static OF_BYTE_STREAMS: &[&dyn Probe] = &[
 /// Every probe of limited datagrams.
 static OF_DATAGRAMS: &[&dyn Probe] = &[
     &datagrams::OVERLOAD,
-    &half_load::HALF_LOAD,
+    &half_load::OF_DATAGRAMS,
     &payload::HALF,
     &aggregation::ON,
     &buffers::DATAGRAM_BUFFER,
@@ -88,13 +88,10 @@ trait Probe: Sync {
     fn change(&self) -> Change;
     /// Trial time, warm-up included.
     fn cost(&self) -> Duration;
-    /// The answers that can be told apart, by their index in [`judged`](Self::judged).
-    fn answers(&self) -> usize;
-    /// How probable this answer was judged to be, before it was counted, if `suspect` is what limits. The answers of a
-    /// suspect add up to 1.
-    fn judged(&self, suspect: Suspect, answer: usize) -> f64;
-    /// The answers that a trial may stand for: one, or several where it does not tell them apart (a peer that does not
-    /// say where a datagram was lost); none if it says nothing.
+    /// The answers that can be told apart.
+    fn classes(&self) -> &'static [Class];
+    /// The answers that a trial may stand for, by their positions: one, or several where it does not tell them apart (a
+    /// rate that may have risen or not); none if it says nothing.
     fn read(&self, compared: &Compared<'_>) -> Vec<usize>;
     /// What was seen, in one sentence with figures.
     fn describe(&self, compared: &Compared<'_>) -> String;
@@ -102,10 +99,15 @@ trait Probe: Sync {
     fn test(&self, run: &Run, baseline: &Trial) -> Result<TestSpec, NotRun>;
 }
 
-/// A probe's trial beside the run's own.
+/// A probe's trial beside others.
 struct Compared<'a> {
+    /// The run's own, which is to be explained.
+    limited: &'a Trial,
+    /// The one without the change: the run's own, or the probe at the same load.
     baseline: &'a Trial,
     changed: &'a Trial,
+    /// Datagrams at half the rate, if they were sent.
+    half: Option<&'a Trial>,
 }
 
 impl Compared<'_> {
@@ -141,7 +143,7 @@ pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextP
 /// The same by other counts.
 fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     let limited = limited(run)?;
-    let suspects = conclusion::weigh(run, &run.findings, limited, counts);
+    let suspects = conclusion::weigh(run, limited, counts);
     if !run.probes.is_empty() && suspects.best().1 >= SURE {
         return None;
     }
@@ -235,6 +237,13 @@ fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a
         .find(|trial| trial.valid)
 }
 
+/// The trial of the probe at half the rate.
+fn at_half(run: &Run) -> Option<&Trial> {
+    let mut made = run.probes.iter().rev();
+    let half = made.find(|made| made.change == half_load::CHANGE && made.trial.valid);
+    half.map(|made| &made.trial)
+}
+
 /// The probe, by its position, that tells `suspects` apart best per second; `None` if none is worth it.
 fn most_telling<'a>(
     suspects: &Suspects,
@@ -257,12 +266,11 @@ const PATH_MTU: &str = "path-mtu";
 
 /// By how many bits the answer is expected to shrink the uncertainty over `suspects`.
 fn expected_information(probe: &dyn Probe, counts: &Counts, suspects: &Suspects) -> f64 {
-    let table = Likelihoods::of_probe(probe, suspects.transport, counts);
-    let weight = counts.weight(suspects.transport, probe.id());
+    let table = Likelihoods::of(suspects.transport, probe.id(), probe.classes(), counts);
     let after = |answer: usize| {
         let (mut updated, chance) = (suspects.clone(), suspects.chance(&table, answer));
-        updated.update(&table, &[answer], weight);
+        updated.update(&table, &[answer], POWER);
         chance * updated.entropy()
     };
-    suspects.entropy() - (0..probe.answers()).map(after).sum::<f64>()
+    suspects.entropy() - (0..probe.classes().len()).map(after).sum::<f64>()
 }

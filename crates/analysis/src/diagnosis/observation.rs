@@ -1,27 +1,38 @@
 //! What a run shows of what limits it, and what follows.
 
+use super::class::Class;
 use super::counts::{Counts, Observation, Seen};
 use super::likelihoods::Likelihoods;
-use super::suspects;
+use super::outcome::Around;
 use super::weights::Suspects;
-use super::{limited, made, signs};
+use super::{at_half, limited, made, probes, signs};
 use linerate_model::run::Run;
 use linerate_model::spec::Transport;
+
+/// Signs of one trial go together, and probes meet the same path and hosts: each counts for less than it would alone.
+pub(super) const POWER: f64 = 0.7;
 
 impl Observation {
     /// Of a run that something limits; `None` if probes cannot explain it.
     pub fn from_run(run: &Run) -> Option<Self> {
         let limited = limited(run)?;
-        let signs = signs::of(limited.transport).filter_map(|sign| {
-            Some(Seen {
-                id: sign.id.to_owned(),
-                classes: vec![sign.read(limited)?],
-            })
+        let around = Around {
+            limited: None,
+            half: at_half(run),
+        };
+        let seen = |id: &str, classes: &[Class], positions: Vec<usize>| Seen {
+            id: id.to_owned(),
+            classes: positions
+                .into_iter()
+                .filter_map(|position| Some(classes.get(position)?.id.to_owned()))
+                .collect(),
+        };
+        let signs = signs::of(limited.transport).iter().map(|sign| {
+            let read = (sign.read)(limited, &around);
+            seen(sign.id, sign.classes, read.into_iter().collect())
         });
-        let answers = made::compared(run, limited).map(|(probe, compared)| Seen {
-            id: probe.id().to_owned(),
-            classes: probe.read(&compared),
-        });
+        let answers = made::compared(run, limited)
+            .map(|(probe, compared)| seen(probe.id(), probe.classes(), probe.read(&compared)));
         Some(Self {
             transport: limited.transport,
             seen: signs
@@ -41,28 +52,21 @@ impl Observation {
     /// Weighs `suspects` by what was seen.
     pub(super) fn update(&self, suspects: &mut Suspects, counts: &Counts) {
         for Seen { id, classes } in &self.seen {
-            let table = Likelihoods::of(self.transport, id, counts);
-            suspects.update(&table, classes, counts.weight(self.transport, id));
+            let Some(known) = classes_of(self.transport, id) else {
+                continue;
+            };
+            let table = Likelihoods::of(self.transport, id, known, counts);
+            let position = |class: &String| known.iter().position(|known| known.id == *class);
+            let positions: Vec<usize> = classes.iter().filter_map(position).collect();
+            suspects.update(&table, &positions, POWER);
         }
-    }
-
-    /// The logarithm of how probable each sign and answer is, by `counts`, under each of [`limits`], in their order.
-    pub fn log_likelihoods(&self, counts: &Counts) -> Vec<Vec<f64>> {
-        let of_one = |Seen { id, classes }: &Seen| {
-            let table = Likelihoods::of(self.transport, id, counts);
-            let suspects = suspects::of(self.transport).iter();
-            suspects
-                .map(|(suspect, _)| table.chance(*suspect, classes).ln())
-                .collect()
-        };
-        self.seen.iter().map(of_one).collect()
     }
 }
 
-/// The ids of what may limit what `transport` carried, with how often it does before anything is known of a run.
-pub fn limits(transport: Transport) -> Vec<(&'static str, f64)> {
-    let suspects = suspects::of(transport).iter();
-    suspects
-        .map(|(suspect, share)| (suspect.id(), *share))
-        .collect()
+/// The classes of the sign or probe with this key.
+pub(super) fn classes_of(transport: Transport, id: &str) -> Option<&'static [Class]> {
+    let sign = signs::of(transport).iter().find(|sign| sign.id == id);
+    let probe = || probes(transport).iter().find(|probe| probe.id() == id);
+    sign.map(|sign| sign.classes)
+        .or_else(|| probe().map(|probe| probe.classes()))
 }

@@ -1,7 +1,11 @@
 //! A traffic thread on the core that was least busy: one that shared its core with others runs freely there.
+//!
+//! A CPU limits for other reasons than a neighbour on its core too: a quota, or its own speed.
 
-use super::rate::{RateProbe, relieved};
-use super::suspects::Suspect;
+use super::class::Class;
+use super::class::Often::{Hardly, Rarely, Usually};
+use super::rate::RateProbe;
+use super::suspects::Suspect::{ReceiverApp, ReceiverCpu, ReceiverSocket, SenderCpu};
 use linerate_model::run::Change;
 use linerate_model::spec::Side;
 
@@ -9,7 +13,12 @@ pub(super) const SENDER: RateProbe = RateProbe {
     id: "sender-core",
     change: Change::OtherCore { side: Side::Sender },
     said: "With the sender's thread on another core",
-    likelihoods: |suspect| relieved(suspect, Suspect::SenderCpu, FOLLOWS),
+    classes: &[
+        Class::new("fell", Rarely),
+        Class::new("stayed", Usually).possibly(&[SenderCpu]),
+        Class::new("rose", Rarely).usually(&[SenderCpu]),
+        Class::new("lost-less", Rarely),
+    ],
 };
 
 pub(super) const RECEIVER: RateProbe = RateProbe {
@@ -18,8 +27,12 @@ pub(super) const RECEIVER: RateProbe = RateProbe {
         side: Side::Receiver,
     },
     said: "With the receiver's thread on another core",
-    likelihoods: |suspect| relieved(suspect, Suspect::ReceiverCpu, FOLLOWS),
+    classes: &[
+        Class::new("fell", Rarely),
+        Class::new("stayed", Usually).possibly(&[ReceiverCpu]),
+        Class::new("rose", Rarely).usually(&[ReceiverCpu]),
+        Class::new("lost-less", Hardly)
+            .usually(&[ReceiverCpu])
+            .possibly(&[ReceiverSocket, ReceiverApp]),
+    ],
 };
-
-/// A CPU limits for other reasons than a neighbour on its core too: a quota, or its own speed.
-const FOLLOWS: f64 = 0.35;

@@ -1,6 +1,6 @@
 //! Probes of TCP itself: the run's own test with one change, and whether its rate fell, stayed or rose.
 
-use super::suspects::Suspect;
+use super::class::Class;
 use super::{Compared, Probe, shown};
 use crate::experiment::{NotRun, changed_test, short_test, took_effect};
 use crate::statistics::{USUAL_CONFIDENCE, mean};
@@ -15,8 +15,8 @@ pub(super) struct RateProbe {
     pub(super) change: Change,
     /// The change at the beginning of a sentence.
     pub(super) said: &'static str,
-    /// How probable each answer is, in the order of [`RateAnswer`].
-    pub(super) likelihoods: fn(Suspect) -> [f64; RATE_ANSWERS],
+    /// In the order of [`RateAnswer`].
+    pub(super) classes: &'static [Class],
 }
 
 impl Probe for RateProbe {
@@ -32,12 +32,8 @@ impl Probe for RateProbe {
         COST
     }
 
-    fn answers(&self) -> usize {
-        RATE_ANSWERS
-    }
-
-    fn judged(&self, suspect: Suspect, answer: usize) -> f64 {
-        (self.likelihoods)(suspect)[answer]
+    fn classes(&self) -> &'static [Class] {
+        self.classes
     }
 
     /// Nothing where the change had no effect: the system gave no larger buffer.
@@ -76,9 +72,9 @@ enum RateAnswer {
     Fell,
     Stayed,
     Rose,
+    /// Of datagrams: half of what was lost, or less, at no lower a rate.
+    LostLess,
 }
-
-pub(super) const RATE_ANSWERS: usize = 3;
 
 /// A rate this much higher has risen: twice what two trials of one path differ by.
 const RISEN: f64 = 1.25;
@@ -94,7 +90,7 @@ fn read_rate(compared: &Compared<'_>) -> Vec<usize> {
         return Vec::new();
     };
     if has_less_loss(compared) {
-        return vec![RateAnswer::Rose as usize];
+        return vec![RateAnswer::LostLess as usize];
     }
     // What the rate may be beside what chance made it: answers that both agree with are not told apart.
     let chance = (2.0 * spread(compared.baseline).hypot(spread(compared.changed))).exp();
@@ -141,13 +137,4 @@ fn spread(trial: &Trial) -> f64 {
             // Half a 95 % interval is about two standard errors.
             (interval.high - interval.low) / 4.0
         })
-}
-
-/// The one that is relieved rises; the others stay.
-pub(super) fn relieved(suspect: Suspect, limit: Suspect, chance: f64) -> [f64; RATE_ANSWERS] {
-    if suspect == limit {
-        [0.02, 0.98 - chance, chance]
-    } else {
-        [0.05, 0.91, 0.04]
-    }
 }

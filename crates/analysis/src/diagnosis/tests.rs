@@ -1,9 +1,10 @@
 //! The tables add up, the choice of probes is calibrated against them, and scenes end where they must.
 
+use super::class::judged;
 use super::likelihoods::Likelihoods;
 use super::suspects::{Suspect, of};
 use super::weights::Suspects;
-use super::{Counts, NextProbe, Observation, SURE, most_telling, next_by, probes};
+use super::{Counts, NextProbe, Observation, SURE, most_telling, next_by, probes, signs};
 use crate::diagnose;
 use linerate_model::random::Random;
 use linerate_model::run::{Change, Confidence, Probe as Made, Run, Trial};
@@ -18,24 +19,25 @@ const BUDGET: Duration = Duration::from_secs(5);
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Udp];
 
 #[test]
-fn the_answers_of_every_suspect_add_up_to_one() {
+fn the_classes_of_every_suspect_add_up_to_one() {
     for transport in TRANSPORTS {
         let suspects = of(transport);
         let before: f64 = suspects.iter().map(|(_, weight)| weight).sum();
         assert!((before - 1.0).abs() < 1e-9, "{before}");
-        for (probe, (suspect, _)) in probes(transport)
-            .iter()
-            .flat_map(|probe| suspects.iter().map(move |suspect| (probe, suspect)))
-        {
-            let chances = (0..probe.answers()).map(|answer| probe.judged(*suspect, answer));
-            let chances: Vec<f64> = chances.collect();
-            let sum: f64 = chances.iter().sum();
-            let of = format!("{transport:?} {} {suspect:?}: {sum}", probe.change());
-            assert!((sum - 1.0).abs() < 1e-9, "{of}");
-            assert!(
-                chances.iter().all(|chance| *chance > 0.0),
-                "impossible: {of}"
-            );
+        let probes = probes(transport).iter();
+        let tables = probes.map(|probe| (probe.id(), probe.classes()));
+        let signs = signs::of(transport).iter();
+        for (id, classes) in tables.chain(signs.map(|sign| (sign.id, sign.classes))) {
+            for (suspect, _) in suspects {
+                let chances = judged(classes, *suspect);
+                let sum: f64 = chances.iter().sum();
+                let of = format!("{transport:?} {id} {suspect:?}: {sum}");
+                assert!((sum - 1.0).abs() < 1e-9, "{of}");
+                assert!(
+                    chances.iter().all(|chance| *chance > 0.0),
+                    "impossible: {of}"
+                );
+            }
         }
     }
 }
@@ -85,9 +87,10 @@ fn is_calibrated(transport: Transport) {
             };
             let probe = probes.swap_remove(next);
             left -= probe.cost();
-            let chances = (0..probe.answers()).map(|answer| probe.judged(truth, answer));
-            let table = Likelihoods::of_probe(probe, transport, &counts);
-            suspects.update(&table, &[drawn(&mut random, chances)], 1.0);
+            let chances = judged(probe.classes(), truth);
+            let table = Likelihoods::of(transport, probe.id(), probe.classes(), &counts);
+            let answer = drawn(&mut random, chances.into_iter());
+            suspects.update(&table, &[answer], 1.0);
         }
         let (best, weight) = suspects.best();
         if weight >= 0.9 {
@@ -248,12 +251,17 @@ fn a_sender_that_its_own_shaper_holds_back_is_told_from_a_slow_one() {
     };
     assert_eq!(likeliest_after(vec![short(900, 0.0)]), "own-shaper");
     assert_eq!(likeliest_after(vec![short(0, 0.0)]), "sender-cpu");
-    // A thread that waited for a core says nothing, and is asked once more.
+    // A thread that waited for a core as it had not in the run says nothing, and is asked once more.
     let mut run = run();
-    run.probes = vec![short(0, 0.4)];
+    let free = json!({
+        "work": "byte-stream", "counters": {"sender": {"qdisc.overlimits": 0}},
+        "cpu": {"sender": {"run_delay_ratio": 0.01}}
+    });
+    run.trials = vec![serde_json::from_value(trial("tcp", 94.0, &free)).unwrap()];
+    run.probes = vec![short(0, 0.7)];
     let again = next_probe(&run, BUDGET, &[]).unwrap();
     assert_eq!(again.change, Change::Datagrams { factor: 1.5 });
-    run.probes.push(short(0, 0.4));
+    run.probes.push(short(0, 0.7));
     let next = next_probe(&run, BUDGET, &[]).unwrap();
     assert_ne!(next.change, again.change);
 }
@@ -261,8 +269,10 @@ fn a_sender_that_its_own_shaper_holds_back_is_told_from_a_slow_one() {
 /// A search that ended at 94 Mbit/s, of which the rules know next to nothing.
 fn search() -> Run {
     let test = TestSpec::udp_datagrams(Pace::Unpaced);
-    let carried = trial("udp", 94.0, &json!({"work": "datagrams"}));
-    let overloaded = trial("udp", 93.0, &json!({"work": "datagrams", "index": 1}));
+    let some_lost = json!({"sent": 10_000, "received": 6_700, "lost": 3_300, "loss_ratio": 0.33});
+    let one = json!({"work": "datagrams", "intended_bps": 141_000_000, "packets": some_lost});
+    let other = json!({"work": "datagrams", "index": 1, "intended_bps": 142_000_000});
+    let (carried, overloaded) = (trial("udp", 94.0, &one), trial("udp", 93.0, &other));
     serde_json::from_value(json!({
         "schema": linerate_model::run::SCHEMA, "id": "run", "kind": "saturate", "status": "complete",
         "tool": {"name": "linerate"},
@@ -308,35 +318,34 @@ fn what_holds_datagrams_back_at_the_sender_is_told_apart() {
     assert_eq!(judged(0.02, 0), "sender-cpu", "its CPU");
 }
 
-#[test]
-fn loss_at_a_queue_that_others_fill_is_not_the_paths() {
-    let mut run = run();
-    let some = |delay_ns: u64| {
-        let mut made = datagrams(137.0, &lost(250, "network", delay_ns));
-        made.trial.offered_load = Some(BitRate::from_bps(141_000_000));
-        made
-    };
-    run.probes = vec![some(15_000)];
-    assert_eq!(likeliest(&run), "path-loss", "no queue stands");
-    run.probes = vec![some(9_000_000)];
-    assert_ne!(likeliest(&run), "path-loss");
+/// The same at half the rate.
+fn at_half(mut made: Made) -> Made {
+    made.change = Change::Datagrams { factor: 0.5 };
+    made.trial.intended_load = Some(BitRate::from_bps(47_000_000));
+    made.trial.offered_load = made.trial.intended_load;
+    made
 }
 
 #[test]
-fn loss_by_chance_is_told_from_a_policer_by_more_load() {
-    let judged = |received: f64| {
-        let offered = json!({"offered_bps": 100_000_000, "intended_bps": 100_000_000});
+fn loss_at_a_queue_that_others_fill_is_not_the_paths() {
+    let some = |delay_ns: u64| datagrams(137.0, &lost(250, "network", delay_ns));
+    let judged = |delay_ns: u64| likeliest_after(vec![some(delay_ns), at_half(some(delay_ns))]);
+    assert_eq!(judged(15_000), "path-loss", "no queue stands");
+    assert_eq!(judged(9_000_000), "congestion");
+}
+
+#[test]
+fn loss_by_chance_is_told_from_a_policers_at_half_the_load() {
+    let judged = |at_half_lost: u64| {
         let mut run = search();
-        run.trials = vec![datagrams(80.0, &offered).trial];
-        let share = BitRate::from_f64(10_000.0 * (1.0 - received / 120.0)).bps();
-        let more = lost(share, "network", 15_000);
-        let mut made = datagrams(received, &more);
-        made.trial.offered_load = Some(BitRate::from_bps(120_000_000));
-        run.probes = vec![made];
+        let fifth = || datagrams(113.0, &lost(2000, "network", 15_000));
+        run.trials = vec![fifth().trial];
+        let half = at_half(datagrams(47.0, &lost(at_half_lost, "network", 15_000)));
+        run.probes = vec![fifth(), half];
         likeliest(&run)
     };
-    assert_eq!(judged(96.0), "path-loss", "a fifth, as before");
-    assert_eq!(judged(81.0), "policer", "no more than before");
+    assert_eq!(judged(2000), "path-loss", "a fifth, as before");
+    assert_eq!(judged(0), "policer", "none");
 }
 
 #[test]

@@ -110,7 +110,7 @@ const READ: ByteCount = ByteCount::new(16 * 1024);
 /// More packets than a test sends.
 const PACKETS: u64 = 400_000;
 /// How long the kernel's own policer passes everything, at least.
-const BUCKET: Duration = Duration::from_millis(1500);
+const BUCKET: Duration = Duration::from_secs(2);
 /// Payload of a datagram.
 const DATAGRAM: f64 = 1448.0;
 
@@ -231,10 +231,7 @@ impl Composed {
         let mut spec = self.spec();
         spec.stop = Stop::After(Duration::from_millis(1500));
         if self.transport == Transport::Tcp {
-            spec.warm_up = Duration::from_millis(500) + self.delay * 20;
-        }
-        if self.has_full_bucket() {
-            spec.warm_up += BUCKET;
+            spec.warm_up += Duration::from_millis(500) + self.delay * 20;
         }
         if self.foreign {
             // iperf3 takes whole seconds.
@@ -263,6 +260,9 @@ impl Composed {
             },
         };
         spec.direction = self.direction;
+        if self.has_full_bucket() {
+            spec.warm_up = BUCKET;
+        }
         if self.transport == Transport::Tcp {
             spec.socket.congestion_control = Some(self.congestion.clone());
         }

@@ -1,142 +1,341 @@
-//! Signs of a byte stream: where TCP's time went, what it sent again, what waited where.
+//! Signs of a byte stream: what TCP waited for and who was late, what it sent again and what waited where.
 
 use super::Sign;
+use crate::diagnosis::class::Class;
+use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely};
+use crate::diagnosis::suspects::Suspect::{
+    Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
+    SenderApp, SenderBuffer, SenderCpu,
+};
+use crate::diagnosis::thread::{Thread, thread};
 use crate::readings::{mean, unread_shares};
 use linerate_model::run::{TcpSummary, Trial};
 use linerate_model::sample::TcpSample;
-use linerate_model::signals::TCP_ZERO_WINDOWS;
+use linerate_model::signals::{NIC_TX_PACKETS, QDISC_OVERLIMITS};
 use linerate_model::spec::Side;
 use linerate_model::tcp::TcpWait;
-use linerate_model::{BitRate, PacketCount, Ratio};
+use linerate_model::{ByteCount, PacketCount, Ratio};
 use std::time::Duration;
 
 pub(super) const SIGNS: &[Sign] = &[
     Sign {
-        id: "receiver-window-share",
-        edges: SHARE,
-        figure: |trial| share(trial, TcpWait::ReceiverWindow),
+        id: "application",
+        classes: APPLICATION,
+        read: |trial, _| application(trial),
+    },
+    Sign {
+        id: "reader",
+        classes: READER,
+        read: |trial, _| reader(trial),
+    },
+    Sign {
+        id: "receiver-window",
+        classes: RECEIVER_WINDOW,
+        read: |trial, _| receiver_window(trial),
     },
     Sign {
         id: "send-buffer-share",
-        edges: SHARE,
-        figure: |trial| share(trial, TcpWait::SendBuffer),
+        classes: SEND_BUFFER,
+        read: |trial, _| Some(class(share(trial, TcpWait::SendBuffer)?, &[0.05, 0.3, 0.7])),
     },
     Sign {
-        id: "application-share",
-        edges: SHARE,
-        figure: |trial| share(trial, TcpWait::Application),
+        id: "sent-again",
+        classes: SENT_AGAIN,
+        read: |trial, _| sent_again(trial),
     },
     Sign {
-        id: "loss-share",
-        edges: SHARE,
-        figure: |trial| share(trial, TcpWait::Loss),
-    },
-    Sign {
-        id: "pacing-share",
-        edges: SHARE,
-        figure: |trial| share(trial, TcpWait::Pacing),
-    },
-    Sign {
-        id: "retransmitted",
-        edges: &[1e-9, 0.001, 0.005, 0.02, 0.06],
-        figure: retransmitted,
-    },
-    Sign {
-        id: "timeouts",
-        edges: &[1.0, 5.0],
-        figure: timeouts,
-    },
-    Sign {
-        id: "rtt-above-least",
-        edges: &[0.0005, 0.002, 0.008],
-        figure: |trial| Some(rtt(trial)?.0),
-    },
-    Sign {
-        id: "rtt-to-least",
-        edges: &[1.1, 1.5, 3.0],
-        figure: |trial| Some(rtt(trial)?.1),
-    },
-    Sign {
-        id: "unread",
-        edges: &[0.03, 0.15, 0.3, 0.6],
-        figure: |trial| mean(unread_shares(trial)),
-    },
-    Sign {
-        id: "zero-windows",
-        edges: &[1.0, 10.0],
-        figure: zero_windows,
-    },
-    Sign {
-        id: "delivery-rate",
-        edges: &[0.9, 1.15, 1.6, 3.0],
-        figure: delivery_rate,
-    },
-    Sign {
-        id: "delivery-app-limited",
-        edges: &[0.05, 0.5],
-        figure: |trial| readings(trial, |sample| sample.delivery_rate_app_limited),
-    },
-    Sign {
-        id: "not-sent",
-        edges: &[0.1, 0.6],
-        figure: |trial| readings(trial, |sample| Some(sample.notsent_bytes? > 0)),
+        id: "held-back",
+        classes: HELD_BACK,
+        read: |trial, _| Some(class(held_back(trial)?, &[1e-9, 0.02, 0.2])),
     },
 ];
 
-/// Shares of TCP's time.
-const SHARE: &[f64] = &[0.05, 0.3, 0.7];
+/// In which part of the range, whose parts begin at `edges`.
+fn class(figure: f64, edges: &[f64]) -> usize {
+    edges.iter().take_while(|edge| figure >= **edge).count()
+}
 
+/// How long TCP had nothing to send, and whether the application that left it so was short of CPU time.
+const APPLICATION: &[Class] = &[
+    Class::new("busy", Possibly)
+        .usually(&[
+            Link,
+            OwnShaper,
+            Policer,
+            PathLoss,
+            Congestion,
+            ReceiverWindow,
+            ReceiverCpu,
+            ReceiverApp,
+        ])
+        .rarely(&[SenderApp]),
+    // What was sent kept TCP waiting, but there was never more of it.
+    Class::new("limited", Hardly)
+        .usually(&[SenderApp, SenderBuffer])
+        .possibly(&[ReceiverCpu])
+        .rarely(&[SenderCpu, Congestion, ReceiverWindow, ReceiverApp]),
+    Class::new("limited-late", Hardly)
+        .usually(&[SenderApp, SenderBuffer])
+        .possibly(&[SenderCpu, ReceiverCpu])
+        .rarely(&[Congestion, ReceiverWindow, ReceiverApp]),
+    Class::new("some", Rarely)
+        .usually(&[SenderApp])
+        .possibly(&[ReceiverApp, SenderBuffer]),
+    Class::new("some-late", Rarely).possibly(&[SenderCpu, SenderApp]),
+    Class::new("much", Hardly)
+        .usually(&[SenderApp])
+        .rarely(&[SenderCpu]),
+    Class::new("much-late", Hardly).possibly(&[SenderApp, SenderCpu]),
+    Class::new("starved", Hardly)
+        .usually(&[SenderCpu])
+        .rarely(&[SenderApp]),
+];
+
+/// Of the readings this share shows an application that had given all it had.
+const APP_LIMITED: f64 = 0.3;
+
+fn application(trial: &Trial) -> Option<usize> {
+    let waited = class(share(trial, TcpWait::Application)?, &[0.05, 0.3]);
+    let limited = readings(trial, |sample| sample.delivery_rate_app_limited);
+    let is_limited = limited.is_some_and(|share| share >= APP_LIMITED);
+    let thread = thread(trial, Side::Sender).unwrap_or(Thread::Free);
+    let late = usize::from(thread != Thread::Free);
+    Some(match (waited, thread) {
+        (0, _) if !is_limited => 0,
+        (1 | 2, Thread::Starved) => 7,
+        _ => 1 + 2 * waited + late,
+    })
+}
+
+/// How much of what arrived was left unread, and whether the reader was short of CPU time.
+const READER: &[Class] = &[
+    Class::new("read", Possibly).usually(&[
+        Link,
+        OwnShaper,
+        Policer,
+        PathLoss,
+        Congestion,
+        SenderCpu,
+        SenderApp,
+        SenderBuffer,
+        ReceiverWindow,
+    ]),
+    Class::new("some", Possibly).rarely(&[ReceiverCpu]),
+    Class::new("some-late", Rarely).possibly(&[ReceiverCpu, ReceiverApp]),
+    Class::new("full", Hardly)
+        .usually(&[ReceiverApp])
+        .rarely(&[ReceiverCpu, ReceiverWindow]),
+    Class::new("full-late", Hardly)
+        .usually(&[ReceiverApp])
+        .possibly(&[ReceiverCpu]),
+    Class::new("starved", Hardly)
+        .usually(&[ReceiverCpu])
+        .rarely(&[ReceiverApp]),
+    Class::new("read-starved", Rarely).possibly(&[ReceiverCpu]),
+];
+
+/// Of a receiver's space, held by bytes that its application had not read.
+const UNREAD: [f64; 2] = [0.05, 0.25];
+
+fn reader(trial: &Trial) -> Option<usize> {
+    let unread = class(mean(unread_shares(trial))?, &UNREAD);
+    let thread = thread(trial, Side::Receiver).unwrap_or(Thread::Free);
+    let late = usize::from(thread != Thread::Free);
+    Some(match (unread, thread) {
+        (0, Thread::Starved) => 6,
+        (0, _) => 0,
+        (_, Thread::Starved) => 5,
+        _ => 2 * unread - 1 + late,
+    })
+}
+
+/// How long the receiver's window held TCP back, and what filled it.
+const RECEIVER_WINDOW: &[Class] = &[
+    Class::new("open", Possibly)
+        .usually(&[
+            Link,
+            OwnShaper,
+            Policer,
+            PathLoss,
+            Congestion,
+            SenderCpu,
+            SenderApp,
+            SenderBuffer,
+        ])
+        .rarely(&[ReceiverWindow]),
+    Class::new("some", Rarely).possibly(&[ReceiverWindow, ReceiverCpu, ReceiverApp]),
+    Class::new("closed-by-little", Hardly)
+        .usually(&[ReceiverWindow])
+        .possibly(&[ReceiverCpu])
+        .rarely(&[ReceiverApp, PathLoss]),
+    Class::new("closed-by-unread", Hardly)
+        .usually(&[ReceiverApp])
+        .possibly(&[ReceiverCpu])
+        .rarely(&[ReceiverWindow]),
+    Class::new("closed", Hardly)
+        .usually(&[ReceiverWindow])
+        .possibly(&[ReceiverCpu, ReceiverApp]),
+];
+
+fn receiver_window(trial: &Trial) -> Option<usize> {
+    let held = class(share(trial, TcpWait::ReceiverWindow)?, &[0.1, 0.5]);
+    Some(match (held, mean(unread_shares(trial))) {
+        (0 | 1, _) => held,
+        (_, None) => 4,
+        (_, Some(unread)) => 2 + usize::from(unread >= UNREAD[1]),
+    })
+}
+
+/// How long the send buffer held TCP back.
+const SEND_BUFFER: &[Class] = &[
+    Class::new("roomy", Possibly)
+        .usually(&[
+            Link,
+            OwnShaper,
+            Policer,
+            PathLoss,
+            Congestion,
+            ReceiverWindow,
+            ReceiverCpu,
+            ReceiverApp,
+        ])
+        .rarely(&[SenderBuffer]),
+    Class::new("little", Possibly),
+    Class::new("half", Rarely).possibly(&[
+        SenderCpu,
+        SenderApp,
+        ReceiverCpu,
+        ReceiverApp,
+        SenderBuffer,
+        Link,
+    ]),
+    Class::new("most", Rarely)
+        .usually(&[SenderBuffer])
+        .possibly(&[SenderCpu, SenderApp, ReceiverCpu]),
+];
+
+/// How many segments were sent again, and whether a queue stood.
+const SENT_AGAIN: &[Class] = &[
+    Class::new("none", Hardly)
+        .usually(&[
+            SenderApp,
+            SenderBuffer,
+            SenderCpu,
+            ReceiverWindow,
+            ReceiverCpu,
+            ReceiverApp,
+        ])
+        .rarely(&[OwnShaper, PathLoss, Congestion]),
+    Class::new("none-queued", Hardly)
+        .usually(&[Link, OwnShaper])
+        .possibly(&[
+            SenderApp,
+            SenderBuffer,
+            SenderCpu,
+            ReceiverWindow,
+            ReceiverCpu,
+            ReceiverApp,
+        ])
+        .rarely(&[Congestion]),
+    Class::new("none-unknown", Possibly),
+    Class::new("few", Possibly)
+        .usually(&[PathLoss])
+        .rarely(&[Link, OwnShaper]),
+    Class::new("few-queued", Possibly)
+        .usually(&[Link, OwnShaper, Congestion])
+        .rarely(&[Policer, ReceiverWindow]),
+    Class::new("few-unknown", Possibly),
+    Class::new("some", Possibly)
+        .usually(&[PathLoss, Policer])
+        .rarely(&[Link, OwnShaper, Congestion]),
+    Class::new("some-queued", Possibly).usually(&[Link, Congestion]),
+    Class::new("some-unknown", Possibly),
+    Class::new("many", Possibly)
+        .usually(&[Policer, PathLoss])
+        .rarely(&[Link, Congestion])
+        .hardly(&[OwnShaper]),
+    Class::new("many-queued", Rarely).possibly(&[Policer, Link, PathLoss, OwnShaper, Congestion]),
+    Class::new("many-unknown", Hardly)
+        .usually(&[Policer, PathLoss])
+        .possibly(&[Link, OwnShaper, Congestion]),
+];
+
+fn sent_again(trial: &Trial) -> Option<usize> {
+    let again = class(retransmitted(trial)?, &[1e-4, 0.003, 0.02]);
+    let queue = match trial.tcp().and_then(is_queued) {
+        Some(false) => 0,
+        Some(true) => 1,
+        None => 2,
+    };
+    Some(3 * again + queue)
+}
+
+/// How often the sender's own queueing discipline held packets back, for each packet of its interface.
+const HELD_BACK: &[Class] = &[
+    Class::new("never", Hardly).usually(&[
+        Link,
+        Policer,
+        PathLoss,
+        Congestion,
+        SenderCpu,
+        SenderApp,
+        SenderBuffer,
+        ReceiverWindow,
+        ReceiverCpu,
+        ReceiverApp,
+    ]),
+    Class::new("hardly", Rarely),
+    Class::new("some", Rarely).possibly(&[OwnShaper]),
+    Class::new("often", Hardly).usually(&[OwnShaper]),
+];
+
+fn held_back(trial: &Trial) -> Option<f64> {
+    let counters = trial.counters(Side::Sender)?;
+    let held = PacketCount::new(counters.get(QDISC_OVERLIMITS).copied().unwrap_or(0));
+    let sent = counters.get(NIC_TX_PACKETS).copied().unwrap_or(0).max(1);
+    Some(held.as_f64() / PacketCount::new(sent).as_f64())
+}
+
+/// Share of TCP's time.
 fn share(trial: &Trial, wait: TcpWait) -> Option<f64> {
     Some(trial.tcp()?.shares?.of(wait).get())
 }
 
-/// Segments sent again, as a share of those sent.
+/// Of a segment, where the connection does not say.
+const SEGMENT: f64 = 1448.0;
+
+/// Segments sent again, as a share of those sent; where a peer counts only the former, of those that the bytes fill.
 fn retransmitted(trial: &Trial) -> Option<f64> {
     let counted = trial.tcp()?.retransmissions?;
-    let sent = PacketCount::new(counted.sent?).as_f64();
-    let again = counted.segments?;
-    (sent > 0.0).then(|| PacketCount::new(again).as_f64() / sent)
-}
-
-fn timeouts(trial: &Trial) -> Option<f64> {
-    let timeouts = trial.tcp()?.retransmissions?.timeouts?;
-    Some(PacketCount::new(timeouts).as_f64())
+    let again = PacketCount::new(counted.segments?).as_f64();
+    if let Some(sent) = counted.sent.filter(|sent| *sent > 0) {
+        return Some(again / PacketCount::new(sent).as_f64());
+    }
+    let received = trial.received_bytes.map(ByteCount::as_f64)?;
+    (received > 0.0).then(|| again * SEGMENT / received)
 }
 
 /// A shorter round trip is one within a host, where the least is a reading's rounding.
 const LEAST_RTT: Duration = Duration::from_micros(50);
+/// A queue adds this, and a tenth of the least round trip.
+const LEAST_QUEUE: Duration = Duration::from_micros(300);
+const LEAST_GROWTH: f64 = 1.1;
 
-/// The mean round-trip time above the least, in seconds, and as a multiple of it.
-fn rtt(trial: &Trial) -> Option<(f64, f64)> {
-    let tcp = trial.tcp()?;
-    let seconds = |nanos: u64| Duration::from_nanos(nanos).as_secs_f64();
-    let (mean, least) = (seconds(tcp.srtt_mean_ns?), seconds(tcp.min_rtt_ns?));
-    Some((mean - least, mean / least.max(LEAST_RTT.as_secs_f64())))
+/// Whether the mean round trip was longer than the least by a queue.
+fn is_queued(tcp: &TcpSummary) -> Option<bool> {
+    let least = Duration::from_nanos(tcp.min_rtt_ns?);
+    let mean = Duration::from_nanos(tcp.srtt_mean_ns?);
+    let growth = mean.as_secs_f64() / least.max(LEAST_RTT).as_secs_f64();
+    Some(mean.saturating_sub(least) >= LEAST_QUEUE && growth >= LEAST_GROWTH)
 }
 
-fn zero_windows(trial: &Trial) -> Option<f64> {
-    let closed = *trial.counters(Side::Receiver)?.get(TCP_ZERO_WINDOWS)?;
-    Some(PacketCount::new(closed).as_f64())
-}
-
-/// Readings after the first, which is taken before the first byte.
-fn later(tcp: &TcpSummary) -> impl Iterator<Item = &TcpSample> {
-    tcp.samples.iter().filter(|sample| sample.at_ns > 0)
-}
-
-/// The median of TCP's own delivery rate, as a multiple of the received rate: far above it where what limits does
-/// so in turns.
-fn delivery_rate(trial: &Trial) -> Option<f64> {
-    let free = later(trial.tcp()?).filter(|sample| sample.delivery_rate_app_limited != Some(true));
-    let mut rates: Vec<u64> = free.filter_map(|sample| sample.delivery_rate_bps).collect();
-    rates.sort_unstable();
-    let median = BitRate::from_bps(*rates.get(rates.len() / 2)?).as_f64();
-    let received = trial.received_rate?.as_f64();
-    (received > 0.0).then(|| median / received)
-}
-
-/// Share of the readings of which `is` holds.
+/// Share of the readings of which `is` holds; the first is taken before the first byte.
 fn readings(trial: &Trial, is: fn(&TcpSample) -> Option<bool>) -> Option<f64> {
     let share = |holds: bool| Ratio::from_parts(u64::from(holds), 1).get();
-    mean(later(trial.tcp()?).filter_map(is).map(share))
+    let later = trial
+        .tcp()?
+        .samples
+        .iter()
+        .filter(|sample| sample.at_ns > 0);
+    mean(later.map(|sample| is(sample) == Some(true)).map(share))
 }

@@ -1,0 +1,406 @@
+//! What became of the datagrams that were to be sent at a rate: whether they arrived, and if not, what stopped them where.
+//!
+//! Loss speaks before what was not sent: where datagrams are lost, more of them would be lost too.
+
+use super::class::Class;
+use super::class::Often::{Hardly, Possibly, Rarely};
+use super::suspects::Suspect::{
+    Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverBacklog, ReceiverCpu,
+    ReceiverSocket, ReceiverWindow, SenderApp, SenderBuffer, SenderCpu,
+};
+use super::thread::{Thread, thread};
+use crate::readings::late_delay_floors;
+use linerate_model::run::{DelayOf, Place, Trial};
+use linerate_model::signals::{
+    NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
+};
+use linerate_model::spec::{Side, Transport};
+use linerate_model::{BitRate, PacketCount, Ratio};
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Nearly all arrived.
+    Carried,
+    /// So large a part was lost at half the rate too.
+    SameLoss,
+    /// Lost before the receiver, behind a queue that stood.
+    Queued,
+    /// Lost before the receiver, without a queue.
+    Dropped,
+    /// Lost before the receiver; whether a queue stood is not known.
+    LostOnPath,
+    /// Lost, where is not known.
+    Lost,
+    /// Lost at the receiver's socket, whose thread had the time to read it.
+    AtSocket,
+    /// Lost at the receiver's socket, whose thread waited for a core now and then.
+    AtSocketLate,
+    /// Lost at the receiver's socket, whose thread was short of CPU time.
+    AtSocketStarved,
+    /// Lost at the receiver, before its socket.
+    BeforeSocket,
+    /// Held back, or dropped, by a queueing discipline of the sender's host.
+    HeldBack,
+    /// The sender's interface took no more.
+    PushedBack,
+    /// The sender's thread sent no more.
+    Short,
+    /// The same of a thread that waited for a core now and then.
+    ShortLate,
+    /// The same of a thread that was short of CPU time.
+    ShortStarved,
+    /// Another's host sent no more, and what it sent had waited.
+    ShortQueued,
+    /// Another's host sent no more; what it sent had not waited.
+    ShortUnseen,
+}
+
+/// In the order of [`Outcome`]: of datagrams where datagrams are what is limited.
+pub(super) static OF_DATAGRAMS: &[Class] = &[
+    Class::new("carried", Rarely).possibly(&[
+        PathLoss,
+        ReceiverSocket,
+        SenderCpu,
+        ReceiverCpu,
+        ReceiverApp,
+    ]),
+    Class::new("same-loss", Hardly).usually(&[PathLoss]),
+    Class::new("queued", Rarely)
+        .usually(&[Link])
+        .hardly(&[SenderCpu]),
+    Class::new("dropped", Rarely)
+        .usually(&[Policer])
+        .hardly(&[SenderCpu]),
+    Class::new("lost-on-path", Rarely).usually(&[Link, Policer]),
+    Class::new("lost", Rarely).possibly(&[
+        Link,
+        Policer,
+        PathLoss,
+        ReceiverCpu,
+        ReceiverApp,
+        ReceiverSocket,
+    ]),
+    Class::new("at-socket", Hardly)
+        .usually(&[ReceiverApp, ReceiverSocket])
+        .possibly(&[ReceiverCpu]),
+    Class::new("at-socket-late", Hardly).possibly(&[ReceiverApp, ReceiverSocket, ReceiverCpu]),
+    Class::new("at-socket-starved", Hardly)
+        .usually(&[ReceiverCpu])
+        .possibly(&[ReceiverApp, ReceiverSocket])
+        .rarely(&[Link, OwnShaper, Policer, PathLoss]),
+    Class::new("before-socket", Hardly)
+        .usually(&[ReceiverBacklog])
+        .possibly(&[ReceiverCpu]),
+    Class::new("held-back", Hardly).usually(&[OwnShaper]),
+    Class::new("pushed-back", Rarely).usually(&[Link]),
+    Class::new("short", Rarely).usually(&[SenderCpu]),
+    Class::new("short-late", Rarely).usually(&[SenderCpu]),
+    Class::new("short-starved", Hardly).usually(&[SenderCpu]),
+    Class::new("short-queued", Hardly).usually(&[Link]),
+    Class::new("short-unseen", Rarely).usually(&[SenderCpu]),
+];
+
+/// The same of datagrams somewhat above the rate of a byte stream, which is what is limited.
+pub(super) static ABOVE_TCP: &[Class] = &[
+    Class::new("carried", Rarely)
+        .usually(&[
+            PathLoss,
+            Congestion,
+            SenderApp,
+            SenderBuffer,
+            ReceiverWindow,
+            ReceiverApp,
+        ])
+        .possibly(&[Policer, SenderCpu, ReceiverCpu]),
+    Class::new("same-loss", Hardly).usually(&[PathLoss]),
+    Class::new("queued", Hardly)
+        .usually(&[Link])
+        .rarely(&[Congestion, Policer, PathLoss]),
+    Class::new("dropped", Hardly)
+        .usually(&[Policer])
+        .rarely(&[Link, Congestion, PathLoss]),
+    Class::new("lost-on-path", Hardly)
+        .usually(&[Link])
+        .possibly(&[Policer])
+        .rarely(&[Congestion, PathLoss]),
+    Class::new("lost", Rarely).possibly(&[
+        Link,
+        Policer,
+        PathLoss,
+        Congestion,
+        ReceiverCpu,
+        ReceiverApp,
+    ]),
+    Class::new("at-socket", Rarely).possibly(&[ReceiverApp, Congestion]),
+    Class::new("at-socket-late", Rarely).possibly(&[ReceiverCpu, ReceiverApp]),
+    Class::new("at-socket-starved", Rarely)
+        .usually(&[ReceiverCpu])
+        .possibly(&[ReceiverApp]),
+    Class::new("before-socket", Rarely).possibly(&[ReceiverCpu]),
+    Class::new("held-back", Hardly).usually(&[OwnShaper]),
+    Class::new("pushed-back", Rarely).usually(&[Link]),
+    Class::new("short", Rarely).possibly(&[SenderCpu]),
+    Class::new("short-late", Rarely).possibly(&[SenderCpu]),
+    Class::new("short-starved", Rarely).usually(&[SenderCpu]),
+    Class::new("short-queued", Hardly).usually(&[Link]),
+    Class::new("short-unseen", Rarely).usually(&[SenderCpu]),
+];
+
+/// The same far above it, where what comes next may limit: a byte stream's own limit lets it show.
+pub(super) static FAR_ABOVE_TCP: &[Class] = &[
+    Class::new("carried", Rarely)
+        .usually(&[
+            PathLoss,
+            Congestion,
+            SenderApp,
+            SenderBuffer,
+            ReceiverWindow,
+        ])
+        .possibly(&[ReceiverApp]),
+    Class::new("same-loss", Hardly).usually(&[PathLoss]),
+    Class::new("queued", Rarely).usually(&[Link]).possibly(&[
+        Congestion,
+        SenderApp,
+        SenderBuffer,
+        ReceiverWindow,
+    ]),
+    Class::new("dropped", Rarely).possibly(&[Policer]),
+    Class::new("lost-on-path", Rarely).usually(&[Link, Policer]),
+    Class::new("lost", Possibly),
+    Class::new("at-socket", Rarely).possibly(&[
+        ReceiverApp,
+        PathLoss,
+        Congestion,
+        SenderApp,
+        SenderBuffer,
+        ReceiverWindow,
+    ]),
+    Class::new("at-socket-late", Possibly),
+    Class::new("at-socket-starved", Possibly)
+        .usually(&[ReceiverCpu])
+        .rarely(&[Link, Policer, OwnShaper]),
+    Class::new("before-socket", Rarely).possibly(&[ReceiverCpu]),
+    Class::new("held-back", Rarely).usually(&[OwnShaper]),
+    Class::new("pushed-back", Rarely).usually(&[Link]),
+    Class::new("short", Possibly),
+    Class::new("short-late", Possibly),
+    Class::new("short-starved", Possibly)
+        .usually(&[SenderCpu])
+        .rarely(&[Link, Policer, OwnShaper]),
+    Class::new("short-queued", Rarely).usually(&[Link]),
+    Class::new("short-unseen", Rarely).usually(&[SenderCpu]),
+];
+
+/// What a trial of datagrams is seen beside.
+pub(super) struct Around<'a> {
+    /// The run's own trial, of a probe.
+    pub(super) limited: Option<&'a Trial>,
+    /// The trial at half the rate.
+    pub(super) half: Option<&'a Trial>,
+}
+
+/// Loss below this is none.
+const LOSSLESS: f64 = 0.0005;
+/// Bursts overflow a socket by less than this, whatever limits.
+const LITTLE: f64 = 0.01;
+/// From this loss on, what was not sent would be lost too.
+const LOSSY: f64 = 0.03;
+/// So much of what was intended may be missing from what was sent.
+const MISSING: f64 = 0.1;
+/// A sending thread that slept in its calls for this share of the time was held back by what takes its packets.
+const BLOCKED: f64 = 0.3;
+
+/// What became of the datagrams of `trial`, which were to be sent at `intended` bit/s (none: as fast as they could);
+/// `None` where it does not tell: an invalid trial, or a probe on a host that was busier than in the run itself.
+pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) -> Option<Outcome> {
+    let offered = trial.offered_load?.as_f64();
+    let loss = trial.loss_ratio().map_or(0.0, Ratio::get);
+    let is_short = intended.is_none_or(|intended| offered < intended * (1.0 - MISSING));
+    if !trial.valid {
+        None
+    } else if is_short && loss < LOSSY {
+        not_sent(trial, around)
+    } else if loss < LOSSLESS {
+        Some(Outcome::Carried)
+    } else {
+        lost(trial, loss, around)
+    }
+}
+
+fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
+    let Some(counters) = trial.counters(Side::Sender) else {
+        return Some(match queue(trial) {
+            Queue::Standing => Outcome::ShortQueued,
+            _ => Outcome::ShortUnseen,
+        });
+    };
+    if counters.get(QDISC_OVERLIMITS).is_some_and(|held| *held > 0) {
+        return Some(Outcome::HeldBack);
+    }
+    if trial.send_blocked_ratio().map_or(0.0, Ratio::get) >= BLOCKED {
+        return Some(Outcome::PushedBack);
+    }
+    match thread(trial, Side::Sender) {
+        Some(Thread::Starved) if is_only_here(Side::Sender, Thread::Late, around) => None,
+        Some(Thread::Starved) => Some(Outcome::ShortStarved),
+        Some(Thread::Late) => Some(Outcome::ShortLate),
+        _ => Some(Outcome::Short),
+    }
+}
+
+/// Whether the run's own trial had no more than `most` of a shortage that a probe met: then another program made it.
+fn is_only_here(side: Side, most: Thread, around: &Around<'_>) -> bool {
+    let own = around.limited.and_then(|limited| thread(limited, side));
+    own.is_some_and(|own| own <= most)
+}
+
+/// A multiple of the share that is lost at half the rate, and some more for chance, is the same share.
+const SAME: f64 = 2.5;
+const CHANCE: f64 = 0.002;
+
+fn lost(trial: &Trial, loss: f64, around: &Around<'_>) -> Option<Outcome> {
+    let at_half = around
+        .half
+        .and_then(Trial::loss_ratio)
+        .map_or(0.0, Ratio::get);
+    let is_same = at_half >= LOSSLESS && loss <= at_half.mul_add(SAME, CHANCE);
+    let place = greatest_place(trial);
+    Some(match place {
+        Some(Place::SenderQdisc) => Outcome::HeldBack,
+        Some(Place::ReceiverSocket) if loss < LITTLE => Outcome::Carried,
+        Some(Place::ReceiverSocket) => match thread(trial, Side::Receiver) {
+            Some(Thread::Starved) if is_only_here(Side::Receiver, Thread::Free, around) => {
+                return None;
+            }
+            Some(Thread::Starved) => Outcome::AtSocketStarved,
+            Some(Thread::Free) => Outcome::AtSocket,
+            Some(Thread::Late) | None => Outcome::AtSocketLate,
+        },
+        Some(Place::ReceiverNic | Place::ReceiverBacklog) => Outcome::BeforeSocket,
+        // A byte stream is slowed by loss of any kind: what matters is whether more of it comes with more load.
+        _ if is_same
+            && around
+                .limited
+                .is_some_and(|trial| trial.transport == Transport::Tcp) =>
+        {
+            Outcome::Carried
+        }
+        _ if is_same => Outcome::SameLoss,
+        place => match queue(trial) {
+            Queue::Standing => Outcome::Queued,
+            queue if place.is_some() || receiver_dropped_none(trial) => match queue {
+                Queue::None => Outcome::Dropped,
+                _ => Outcome::LostOnPath,
+            },
+            _ => Outcome::Lost,
+        },
+    })
+}
+
+/// Where most of the lost datagrams were lost; `None` where half or more are not placed.
+fn greatest_place(trial: &Trial) -> Option<Place> {
+    let known = trial
+        .ledger()
+        .iter()
+        .filter(|entry| entry.place != Place::Unknown);
+    let placed: f64 = known.clone().map(|entry| entry.packets.as_f64()).sum();
+    let lost = trial.packets().and_then(|packets| packets.lost);
+    let lost = lost.map_or(0.0, PacketCount::as_f64);
+    let most = known.max_by_key(|entry| entry.packets)?;
+    (placed > 0.0 && placed >= lost * 0.5).then_some(most.place)
+}
+
+/// Whether the receiver's host counts what it drops, and counted nothing: then what is lost was lost before it, or by
+/// a filter of its own that counts nowhere.
+fn receiver_dropped_none(trial: &Trial) -> bool {
+    let Some(counters) = trial.counters(Side::Receiver) else {
+        return false;
+    };
+    [UDP_RCVBUF_ERRORS, SOFTNET_DROPPED, NIC_RX_DROPPED]
+        .iter()
+        .all(|signal| counters.get(*signal).is_none_or(|dropped| *dropped == 0))
+}
+
+/// What stood before the datagrams that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Queue {
+    Standing,
+    None,
+    /// Delay is not known, or between.
+    Unclear,
+}
+
+/// Packets that wait before a link that has a queue; before a policer none does.
+const QUEUED_PACKETS: f64 = 2.0;
+/// Below this a host's own scheduling makes as much delay variation.
+const SCHEDULING: Duration = Duration::from_micros(200);
+/// Below this nothing waited.
+const NO_WAIT: Duration = Duration::from_micros(100);
+/// Fewer moments may all be of one time at which the host was late.
+const FEW_MOMENTS: usize = 3;
+/// A receiver that waited for a core for this share of the time made waits of its own, but for the first datagram that it
+/// read each time.
+const LATE: f64 = 0.1;
+
+/// Read from the least delay of each moment of the second half, which no late receiver lengthens.
+pub(super) fn queue(trial: &Trial) -> Queue {
+    waits(trial).map_or(Queue::Unclear, |waits| waits.queue())
+}
+
+/// Delays above the trial's least, in seconds.
+struct Waits {
+    /// The least of each moment, in order; of a peer that tells no more the median.
+    floors: Vec<f64>,
+    /// The median of all datagrams.
+    median: f64,
+    /// How long a packet takes at the rate that arrived.
+    packet: f64,
+    is_receiver_late: bool,
+}
+
+fn waits(trial: &Trial) -> Option<Waits> {
+    let seconds = |nanos: u64| Duration::from_nanos(nanos).as_secs_f64();
+    let delay = trial.delay().filter(|delay| delay.of == DelayOf::Pdv)?;
+    let mut floors: Vec<f64> = late_delay_floors(trial).map(seconds).collect();
+    floors.sort_unstable_by(f64::total_cmp);
+    let median = seconds(delay.p50_ns?);
+    if floors.is_empty() {
+        floors.push(median);
+    }
+    let rate = trial.received_rate.map(BitRate::as_f64)?;
+    let waited = trial
+        .cpu_of(Side::Receiver)
+        .and_then(|cpu| cpu.run_delay_ratio);
+    Some(Waits {
+        floors,
+        median,
+        packet: trial.payload_bytes?.as_f64() * 8.0 / rate.max(1.0),
+        is_receiver_late: waited.is_some_and(|share| share.get() >= LATE),
+    })
+}
+
+impl Waits {
+    fn queue(&self) -> Queue {
+        let (floors, packet) = (&self.floors, self.packet);
+        let Some((median, high)) = floors
+            .get(floors.len() / 2)
+            .zip(floors.get(floors.len() * 3 / 4))
+        else {
+            return Queue::Unclear;
+        };
+        let mut long = SCHEDULING.as_secs_f64().max(QUEUED_PACKETS * packet);
+        if floors.len() < FEW_MOMENTS {
+            long *= 2.0;
+        }
+        let short = NO_WAIT.as_secs_f64();
+        let is_median_short = self.is_receiver_late || self.median <= short.max(1.5 * packet);
+        if *median >= long || !self.is_receiver_late && self.median >= long {
+            Queue::Standing
+        } else if *high <= short.max(packet) && is_median_short {
+            Queue::None
+        } else {
+            Queue::Unclear
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! How the traffic thread of one side fared for CPU time.
+
+use crate::readings::throttled_share;
+use linerate_model::Ratio;
+use linerate_model::run::Trial;
+use linerate_model::spec::Side;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Thread {
+    /// It ran when it wanted to.
+    Free,
+    /// It waited for a core now and then.
+    Late,
+    /// It was waiting for a core, or stopped by a quota, much of the time, and hardly ever slept.
+    Starved,
+}
+
+/// Shares of the time in which a thread waited for a core.
+const LATE: f64 = 0.12;
+const STARVED: f64 = 0.35;
+/// Shares of the time in which its control group was stopped.
+const THROTTLED: f64 = 0.05;
+const THROTTLED_MUCH: f64 = 0.25;
+/// Share of the time in which a thread that is short of CPU time would run: less, and it sleeps for other reasons.
+const RUNNABLE: f64 = 0.6;
+
+/// Of `side`'s thread; `None` where its host tells nothing.
+pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
+    trial.counters(side)?;
+    let cpu = trial.cpu_of(side)?;
+    let waited = cpu.run_delay_ratio?.get();
+    let ran = cpu.thread_ratio.map_or(0.0, Ratio::get);
+    let stopped = throttled_share(trial, side).unwrap_or_default();
+    let is_short = waited >= STARVED || stopped >= THROTTLED_MUCH;
+    Some(if is_short && ran + waited >= RUNNABLE {
+        Thread::Starved
+    } else if waited >= LATE || stopped >= THROTTLED {
+        Thread::Late
+    } else {
+        Thread::Free
+    })
+}
