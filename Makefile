@@ -50,7 +50,7 @@ SCENES = 300
 PLAY = $(CARGO) test --locked --release -p linerate-lab --test faults -- --ignored --scenes
 verdicts: ## compose scenes at random, measure what limits them, judge the verdicts; writes docs/results/verdicts.md
 	@ci/need cargo namespaces packages-test
-	$(PLAY) 2 $(SCENES) --keep $(CURDIR)/target/verdicts/judged --write
+	$(PLAY) 4 $(SCENES) --keep $(CURDIR)/target/verdicts/judged --write
 
 verdicts-fit: ## the same of other scenes, and make the table that verdicts are drawn from of what they show
 	@ci/need cargo namespaces packages-test

@@ -1,10 +1,9 @@
 //! From weights to a verdict.
 
-use super::datagrams::OVERLOAD;
-use super::made::{compared, spoke};
+use super::made::compared;
 use super::suspects::Suspect;
 use super::weights::Suspects;
-use super::{Counts, Observation, limited, next_limit};
+use super::{Counts, Observation, limited, next_limit, unproved};
 use linerate_model::Ratio;
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Trial, Verdict, Weighed};
 use linerate_model::spec::Transport;
@@ -46,7 +45,7 @@ pub(crate) fn conclude(run: &Run, findings: &[Finding]) -> Option<Verdict> {
         experiment: None,
         weighed: None,
     });
-    let is_shown = !best.is_on_path() || spoke(run, limited, &OVERLOAD);
+    let is_shown = unproved(run, limited, best).is_none();
     verdict.confidence = if weight >= SUPPORTED && is_shown {
         Confidence::Supported
     } else {

@@ -160,7 +160,9 @@ impl Probe for Datagrams {
 pub(super) fn said(outcome: Option<Outcome>, changed: &Trial) -> String {
     let loss = changed.loss_ratio().unwrap_or_default();
     match outcome {
-        Some(Outcome::Carried) => "no more was lost than at half the rate".to_owned(),
+        Some(Outcome::Carried) => "nearly all arrived".to_owned(),
+        Some(Outcome::CarriedQueued) => "they arrived, after a wait in a queue".to_owned(),
+        Some(Outcome::CarriedLossy) => format!("they arrived, but for {loss} lost on the path"),
         Some(Outcome::SameLoss) => format!("{loss} were lost on the path, as at half the rate"),
         Some(Outcome::Queued) => format!("{loss} were lost before the receiver, behind a queue"),
         Some(Outcome::Dropped) => {
@@ -221,20 +223,7 @@ pub(super) fn stopped_by(probe: &Made) -> Option<(Suspect, f64)> {
 
 /// What was carried once queues had filled and buckets of tokens were empty.
 fn carried(baseline: &Trial) -> Option<BitRate> {
-    let rate = lasting_rate(baseline).map(BitRate::from_f64);
+    let rate = outcome::lasting_rate(baseline).map(BitRate::from_f64);
     rate.or(baseline.received_rate)
         .filter(|rate| rate.bps() > 0)
-}
-
-/// What arrived in the second half of a trial, in bit/s of L4 payload; `None` without intervals.
-fn lasting_rate(trial: &Trial) -> Option<f64> {
-    let rates = trial
-        .intervals
-        .iter()
-        .map(|interval| interval.received_rate.map(BitRate::as_f64));
-    let rates: Vec<f64> = rates.collect::<Option<_>>()?;
-    let late = rates.get(rates.len() / 2..).filter(|_| rates.len() > 1)?;
-    crate::statistics::mean(late, crate::statistics::USUAL_CONFIDENCE)
-        .ok()
-        .map(|mean| mean.point)
 }

@@ -152,7 +152,7 @@ fn answer(compared: &Compared<'_>) -> Option<Answer> {
         Outcome::AtSocketStarved => Answer::LostAtLateReceiver,
         Outcome::AtSocket | Outcome::AtSocketLate | Outcome::BeforeSocket => Answer::LostAtReceiver,
         _ if queue(compared.changed) == Queue::Standing => Answer::Waited,
-        Outcome::Queued | Outcome::Dropped | Outcome::LostOnPath => Answer::LostOnPath,
+        Outcome::CarriedLossy | Outcome::Dropped | Outcome::LostOnPath => Answer::LostOnPath,
         Outcome::Lost => Answer::Lost,
         Outcome::ShortStarved | Outcome::ShortUnseen if is_short_in_run(compared.limited) => {
             Answer::Short

@@ -41,6 +41,7 @@ pub(crate) use conclusion::conclude;
 use class::Class;
 use likelihoods::Likelihoods;
 use observation::POWER;
+use suspects::Suspect;
 
 use crate::experiment::NotRun;
 use linerate_model::BitRate;
@@ -144,17 +145,34 @@ pub fn next_probe(run: &Run, left: Duration, refused: &[Change]) -> Option<NextP
 fn next_by(counts: &Counts, run: &Run, left: Duration, refused: &[Change]) -> Option<NextProbe> {
     let limited = limited(run)?;
     let suspects = conclusion::weigh(run, limited, counts);
-    if !run.probes.is_empty() && suspects.best().1 >= SURE {
-        return None;
-    }
     let mut open = open_probes(run, limited, refused);
     open.retain(|(probe, _)| probe.cost() <= left);
-    let best = most_telling(&suspects, counts, open.iter().map(|(probe, _)| *probe))?;
+    let (likeliest, weight) = suspects.best();
+    let proof = || {
+        let change = unproved(run, limited, likeliest)?;
+        open.iter().position(|(probe, _)| probe.change() == change)
+    };
+    let best = if !run.probes.is_empty() && weight >= SURE {
+        proof()?
+    } else {
+        let telling = open.iter().map(|(probe, _)| *probe);
+        most_telling(&suspects, counts, telling).or_else(proof)?
+    };
     let (probe, test) = open.swap_remove(best);
     Some(NextProbe {
         change: probe.change(),
         test,
     })
+}
+
+/// What must be tried before `suspect` is more than likely: what the path does to datagrams is told from what it does to
+/// TCP, and loss that comes with a rate from loss by chance, by more of them and by fewer.
+fn unproved(run: &Run, limited: &Trial, suspect: Suspect) -> Option<Change> {
+    let needed = [&datagrams::OVERLOAD as &dyn Probe, &half_load::OF_DATAGRAMS];
+    let mut open = needed
+        .into_iter()
+        .filter(|probe| suspect.is_on_path() && !made::spoke(run, limited, *probe));
+    open.next().map(Probe::change)
 }
 
 /// Any probe that has not been made and can be, whatever it may tell: to learn what is answered.

@@ -5,7 +5,7 @@
 use super::class::Class;
 use super::class::Often::{Hardly, Rarely, Usually};
 use super::rate::RateProbe;
-use super::suspects::Suspect::{ReceiverApp, ReceiverCpu, ReceiverSocket, SenderCpu};
+use super::suspects::Suspect::{ReceiverCpu, SenderCpu};
 use linerate_model::run::Change;
 use linerate_model::spec::Side;
 
@@ -31,8 +31,6 @@ pub(super) const RECEIVER: RateProbe = RateProbe {
         Class::new("fell", Rarely),
         Class::new("stayed", Usually).possibly(&[ReceiverCpu]),
         Class::new("rose", Rarely).usually(&[ReceiverCpu]),
-        Class::new("lost-less", Hardly)
-            .usually(&[ReceiverCpu])
-            .possibly(&[ReceiverSocket, ReceiverApp]),
+        Class::new("lost-less", Hardly).usually(&[ReceiverCpu]),
     ],
 };

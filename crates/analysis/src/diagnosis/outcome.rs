@@ -9,7 +9,7 @@ use super::suspects::Suspect::{
     ReceiverSocket, ReceiverWindow, SenderApp, SenderBuffer, SenderCpu,
 };
 use super::thread::{Thread, thread};
-use crate::readings::late_delay_floors;
+use crate::readings::{late_delay_floors, mean};
 use linerate_model::run::{DelayOf, Place, Trial};
 use linerate_model::signals::{
     NIC_RX_DROPPED, QDISC_OVERLIMITS, SOFTNET_DROPPED, UDP_RCVBUF_ERRORS,
@@ -22,6 +22,10 @@ use std::time::Duration;
 pub(super) enum Outcome {
     /// Nearly all arrived.
     Carried,
+    /// Nearly all arrived, after a wait in a queue that these alone do not fill.
+    CarriedQueued,
+    /// Nearly all arrived, but for some that were lost before the receiver without a queue.
+    CarriedLossy,
     /// So large a part was lost at half the rate too.
     SameLoss,
     /// Lost before the receiver, behind a queue that stood.
@@ -65,6 +69,10 @@ pub(super) static OF_DATAGRAMS: &[Class] = &[
         ReceiverCpu,
         ReceiverApp,
     ]),
+    Class::new("carried-queued", Rarely).possibly(&[Link]),
+    Class::new("carried-lossy", Rarely)
+        .usually(&[PathLoss])
+        .possibly(&[Policer]),
     Class::new("same-loss", Hardly).usually(&[PathLoss]),
     Class::new("queued", Rarely)
         .usually(&[Link])
@@ -113,6 +121,12 @@ pub(super) static ABOVE_TCP: &[Class] = &[
             ReceiverApp,
         ])
         .possibly(&[Policer, SenderCpu, ReceiverCpu]),
+    Class::new("carried-queued", Rarely)
+        .usually(&[Congestion])
+        .possibly(&[Link]),
+    Class::new("carried-lossy", Rarely)
+        .usually(&[PathLoss])
+        .possibly(&[Policer, Congestion]),
     Class::new("same-loss", Hardly).usually(&[PathLoss]),
     Class::new("queued", Hardly)
         .usually(&[Link])
@@ -158,6 +172,10 @@ pub(super) static FAR_ABOVE_TCP: &[Class] = &[
             ReceiverWindow,
         ])
         .possibly(&[ReceiverApp]),
+    Class::new("carried-queued", Rarely).usually(&[Congestion]),
+    Class::new("carried-lossy", Rarely)
+        .usually(&[PathLoss])
+        .possibly(&[Congestion]),
     Class::new("same-loss", Hardly).usually(&[PathLoss]),
     Class::new("queued", Rarely).usually(&[Link]).possibly(&[
         Congestion,
@@ -205,7 +223,9 @@ const LOSSLESS: f64 = 0.0005;
 /// Bursts overflow a socket by less than this, whatever limits.
 const LITTLE: f64 = 0.01;
 /// From this loss on, what was not sent would be lost too.
-const LOSSY: f64 = 0.03;
+const LOSSY: f64 = 0.1;
+/// From this share of what was intended on, the rate was carried.
+const CARRIED: f64 = 1.25 / 1.5;
 /// So much of what was intended may be missing from what was sent.
 const MISSING: f64 = 0.1;
 /// A sending thread that slept in its calls for this share of the time was held back by what takes its packets.
@@ -216,16 +236,35 @@ const BLOCKED: f64 = 0.3;
 pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) -> Option<Outcome> {
     let offered = trial.offered_load?.as_f64();
     let loss = trial.loss_ratio().map_or(0.0, Ratio::get);
-    let is_short = intended.is_none_or(|intended| offered < intended * (1.0 - MISSING));
+    let missing = intended.map_or(1.0, |intended| 1.0 - offered / intended);
     if !trial.valid {
-        None
-    } else if is_short && loss < LOSSY {
-        not_sent(trial, around)
-    } else if loss < LOSSLESS {
-        Some(Outcome::Carried)
-    } else {
-        lost(trial, loss, around)
+        return None;
     }
+    if missing >= MISSING && loss < LOSSY.min(missing / 2.0) {
+        return not_sent(trial, around);
+    }
+    let arrived = lasting_rate(trial).or(trial.received_rate.map(BitRate::as_f64));
+    let is_carried = arrived.is_some_and(|rate| rate >= intended.unwrap_or(offered) * CARRIED);
+    if loss >= LOSSLESS {
+        return lost(trial, loss, is_carried, around);
+    }
+    Some(match queue(trial) {
+        Queue::Standing if is_carried => Outcome::CarriedQueued,
+        // It filled, and had not overflowed yet.
+        Queue::Standing => Outcome::Queued,
+        _ => Outcome::Carried,
+    })
+}
+
+/// What arrived in the second half of a trial, in bit/s of L4 payload; `None` without intervals.
+pub(super) fn lasting_rate(trial: &Trial) -> Option<f64> {
+    let rates = trial
+        .intervals
+        .iter()
+        .map(|interval| interval.received_rate.map(BitRate::as_f64));
+    let rates: Vec<f64> = rates.collect::<Option<_>>()?;
+    let late = rates.get(rates.len() / 2..).filter(|_| rates.len() > 1)?;
+    mean(late.iter().copied())
 }
 
 fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
@@ -242,24 +281,28 @@ fn not_sent(trial: &Trial, around: &Around<'_>) -> Option<Outcome> {
         return Some(Outcome::PushedBack);
     }
     match thread(trial, Side::Sender) {
-        Some(Thread::Starved) if is_only_here(Side::Sender, Thread::Late, around) => None,
+        Some(Thread::Starved) if is_only_here(Side::Sender, around) => None,
         Some(Thread::Starved) => Some(Outcome::ShortStarved),
         Some(Thread::Late) => Some(Outcome::ShortLate),
         _ => Some(Outcome::Short),
     }
 }
 
-/// Whether the run's own trial had no more than `most` of a shortage that a probe met: then another program made it.
-fn is_only_here(side: Side, most: Thread, around: &Around<'_>) -> bool {
-    let own = around.limited.and_then(|limited| thread(limited, side));
-    own.is_some_and(|own| own <= most)
+/// Whether the run's own trial had nothing of a shortage that a probe met: then another program made it, or, after a test
+/// of TCP, traffic of another kind. A sender of paced datagrams is late sooner than one that fills a socket.
+fn is_only_here(side: Side, around: &Around<'_>) -> bool {
+    let own = around.limited.and_then(|limited| {
+        let is_tcp = limited.transport == Transport::Tcp;
+        Some((is_tcp && side == Side::Sender, thread(limited, side)?))
+    });
+    own.is_some_and(|(is_other, own)| own == Thread::Free || is_other && own == Thread::Late)
 }
 
 /// A multiple of the share that is lost at half the rate, and some more for chance, is the same share.
 const SAME: f64 = 2.5;
 const CHANCE: f64 = 0.002;
 
-fn lost(trial: &Trial, loss: f64, around: &Around<'_>) -> Option<Outcome> {
+fn lost(trial: &Trial, loss: f64, is_carried: bool, around: &Around<'_>) -> Option<Outcome> {
     let at_half = around
         .half
         .and_then(Trial::loss_ratio)
@@ -270,9 +313,7 @@ fn lost(trial: &Trial, loss: f64, around: &Around<'_>) -> Option<Outcome> {
         Some(Place::SenderQdisc) => Outcome::HeldBack,
         Some(Place::ReceiverSocket) if loss < LITTLE => Outcome::Carried,
         Some(Place::ReceiverSocket) => match thread(trial, Side::Receiver) {
-            Some(Thread::Starved) if is_only_here(Side::Receiver, Thread::Free, around) => {
-                return None;
-            }
+            Some(Thread::Starved) if is_only_here(Side::Receiver, around) => return None,
             Some(Thread::Starved) => Outcome::AtSocketStarved,
             Some(Thread::Free) => Outcome::AtSocket,
             Some(Thread::Late) | None => Outcome::AtSocketLate,
@@ -288,7 +329,10 @@ fn lost(trial: &Trial, loss: f64, around: &Around<'_>) -> Option<Outcome> {
         }
         _ if is_same => Outcome::SameLoss,
         place => match queue(trial) {
+            Queue::Standing if is_carried => Outcome::CarriedQueued,
             Queue::Standing => Outcome::Queued,
+            // Nothing tells yet whether so many are lost at any rate.
+            _ if is_carried && around.half.is_none() => Outcome::CarriedLossy,
             queue if place.is_some() || receiver_dropped_none(trial) => match queue {
                 Queue::None => Outcome::Dropped,
                 _ => Outcome::LostOnPath,

@@ -11,7 +11,7 @@ pub(super) enum Thread {
     Free,
     /// It waited for a core now and then.
     Late,
-    /// It was waiting for a core, or stopped by a quota, much of the time, and hardly ever slept.
+    /// It ran or waited for a core nearly all the time; or it waited, or was stopped by a quota, much of it.
     Starved,
 }
 
@@ -22,7 +22,9 @@ const STARVED: f64 = 0.35;
 const THROTTLED: f64 = 0.05;
 const THROTTLED_MUCH: f64 = 0.25;
 /// Share of the time in which a thread that is short of CPU time would run: less, and it sleeps for other reasons.
-const RUNNABLE: f64 = 0.6;
+const RUNNABLE: f64 = 0.4;
+/// Of one that would run all the time.
+const ALWAYS: f64 = 0.9;
 
 /// Of `side`'s thread; `None` where its host tells nothing.
 pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
@@ -32,7 +34,8 @@ pub(super) fn thread(trial: &Trial, side: Side) -> Option<Thread> {
     let ran = cpu.thread_ratio.map_or(0.0, Ratio::get);
     let stopped = throttled_share(trial, side).unwrap_or_default();
     let is_short = waited >= STARVED || stopped >= THROTTLED_MUCH;
-    Some(if is_short && ran + waited >= RUNNABLE {
+    let runnable = ran + waited;
+    Some(if runnable >= ALWAYS || is_short && runnable >= RUNNABLE {
         Thread::Starved
     } else if waited >= LATE || stopped >= THROTTLED {
         Thread::Late

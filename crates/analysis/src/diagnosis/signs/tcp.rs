@@ -2,7 +2,7 @@
 
 use super::Sign;
 use crate::diagnosis::class::Class;
-use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely};
+use crate::diagnosis::class::Often::{Hardly, Possibly, Rarely, Usually};
 use crate::diagnosis::suspects::Suspect::{
     Congestion, Link, OwnShaper, PathLoss, Policer, ReceiverApp, ReceiverCpu, ReceiverWindow,
     SenderApp, SenderBuffer, SenderCpu,
@@ -36,12 +36,17 @@ pub(super) const SIGNS: &[Sign] = &[
     Sign {
         id: "send-buffer-share",
         classes: SEND_BUFFER,
-        read: |trial, _| Some(class(share(trial, TcpWait::SendBuffer)?, &[0.05, 0.3, 0.7])),
+        read: |trial, _| send_buffer(trial),
     },
     Sign {
         id: "sent-again",
         classes: SENT_AGAIN,
         read: |trial, _| sent_again(trial),
+    },
+    Sign {
+        id: "needless",
+        classes: NEEDLESS,
+        read: |trial, _| needless(trial),
     },
     Sign {
         id: "held-back",
@@ -101,8 +106,8 @@ fn application(trial: &Trial) -> Option<usize> {
     let thread = thread(trial, Side::Sender).unwrap_or(Thread::Free);
     let late = usize::from(thread != Thread::Free);
     Some(match (waited, thread) {
+        (_, Thread::Starved) => 7,
         (0, _) if !is_limited => 0,
-        (1 | 2, Thread::Starved) => 7,
         _ => 1 + 2 * waited + late,
     })
 }
@@ -175,12 +180,17 @@ const RECEIVER_WINDOW: &[Class] = &[
     Class::new("closed", Hardly)
         .usually(&[ReceiverWindow])
         .possibly(&[ReceiverCpu, ReceiverApp]),
+    // A window that only bounds a standing queue limits nothing.
+    Class::new("closed-behind-queue", Hardly)
+        .possibly(&[Link, OwnShaper, ReceiverWindow])
+        .rarely(&[ReceiverCpu, ReceiverApp]),
 ];
 
 fn receiver_window(trial: &Trial) -> Option<usize> {
     let held = class(share(trial, TcpWait::ReceiverWindow)?, &[0.1, 0.5]);
     Some(match (held, mean(unread_shares(trial))) {
         (0 | 1, _) => held,
+        (_, unread) if unread.is_none_or(|unread| unread < UNREAD[1]) && is_standing(trial) => 5,
         (_, None) => 4,
         (_, Some(unread)) => 2 + usize::from(unread >= UNREAD[1]),
     })
@@ -212,7 +222,19 @@ const SEND_BUFFER: &[Class] = &[
     Class::new("most", Rarely)
         .usually(&[SenderBuffer])
         .possibly(&[SenderCpu, SenderApp, ReceiverCpu]),
+    Class::new("behind-queue", Hardly)
+        .possibly(&[Link, OwnShaper, SenderBuffer])
+        .rarely(&[SenderCpu, SenderApp, ReceiverCpu, ReceiverApp]),
 ];
+
+fn send_buffer(trial: &Trial) -> Option<usize> {
+    let held = class(share(trial, TcpWait::SendBuffer)?, &[0.05, 0.3, 0.7]);
+    Some(if held == 3 && is_standing(trial) {
+        4
+    } else {
+        held
+    })
+}
 
 /// How many segments were sent again, and whether a queue stood.
 const SENT_AGAIN: &[Class] = &[
@@ -268,6 +290,21 @@ fn sent_again(trial: &Trial) -> Option<usize> {
         None => 2,
     };
     Some(3 * again + queue)
+}
+
+/// Whether what was sent again had arrived before: late, and not lost.
+const NEEDLESS: &[Class] = &[
+    Class::new("few", Usually).possibly(&[Congestion]),
+    Class::new("most", Rarely).usually(&[Congestion]),
+];
+
+/// Fewer segments sent again say nothing.
+const LEAST_AGAIN: u64 = 10;
+
+fn needless(trial: &Trial) -> Option<usize> {
+    let counted = trial.tcp()?.retransmissions?;
+    let again = counted.segments.filter(|again| *again >= LEAST_AGAIN)?;
+    Some(usize::from(counted.needless? * 2 > again))
 }
 
 /// How often the sender's own queueing discipline held packets back, for each packet of its interface.
@@ -327,6 +364,19 @@ fn is_queued(tcp: &TcpSummary) -> Option<bool> {
     let mean = Duration::from_nanos(tcp.srtt_mean_ns?);
     let growth = mean.as_secs_f64() / least.max(LEAST_RTT).as_secs_f64();
     Some(mean.saturating_sub(least) >= LEAST_QUEUE && growth >= LEAST_GROWTH)
+}
+
+/// The mean round trip is so many times the least behind a queue that holds more than the path.
+const STANDING: f64 = 2.0;
+
+/// Whether more of what was in flight stood in a queue than was on its way.
+fn is_standing(trial: &Trial) -> bool {
+    let growth = |tcp: &TcpSummary| {
+        let least = Duration::from_nanos(tcp.min_rtt_ns?).max(LEAST_RTT);
+        let mean = Duration::from_nanos(tcp.srtt_mean_ns?);
+        Some(mean >= LEAST_QUEUE && mean.as_secs_f64() >= least.as_secs_f64() * STANDING)
+    };
+    trial.tcp().and_then(growth).unwrap_or_default()
 }
 
 /// Share of the readings of which `is` holds; the first is taken before the first byte.
