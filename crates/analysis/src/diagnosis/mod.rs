@@ -45,7 +45,7 @@ use suspects::Suspect;
 
 use crate::experiment::NotRun;
 use linerate_model::BitRate;
-use linerate_model::run::{Change, Run, Trial, Verdict};
+use linerate_model::run::{Change, Run, RunKind, Trial, Verdict};
 use linerate_model::spec::{TestSpec, Transport};
 use std::time::Duration;
 use weights::Suspects;
@@ -253,6 +253,18 @@ fn reference<'a>(run: &'a Run, limited: &'a Trial, change: Change) -> Option<&'a
     made.filter(|made| made.change == datagrams::OVERLOAD.change())
         .map(|made| &made.trial)
         .find(|trial| trial.valid)
+}
+
+/// Of a search for the highest rate: of the trials above what `limited` was to carry, the one of which most arrived.
+fn overloaded<'a>(run: &'a Run, limited: &Trial) -> Option<&'a Trial> {
+    let above = run.trials.iter().filter(|trial| {
+        let is_above = trial.intended_load > limited.intended_load;
+        trial.valid && is_above && trial.direction == limited.direction
+    });
+    let is_search = run.kind() == RunKind::Saturate;
+    above
+        .filter(|_| is_search)
+        .max_by_key(|trial| trial.received_rate)
 }
 
 /// The trial of the probe at half the rate.

@@ -5,7 +5,7 @@ use super::counts::{Counts, Observation, Seen};
 use super::likelihoods::Likelihoods;
 use super::outcome::Around;
 use super::weights::Suspects;
-use super::{at_half, limited, made, probes, signs};
+use super::{at_half, limited, made, overloaded, probes, signs};
 use linerate_model::run::Run;
 use linerate_model::spec::Transport;
 
@@ -19,6 +19,7 @@ impl Observation {
         let around = Around {
             limited: None,
             half: at_half(run),
+            overloaded: overloaded(run, limited),
         };
         let seen = |id: &str, classes: &[Class], positions: Vec<usize>| Seen {
             id: id.to_owned(),
