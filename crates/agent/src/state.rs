@@ -25,7 +25,7 @@ use linerate_sys::clock::{MonoClock, sleep_until};
 use linerate_sys::random::random_bytes;
 use linerate_sys::tcp::wait_readable;
 use linerate_sys::wake::Waker;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
@@ -35,6 +35,10 @@ use std::time::Duration;
 /// How often the listener looks whether it should end. It is woken when there is something to tell, by a signal, and
 /// by [`Agent::stop`](crate::Agent::stop).
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Silence after which a datagram stream whose test was ended is over, and how often it is looked whether the server is.
+const QUIET: Duration = Duration::from_secs(2);
+const QUIET_READS: u32 = 10;
 
 /// How long a client keeps its place without a test.
 const IDLE_LIMIT: Duration = Duration::from_mins(10);
@@ -319,6 +323,9 @@ impl AgentState<'_> {
         let busy = || (before >= u32::from(self.plan.max_clients)).then(|| self.busy());
         let turn_away = self.denied(from.ip(), port).or_else(busy);
         let mut driver = self.driver(line, &*port.kind, turn_away)?;
+        let datagrams = data_streams.udp.first();
+        let datagrams = datagrams.and_then(|(socket, _)| socket.try_clone().ok());
+        let mut is_cut = false;
         driver.host(data_streams, bytes)?;
         let opening = Opening {
             bytes: ByteCount::new(bytes.len() as u64),
@@ -326,6 +333,7 @@ impl AgentState<'_> {
         };
         thread::scope(|scope| {
             let result = answer(&mut driver, self.stop, Some(opening), &mut |event| {
+                is_cut |= matches!(event, SessionEvent::TestEnded { code, .. } if *code == RefusalCode::Limit);
                 for line in describe(from, &*port.kind, event) {
                     self.say(line);
                 }
@@ -339,8 +347,26 @@ impl AgentState<'_> {
                 }
             });
             driver.end_session();
+            if let Some(socket) = datagrams.filter(|_| is_cut) {
+                self.outlast(&socket);
+            }
             result
         })
+    }
+
+    /// Waits until a datagram stream whose test was ended by a limit has come to its own end: what it goes on sending is
+    /// no other test, of which it would be told a part as the whole.
+    fn outlast(&self, socket: &UdpSocket) {
+        if socket.set_read_timeout(Some(QUIET / QUIET_READS)).is_err() {
+            return;
+        }
+        let mut silent = 0;
+        while silent < QUIET_READS && !self.stop.load(Ordering::Relaxed) {
+            silent = match socket.recv(&mut [0; 1]) {
+                Ok(_) => 0,
+                Err(_) => silent + 1,
+            };
+        }
     }
 
     /// Makes a test towards a client that asked for it.

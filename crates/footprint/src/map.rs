@@ -238,7 +238,8 @@ fn step<'a>(map: &mut Map, before: Option<&'a str>, line: &'a str) -> Option<&'a
 /// The name with the blank in front that makes it a part of a section.
 fn line_name<'a>(line: &'a str, first: &str) -> &'a str {
     let indent = line.len() - line.trim_start().len();
-    &line[indent.saturating_sub(1)..indent + first.len()]
+    let blank = line[..indent].char_indices().next_back();
+    &line[blank.map_or(0, |(at, _)| at)..indent + first.len()]
 }
 
 fn origin(section: &str, file: &str) -> Option<InputOrigin> {
@@ -383,5 +384,8 @@ LOAD build/main.o
             .collect();
         assert_eq!(inputs, [(4, u64::MAX)]);
         assert!(read("").sections.is_empty());
+        // A blank of two bytes before the name.
+        let wide = "Linker script and memory map\n \u{85}.text 0x8 0x10 a.o\n";
+        assert_eq!(read(wide).sections.len(), 1);
     }
 }

@@ -248,8 +248,8 @@ pub enum StreamEvent<'a> {
     /// Either end, of a format that [`is_granted`](StreamFormat::is_granted): its messages have used up the oldest
     /// grant.
     GrantSpent,
-    /// Either end that receives, of a protocol without control connection: the first bytes or datagram of this
-    /// data stream reached this end. Once per stream.
+    /// Either end, of a protocol without control connection: the first bytes, datagram or answer of this data stream
+    /// reached this end. Once per stream.
     FirstData {
         /// Its index within its direction.
         stream: u16,

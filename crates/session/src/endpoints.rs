@@ -377,18 +377,14 @@ impl Endpoints {
         }
     }
 
-    /// A receiver's stream that has got its first bytes. Once per stream.
+    /// A stream whose first bytes, datagram or answer has come. Once per stream.
     pub(crate) fn newly_heard(&mut self) -> Option<u16> {
-        let running = self.parts.iter().find_map(|part| match &part.stage {
-            Some(Stage::Running(running)) if part.side == Side::Receiver => Some(running),
-            _ => None,
+        let heard = |running: &Running| (0_u16..).zip(running.heard()).collect::<Vec<_>>();
+        let (fresh, _) = self.running().flat_map(heard).find(|(stream, is_heard)| {
+            *is_heard && self.heard.get(usize::from(*stream)) == Some(&false)
         })?;
-        let fresh =
-            |(_, (was_reported, heard)): &(u16, (&mut bool, bool))| !**was_reported && *heard;
-        let was_reported = self.heard.iter_mut().zip(running.heard());
-        let (stream, (was_reported, _)) = (0..).zip(was_reported).find(fresh)?;
-        *was_reported = true;
-        Some(stream)
+        self.heard[usize::from(fresh)] = true;
+        Some(fresh)
     }
 
     /// What can be read when streams have come to their end or used up what they were granted.

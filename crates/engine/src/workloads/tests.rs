@@ -452,6 +452,21 @@ fn stopping_ends_both_ends() {
 }
 
 #[test]
+fn the_first_answer_of_a_ping_pong_is_heard() {
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let spec = ping_pong(transport, 32, 1);
+        let (sender, receiver) = started(&spec, Side::Sender, "127.0.0.1:0");
+        while !sender.is_finished() {
+            std::thread::yield_now();
+        }
+        assert!(sender.heard().all(|heard| heard), "{transport}");
+        sender.join();
+        receiver.stop();
+        receiver.join();
+    }
+}
+
+#[test]
 fn a_time_limit_ends_a_paced_sender_with_every_slot_accounted_for() {
     let mut spec = datagrams(0);
     spec.stop = Stop::After(Duration::from_millis(100));

@@ -10,7 +10,7 @@ use linerate_model::spec::{TestSpec, Transport};
 use linerate_peers::{Action, ClientConfig, Input, PeerEvent, RANDOM_BYTES};
 use linerate_sys::clock::MonoClock;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -117,4 +117,38 @@ fn a_server_ends_though_clients_keep_it_waiting() {
         let _ = held.read_to_end(&mut rest);
         assert!(rest.len() < 1000, "{rest:?}");
     }
+}
+
+/// What a client sends beyond the server's longest test is no test of its own: it would be told of a part as of all.
+#[test]
+fn datagrams_beyond_the_longest_test_are_no_other_test() {
+    const PING: &[u8] = b"\0\0\0\0\0\0\0\x01\0\x03\0\0\0\x0e";
+    let kind = linerate_peers::find("sockperf").unwrap();
+    let plan = AgentPlan {
+        max_duration: Duration::from_millis(100),
+        ..plan(kind).unwrap()
+    };
+    with_server(&plan, |server, said| {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        socket.connect(server)?;
+        socket.set_nonblocking(true)?;
+        let ping = || {
+            socket.send(PING)?;
+            thread::sleep(Duration::from_millis(1));
+            let mut room = [0; 64];
+            anyhow::Ok(std::iter::from_fn(|| socket.recv(&mut room).ok()).count())
+        };
+        let mut answers = 0;
+        while !said.try_iter().any(|line| line.contains("limit: ")) {
+            answers += ping()?;
+        }
+        ensure!(answers > 0, "nothing was answered in time");
+        // What was answered before the end may still come.
+        ping()?;
+        for _ in 0..500 {
+            ensure!(ping()? == 0, "it is answered again");
+        }
+        Ok(())
+    })
+    .unwrap();
 }

@@ -59,6 +59,10 @@ pub(super) struct Client {
     has_key: bool,
     transport: Transport,
     whole: Duration,
+    /// How long a server that takes connections may leave the first message unanswered.
+    first_answer: Duration,
+    /// When the server counts as mute.
+    patience: Option<MonoInstant>,
 }
 
 impl Client {
@@ -77,6 +81,8 @@ impl Client {
             has_key: config.credential.is_some(),
             transport: Transport::Udp,
             whole: Duration::ZERO,
+            first_answer: config.first_answer,
+            patience: None,
         }
     }
 
@@ -104,6 +110,17 @@ impl Client {
         self.steps.enter(now, State::Connecting, self.steps.timeout);
     }
 
+    fn run(&mut self, now: MonoInstant) {
+        self.steps.act(Action::Start(Side::Sender));
+        let limit = self.whole.saturating_add(DRAIN);
+        self.steps.enter(now, State::Running, limit);
+        self.patience = Some(now.after(match self.transport {
+            Transport::Tcp => self.first_answer,
+            // Datagrams are lost: there is time for several.
+            Transport::Udp => self.steps.timeout,
+        }));
+    }
+
     /// Nobody is there, or nobody who speaks this.
     fn unanswered(&mut self, now: MonoInstant) {
         let server = match self.transport {
@@ -118,6 +135,12 @@ impl Client {
     }
 
     fn timeout(&mut self, now: MonoInstant) -> Result<(), ProtocolError> {
+        if self.steps.state == State::Running
+            && self.patience.is_some_and(|patience| now >= patience)
+        {
+            self.unanswered(now);
+            return Ok(());
+        }
         let Some(limit) = self.steps.overdue(now) else {
             return Ok(());
         };
@@ -158,14 +181,16 @@ impl Stepping for Client {
         &mut self.steps
     }
 
+    fn next(&self) -> Option<MonoInstant> {
+        let patience = self.patience.filter(|_| self.steps.state == State::Running);
+        patience.into_iter().chain(self.steps.due()).min()
+    }
+
     fn take(&mut self, now: MonoInstant, input: Input<'_>) -> Result<(), ProtocolError> {
         match (self.steps.state, input) {
             (State::Idle, Input::Begin(spec)) => self.begin(now, &spec),
-            (State::Connecting, Input::Connected) => {
-                self.steps.act(Action::Start(Side::Sender));
-                let limit = self.whole.saturating_add(DRAIN);
-                self.steps.enter(now, State::Running, limit);
-            }
+            (State::Connecting, Input::Connected) => self.run(now),
+            (State::Running, Input::Stream(StreamEvent::FirstData { .. })) => self.patience = None,
             (State::Running, Input::Finished { sent }) => {
                 if sent.iter().all(|sent| sent.get() == 0) {
                     self.unanswered(now);
@@ -211,5 +236,48 @@ impl Stepping for Client {
             (_, other) => return Err(self.steps.out_of_turn(other.name(), "")),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{FIRST_ANSWER, RANDOM_BYTES, Session as _, TIMEOUT};
+    use std::net::Ipv4Addr;
+
+    const START: MonoInstant = MonoInstant::from_nanos(1_000_000_000);
+
+    /// A client in the middle of a test of an hour.
+    fn running(transport: Transport) -> Client {
+        let config = ClientConfig::new(Ipv4Addr::LOCALHOST.into(), [7; RANDOM_BYTES]);
+        let mut client = Client::new(&config, START);
+        let spec = TestSpec {
+            stop: Stop::After(MAX_DURATION),
+            ..TestSpec::ping_pong(transport)
+        };
+        client.handle(START, Input::Begin(Box::new(spec))).unwrap();
+        client.handle(START, Input::Connected).unwrap();
+        while client.poll_action().is_some() {}
+        client
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_is_given_up_and_one_that_answers_is_not() {
+        for (transport, patience) in [(Transport::Tcp, FIRST_ANSWER), (Transport::Udp, TIMEOUT)] {
+            let mut client = running(transport);
+            let due = START.after(patience);
+            assert_eq!(client.deadline(), Some(due), "{transport}");
+            client.handle(due, Input::Timeout).unwrap();
+            let Some(Action::Stop { reason, code, .. }) = client.poll_action() else {
+                panic!("{transport}: it goes on");
+            };
+            assert_eq!(code, RefusalCode::Timeout);
+            assert!(reason.contains("no message was answered"), "{reason}");
+
+            let mut client = running(transport);
+            let first = Input::Stream(StreamEvent::FirstData { stream: 0 });
+            client.handle(START, first).unwrap();
+            assert!(client.deadline() > Some(START.after(MAX_DURATION)));
+        }
     }
 }

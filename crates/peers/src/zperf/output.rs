@@ -200,7 +200,7 @@ impl Reader {
 
 /// Whether a line, in lower case, says that a command has failed.
 fn is_failure(lower: &str) -> bool {
-    const BEGINNINGS: [&str; 11] = [
+    const BEGINNINGS: [&str; 15] = [
         "udp upload failed",
         "tcp upload failed",
         "udp session error",
@@ -212,6 +212,11 @@ fn is_failure(lower: &str) -> bool {
         "unable to ",
         "udp support is not enabled",
         "tcp support is not enabled",
+        // In old releases, such as Zephyr 2.6.
+        "ipv4 connect failed ",
+        "ipv6 connect failed ",
+        "cannot bind ip",
+        "cannot get ip",
     ];
     const WHOLE: [&str; 2] = ["udp not supported", "tcp not supported"];
     BEGINNINGS

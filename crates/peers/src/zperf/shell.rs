@@ -468,7 +468,8 @@ impl Shell {
             }
             (State::Zperf, Said::Zperf(version)) => self.board.zperf = version,
             (State::Zperf, Said::NotFound) => return Err(ShellError::NoZperf),
-            (State::Starting, Said::ServerStarted) => {
+            // Zephyr 2.6 does not know `stop`, so the server that runs is the one to be had.
+            (State::Starting, Said::ServerStarted) | (State::Clearing, Said::AlreadyStarted) => {
                 self.state = State::Serving;
                 self.due = None;
                 self.events.push_back(Event::Serving);

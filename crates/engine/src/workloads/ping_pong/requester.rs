@@ -183,6 +183,9 @@ impl Requester {
     ) {
         let rtt = at.saturating_since(sent);
         self.failures.success();
+        if self.longest.is_none() {
+            self.progress.hear();
+        }
         self.longest = Some(self.longest.map_or(rtt, |longest| longest.max(rtt)));
         let warming = self.is_warming(at);
         let counts = self.allowance.as_mut().is_none_or(|allowance| {
