@@ -371,7 +371,7 @@ pub fn load(store: &Store, run: &str) -> Result<Run> {
 
 /// Renders runs in the format called `id`.
 pub fn render(id: &str, runs: &[Run]) -> Result<String> {
-    Ok(find_renderer(id)?.render(&report(runs))?)
+    Ok(find_renderer(id)?.render(&report(runs, None))?)
 }
 
 fn find_renderer(id: &str) -> Result<&'static dyn Renderer> {
@@ -380,9 +380,10 @@ fn find_renderer(id: &str) -> Result<&'static dyn Renderer> {
         .with_context(|| format!("there is no report format \"{id}\""))
 }
 
-fn report(runs: &[Run]) -> Report<'_> {
+/// The report of runs under the user's title, if there is one.
+fn report<'a>(runs: &'a [Run], title: Option<&str>) -> Report<'a> {
     Report {
-        title: linerate_report::title(runs),
+        title: title.map_or_else(|| linerate_report::title(runs), str::to_owned),
         runs,
         made: wall_now(),
     }
@@ -414,9 +415,9 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
 
 /// Renders runs into a file; its ending chooses the format. The file appears whole or not at all. A
 /// format with a file for each trial puts the trial's name before the ending. Returns what was written.
-pub fn write_report(path: &Path, runs: &[Run]) -> Result<Vec<PathBuf>> {
+pub fn write_report(path: &Path, runs: &[Run], title: Option<&str>) -> Result<Vec<PathBuf>> {
     check_report(path)?;
-    write_documents(path, renderer_for(path)?.documents(&report(runs))?)
+    write_documents(path, renderer_for(path)?.documents(&report(runs, title))?)
 }
 
 fn write_documents(path: &Path, documents: Vec<Document>) -> Result<Vec<PathBuf>> {
@@ -526,7 +527,7 @@ const HGRM: &str = "hgrm";
 pub fn write_hgrm(path: &Path, run: &Run) -> Result<Vec<PathBuf>> {
     check_place(path)?;
     let runs = std::slice::from_ref(run);
-    write_documents(path, find_renderer(HGRM)?.documents(&report(runs))?)
+    write_documents(path, find_renderer(HGRM)?.documents(&report(runs, None))?)
 }
 
 /// One row per reporting interval.

@@ -26,7 +26,7 @@ use crate::args::output::OutputArgs;
 use crate::args::stored::OneRun;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use linerate_model::exit::ExitCode;
+use linerate_model::exit::{ExitCode, Failure};
 
 /// How fast a network path is, where it stops, and why.
 #[derive(Debug, Parser)]
@@ -94,6 +94,10 @@ impl Cli {
     /// Does what is asked.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let output = &self.output;
+        if output.title.is_some() && !self.command.takes_title() {
+            let message = "--title is for what measures (demo, tcp, udp, latency, saturate, run) and for `report`; leave it out here";
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
         match &self.command {
             Command::Demo(args) => args.run(output),
             Command::Serve(args) => args.run(output),
@@ -118,6 +122,22 @@ impl Cli {
             Command::Rm(args) => args.run(output),
             Command::WrappedTurns => latency::serve_turns(),
         }
+    }
+}
+
+impl Command {
+    /// Whether it makes a run or report that its user can name.
+    const fn takes_title(&self) -> bool {
+        matches!(
+            self,
+            Self::Demo(_)
+                | Self::Tcp(_)
+                | Self::Udp(_)
+                | Self::Latency(_)
+                | Self::Saturate(_)
+                | Self::Run(_)
+                | Self::Report(_)
+        )
     }
 }
 
