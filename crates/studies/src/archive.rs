@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use anyhow::{Context as _, Result};
+pub use linerate_analysis::conclude;
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
@@ -73,10 +74,7 @@ pub(crate) fn read_logs(
     let read = import::import_in_parts(&logs, &known.hints, &mut |mut runs| {
         for run in &mut runs {
             if let Some(speed) = known.link_speed {
-                run.config.link_speed = Some(speed);
-                run.notes.push(format!(
-                    "a link speed of {speed} was given at import; the log does not tell it"
-                ));
+                import::set_link_speed(run, speed);
             }
             conclude(run);
         }
@@ -171,40 +169,13 @@ fn is_beside_logs(error: &ImportError, found: &BTreeSet<String>) -> bool {
 
 /// Whether a file is a run document, of any version, whole or damaged.
 pub(crate) fn is_run_document(path: &Path) -> Result<bool, Failure> {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        schema: String,
-    }
-    /// More than comes before the schema in a document as linerate writes it.
-    const SCHEMA_SEARCH_BYTES: u64 = 256;
-    const SCHEMA_PREFIX: &str = "linerate/";
-    let failed = |error: io::Error| unreadable(path, &error);
-    let open = || fs::File::open(path).map_err(failed);
-    let mut beginning = Vec::new();
-    let read = io::Read::take(open()?, SCHEMA_SEARCH_BYTES).read_to_end(&mut beginning);
-    read.map_err(failed)?;
-    let beginning = String::from_utf8_lossy(&beginning);
-    if !beginning.trim_start().starts_with('{') {
-        return Ok(false);
-    }
-    let head: Result<Head, _> = serde_json::from_reader(io::BufReader::new(open()?));
-    Ok(head.map_or_else(
-        |_| beginning.contains("\"schema\"") && beginning.contains(SCHEMA_PREFIX),
-        |head| head.schema.starts_with(SCHEMA_PREFIX),
-    ))
+    linerate_store::is_document(|| fs::File::open(path)).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let name = path.display();
     let message = format!("cannot read {name}: {error}; give a log file that this user may read");
     Failure::new(ExitCode::Plan, message)
-}
-
-/// Draws the verdict of a run from what it holds.
-pub fn conclude(run: &mut Run) {
-    let (verdict, findings) = linerate_analysis::diagnose(run);
-    run.verdict = Some(verdict);
-    run.findings = findings;
 }
 
 /// A log of a file, which is read when it is needed, or of a pipe, which is read now.

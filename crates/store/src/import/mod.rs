@@ -63,6 +63,7 @@ pub use text::Line;
 use gathered::Gathered;
 use linerate_model::run::Run;
 use std::ops::ControlFlow;
+use linerate_model::BitRate;
 use text::Lines;
 use warnings::Warnings;
 
@@ -129,6 +130,14 @@ pub struct Imported {
 
 /// What came out of an import beside its runs.
 #[derive(Debug, Clone, PartialEq, Default)]
+/// Adds what no log tells and verdicts need: the speed of the link that the tests crossed, at L2.
+pub fn set_link_speed(run: &mut Run, speed: BitRate) {
+    run.config.link_speed = Some(speed);
+    run.notes.push(format!(
+        "a link speed of {speed} was given at import; the log does not tell it"
+    ));
+}
+
 pub struct Findings {
     /// Figures that contradict each other, each with file and line.
     pub warnings: Vec<String>,
