@@ -5,12 +5,12 @@ use anyhow::{Context as _, Result};
 pub use linerate_analysis::conclude;
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Run, RunKind, RunStatus};
+use linerate_model::run::{Run, RunKind, RunStatus, RunWork};
 use linerate_report::export;
 use linerate_report::renderers::{Document, Renderer};
 use linerate_report::{Report, renderers};
-use linerate_store::import::{Findings, LogFile, Source};
-pub use linerate_store::import::{HgrmHint, Hints, ImportError, UnitStep};
+pub use linerate_store::import::{Columns, HgrmHint, Hints, ImportError, QUANTITIES, UnitStep};
+use linerate_store::import::{Findings, LogFile, Source, import_table};
 pub use linerate_store::{Entry, Figure, Listed};
 use linerate_store::{Store, StoreError, import};
 use linerate_sys::clock::wall_now;
@@ -56,6 +56,50 @@ pub fn import_logs(
             store.take_back(&stored);
         }
     })
+}
+
+/// Reads tables of old results as `columns` says, stores the runs they make, and shows them. Returns what of them could
+/// not be read and is left out. An error, after which nothing is stored, if a table makes no run.
+pub fn import_tables(
+    context: &mut Context<'_>,
+    files: &[PathBuf],
+    columns: &Columns,
+    show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+) -> Result<Vec<ImportError>> {
+    let (mut runs, mut refused) = (Vec::new(), Vec::new());
+    for path in files {
+        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let mut read = import_table(&path.display().to_string(), &bytes, columns)
+            .map_err(|error| Failure::new(ExitCode::Plan, format!("cannot import: {error}")))?;
+        runs.append(&mut read.runs);
+        refused.append(&mut read.refused);
+    }
+    for run in &mut runs {
+        conclude_all(run);
+    }
+    if let Some(store) = &context.store {
+        store.add_all(&runs)?;
+    }
+    show(runs)?;
+    Ok(refused)
+}
+
+/// Draws the verdicts of a run and of what it is made of, and the means of a study.
+fn conclude_all(run: &mut Run) {
+    for part in run.parts_mut().into_iter().flatten() {
+        conclude(part);
+    }
+    if let RunWork::Study { estimates, parts } = &mut run.work {
+        let mut cells: Vec<&str> = Vec::new();
+        for place in parts.iter().filter_map(|part| part.config.place.as_ref()) {
+            if !cells.contains(&&*place.cell) {
+                cells.push(&place.cell);
+            }
+        }
+        *estimates = linerate_analysis::estimates(cells, parts);
+        return;
+    }
+    conclude(run);
 }
 
 /// Takes the runs that logs of other tools make; what their figures contradict is noted. Returns what is left out.

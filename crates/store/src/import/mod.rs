@@ -39,6 +39,7 @@ mod row;
 mod sfnt_pingpong;
 mod sockperf;
 mod source;
+mod table;
 mod text;
 mod warnings;
 mod zperf;
@@ -58,12 +59,13 @@ pub use reader::LogReader;
 pub use rounded::Rounded;
 pub use row::Row;
 pub use source::{LogFile, Source};
+pub use table::{ColumnKind, Columns, QUANTITIES, import_table};
 pub use text::Line;
 
 use gathered::Gathered;
+use linerate_model::BitRate;
 use linerate_model::run::Run;
 use std::ops::ControlFlow;
-use linerate_model::BitRate;
 use text::Lines;
 use warnings::Warnings;
 
@@ -128,8 +130,6 @@ pub struct Imported {
     pub refused: Vec<ImportError>,
 }
 
-/// What came out of an import beside its runs.
-#[derive(Debug, Clone, PartialEq, Default)]
 /// Adds what no log tells and verdicts need: the speed of the link that the tests crossed, at L2.
 pub fn set_link_speed(run: &mut Run, speed: BitRate) {
     run.config.link_speed = Some(speed);
@@ -138,6 +138,8 @@ pub fn set_link_speed(run: &mut Run, speed: BitRate) {
     ));
 }
 
+/// What came out of an import beside its runs.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
     /// Figures that contradict each other, each with file and line.
     pub warnings: Vec<String>,
