@@ -156,6 +156,50 @@ mod tests {
     use super::*;
     use clap::CommandFactory as _;
 
+    /// What a plan has elsewhere or cannot have: where its tests go and who asks (`run` itself), what `[study]` says,
+    /// both directions (a factor), the load of each stream (iperf's word for it), how results are shown.
+    const NOT_IN_PLANS: [&str; 15] = [
+        "bitrate",
+        "both",
+        "far-output",
+        "help",
+        "interface",
+        "ipv4",
+        "ipv6",
+        "key",
+        "login",
+        "login-key",
+        "login-padding",
+        "password-file",
+        "prove",
+        "seed",
+        "timeout",
+    ];
+
+    #[test]
+    fn plans_have_every_option_of_what_they_measure_under_its_own_name() {
+        let schema = linerate_studies::plan::json_schema();
+        let keys = schema["properties"]["defaults"]["properties"].as_object();
+        let keys = keys.expect("a plan has settings");
+        let cli = Cli::command();
+        for name in ["tcp", "udp", "saturate", "latency"] {
+            let command = cli.find_subcommand(name).expect("the command");
+            let options = command.get_arguments().filter_map(clap::Arg::get_long);
+            for option in options.filter(|option| !NOT_IN_PLANS.contains(option)) {
+                assert!(
+                    keys.contains_key(option),
+                    "{name} --{option} is no key of a plan"
+                );
+                let kinds = keys[option]["description"].as_str().unwrap_or_default();
+                let kinds = kinds.rsplit("Kinds: ").next().unwrap_or_default();
+                assert!(
+                    kinds == "all." || kinds.contains(name),
+                    "{option} does not apply to {name}: {kinds}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
