@@ -131,7 +131,7 @@ pub(crate) fn show_run(output: &OutputArgs, run: &Run, name: Option<&str>) -> Re
         report: files.as_deref(),
     };
     let Layout { width, style } = terminal::layout();
-    terminal::print_line(summary_text(run, &at, width, style).trim_end())?;
+    terminal::print_line(summary_text(run, Some(&at), width, style).trim_end())?;
     written.map(|_| ())
 }
 

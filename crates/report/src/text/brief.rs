@@ -33,12 +33,14 @@ pub fn summaries_text(runs: &[Run], width: usize, style: Style) -> String {
 
 /// What the terminal prints after a command. At 80 columns and more at most 23 lines, unless more was asked for by
 /// itself: a row for each condition of `latency`, what the peer printed. Lines wrap at `width`; `usize::MAX` leaves each
-/// whole.
-pub fn summary_text(run: &Run, at: &Whereabouts<'_>, width: usize, style: Style) -> String {
+/// whole. `at` is `None` where no command says where the run is.
+pub fn summary_text(run: &Run, at: Option<&Whereabouts<'_>>, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
     paper.title(&conclusion::sentence(run));
     let mut end = paper.blank();
-    whereabouts(&mut end, run, at);
+    if let Some(at) = at {
+        whereabouts(&mut end, run, at);
+    }
     let sections = sections(&paper, run);
     let chosen = choose(
         &sections,
