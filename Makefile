@@ -82,7 +82,7 @@ docs: ## the guide as a book, in target/book, and the API of every room, in targ
 	. ci/path && mdbook build docs
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
-pictures: ## the pictures of a report in docs: desktop, phone, dark, print; of a demo run that is kept for tests
+pictures: ## the pictures of a report in docs: desktop, phone, dark, print; of a published study
 	@ci/need cargo packages-test
 	. ci/path && LINERATE_PICTURES=$(CURDIR)/docs $(CARGO) test --locked -p linerate-report --test report -- --ignored can_be_pictured
 

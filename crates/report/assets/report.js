@@ -314,11 +314,17 @@
     return rows.map((row) => [...row.cells].map(csvCell).join(",")).join("\n") + "\n";
   };
 
+  // What a button is called contains what it shows (WCAG 2.2, success criterion 2.5.3).
+  const nameScale = (figure, button) => {
+    button.textContent = figure.log ? "Linear axes" : "Log axes";
+    button.setAttribute("aria-label", `${button.textContent}: ${figure.chart.title}`);
+    button.setAttribute("aria-pressed", String(figure.log));
+  };
+
   const ACTIONS = {
     scale: (figure, button) => {
       figure.log = !figure.log;
-      button.textContent = figure.log ? "Linear axes" : "Log axes";
-      button.setAttribute("aria-pressed", String(figure.log));
+      nameScale(figure, button);
       draw(figure);
     },
     table: (figure, button) => {
@@ -341,10 +347,7 @@
     figures.push(figure);
     drawLegend(figure, node.querySelector(".legend"));
     for (const button of node.querySelectorAll(".tools button")) {
-      if (button.dataset.does === "scale" && figure.log) {
-        button.textContent = "Linear axes";
-        button.setAttribute("aria-pressed", "true");
-      }
+      if (button.dataset.does === "scale" && figure.log) nameScale(figure, button);
       button.addEventListener("click", () => ACTIONS[button.dataset.does](figure, button));
     }
     if (isShown(figure)) draw(figure);

@@ -96,7 +96,8 @@
     if (total > MAX_BYTES) throw new Error("cannot read more than 256 MiB in a browser; use `linerate import`, which reads logs of any size");
     const contents = await Promise.all(files.map(contentOf));
     const head = JSON.stringify({
-      now: new Date().toISOString(),
+      // Whole seconds, as the command has it.
+      now: new Date().toISOString().replace(/\.\d+/, ""),
       files: files.map((file, index) => ({ name: file.name, bytes: contents[index].length })),
       asked: { link_speed: byId("link-speed").value, zperf_units: byId("zperf-units").value, hgrm: byId("hgrm").value },
     });

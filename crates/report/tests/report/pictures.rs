@@ -1,25 +1,15 @@
-//! A report as people see it: on a desktop, on a phone, in the dark, on paper. `make pictures` keeps these in `docs`.
+//! A report as people see it: on a desktop, on a phone, in the dark, on paper. `make pictures` keeps
+//! these in `docs`, of the published study of a board.
 
-use crate::runs::{board_receives, board_sends, report, sweep};
+use crate::runs::{board_receives, board_sends, demo, report, sweep};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use linerate_model::run::Run;
 use linerate_report::renderers;
-use linerate_store::Store;
 use linerate_testkit::browser::Page;
 use linerate_testkit::devtools::Driven;
 use serde_json::{Value, json};
 use std::path::Path;
-
-/// A run of `linerate demo`, as it was measured.
-fn measured_demo() -> Run {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/v1");
-    let run = tests.join("20261122-212524-demo-3833");
-    Store::open(&tests)
-        .unwrap()
-        .load(run.to_str().unwrap())
-        .unwrap()
-}
 
 fn page(runs: &[Run]) -> Page {
     let html = renderers::ALL.iter().find(|r| r.id() == "html").unwrap();
@@ -53,11 +43,12 @@ const fn look(
 /// Small enough to stand in a page of text: half of what a screen shows.
 const SCALE: f64 = 0.6;
 
+/// Paper is A4 within its margins.
 const LOOKS: [Look; 4] = [
-    look("desktop", (1180, 1240), "screen", "light"),
-    look("phone", (390, 1240), "screen", "light"),
-    look("dark", (1180, 1240), "screen", "dark"),
-    look("print", (794, 1123), "print", "light"),
+    look("desktop", (1180, 1300), "screen", "light"),
+    look("phone", (390, 1300), "screen", "light"),
+    look("dark", (1180, 1300), "screen", "dark"),
+    look("print", (680, 1010), "print", "light"),
 ];
 
 /// The beginning of the page, as a PNG.
@@ -100,7 +91,7 @@ fn picture(page: &mut Driven, look: &Look) -> Vec<u8> {
 #[test]
 #[ignore = "needs chromium"]
 fn desktop_phone_dark_and_print_can_be_pictured() {
-    let page = page(&[measured_demo()]);
+    let page = page(&[board_receives()]);
     let mut shown = Driven::open(page.file(), "", &["--hide-scrollbars"]);
     for look in &LOOKS {
         let png = picture(&mut shown, look);
@@ -125,7 +116,7 @@ fn desktop_phone_dark_and_print_can_be_pictured() {
 #[test]
 #[ignore = "needs chromium"]
 fn a_report_of_several_runs_is_printed() {
-    let page = page(&[measured_demo(), board_sends(), board_receives(), sweep()]);
+    let page = page(&[demo(), board_sends(), board_receives(), sweep()]);
     let mut shown = Driven::open(page.file(), "", &[]);
     let pdf = shown.call("Page.printToPDF", &json!({}));
     let pdf = STANDARD.decode(pdf["data"].as_str().unwrap()).unwrap();
