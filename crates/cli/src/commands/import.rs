@@ -28,7 +28,7 @@ pub(crate) struct ImportArgs {
         long,
         value_name = "FILE",
         requires = "columns",
-        conflicts_with_all = ["files", "link_speed", "zperf_units", "hgrm"]
+        conflicts_with_all = ["files", "link_speed"]
     )]
     csv: Vec<PathBuf>,
     /// Which column of the table is what: QUANTITY=COLUMN, with a unit after a colon where cells have none, or
