@@ -88,7 +88,7 @@ fn what_a_table_lacks_is_said_with_line_and_column() {
     import("speed=rate").failed(2, &["no quantity \"speed\""]);
     place
         .run(&["import", "--csv", "results.csv"])
-        .failed(2, &["--columns"]);
+        .failed(2, &["required arguments were not provided"]);
     let missing = ["import", "--csv", "no.csv", "--columns", mapping];
     place.run(&missing).failed(3, &["cannot read no.csv"]);
 }

@@ -38,13 +38,16 @@ pub fn summary_text(run: &Run, at: Option<&Whereabouts<'_>>, width: usize, style
     let mut paper = Paper::new(width, style);
     paper.title(&conclusion::sentence(run));
     let mut end = paper.blank();
+    // Where no command says where the rest is, nothing is left out.
+    let mut rows = usize::MAX;
     if let Some(at) = at {
         whereabouts(&mut end, run, at);
+        rows = SCREEN;
     }
     let sections = sections(&paper, run);
     let chosen = choose(
         &sections,
-        SCREEN.saturating_sub(paper.height() + end.height()),
+        rows.saturating_sub(paper.height() + end.height()),
     );
     for (section, is_shown) in sections.into_iter().zip(chosen) {
         if is_shown {
