@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 .DEFAULT_GOAL := all
-.PHONY: all build demo check test test-all bench calibrate laboratory verdicts verdicts-fit interop fuzz audit fmt docs clean help
+.PHONY: all build demo site pictures check test test-all bench calibrate laboratory verdicts verdicts-fit interop fuzz audit fmt docs clean help
 
 all: build ## build, the same as `make build`
 
@@ -25,7 +25,8 @@ test: ## everything a user relies on: also namespaces, one strength of each faul
 	@. ci/path && $(CARGO) xtask test test
 
 test-all: ## also what takes long: the release, every fault proved, endurance, calibration, fuzzing
-	@ci/need cargo c++ namespaces packages-test
+	@ci/need axe cargo c++ namespaces packages-test
+	@$(MAKE) --no-print-directory site
 	@. ci/path && $(CARGO) xtask test all
 	@$(MAKE) --no-print-directory demo calibrate fuzz audit
 
@@ -80,6 +81,18 @@ docs: ## the guide as a book, in target/book, and the API of every room, in targ
 	$(CARGO) run --locked -p linerate-engine --example write-workloads
 	. ci/path && mdbook build docs
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+pictures: ## the pictures of a report in docs: desktop, phone, dark, print; of a published study
+	@ci/need cargo packages-test
+	. ci/path && LINERATE_PICTURES=$(CURDIR)/docs $(CARGO) test --locked -p linerate-report --test report -- --ignored can_be_pictured
+
+# The program in the page is the same code for another machine: it runs in the browser and connects to nobody.
+EXPLAIN = target/wasm32-wasip1/site/explain.wasm
+site: ## the guide, and the page that explains logs in a browser, in target/site; works offline and from files
+	@ci/need cargo mdbook wasm
+	$(CARGO) build --locked -p linerate-site --bin explain --target wasm32-wasip1 --profile site
+	. ci/path && mdbook build --dest-dir $(CURDIR)/target/site docs
+	$(CARGO) run --locked -p linerate-site --example write-page -- $(EXPLAIN) target/site/explain.html
 
 clean: ## remove what was built
 	$(CARGO) clean

@@ -6,6 +6,7 @@ pub mod clocks;
 pub mod compare;
 pub mod cost;
 mod diagnosis;
+mod estimates;
 pub mod experiment;
 pub mod fitness;
 pub mod ledger;
@@ -18,4 +19,5 @@ pub mod search;
 pub mod statistics;
 
 pub use diagnosis::{Counts, NextProbe, Observation, Seen, any_probe, next_probe};
-pub use rules::{diagnose, page as rules_page};
+pub use estimates::estimates;
+pub use rules::{conclude, diagnose, page as rules_page};

@@ -39,6 +39,7 @@ pub(crate) fn with_store<T>(
         store,
         watcher: &mut *watcher,
         command: command_line(),
+        title: output.title.clone(),
         unsaved: None,
         interrupt: &interrupt,
     };

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Error, Result};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::run::{Run, RunKind, RunStatus};
+use linerate_model::spec::Direction;
 use linerate_report::{Whereabouts, details_text, missed_goals, summaries_text, summary_text};
 use linerate_studies::context::Context;
 use linerate_studies::{archive, run};
@@ -31,19 +32,26 @@ pub(crate) fn measured(
     Ok(concluded(output, &run))
 }
 
-/// The same for each of `asked`, one after the other; what was measured is shown, whatever becomes of the rest.
-pub(crate) fn measured_each<T>(
+/// The same one direction after the other; what was measured is shown, whatever becomes of the rest.
+pub(crate) fn measured_both(
     output: &OutputArgs,
-    asked: &[T],
-    work: impl Fn(&mut Context<'_>, &T) -> Result<Run>,
+    work: impl Fn(&mut Context<'_>, Direction) -> Result<Run>,
 ) -> Result<ExitCode> {
+    const BOTH: [(Direction, &str); 2] = [
+        (Direction::Forward, "forward"),
+        (Direction::Reverse, "reverse"),
+    ];
     let (mut runs, mut unsaved) = (Vec::new(), None);
     let measured = in_context(output, |context| {
-        for one in asked {
+        for (direction, name) in BOTH {
             if context.interrupted() {
                 break;
             }
-            let run = work(context, one);
+            context.title = output
+                .title
+                .as_ref()
+                .map(|title| format!("{title}, {name}"));
+            let run = work(context, direction);
             unsaved = unsaved.take().or_else(|| context.unsaved.take());
             runs.push(run?);
         }
@@ -59,7 +67,7 @@ pub(crate) fn measured_each<T>(
     let codes = runs.iter().map(|run| concluded(output, run));
     let codes: Vec<_> = codes.collect();
     let failed = codes.into_iter().find(|code| *code != ExitCode::Done);
-    let is_cut = runs.len() < asked.len();
+    let is_cut = runs.len() < BOTH.len();
     Ok(failed.unwrap_or(if is_cut {
         ExitCode::Other
     } else {
@@ -123,7 +131,7 @@ pub(crate) fn show_run(output: &OutputArgs, run: &Run, name: Option<&str>) -> Re
         report: files.as_deref(),
     };
     let Layout { width, style } = terminal::layout();
-    terminal::print_line(summary_text(run, &at, width, style).trim_end())?;
+    terminal::print_line(summary_text(run, Some(&at), width, style).trim_end())?;
     written.map(|_| ())
 }
 
@@ -244,7 +252,7 @@ fn written_report(output: &OutputArgs, runs: &[Run]) -> Result<Vec<String>> {
     let Some(path) = &output.output else {
         return Ok(Vec::new());
     };
-    let written = archive::write_report(path, runs)?;
+    let written = archive::write_report(path, runs, output.title.as_deref())?;
     Ok(written
         .iter()
         .map(|path| path.display().to_string())

@@ -103,6 +103,7 @@ fn search(restarts: bool, store: Option<Store>) -> anyhow::Result<Run> {
             store,
             watcher: &mut keeper,
             command: String::new(),
+            title: None,
             unsaved: None,
             interrupt: &AtomicBool::new(false),
         },

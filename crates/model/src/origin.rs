@@ -292,6 +292,9 @@ pub struct StudyCell {
     pub cell: String,
     /// What it measures.
     pub test: Asked,
+    /// What else its plan gives, in the plan's words: `load = tcp, diagnose = 5s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
 }
 
 /// The place of a part in its study.

@@ -236,7 +236,21 @@
 
   // What is folded away has no size yet: it is drawn when it is opened.
   const isShown = (figure) => figure.plot.offsetParent !== null;
-  const drawShown = () => figures.filter((one) => !one.instance && isShown(one)).forEach(draw);
+  const isInView = (figure) => figure.plot.getBoundingClientRect().top < innerHeight;
+
+  // What is in view is drawn at once, the rest one by one, so that the page answers meanwhile.
+  const drawRest = () => {
+    const next = figures.find((one) => !one.instance && isShown(one));
+    if (!next) return;
+    draw(next);
+    setTimeout(drawRest);
+  };
+  const drawShown = () => {
+    // All places are read before the first chart is drawn: each drawing would have them computed anew.
+    const inView = figures.filter((one) => !one.instance && isShown(one) && isInView(one));
+    inView.forEach(draw);
+    setTimeout(drawRest);
+  };
 
   const redrawAll = () => figures.filter(isShown).forEach(draw);
 
@@ -314,11 +328,17 @@
     return rows.map((row) => [...row.cells].map(csvCell).join(",")).join("\n") + "\n";
   };
 
+  // What a button is called contains what it shows (WCAG 2.2, success criterion 2.5.3).
+  const nameScale = (figure, button) => {
+    button.textContent = figure.log ? "Linear axes" : "Log axes";
+    button.setAttribute("aria-label", `${button.textContent}: ${figure.chart.title}`);
+    button.setAttribute("aria-pressed", String(figure.log));
+  };
+
   const ACTIONS = {
     scale: (figure, button) => {
       figure.log = !figure.log;
-      button.textContent = figure.log ? "Linear axes" : "Log axes";
-      button.setAttribute("aria-pressed", String(figure.log));
+      nameScale(figure, button);
       draw(figure);
     },
     table: (figure, button) => {
@@ -341,13 +361,9 @@
     figures.push(figure);
     drawLegend(figure, node.querySelector(".legend"));
     for (const button of node.querySelectorAll(".tools button")) {
-      if (button.dataset.does === "scale" && figure.log) {
-        button.textContent = "Linear axes";
-        button.setAttribute("aria-pressed", "true");
-      }
+      if (button.dataset.does === "scale" && figure.log) nameScale(figure, button);
       button.addEventListener("click", () => ACTIONS[button.dataset.does](figure, button));
     }
-    if (isShown(figure)) draw(figure);
     new ResizeObserver(() => { if (!root.classList.contains("printing")) figure.instance?.resize(); }).observe(plot);
   };
 
@@ -433,6 +449,7 @@
   };
 
   document.querySelectorAll("figure[data-chart]").forEach(setUp);
+  drawShown();
   document.querySelectorAll("figure[data-flame]").forEach(setUpFlame);
   document.querySelectorAll("button[data-does=copy]").forEach((button) => {
     button.addEventListener("click", () => copy(button));

@@ -34,6 +34,7 @@ mod words;
 
 pub use comparison::{comparison_csv, comparison_html, comparison_markdown, comparison_text};
 pub use footprint::{FootprintView, footprint_csv, footprint_html, footprint_text};
+pub use html::{PageParts, page_parts};
 pub use missed::missed_goals;
 pub use renderers::Renderer;
 pub use story::title;

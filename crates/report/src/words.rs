@@ -239,6 +239,15 @@ pub(crate) fn title(run: &Run) -> String {
     })
 }
 
+/// Whether a trial counts, and if not why.
+pub(crate) fn counts(trial: &Trial) -> String {
+    match (trial.valid, trial.reasons.as_slice()) {
+        (true, _) => "yes".to_owned(),
+        (false, []) => "no, no reason is given".to_owned(),
+        (false, reasons) => format!("no: {}", reasons.join("; ")),
+    }
+}
+
 /// Which way the trials of a run and of its parts went, if it has any.
 pub(crate) fn directions(run: &Run) -> Option<&'static str> {
     let mut seen = Vec::new();
@@ -270,6 +279,8 @@ pub(crate) fn quantity(mean: &CellEstimate) -> (Unit, &str) {
         "loss_ratio" => (Unit::PERCENT, "lost"),
         "p50_ns" => (Unit::for_nanos(point), "median delay"),
         "p99_ns" => (Unit::for_nanos(point), "p99 delay"),
+        "above_pps" => (Unit::PLAIN, "requests per second from which delay rises"),
+        "responsiveness_rpm" => (Unit::PLAIN, "round trips per minute under load"),
         other => (Unit::PLAIN, other),
     }
 }

@@ -10,4 +10,7 @@ pub mod schema;
 mod store;
 mod v1;
 
-pub use store::{Entry, Figure, Listed, RunWriter, Store, StoreError, Summary, new_id};
+pub use store::{
+    Entry, Figure, Listed, RunWriter, Store, StoreError, Summary, is_document, new_id,
+    run_from_document,
+};

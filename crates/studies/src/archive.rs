@@ -2,14 +2,15 @@
 
 use crate::context::Context;
 use anyhow::{Context as _, Result};
+pub use linerate_analysis::conclude;
 use linerate_model::BitRate;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{Run, RunKind, RunStatus};
+use linerate_model::run::{Run, RunKind, RunStatus, RunWork};
 use linerate_report::export;
 use linerate_report::renderers::{Document, Renderer};
 use linerate_report::{Report, renderers};
-use linerate_store::import::{Findings, LogFile, Source};
-pub use linerate_store::import::{HgrmHint, Hints, ImportError, UnitStep};
+pub use linerate_store::import::{Columns, HgrmHint, Hints, ImportError, QUANTITIES, UnitStep};
+use linerate_store::import::{Findings, LogFile, Source, import_table};
 pub use linerate_store::{Entry, Figure, Listed};
 use linerate_store::{Store, StoreError, import};
 use linerate_sys::clock::wall_now;
@@ -57,6 +58,50 @@ pub fn import_logs(
     })
 }
 
+/// Reads tables of old results as `columns` says, stores the runs they make, and shows them. Returns what of them could
+/// not be read and is left out. An error, after which nothing is stored, if a table makes no run.
+pub fn import_tables(
+    context: &mut Context<'_>,
+    files: &[PathBuf],
+    columns: &Columns,
+    show: &mut dyn FnMut(Vec<Run>) -> Result<()>,
+) -> Result<Vec<ImportError>> {
+    let (mut runs, mut refused) = (Vec::new(), Vec::new());
+    for path in files {
+        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let mut read = import_table(&path.display().to_string(), &bytes, columns)
+            .map_err(|error| Failure::new(ExitCode::Plan, format!("cannot import: {error}")))?;
+        runs.append(&mut read.runs);
+        refused.append(&mut read.refused);
+    }
+    for run in &mut runs {
+        conclude_all(run);
+    }
+    if let Some(store) = &context.store {
+        store.add_all(&runs)?;
+    }
+    show(runs)?;
+    Ok(refused)
+}
+
+/// Draws the verdicts of a run and of what it is made of, and the means of a study.
+fn conclude_all(run: &mut Run) {
+    for part in run.parts_mut().into_iter().flatten() {
+        conclude(part);
+    }
+    if let RunWork::Study { estimates, parts } = &mut run.work {
+        let mut cells: Vec<&str> = Vec::new();
+        for place in parts.iter().filter_map(|part| part.config.place.as_ref()) {
+            if !cells.contains(&&*place.cell) {
+                cells.push(&place.cell);
+            }
+        }
+        *estimates = linerate_analysis::estimates(cells, parts);
+        return;
+    }
+    conclude(run);
+}
+
 /// Takes the runs that logs of other tools make; what their figures contradict is noted. Returns what is left out.
 pub(crate) fn read_logs(
     context: &mut Context<'_>,
@@ -73,10 +118,7 @@ pub(crate) fn read_logs(
     let read = import::import_in_parts(&logs, &known.hints, &mut |mut runs| {
         for run in &mut runs {
             if let Some(speed) = known.link_speed {
-                run.config.link_speed = Some(speed);
-                run.notes.push(format!(
-                    "a link speed of {speed} was given at import; the log does not tell it"
-                ));
+                import::set_link_speed(run, speed);
             }
             conclude(run);
         }
@@ -171,40 +213,13 @@ fn is_beside_logs(error: &ImportError, found: &BTreeSet<String>) -> bool {
 
 /// Whether a file is a run document, of any version, whole or damaged.
 pub(crate) fn is_run_document(path: &Path) -> Result<bool, Failure> {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        schema: String,
-    }
-    /// More than comes before the schema in a document as linerate writes it.
-    const SCHEMA_SEARCH_BYTES: u64 = 256;
-    const SCHEMA_PREFIX: &str = "linerate/";
-    let failed = |error: io::Error| unreadable(path, &error);
-    let open = || fs::File::open(path).map_err(failed);
-    let mut beginning = Vec::new();
-    let read = io::Read::take(open()?, SCHEMA_SEARCH_BYTES).read_to_end(&mut beginning);
-    read.map_err(failed)?;
-    let beginning = String::from_utf8_lossy(&beginning);
-    if !beginning.trim_start().starts_with('{') {
-        return Ok(false);
-    }
-    let head: Result<Head, _> = serde_json::from_reader(io::BufReader::new(open()?));
-    Ok(head.map_or_else(
-        |_| beginning.contains("\"schema\"") && beginning.contains(SCHEMA_PREFIX),
-        |head| head.schema.starts_with(SCHEMA_PREFIX),
-    ))
+    linerate_store::is_document(|| fs::File::open(path)).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let name = path.display();
     let message = format!("cannot read {name}: {error}; give a log file that this user may read");
     Failure::new(ExitCode::Plan, message)
-}
-
-/// Draws the verdict of a run from what it holds.
-pub fn conclude(run: &mut Run) {
-    let (verdict, findings) = linerate_analysis::diagnose(run);
-    run.verdict = Some(verdict);
-    run.findings = findings;
 }
 
 /// A log of a file, which is read when it is needed, or of a pipe, which is read now.
@@ -371,7 +386,7 @@ pub fn load(store: &Store, run: &str) -> Result<Run> {
 
 /// Renders runs in the format called `id`.
 pub fn render(id: &str, runs: &[Run]) -> Result<String> {
-    Ok(find_renderer(id)?.render(&report(runs))?)
+    Ok(find_renderer(id)?.render(&report(runs, None))?)
 }
 
 fn find_renderer(id: &str) -> Result<&'static dyn Renderer> {
@@ -380,9 +395,10 @@ fn find_renderer(id: &str) -> Result<&'static dyn Renderer> {
         .with_context(|| format!("there is no report format \"{id}\""))
 }
 
-fn report(runs: &[Run]) -> Report<'_> {
+/// The report of runs under the user's title, if there is one.
+fn report<'a>(runs: &'a [Run], title: Option<&str>) -> Report<'a> {
     Report {
-        title: linerate_report::title(runs),
+        title: title.map_or_else(|| linerate_report::title(runs), str::to_owned),
         runs,
         made: wall_now(),
     }
@@ -414,9 +430,9 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
 
 /// Renders runs into a file; its ending chooses the format. The file appears whole or not at all. A
 /// format with a file for each trial puts the trial's name before the ending. Returns what was written.
-pub fn write_report(path: &Path, runs: &[Run]) -> Result<Vec<PathBuf>> {
+pub fn write_report(path: &Path, runs: &[Run], title: Option<&str>) -> Result<Vec<PathBuf>> {
     check_report(path)?;
-    write_documents(path, renderer_for(path)?.documents(&report(runs))?)
+    write_documents(path, renderer_for(path)?.documents(&report(runs, title))?)
 }
 
 fn write_documents(path: &Path, documents: Vec<Document>) -> Result<Vec<PathBuf>> {
@@ -526,7 +542,7 @@ const HGRM: &str = "hgrm";
 pub fn write_hgrm(path: &Path, run: &Run) -> Result<Vec<PathBuf>> {
     check_place(path)?;
     let runs = std::slice::from_ref(run);
-    write_documents(path, find_renderer(HGRM)?.documents(&report(runs))?)
+    write_documents(path, find_renderer(HGRM)?.documents(&report(runs, None))?)
 }
 
 /// One row per reporting interval.

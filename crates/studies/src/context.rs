@@ -13,6 +13,8 @@ pub struct Context<'a> {
     pub watcher: &'a mut dyn Watcher,
     /// The command line that repeats the run.
     pub command: String,
+    /// What the user calls what is measured; none: a run's own title.
+    pub title: Option<String>,
     /// Why a run that was measured is not in the store as a whole.
     pub unsaved: Option<StoreError>,
     /// Set when the user wants to stop: the run ends early and is kept as incomplete.
@@ -35,6 +37,7 @@ impl Context<'_> {
             store: None,
             watcher,
             command: command.to_owned(),
+            title: None,
             unsaved: None,
             interrupt,
         }
@@ -54,6 +57,7 @@ pub fn unattended<T>(command: impl FnOnce(&mut Context<'_>) -> T) -> T {
         store: None,
         watcher: &mut Silent,
         command: String::new(),
+        title: None,
         unsaved: None,
         interrupt: &AtomicBool::new(false),
     })

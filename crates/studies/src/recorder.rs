@@ -33,13 +33,14 @@ impl Recorder {
     pub(crate) fn begin(context: &mut Context<'_>, header: Header) -> Result<Self> {
         let started = wall_now();
         let id = new_id(&started, header.kind, MonoClock.now().as_nanos());
+        let ceiling = ceiling(context, &header);
+        let title = context.title.clone().unwrap_or(header.title);
         context.watcher.event(Event::Began {
             kind: header.kind,
-            title: &header.title,
+            title: &title,
         });
-        let ceiling = ceiling(context, &header);
         let run = Run {
-            title: Some(header.title),
+            title: Some(title),
             started: Some(started),
             status: RunStatus::Incomplete,
             config: Config {
@@ -132,9 +133,7 @@ impl Recorder {
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Run {
         self.run.status = status(&self.run, context.interrupted());
         if !matches!(self.run.kind(), RunKind::Demo | RunKind::Study) {
-            let (verdict, findings) = linerate_analysis::diagnose(&self.run);
-            self.run.verdict = Some(verdict);
-            self.run.findings = findings;
+            linerate_analysis::conclude(&mut self.run);
         }
         if let Some(writer) = self.writer {
             context.unsaved = writer.finish(&self.run).err();

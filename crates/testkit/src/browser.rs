@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Chromium without anything that talks to a network or keeps a profile.
-const QUIET: &[&str] = &[
+pub(crate) const QUIET: &[&str] = &[
     "--headless",
     // Its sandbox does not start as root; the page is ours and no name resolves.
     "--no-sandbox",
@@ -23,6 +23,10 @@ const QUIET: &[&str] = &[
     "--disable-extensions",
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND",
+];
+
+/// What it tells of a page that is opened once.
+const TOLD: &[&str] = &[
     "--enable-logging=stderr",
     "--v=0",
     "--hide-scrollbars",
@@ -82,6 +86,7 @@ impl Page {
         let net_log = profile.path().join("net.json");
         let output = Command::new("chromium")
             .args(QUIET)
+            .args(TOLD)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--log-net-log={}", net_log.display()))
             .args(options)

@@ -5,6 +5,13 @@ use super::{ALL, Evidence, Rule, ceiling, settle, words};
 use linerate_model::run::{Confidence, Finding, Limit, RuleOutcome, Run, Verdict};
 use linerate_model::spec::Direction;
 
+/// Draws the verdict of a run from what it holds, in place of the one that it has.
+pub fn conclude(run: &mut Run) {
+    let (verdict, findings) = diagnose(run);
+    run.verdict = Some(verdict);
+    run.findings = findings;
+}
+
 /// Asks every rule and picks the verdict; never more sure than [`Confidence::Supported`] unless one of
 /// the run's experiments agreed with it. A finding that an experiment refuted is weak and no verdict.
 ///

@@ -35,7 +35,7 @@ mod sender_cpu;
 mod tool;
 mod unknown;
 
-pub use diagnose::diagnose;
+pub use diagnose::{conclude, diagnose};
 pub use evidence::{Evidence, Need};
 pub use page::page;
 

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use linerate_model::PacketRate;
 use linerate_model::spec::Arrival;
 use linerate_model::units::parse_duration;
-use linerate_studies::run::{OpenLoop, RequestRate};
+use linerate_studies::run::{OpenLoop, RequestRate, USUAL_RISING, parse_rising};
 use std::time::Duration;
 
 /// Requests at a rate.
@@ -23,9 +23,9 @@ pub(crate) struct OpenLoopArgs {
         value_name = "LOWEST-HIGHEST",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "100-10M",
+        default_missing_value = USUAL_RISING,
         conflicts_with = "rate",
-        value_parser = rising
+        value_parser = parse_rising
     )]
     pub(crate) curve: Option<RequestRate>,
     /// Round trips per minute while TCP streams fill the path, in each direction, in place of everything else
@@ -65,36 +65,5 @@ impl OpenLoopArgs {
             },
             answer_timeout: self.answer_timeout,
         })
-    }
-}
-
-/// `100-1M`.
-fn rising(text: &str) -> Result<RequestRate, String> {
-    let wrong = || format!("\"{text}\" is not two rates such as 100-1M, the lower one first");
-    let (lowest, highest) = text.split_once('-').ok_or_else(wrong)?;
-    let rate = |part: &str| part.trim().parse::<PacketRate>().map_err(|_| wrong());
-    let (lowest, highest) = (rate(lowest)?, rate(highest)?);
-    if lowest >= highest {
-        return Err(wrong());
-    }
-    Ok(RequestRate::Rising { lowest, highest })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_of_rates_rises() {
-        let RequestRate::Rising { lowest, highest } = rising("1k-20kpps").unwrap() else {
-            panic!("not rising");
-        };
-        assert_eq!(
-            (lowest, highest),
-            (PacketRate::from_pps(1e3), PacketRate::from_pps(2e4))
-        );
-        for wrong in ["1k", "2k-1k", "1k-", "0-1k"] {
-            assert!(rising(wrong).unwrap_err().contains("100-1M"), "{wrong}");
-        }
     }
 }

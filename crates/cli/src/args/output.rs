@@ -1,5 +1,6 @@
 //! Options of every command: how results are shown, and where they are kept.
 
+use crate::args::values::title;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -26,6 +27,9 @@ pub(crate) struct OutputArgs {
     /// Keep nothing on disk.
     #[arg(long, global = true, conflicts_with = "store", hide_short_help = true)]
     pub(crate) no_store: bool,
+    /// Title of the run and of its report, for lists and headings; `report` gives one to several runs.
+    #[arg(long, short_alias = 'T', global = true, value_name = "TEXT", value_parser = title, hide_short_help = true)]
+    pub(crate) title: Option<String>,
     /// Write a report of the run to this file; its ending chooses the format (html, txt, csv, json, sfnt, hgrm).
     /// `export` writes what it exports.
     #[arg(long, short = 'o', global = true, value_name = "FILE")]

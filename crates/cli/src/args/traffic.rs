@@ -67,9 +67,6 @@ impl TrafficArgs {
     }
 }
 
-/// The directions that `--both` measures.
-pub(crate) const BOTH: [Direction; 2] = [Direction::Forward, Direction::Reverse];
-
 /// When and how much: options of single tests.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Traffic")]

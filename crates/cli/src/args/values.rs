@@ -18,6 +18,20 @@ pub(crate) fn share(text: &str) -> Result<Ratio, UnitError> {
     text.parse()
 }
 
+/// Longest title: a line of a wide terminal.
+const MAX_TITLE_CHARS: usize = 200;
+
+pub(crate) fn title(text: &str) -> Result<String, String> {
+    let title = text.trim();
+    match title.chars().count() {
+        0 => Err("a title has at least one character".to_owned()),
+        1..=MAX_TITLE_CHARS if !title.chars().any(char::is_control) => Ok(title.to_owned()),
+        _ => Err(format!(
+            "a title is one line of at most {MAX_TITLE_CHARS} characters"
+        )),
+    }
+}
+
 pub(crate) fn pace(text: &str) -> Result<Pace, String> {
     match text {
         "max" => Ok(Pace::Unpaced),

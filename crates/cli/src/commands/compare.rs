@@ -1,6 +1,5 @@
 //! `linerate compare`: its arguments, and what it shows.
 
-use crate::args::closed_loop::percentile;
 use crate::args::output::OutputArgs;
 use crate::args::stored::HintArgs;
 use crate::args::values::share;
@@ -14,6 +13,7 @@ use linerate_model::{Quantile, Ratio};
 use linerate_studies::archive::Known;
 use linerate_studies::compare::{self, Options};
 use linerate_studies::interleave::{InterleavePlan, Side, compare_interleaved};
+use linerate_studies::run::parse_percentile;
 
 /// For short help.
 const EXAMPLES: &str = "Examples:
@@ -62,7 +62,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SHARE", value_parser = share, hide_short_help = true)]
     loss_sensitivity: Option<Ratio>,
     /// Quantiles of delay to compare, in percent.
-    #[arg(long, default_value = "50,99,99.9", value_delimiter = ',', value_name = "PERCENT", value_parser = percentile)]
+    #[arg(long, default_value = "50,99,99.9", value_delimiter = ',', value_name = "PERCENT", value_parser = parse_percentile)]
     percentile: Vec<Quantile>,
     /// Compare only the metrics whose id begins so: `half_round_trip_p50`, `received_bps`, `loss_ratio`, `sender_cpu` …
     /// Fewer tests need less correction.

@@ -10,17 +10,31 @@ use anyhow::Result;
 use clap::Args;
 use linerate_model::BitRate;
 use linerate_model::exit::ExitCode;
-use linerate_studies::archive::{self, Known};
+use linerate_studies::archive::{self, Columns, Known, QUANTITIES};
 use std::path::PathBuf;
 
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
+#[command(after_long_help = quantities())]
 pub(crate) struct ImportArgs {
     /// Logs of iperf3 (text or JSON), iperf 2 (text or CSV), zperf, lwiperf, netperf, neper, sockperf and
     /// sfnt-pingpong, and HdrHistogram's percentile text; views of both ends of one test become one trial. A folder stands for all
     /// files below it.
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "csv")]
     files: Vec<PathBuf>,
+    /// Read a table of old results in place of logs: lines separated by commas, semicolons or tabs, with a heading for
+    /// each column. May be given several times.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "columns",
+        conflicts_with_all = ["files", "link_speed"]
+    )]
+    csv: Vec<PathBuf>,
+    /// Which column of the table is what: QUANTITY=COLUMN, with a unit after a colon where cells have none, or
+    /// QUANTITY==VALUE where all lines have the same: `rate=mbit_per_s:Mbit/s,transport==tcp,factors=stack+ip`.
+    #[arg(long, value_name = "MAPPING", requires = "csv")]
+    columns: Option<Columns>,
     /// Speed of the link that the tests crossed, at L2 (`1G`): logs do not tell, and verdicts need it.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     link_speed: Option<BitRate>,
@@ -37,7 +51,11 @@ impl ImportArgs {
         };
         let mut shown = RunsInParts::new(output);
         let refused = in_context(output, |context| {
-            archive::import_logs(context, &self.files, &known, &mut |runs| shown.add(runs))
+            let show = &mut |runs| shown.add(runs);
+            match &self.columns {
+                Some(columns) => archive::import_tables(context, &self.csv, columns, show),
+                None => archive::import_logs(context, &self.files, &known, show),
+            }
         })?;
         shown.finish()?;
         for error in &refused {
@@ -49,4 +67,14 @@ impl ImportArgs {
             ExitCode::Plan
         })
     }
+}
+
+/// What a column of a table can be, for `--help`.
+fn quantities() -> String {
+    let lines = QUANTITIES
+        .iter()
+        .map(|kind| format!("  {:<10}  {}\n", kind.id, kind.holds.replace('`', "")));
+    std::iter::once("Quantities of --columns:\n".to_owned())
+        .chain(lines)
+        .collect()
 }

@@ -14,6 +14,7 @@ use linerate_model::exit::{ExitCode, Failure};
 use linerate_model::spec::{Pinning, Transport, validate};
 use linerate_model::units::parse_duration;
 use linerate_studies::run::{self, LatencyPlan, Mode, Wrap, parse_stall, sizes};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// For short help.
@@ -156,15 +157,18 @@ impl LatencyArgs {
 
     /// The wrapper, which is to start this very program.
     fn wrap(&self, text: &str) -> Result<Wrap, Failure> {
-        let program = std::env::current_exe().map_err(|error| {
-            let message =
-                format!("--wrap: this program cannot be found to be started again: {error}");
-            Failure::new(ExitCode::HostLacks, message)
-        })?;
-        let mut wrap = Wrap::parse(text, program)?;
+        let mut wrap = Wrap::parse(text, this_program()?)?;
         wrap.key_file.clone_from(&self.target.key);
         Ok(wrap)
     }
+}
+
+/// The program that a wrapper starts again.
+pub(crate) fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        let message = format!("--wrap: this program cannot be found to be started again: {error}");
+        Failure::new(ExitCode::HostLacks, message)
+    })
 }
 
 /// Makes the tests that the parent process asks for on standard input.

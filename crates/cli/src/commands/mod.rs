@@ -26,7 +26,7 @@ use crate::args::output::OutputArgs;
 use crate::args::stored::OneRun;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use linerate_model::exit::ExitCode;
+use linerate_model::exit::{ExitCode, Failure};
 
 /// How fast a network path is, where it stops, and why.
 #[derive(Debug, Parser)]
@@ -94,6 +94,10 @@ impl Cli {
     /// Does what is asked.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let output = &self.output;
+        if output.title.is_some() && !self.command.takes_title() {
+            let message = "--title is for what measures (demo, tcp, udp, latency, saturate, run) and for `report`; leave it out here";
+            return Err(Failure::new(ExitCode::Usage, message).into());
+        }
         match &self.command {
             Command::Demo(args) => args.run(output),
             Command::Serve(args) => args.run(output),
@@ -121,6 +125,22 @@ impl Cli {
     }
 }
 
+impl Command {
+    /// Whether it makes a run or report that its user can name.
+    const fn takes_title(&self) -> bool {
+        matches!(
+            self,
+            Self::Demo(_)
+                | Self::Tcp(_)
+                | Self::Udp(_)
+                | Self::Latency(_)
+                | Self::Saturate(_)
+                | Self::Run(_)
+                | Self::Report(_)
+        )
+    }
+}
+
 /// The table of exit codes for `--help`.
 fn exit_code_help() -> String {
     use std::fmt::Write as _;
@@ -135,6 +155,54 @@ fn exit_code_help() -> String {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+
+    /// What a plan has elsewhere or cannot have: where its tests go and who asks (`run` itself), what `[study]` says,
+    /// both directions (a factor), the load of each stream (iperf's word for it), how results are shown.
+    const NOT_IN_PLANS: [&str; 15] = [
+        "bitrate",
+        "both",
+        "far-output",
+        "help",
+        "interface",
+        "ipv4",
+        "ipv6",
+        "key",
+        "login",
+        "login-key",
+        "login-padding",
+        "password-file",
+        "prove",
+        "seed",
+        "timeout",
+    ];
+
+    #[test]
+    fn plans_have_every_option_of_what_they_measure_under_its_own_name() {
+        let schema = linerate_studies::plan::json_schema();
+        let keys = schema["properties"]["defaults"]["properties"].as_object();
+        let keys = keys.expect("a plan has settings");
+        let cli = Cli::command();
+        for name in ["tcp", "udp", "saturate", "latency"] {
+            let command = cli.find_subcommand(name).expect("the command");
+            let options = command.get_arguments().filter_map(clap::Arg::get_long);
+            for option in options.filter(|option| !NOT_IN_PLANS.contains(option)) {
+                // A search takes it only to say that it goes one way at a time.
+                if (name, option) == ("saturate", "duplex") {
+                    continue;
+                }
+                assert!(
+                    keys.contains_key(option),
+                    "{name} --{option} is no key of a plan"
+                );
+                let kinds = keys[option]["description"].as_str().unwrap_or_default();
+                let kinds = kinds.rsplit("Kinds: ").next().unwrap_or_default();
+                assert!(
+                    kinds == "all." || kinds.contains(name),
+                    "{option} does not apply to {name}: {kinds}"
+                );
+            }
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -2,6 +2,7 @@
 
 use crate::args::output::OutputArgs;
 use crate::args::target::{LoginArgs, key_in};
+use crate::commands::latency::this_program;
 use crate::context::open_store;
 use crate::outcome::measured;
 use anyhow::Result;
@@ -33,6 +34,7 @@ impl RunArgs {
         let plan = StudyPlan {
             key: self.key.as_deref().map(key_in).transpose()?,
             login: self.login.login()?,
+            wrapped: Some((this_program()?, self.key.clone())),
             ..StudyPlan::read(&self.plan)?
         };
         let earlier = match &self.resume {

@@ -3,9 +3,9 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
-use crate::args::traffic::{BOTH, TrafficArgs, checked};
+use crate::args::traffic::{TrafficArgs, checked};
 use crate::args::values::{rate, share, size};
-use crate::outcome::{explained, measured, measured_each};
+use crate::outcome::{explained, measured, measured_both};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::exit::{ExitCode, Failure};
@@ -63,12 +63,11 @@ impl SaturateArgs {
             explained(context, &target, run, &self.limits)
         };
         if self.traffic.both {
-            let ways = BOTH.map(|direction| {
+            return measured_both(output, |context, direction| {
                 let mut plan = plan.clone();
                 plan.spec.direction = direction;
-                plan
+                each(context, &plan)
             });
-            return measured_each(output, &ways, each);
         }
         measured(output, |context| each(context, &plan))
     }

@@ -3,9 +3,9 @@
 use crate::args::limits::LimitArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::TargetArgs;
-use crate::args::traffic::{BOTH, LengthArgs, StreamRateArgs, TrafficArgs, checked};
+use crate::args::traffic::{LengthArgs, StreamRateArgs, TrafficArgs, checked};
 use crate::args::values::{pace, size};
-use crate::outcome::{explained, measured, measured_each};
+use crate::outcome::{explained, measured, measured_both};
 use anyhow::Result;
 use clap::Args;
 use linerate_model::ByteCount;
@@ -53,11 +53,13 @@ impl UdpArgs {
             explained(context, &target, run, &self.limits)
         };
         if self.traffic.both {
-            let ways = BOTH.map(|direction| TestSpec {
-                direction,
-                ..spec.clone()
+            return measured_both(output, |context, direction| {
+                let spec = TestSpec {
+                    direction,
+                    ..spec.clone()
+                };
+                each(context, &spec)
             });
-            return measured_each(output, &ways, each);
         }
         measured(output, |context| each(context, &spec))
     }

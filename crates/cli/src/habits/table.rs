@@ -215,7 +215,7 @@ pub(super) static ALL: &[Habit] = &[
         false,
         Missing("payload is sent from memory; `--datapath` chooses how"),
     ),
-    habit(Some('T'), &["title"], true, Missing("run without it")),
+    habit(Some('T'), &["title"], true, Same),
     habit(
         None,
         &["logfile"],

@@ -341,3 +341,53 @@ fn both_directions_follow_each_other_as_two_runs() {
     let refused = place.run(&["tcp", server.address(), "--both", "-R"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
 }
+
+#[test]
+fn what_is_measured_is_called_as_its_user_says() {
+    let place = Place::new();
+    let server = Server::on("127.0.0.1");
+    let title = "before the fix";
+    let tcp = ["tcp", server.address(), "-t", "200ms", "-T", title, "-q"];
+    place.run(&tcp).done();
+    let both = ["--both", "-o", "both.html"];
+    place.run(&[&tcp[..], &both].concat()).done();
+    let titles: Vec<_> = place
+        .listed()
+        .iter()
+        .map(|run| run["title"].clone())
+        .collect();
+    assert_eq!(titles.len(), 3);
+    for expected in [title, "before the fix, forward", "before the fix, reverse"] {
+        assert!(titles.iter().any(|one| one == expected), "{titles:?}");
+    }
+    let heading = |file: &str, title: &str| {
+        let html = std::fs::read_to_string(place.file(file)).unwrap();
+        assert!(html.contains(&format!("<h1>{title}</h1>")), "{file}");
+    };
+    heading("both.html", title);
+    let report = [
+        "report",
+        "last~2",
+        "last",
+        "-q",
+        "-o",
+        "report.html",
+        "--title",
+        "A & B",
+    ];
+    place.run(&report).done();
+    heading("report.html", "A &amp; B");
+}
+
+#[test]
+fn a_title_is_a_line_and_only_of_what_can_have_one() {
+    let place = Place::new();
+    for title in ["", " ", &"x".repeat(201)] {
+        place
+            .run(&["tcp", "127.0.0.1", "--title", title])
+            .failed(2, &["a title"]);
+    }
+    place
+        .run(&["list", "--title", "x"])
+        .failed(2, &["--title is for what measures"]);
+}

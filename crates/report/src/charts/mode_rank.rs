@@ -3,7 +3,7 @@
 use super::load_delay::capital;
 use super::timeline::trial_name;
 use super::{ChartKind, Drawn, Topic};
-use crate::chart::{Axis, Chart, Point, Scale, Series, Shape, rank};
+use crate::chart::{Axis, Chart, Point, Role, Scale, Series, Shape, rank};
 use crate::figures::{Unit, digits, float, nanos};
 use crate::table::{Cell, Table};
 use crate::words;
@@ -40,7 +40,17 @@ impl ChartKind for ModeRank {
         if run.kind() != RunKind::Latency || elsewhere || !is_fit {
             return Drawn::NotApplicable;
         }
-        Drawn::Charts(vec![chart(run, &timed)])
+        Drawn::Charts(vec![chart(run, &timed, &uncounted(run, timed.len()))])
+    }
+}
+
+/// Trials that do not count: below the ranking, if there is room for all.
+fn uncounted(run: &Run, ranked: usize) -> Vec<&Trial> {
+    let bad: Vec<_> = run.trials.iter().filter(|trial| !trial.valid).collect();
+    if ranked + bad.len() <= MAX_ROWS {
+        bad
+    } else {
+        Vec::new()
     }
 }
 
@@ -68,40 +78,14 @@ fn timed(run: &Run) -> Vec<Timed<'_>> {
     timed
 }
 
-fn chart(run: &Run, timed: &[Timed<'_>]) -> Chart {
+fn chart(run: &Run, timed: &[Timed<'_>], uncounted: &[&Trial]) -> Chart {
     let unit = Unit::for_nanos(crate::figures::middle(timed.iter().map(|one| one.median)));
-    let names = timed.iter().map(|one| row_name(run, one.trial));
-    let at = |index: usize, value: f64| {
-        let place = Point::new(unit.of(value), float(index as u64));
-        place.map(|point| point.note(nanos(value)))
-    };
-    let rows = || timed.iter().enumerate();
-    let tails =
-        rows().filter_map(|(index, one)| Some((index, one.median, float(one.delay.p99_ns?))));
-    let tails: Vec<_> = tails.collect();
-    let strokes = tails
-        .iter()
-        .flat_map(|(index, from, to)| [at(*index, *from), at(*index, *to)]);
-    let series = vec![
-        Series::new(
-            "from p50 to p99",
-            rank(4),
-            Shape::Interval,
-            strokes.flatten(),
-        ),
-        Series::new(
-            "p50",
-            rank(0),
-            Shape::Scatter,
-            rows().filter_map(|(index, one)| at(index, one.median)),
-        ),
-        Series::new(
-            "p99",
-            rank(1),
-            Shape::Scatter,
-            tails.iter().filter_map(|(index, _, to)| at(*index, *to)),
-        ),
-    ];
+    let ranked = timed.iter().map(|one| row_name(run, one.trial));
+    let bad = uncounted.iter();
+    let names = bad
+        .map(|trial| format!("{} · invalid", trial_name(run, trial)))
+        .chain(ranked);
+    let series = series(timed, uncounted, unit);
     let of = timed
         .first()
         .map_or("delay", |one| words::delay_of(one.delay.of));
@@ -122,8 +106,51 @@ fn chart(run: &Run, timed: &[Timed<'_>]) -> Chart {
             .collect(),
         panels: Vec::new(),
         bands: Vec::new(),
-        table: table(run, timed, unit),
+        table: table(run, timed, uncounted, unit),
     }
+}
+
+fn series(timed: &[Timed<'_>], uncounted: &[&Trial], unit: Unit) -> Vec<Series> {
+    let at = |index: usize, value: f64| {
+        let place = Point::new(unit.of(value), float(index as u64));
+        place.map(|point| point.note(nanos(value)))
+    };
+    let rows = || (uncounted.len()..).zip(timed);
+    let tails =
+        rows().filter_map(|(index, one)| Some((index, one.median, float(one.delay.p99_ns?))));
+    let tails: Vec<_> = tails.collect();
+    let strokes = tails
+        .iter()
+        .flat_map(|(index, from, to)| [at(*index, *from), at(*index, *to)]);
+    vec![
+        Series::new(
+            "from p50 to p99",
+            rank(4),
+            Shape::Interval,
+            strokes.flatten(),
+        ),
+        Series::new(
+            "p50",
+            rank(0),
+            Shape::Scatter,
+            rows().filter_map(|(index, one)| at(index, one.median)),
+        ),
+        Series::new(
+            "p99",
+            rank(1),
+            Shape::Scatter,
+            tails.iter().filter_map(|(index, _, to)| at(*index, *to)),
+        ),
+        Series::new(
+            "p50 of a trial that does not count",
+            Role::Invalid,
+            Shape::Scatter,
+            uncounted
+                .iter()
+                .enumerate()
+                .filter_map(|(index, trial)| at(index, float(trial.delay()?.p50_ns?))),
+        ),
+    ]
 }
 
 /// Medians far apart would squeeze the small ones together.
@@ -185,7 +212,7 @@ fn caption(run: &Run, timed: &[Timed<'_>]) -> String {
     )
 }
 
-fn table(run: &Run, timed: &[Timed<'_>], unit: Unit) -> Table {
+fn table(run: &Run, timed: &[Timed<'_>], uncounted: &[&Trial], unit: Unit) -> Table {
     let symbol = unit.symbol();
     let mut table = Table::new([
         "Condition".to_owned(),
@@ -193,14 +220,18 @@ fn table(run: &Run, timed: &[Timed<'_>], unit: Unit) -> Table {
         format!("p99 ({symbol})"),
         "CPU of both ends per message (µs)".to_owned(),
         "n".to_owned(),
+        "Counts".to_owned(),
     ]);
-    for one in timed.iter().rev() {
+    let ranked = timed.iter().rev().map(|one| one.trial);
+    for trial in ranked.chain(uncounted.iter().copied()) {
+        let delay = trial.delay();
         table.push(vec![
-            Cell::text(trial_name(run, one.trial)),
-            Cell::number(Some(one.median), unit),
-            Cell::number(one.delay.p99_ns.map(float), unit),
-            Cell::number(cost(one.trial), Unit::MICROS),
-            Cell::count(one.delay.count),
+            Cell::text(trial_name(run, trial)),
+            Cell::number(delay.and_then(|delay| delay.p50_ns).map(float), unit),
+            Cell::number(delay.and_then(|delay| delay.p99_ns).map(float), unit),
+            Cell::number(cost(trial), Unit::MICROS),
+            Cell::count(delay.and_then(|delay| delay.count)),
+            Cell::text(words::counts(trial)),
         ]);
     }
     table

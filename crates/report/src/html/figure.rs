@@ -118,7 +118,7 @@ fn figure(chart: &Chart, id: &str, level: u8) -> Markup {
 
 fn button(does: &str, text: &str, title: &str) -> Markup {
     let (pressed, label) = match does {
-        "scale" => (Some("false"), format!("Logarithmic axes: {title}")),
+        "scale" => (Some("false"), format!("Log axes: {title}")),
         "table" => (None, format!("Show the table: {title}")),
         _ => (None, format!("Download {text}: {title}")),
     };

@@ -38,10 +38,35 @@ const STYLE: &str = concat!(
 /// What the page may load and run: nothing but its own scripts and style, each by its hash (CSP Level 3 §2.3.1), so that
 /// no text of a run can be one. `data:` and `blob:` are the pictures that the page makes for download.
 fn policy() -> String {
-    let [charts, script, style] = [ECHARTS, SCRIPT, STYLE].map(hash_source);
+    let PageParts {
+        script_sources,
+        style_source,
+        ..
+    } = page_parts();
     format!(
-        "default-src 'none'; script-src {charts} {script}; style-src {style}; img-src data: blob:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; script-src {script_sources}; style-src {style_source}; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
+}
+
+/// What pages of this room are made with, for a page around one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageParts {
+    /// Their style sheet.
+    pub style: &'static str,
+    /// Their scripts as sources of a policy (`script-src`): a page that shows a report restricts it too.
+    pub script_sources: String,
+    /// Likewise their style (`style-src`).
+    pub style_source: String,
+}
+
+/// What the pages of this room are made with.
+pub fn page_parts() -> PageParts {
+    let [charts, script, style_source] = [ECHARTS, SCRIPT, STYLE].map(hash_source);
+    PageParts {
+        style: STYLE,
+        script_sources: format!("{charts} {script}"),
+        style_source,
+    }
 }
 
 /// Names inline text in a policy.

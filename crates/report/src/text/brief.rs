@@ -33,16 +33,21 @@ pub fn summaries_text(runs: &[Run], width: usize, style: Style) -> String {
 
 /// What the terminal prints after a command. At 80 columns and more at most 23 lines, unless more was asked for by
 /// itself: a row for each condition of `latency`, what the peer printed. Lines wrap at `width`; `usize::MAX` leaves each
-/// whole.
-pub fn summary_text(run: &Run, at: &Whereabouts<'_>, width: usize, style: Style) -> String {
+/// whole. `at` is `None` where no command says where the run is.
+pub fn summary_text(run: &Run, at: Option<&Whereabouts<'_>>, width: usize, style: Style) -> String {
     let mut paper = Paper::new(width, style);
     paper.title(&conclusion::sentence(run));
     let mut end = paper.blank();
-    whereabouts(&mut end, run, at);
+    // Where no command says where the rest is, nothing is left out.
+    let mut rows = usize::MAX;
+    if let Some(at) = at {
+        whereabouts(&mut end, run, at);
+        rows = SCREEN;
+    }
     let sections = sections(&paper, run);
     let chosen = choose(
         &sections,
-        SCREEN.saturating_sub(paper.height() + end.height()),
+        rows.saturating_sub(paper.height() + end.height()),
     );
     for (section, is_shown) in sections.into_iter().zip(chosen) {
         if is_shown {

@@ -1,4 +1,5 @@
-//! The table of a latency run: a line for each size and condition, in the columns of sfnt-pingpong.
+//! The table of a latency run: a line for each size and condition, in the columns of sfnt-pingpong. Those that do not
+//! count have one too, marked, with what was measured of them; the lines after the table say why.
 
 use super::paper::Paper;
 use crate::figures::{Unit, float};
@@ -9,7 +10,7 @@ use linerate_model::run::{Delay, DelayOf, Run, RunKind, Trial};
 /// Quantiles beside the median; the report and its CSV have all.
 const MAX_QUANTILES: usize = 3;
 
-/// A valid trial with its delay.
+/// A trial with its delay.
 type Timed<'a> = (&'a Trial, &'a Delay);
 
 /// Whether `run` has such a table: what was asked at a rate is shown by load, with its service time.
@@ -20,10 +21,11 @@ pub(super) fn is_of(run: &Run) -> bool {
 
 /// The half round trip of each trial, and the median of the whole; what is no round trip is shown as it is.
 pub(super) fn table(paper: &mut Paper, run: &Run) {
-    let valid = run.trials.iter().filter(|trial| trial.valid);
-    let timed: Vec<Timed<'_>> = valid
-        .filter_map(|trial| Some((trial, trial.delay()?)))
-        .collect();
+    let with_delay = |trial| Some((trial, Trial::delay(trial)?));
+    let all: Vec<Timed<'_>> = run.trials.iter().filter_map(with_delay).collect();
+    let valid: Vec<Timed<'_>> = all.iter().copied().filter(|one| one.0.valid).collect();
+    // Of trials of which none counts there are figures all the same.
+    let timed = if valid.is_empty() { all } else { valid };
     let Some((_, first)) = timed.first() else {
         return;
     };
@@ -39,10 +41,30 @@ pub(super) fn table(paper: &mut Paper, run: &Run) {
     paper.row("delay", &format!("{what}, in {}", unit.symbol()));
     let quantiles = quantiles(&timed);
     let mut rows = vec![heading(&quantiles, first.of)];
-    for (trial, delay) in &timed {
-        rows.push(row(run, trial, delay, (&quantiles, unit)));
+    for trial in &run.trials {
+        match trial.delay() {
+            Some(delay) => rows.push(row(run, trial, delay, (&quantiles, unit))),
+            None if !trial.valid => rows.push(empty_row(run, trial, rows[0].len())),
+            None => {}
+        }
     }
     paper.wide_columns(&rows);
+}
+
+/// A trial that was not measured to its end.
+fn empty_row(run: &Run, trial: &Trial, columns: usize) -> Vec<String> {
+    let mut cells = vec!["–".to_owned(); columns];
+    cells[0] = name(run, trial);
+    cells
+}
+
+fn name(run: &Run, trial: &Trial) -> String {
+    let name = crate::charts::trial_name(run, trial);
+    if trial.valid {
+        name
+    } else {
+        format!("{name}, invalid")
+    }
 }
 
 /// The part of what was timed that other tools print.
@@ -92,7 +114,7 @@ fn row(
     };
     let whole = |nanos: Option<u64>| shown(nanos.map(float));
     let mut cells = vec![
-        crate::charts::trial_name(run, trial),
+        name(run, trial),
         shown(delay.mean_ns),
         whole(delay.min_ns),
         whole(delay.p50_ns),

@@ -413,10 +413,19 @@ fn trials(paper: &mut Paper, run: &Run) {
 fn invalid(paper: &mut Paper, run: &Run) {
     let bad = run.trials.iter().filter(|trial| !trial.valid);
     for trial in bad {
-        let why = trial.reasons.join("; ");
+        let why = match trial.reasons.as_slice() {
+            [] => "no reason is given".to_owned(),
+            reasons => reasons.join("; "),
+        };
+        // The rows of latency bear names.
+        let named = if latency::is_of(run) {
+            format!(" ({})", crate::charts::trial_name(run, trial))
+        } else {
+            String::new()
+        };
         paper.alarm(
             "",
-            &format!("trial {} invalid: {}", trial.index, clean(&why)),
+            &format!("trial {}{named} invalid: {}", trial.index, clean(&why)),
         );
     }
 }

@@ -186,33 +186,3 @@ fn studies_of_any_size_and_many_runs_are_drawn() {
         assert_all_drawn(&unfolded(&page, "--window-size=1280,900"), charts);
     }
 }
-
-#[test]
-#[ignore = "needs chromium"]
-fn desktop_phone_dark_and_print_can_be_pictured() {
-    let page = page(&[demo(), board_sends(), board_receives(), sweep()]);
-    let kept = std::option_env!("LINERATE_PICTURES").map(Path::new);
-    let folder = kept.unwrap_or_else(|| page.folder());
-    std::fs::copy(page.file(), folder.join("pictured.html")).unwrap();
-    for (name, options) in [
-        ("desktop.png", vec!["--window-size=1280,14000"]),
-        ("phone.png", vec!["--window-size=500,14000"]),
-        (
-            "dark.png",
-            vec![
-                "--window-size=1280,14000",
-                "--blink-settings=preferredColorScheme=0",
-            ],
-        ),
-    ] {
-        let file = folder.join(name);
-        let shot = format!("--screenshot={}", file.display());
-        let options: Vec<_> = options.into_iter().chain([shot.as_str()]).collect();
-        page.open(&options);
-        assert!(std::fs::metadata(&file).unwrap().len() > 50_000, "{name}");
-    }
-    let file = folder.join("print.pdf");
-    let print = format!("--print-to-pdf={}", file.display());
-    page.open(&[&print]);
-    assert!(std::fs::metadata(&file).unwrap().len() > 50_000);
-}

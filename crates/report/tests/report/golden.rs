@@ -121,7 +121,7 @@ fn every_kind() -> [(&'static str, Run); 9] {
 #[test]
 fn the_end_of_a_command() {
     for (name, run) in every_kind() {
-        let text = summary_text(&run, &KEPT, 80, Style::Plain);
+        let text = summary_text(&run, Some(&KEPT), 80, Style::Plain);
         insta::assert_snapshot!(format!("screen-{name}"), text);
     }
 }
@@ -130,7 +130,7 @@ fn the_end_of_a_command() {
 fn a_summary_fits_one_screen_and_its_width() {
     for (name, run) in every_kind() {
         for width in [0, 60, 80, 120, 200, usize::MAX] {
-            let text = summary_text(&run, &KEPT, width, Style::Plain);
+            let text = summary_text(&run, Some(&KEPT), width, Style::Plain);
             assert!(width < 80 || text.lines().count() <= 23, "{name}: {text}");
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width.max(40), "{name}: {width}: {widest}\n{text}");
@@ -152,7 +152,7 @@ fn nothing_is_cut_whatever_the_width() {
     for width in [0, 60, 80, 200, usize::MAX] {
         for text in [
             details_text(&run, width, Style::Plain),
-            summary_text(&run, &KEPT, width, Style::Plain),
+            summary_text(&run, Some(&KEPT), width, Style::Plain),
         ] {
             let title = run.title.as_deref().unwrap();
             assert!(letters(&text).contains(&letters(title)), "{width}: {text}");
@@ -163,7 +163,7 @@ fn nothing_is_cut_whatever_the_width() {
         assert!(widest <= width.max(40), "{width}: {widest}\n{text}");
     }
     // What has no room is left out whole, and the end says where it is.
-    let short = summary_text(&run, &KEPT, 80, Style::Plain);
+    let short = summary_text(&run, Some(&KEPT), 80, Style::Plain);
     assert!(!short.contains("a claim of many words"), "{short}");
     assert!(short.contains("tcp-1f3a --verbose"), "{short}");
 }
@@ -178,7 +178,7 @@ fn latency_shows_every_row_that_was_measured() {
         run.trials.push(trial);
     }
     for text in [
-        summary_text(&run, &KEPT, 80, Style::Plain),
+        summary_text(&run, Some(&KEPT), 80, Style::Plain),
         details_text(&run, 80, Style::Plain),
     ] {
         let rows = text.lines().filter(|line| line.ends_with("  650000"));

@@ -18,6 +18,8 @@ mod messages;
 #[cfg(test)]
 mod path;
 #[cfg(test)]
+mod pictures;
+#[cfg(test)]
 mod poison;
 #[cfg(test)]
 mod runs;

@@ -12,7 +12,7 @@ use linerate_model::spec::{Arrival, Direction, Transport};
 use linerate_model::{ByteCount, PacketCount, PacketRate};
 use linerate_report::chart::Chart;
 use linerate_report::charts::{self, Drawn};
-use linerate_report::{Style, details_text, renderers};
+use linerate_report::{Style, details_text, renderers, summary_text};
 use std::time::Duration;
 
 fn delay(of: DelayOf, median_ns: f64, seed: u64) -> Option<Delay> {
@@ -215,4 +215,81 @@ fn what_should_be_known_of_valid_trials_is_said_once_each() {
         .collect();
     assert_eq!(said.len(), 1, "{text}");
     assert!(said[0].contains("trial 0: sender"), "{text}");
+}
+
+/// Three conditions, of which the last does not count, and a fourth of which nothing was measured.
+fn partly_invalid() -> Run {
+    let mut run = apart();
+    let measured = ClosedLoopResult {
+        delay: round_trip(2, 40e3),
+        ..ClosedLoopResult::default()
+    };
+    run.trials.push(trial(2, "64 B, busy-poll, idle", measured));
+    let nothing = ClosedLoopResult::default();
+    run.trials.push(trial(3, "64 B, epoll, idle", nothing));
+    for (trial, why) in run.trials[2..].iter_mut().zip(["the core was shared", ""]) {
+        trial.valid = false;
+        trial.reasons = [why.to_owned()]
+            .into_iter()
+            .filter(|why| !why.is_empty())
+            .collect();
+    }
+    run
+}
+
+#[test]
+fn conditions_that_do_not_count_have_their_rows_and_their_reasons() {
+    let run = partly_invalid();
+    for text in [
+        summary_text(&run, None, 120, Style::Plain),
+        details_text(&run, 120, Style::Plain),
+    ] {
+        let row = |name: &str| {
+            text.lines()
+                .find(|line| line.contains(name))
+                .unwrap()
+                .to_owned()
+        };
+        assert!(
+            row("64 B, busy-poll, idle, invalid ").contains("20"),
+            "{text}"
+        );
+        assert!(row("64 B, epoll, idle, invalid ").contains('–'), "{text}");
+        assert!(text.contains("trial 2 (64 B, busy-poll, idle) invalid: the core was shared"));
+        assert!(text.contains("trial 3 (64 B, epoll, idle) invalid: no reason is given"));
+    }
+    let chart = drawn(&run, "mode-rank");
+    let invalid = chart
+        .series
+        .iter()
+        .find(|one| one.name.contains("does not count"));
+    let points = serde_json::json!(invalid.unwrap().points);
+    assert_eq!(points.as_array().unwrap().len(), 1);
+    // Below the ranking: the first row is the lowest.
+    assert_eq!(points[0][1], serde_json::json!(0.0));
+    let last = |row: &[linerate_report::Cell]| row.last().unwrap().text.clone();
+    let counts: Vec<_> = chart.table.rows.iter().map(|row| last(row)).collect();
+    assert_eq!(
+        counts,
+        [
+            "yes",
+            "yes",
+            "no: the core was shared",
+            "no, no reason is given"
+        ]
+    );
+    let page = page(run);
+    assert!(page.contains("2 of 4 trials do not count"));
+    assert!(page.contains("64 B, busy-poll, idle · invalid"));
+}
+
+#[test]
+fn where_no_condition_counts_their_figures_are_shown_all_the_same() {
+    let mut run = apart();
+    for trial in &mut run.trials {
+        trial.valid = false;
+        trial.reasons = vec!["the core was shared".to_owned()];
+    }
+    let text = details_text(&run, 120, Style::Plain);
+    assert!(text.contains("64 B, spin, idle, invalid "), "{text}");
 }

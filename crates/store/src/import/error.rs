@@ -16,6 +16,32 @@ pub enum ImportError {
         /// Offset of the first byte that does not belong into text.
         offset: usize,
     },
+    /// A cell of a table does not hold what its column should.
+    #[error(
+        "{file}: line {line}, column \"{column}\": \"{text}\": {why}; correct the cell, or remove the line"
+    )]
+    Cell {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Heading of the column.
+        column: String,
+        /// The cell, shortened.
+        text: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A table has no column of this name.
+    #[error("{file} has no column \"{column}\"; it has {known}; name one of them in --columns")]
+    Column {
+        /// The file.
+        file: String,
+        /// What was named.
+        column: String,
+        /// The headings.
+        known: String,
+    },
     /// A test has no end.
     #[error(
         "{file}: the test that begins at line {line} is cut off: {missing}; give the whole log, or remove that test from it"

@@ -39,6 +39,7 @@ mod row;
 mod sfnt_pingpong;
 mod sockperf;
 mod source;
+mod table;
 mod text;
 mod warnings;
 mod zperf;
@@ -58,9 +59,11 @@ pub use reader::LogReader;
 pub use rounded::Rounded;
 pub use row::Row;
 pub use source::{LogFile, Source};
+pub use table::{ColumnKind, Columns, QUANTITIES, import_table};
 pub use text::Line;
 
 use gathered::Gathered;
+use linerate_model::BitRate;
 use linerate_model::run::Run;
 use std::ops::ControlFlow;
 use text::Lines;
@@ -125,6 +128,14 @@ pub struct Imported {
     pub warnings: Vec<String>,
     /// Files and tests that could not be read, beside those that could.
     pub refused: Vec<ImportError>,
+}
+
+/// Adds what no log tells and verdicts need: the speed of the link that the tests crossed, at L2.
+pub fn set_link_speed(run: &mut Run, speed: BitRate) {
+    run.config.link_speed = Some(speed);
+    run.notes.push(format!(
+        "a link speed of {speed} was given at import; the log does not tell it"
+    ));
 }
 
 /// What came out of an import beside its runs.

@@ -3,12 +3,15 @@
 //! Never the truth: what is kept of a run counts as long as its document is the same file, unchanged. An index that is
 //! missing, damaged or of another build is as good as none, and one that cannot be written is not missed.
 
-use super::{RUN, Summary};
+#[cfg(unix)]
+use super::RUN;
+use super::Summary;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
+#[cfg(unix)]
+use std::fs::Metadata;
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -51,13 +54,23 @@ pub(super) struct Stamp {
 impl Stamp {
     /// Of the document of the run in `dir`, if it has one.
     pub(super) fn of(dir: &Path) -> Option<Self> {
-        let file: Metadata = std::fs::metadata(dir.join(RUN)).ok()?;
-        Some(Self {
-            device: file.dev(),
-            inode: file.ino(),
-            bytes: file.size(),
-            changed: (file.ctime(), file.ctime_nsec()),
-        })
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            let file: Metadata = std::fs::metadata(dir.join(RUN)).ok()?;
+            Some(Self {
+                device: file.dev(),
+                inode: file.ino(),
+                bytes: file.size(),
+                changed: (file.ctime(), file.ctime_nsec()),
+            })
+        }
+        // Where files have no such numbers, every list reads every head.
+        #[cfg(not(unix))]
+        {
+            let _ = dir;
+            None
+        }
     }
 
     /// What is to be kept of a run whose document had this stamp before it was read.

@@ -24,6 +24,7 @@ mod write;
 mod tests;
 
 pub use error::StoreError;
+pub use read::{is_document, run_from_document};
 pub use write::RunWriter;
 
 use index::{Index, Kept, Stamp};

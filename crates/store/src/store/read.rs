@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::fmt;
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read};
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -61,10 +61,38 @@ pub(super) fn run(dir: &Path) -> Result<Run, StoreError> {
 
 /// Loads one run document.
 pub(super) fn document(path: &Path) -> Result<Run, StoreError> {
-    let bytes = read_file(path)?;
-    Version::find(path, &bytes)?
-        .decode(&bytes, v1::upgrade_run)
+    run_from_document(path, &read_file(path)?)
+}
+
+/// The run of a document of any version; `path` is its name in messages.
+pub fn run_from_document(path: &Path, bytes: &[u8]) -> Result<Run, StoreError> {
+    Version::find(path, bytes)?
+        .decode(bytes, v1::upgrade_run)
         .map_err(|error| corrupt(path, &error))
+}
+
+/// Whether what `open` opens is a document of linerate, of any version, whole or damaged.
+pub fn is_document<R: Read>(open: impl Fn() -> io::Result<R>) -> io::Result<bool> {
+    #[derive(Deserialize)]
+    struct Schema {
+        schema: String,
+    }
+    /// More than comes before the schema in a document as linerate writes it.
+    const SCHEMA_SEARCH_BYTES: u64 = 256;
+    const SCHEMA_PREFIX: &str = "linerate/";
+    let mut beginning = Vec::new();
+    open()?
+        .take(SCHEMA_SEARCH_BYTES)
+        .read_to_end(&mut beginning)?;
+    let beginning = String::from_utf8_lossy(&beginning);
+    if !beginning.trim_start().starts_with('{') {
+        return Ok(false);
+    }
+    let head: Result<Schema, _> = serde_json::from_reader(io::BufReader::new(open()?));
+    Ok(head.map_or_else(
+        |_| beginning.contains("\"schema\"") && beginning.contains(SCHEMA_PREFIX),
+        |head| head.schema.starts_with(SCHEMA_PREFIX),
+    ))
 }
 
 /// Reads the head of the run in directory `dir`.

@@ -118,6 +118,7 @@ impl Study {
             Some(StudyCell {
                 test: asked(kind.unwrap_or_default(), &cell.test)?,
                 cell: cell.cell,
+                beside: None,
             })
         };
         Some(StudySettings {

@@ -171,3 +171,13 @@ fn a_file_on_disk_is_a_log() {
             .ends_with("give a log file that this user may read")
     );
 }
+
+#[test]
+fn every_quantity_of_a_table_has_its_row_in_the_guide() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/import.md");
+    let guide = std::fs::read_to_string(path).unwrap();
+    for kind in linerate_store::import::QUANTITIES {
+        let row = format!("| `{}` | {} |", kind.id, kind.holds);
+        assert!(guide.contains(&row), "no row: {row}");
+    }
+}

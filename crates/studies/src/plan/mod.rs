@@ -39,9 +39,9 @@ use linerate_model::run::{StudyCell, StudySettings};
 use linerate_peers::key::Key;
 use linerate_session::login::Login;
 use serde::Deserialize;
-use settings::Setting;
+use settings::{Measured, Setting};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use toml::Spanned;
@@ -64,6 +64,8 @@ pub struct StudyPlan {
     pub key: Option<Key>,
     /// The user that the peer asks for; not part of the file.
     pub login: Option<Arc<Login>>,
+    /// What a wrapper of this end starts, and the file of its key; not part of the file.
+    pub wrapped: Option<(PathBuf, Option<PathBuf>)>,
     /// How often each cell is measured, at least once.
     pub repetitions: u32,
     /// Seed of the order.
@@ -81,6 +83,10 @@ pub struct Cell {
     pub label: String,
     /// What is measured.
     pub test: Test,
+    /// How long each of its runs is then probed for what limits it; zero: not at all.
+    pub diagnose: Duration,
+    /// What the plan gives and its test does not say, in the plan's words: `load = tcp, diagnose = 5s`.
+    pub beside: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -166,6 +172,7 @@ impl StudyPlan {
             far,
             key: None,
             login: None,
+            wrapped: None,
             repetitions,
             seed: file.study.seed,
             prove: file.study.prove,
@@ -183,7 +190,7 @@ impl StudyPlan {
         let once: Duration = self
             .cells
             .iter()
-            .map(|cell| cell.test.time() + BETWEEN)
+            .map(|cell| cell.test.time() + cell.diagnose + BETWEEN)
             .sum();
         once.saturating_mul(self.repetitions)
     }
@@ -206,6 +213,7 @@ impl StudyPlan {
         let cell = |cell: &Cell| StudyCell {
             cell: cell.label.clone(),
             test: cell.test.asked(),
+            beside: cell.beside.clone(),
         };
         StudySettings {
             host: self.far.to_string(),
@@ -343,11 +351,22 @@ fn cell(defaults: &[Level<'_>], levels: &[Level<'_>], place: Places<'_>) -> Resu
     } else {
         label.join(", ")
     };
-    let test = Test::from_values(&values).map_err(|(at, why)| match at {
+    let beside: Vec<_> = values
+        .iter()
+        .filter(|(setting, ..)| settings::BESIDE.contains(&setting.key))
+        .map(|(setting, text, _)| format!("{} = {text}", setting.key))
+        .collect();
+    let beside = Some(beside.join(", ")).filter(|beside| !beside.is_empty());
+    let Measured { test, diagnose } = Test::from_values(&values).map_err(|(at, why)| match at {
         Some(at) => place.fail(Some(at), &why),
         None => place.fail(None, &format!("cell \"{label}\": {why}")),
     })?;
-    Ok(Cell { label, test })
+    Ok(Cell {
+        label,
+        test,
+        diagnose,
+        beside,
+    })
 }
 
 /// A value as it would stand on the command line.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::run::{LatencyPlan, RequestRate};
 use linerate_model::ByteCount;
 use linerate_model::run::Asked;
 use linerate_model::spec::{Arrival, Direction, Pace, TestSpec, TestWork};
@@ -339,4 +340,75 @@ fn every_example_of_the_guide_is_a_plan() {
         let text = example.split("```").next().unwrap();
         StudyPlan::parse(text).unwrap_or_else(|error| panic!("{error} in:\n{text}"));
     }
+}
+
+#[test]
+fn messages_are_asked_as_on_the_command_line() {
+    let cell = |settings: &str| {
+        let text = format!("[defaults]\nkind='latency'\n{settings}\n");
+        plan(&text).cells.remove(0)
+    };
+    let latency = |settings: &str| match cell(settings).test {
+        Test::Latency(plan) => plan,
+        other => panic!("{other:?}"),
+    };
+    let closed = latency(
+        "load='udp:10M:reverse'\npercentile='90, 99.99'\niterations='1000..2000'\nwarm-up-iterations=10\nrounds=3\ndecompose=true\nwrap='onload --profile=latency'\nresponder-stall='1s,50ms'",
+    );
+    assert_eq!(closed.load.unwrap().direction, Direction::Reverse);
+    let percentiles: Vec<_> = closed.percentiles.iter().map(ToString::to_string).collect();
+    assert_eq!(percentiles, ["p90", "p99.99"]);
+    let bounds = closed.transactions;
+    assert_eq!(
+        (bounds.at_least, bounds.at_most, bounds.warm_up),
+        (Some(1000), Some(2000), Some(10))
+    );
+    assert_eq!((closed.rounds, closed.decompose), (Some(3), true));
+    assert_eq!(closed.wrap.unwrap().text(), "onload --profile=latency");
+    assert!(closed.stall.is_some());
+    let none = latency("load='none'\nwrap='none'\ncurve=false\nrpm=false\ndecompose=false");
+    assert!(none.load.is_none() && none.wrap.is_none() && none.open.is_none() && !none.rpm);
+    let is_rising =
+        |plan: LatencyPlan| matches!(plan.open.unwrap().rate, RequestRate::Rising { .. });
+    assert!(is_rising(latency("curve='100-1k'\narrival='poisson'")));
+    assert!(is_rising(latency("curve=true")));
+    assert!(latency("rpm=true").rpm);
+}
+
+#[test]
+fn what_excludes_each_other_does_so_in_plans_too() {
+    for (settings, words) in [
+        ("rate=1000\ncurve=true", ["rate", "curve"]),
+        ("rpm=true\nload='tcp'", ["rpm", "load"]),
+        ("rpm=true\nsizes=64", ["rpm", "sizes"]),
+        ("rate=1000\nrounds=2", ["rounds", "leave out"]),
+        ("curve=true\nwrap='onload'", ["wrap", "leave out"]),
+        ("rounds=0", ["rounds = 0", "1 to 1000"]),
+        ("load='sctp'", ["load = sctp", "udp:100M"]),
+        ("percentile='100'", ["percentile = 100", "99.9"]),
+        ("iterations='2..1'", ["iterations = 2..1", "1000..100000"]),
+        ("curve='2k-1k'", ["curve = 2k-1k", "100-1M"]),
+        ("decompose='yes'", ["decompose = yes", "true or false"]),
+        (
+            "diagnose='5s'",
+            ["diagnose", "does not apply to kind latency"],
+        ),
+    ] {
+        refused(
+            &format!("{HEAD}[defaults]\nkind='latency'\n{settings}\n"),
+            &words,
+        );
+    }
+}
+
+#[test]
+fn probes_are_part_of_what_a_study_is_and_takes() {
+    let bare = plan("[defaults]\nkind='tcp'\ntime='1s'\n");
+    let probed = plan("[defaults]\nkind='tcp'\ntime='1s'\ndiagnose='5s'\n");
+    assert_eq!(probed.cells[0].diagnose, Duration::from_secs(5));
+    assert_eq!(
+        probed.time(),
+        bare.time() + Duration::from_secs(5) * probed.repetitions
+    );
+    assert_ne!(probed.settings(), bare.settings());
 }

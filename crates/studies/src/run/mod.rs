@@ -16,8 +16,8 @@ pub use demo::{DemoPlan, demo};
 pub use diagnose::{diagnose, probe_all};
 pub(crate) use latency::usual_percentiles;
 pub use latency::{
-    CHILD, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, Wrap, latency, parse_stall,
-    serve_turns, sizes,
+    CHILD, Iterations, LatencyPlan, Load, Mode, NamedMode, OpenLoop, RequestRate, USUAL_RISING,
+    Wrap, latency, parse_percentile, parse_rising, parse_stall, serve_turns, sizes,
 };
 pub use prove::{prove, prove_stored};
 pub use saturate::{SaturatePlan, parse_delay_goal, saturate};

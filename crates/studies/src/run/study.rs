@@ -3,18 +3,14 @@
 use crate::context::Context;
 use crate::plan::{Cell, StudyPlan, Test};
 use crate::recorder::{Header, Recorder};
-use crate::run::{latency, prove, saturate, single};
+use crate::run::{LatencyPlan, diagnose, latency, prove, saturate, single};
 use crate::watch::Scaled;
 use anyhow::{Context as _, Result};
-use linerate_analysis::statistics::{USUAL_CONFIDENCE, mean};
 use linerate_client::Target;
 use linerate_model::exit::{ExitCode, Failure};
-use linerate_model::run::{
-    Asked, CellEstimate, Run, RunKind, RunStatus, RunWork, StudyPlace, Trial,
-};
-use linerate_model::spec::Direction;
-use linerate_model::{BitRate, Interval, Ratio};
-use std::collections::{BTreeMap, BTreeSet};
+use linerate_model::run::{Asked, CellEstimate, Run, RunKind, RunStatus, RunWork, StudyPlace};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// Runs the study; of `earlier`, an incomplete study of the same plan, the finished parts are taken over.
 pub fn study(context: &mut Context<'_>, plan: &StudyPlan, earlier: Option<Run>) -> Result<Run> {
@@ -80,13 +76,30 @@ fn measure(context: &mut Context<'_>, plan: &StudyPlan, cell: &Cell) -> Result<R
     };
     let run = match &cell.test {
         Test::Single(spec) => single(context, &target, spec),
-        Test::Latency(plan) => return latency(context, &target, plan),
+        Test::Latency(latency_plan) => {
+            let plan = wrapped(plan, latency_plan);
+            return latency(context, &target, &plan);
+        }
         Test::Saturate(plan) => saturate(context, &target, plan),
     }?;
+    let run = match cell.diagnose {
+        Duration::ZERO => run,
+        time => diagnose(context, &target, run, time),
+    };
     if plan.prove {
         return prove(context, &target, run);
     }
     Ok(run)
+}
+
+/// The plan of a cell, whose wrapper knows what it is to start.
+fn wrapped(study: &StudyPlan, plan: &LatencyPlan) -> LatencyPlan {
+    let mut plan = plan.clone();
+    if let (Some(wrap), Some((program, key_file))) = (&mut plan.wrap, &study.wrapped) {
+        wrap.program.clone_from(program);
+        wrap.key_file.clone_from(key_file);
+    }
+    plan
 }
 
 fn header(plan: &StudyPlan) -> Header {
@@ -128,89 +141,6 @@ fn key(part: &Run) -> Option<(String, u32)> {
 
 /// Means over the repetitions, in the order of the plan's cells.
 fn estimates(plan: &StudyPlan, parts: &[Run]) -> Vec<CellEstimate> {
-    plan.cells
-        .iter()
-        .flat_map(|cell| cell_estimates(&cell.label, parts))
-        .collect()
-}
-
-fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
-    let of_cell = parts
-        .iter()
-        .filter(|part| key(part).is_some_and(|(cell, _)| cell == label));
-    let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
-    for (direction, quantity, value) in of_cell.flat_map(observations) {
-        seen.entry((direction, quantity)).or_default().push(value);
-    }
-    seen.into_iter()
-        .filter_map(|((direction, quantity), values)| {
-            let mut estimate = mean(&values, USUAL_CONFIDENCE).ok()?;
-            let (quantity, most) = QUANTITIES[quantity];
-            // Student's interval knows no bounds, the quantity does.
-            estimate.interval = estimate.interval.map(|interval| Interval {
-                low: interval.low.max(0.0),
-                high: interval.high.min(most),
-            });
-            Some(CellEstimate {
-                cell: label.to_owned(),
-                direction,
-                quantity: quantity.to_owned(),
-                estimate,
-            })
-        })
-        .collect()
-}
-
-/// What is averaged, by its key in a trial or goal, with its largest possible value; the smallest is zero.
-const QUANTITIES: [(&str, f64); 5] = [
-    ("received_bps", f64::INFINITY),
-    ("loss_ratio", 1.0),
-    ("conditional_throughput_bps", f64::INFINITY),
-    ("p50_ns", f64::INFINITY),
-    ("p99_ns", f64::INFINITY),
-];
-
-/// What one run says about its cell: direction, position in [`QUANTITIES`], value. Invalid trials say nothing.
-fn observations(part: &Run) -> Vec<(Direction, usize, f64)> {
-    if part.kind() == RunKind::Saturate {
-        // The strictest goal comes first.
-        let strictest = part.goals().first();
-        let found = strictest.and_then(|goal| Some((goal, goal.conditional_throughput?)));
-        return found
-            .map(|(goal, rate)| (goal.direction, 2, rate.as_f64()))
-            .into_iter()
-            .collect();
-    }
-    let valid = part.trials.iter().filter(|trial| trial.valid);
-    valid
-        .flat_map(|trial| {
-            let values = match part.kind() {
-                RunKind::Latency => delays(trial),
-                _ => rates(trial),
-            };
-            let known = values
-                .into_iter()
-                .filter_map(|(position, value)| Some((trial.direction, position, value?)));
-            known.collect::<Vec<_>>()
-        })
-        .collect()
-}
-
-fn rates(trial: &Trial) -> [(usize, Option<f64>); 2] {
-    let rate = trial.received_rate.map(BitRate::as_f64);
-    [(0, rate), (1, trial.loss_ratio().map(Ratio::get))]
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "delays of less than a hundred days"
-)]
-fn delays(trial: &Trial) -> [(usize, Option<f64>); 2] {
-    let delay = trial.delay();
-    let median = delay.and_then(|delay| delay.p50_ns);
-    let p99 = delay.and_then(|delay| delay.p99_ns);
-    [
-        (3, median.map(|ns| ns as f64)),
-        (4, p99.map(|ns| ns as f64)),
-    ]
+    let cells = plan.cells.iter().map(|cell| cell.label.as_str());
+    linerate_analysis::estimates(cells, parts)
 }

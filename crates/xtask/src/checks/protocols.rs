@@ -30,6 +30,11 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "the option of a log format is named after it",
     },
     Exception {
+        path: "crates/site/src/explain.rs",
+        name: Some("zperf"),
+        reason: "the option of a log format is named after it",
+    },
+    Exception {
         path: "crates/cli/src/habits",
         name: None,
         reason: "options of another tool are listed by the tool that has them",

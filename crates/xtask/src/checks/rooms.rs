@@ -21,6 +21,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("footprint", &["model"]),
     ("report", &["model"]),
+    ("site", &["model", "analysis", "store", "report"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
     ("client", &["model", "sys", "peers", "observe", "session"]),
     (

@@ -143,7 +143,7 @@ fn traffic_run(mut group: Vec<Merged>, names: &Names) -> Run {
 }
 
 /// The same log gives the same id, so that a store notices that it has it already.
-fn id(started: Option<&WallTime>, kind: RunKind, fingerprint: u64) -> String {
+pub(super) fn id(started: Option<&WallTime>, kind: RunKind, fingerprint: u64) -> String {
     let begin = started.map_or_else(|| "imported".to_owned(), WallTime::compact);
     let digits = (fingerprint >> 32) ^ (fingerprint & 0xffff_ffff);
     format!("{begin}-{}-{digits:08x}", kind.as_str())

@@ -1,5 +1,6 @@
 //! `linerate latency`: messages by size and wait mode, idle and under load, one at a time or at a rate.
 
+mod bounds;
 mod load;
 mod loaded;
 mod modes;
@@ -10,9 +11,10 @@ mod responsive;
 mod turns;
 mod wrap;
 
+pub use bounds::{Iterations, parse_percentile};
 pub use load::Load;
 pub use modes::{Mode, NamedMode};
-pub use open::{OpenLoop, RequestRate, parse_stall};
+pub use open::{OpenLoop, RequestRate, USUAL_RISING, parse_rising, parse_stall};
 pub use wrap::{CHILD, Wrap, serve_turns};
 
 use crate::context::Context;

@@ -209,6 +209,21 @@ fn note_broken(recorder: &mut Recorder, trial: Option<&Trial>) {
     }
 }
 
+/// The loads of a curve that is asked for without any.
+pub const USUAL_RISING: &str = "100-10M";
+
+/// Reads loads that rise: `100-1M`.
+pub fn parse_rising(text: &str) -> Result<RequestRate, String> {
+    let wrong = || format!("\"{text}\" is not two rates such as 100-1M, the lower one first");
+    let (lowest, highest) = text.split_once('-').ok_or_else(wrong)?;
+    let rate = |part: &str| part.trim().parse::<PacketRate>().map_err(|_| wrong());
+    let (lowest, highest) = (rate(lowest)?, rate(highest)?);
+    if lowest >= highest {
+        return Err(wrong());
+    }
+    Ok(RequestRate::Rising { lowest, highest })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,5 +275,22 @@ mod tests {
             per_second(PacketRate::from_pps(500.2), asked.arrival),
             "500/s at random"
         );
+    }
+
+    #[test]
+    fn a_range_of_rates_rises() {
+        let RequestRate::Rising { lowest, highest } = parse_rising("1k-20kpps").unwrap() else {
+            panic!("not rising");
+        };
+        assert_eq!(
+            (lowest, highest),
+            (PacketRate::from_pps(1e3), PacketRate::from_pps(2e4))
+        );
+        for wrong in ["1k", "2k-1k", "1k-", "0-1k"] {
+            assert!(
+                parse_rising(wrong).unwrap_err().contains("100-1M"),
+                "{wrong}"
+            );
+        }
     }
 }

@@ -1,0 +1,195 @@
+//! Means of a study: each quantity of each cell over its repetitions.
+
+use crate::statistics::{USUAL_CONFIDENCE, mean};
+use linerate_model::run::{CellEstimate, ExchangeConditions, Run, RunWork, Trial};
+use linerate_model::spec::Direction;
+use linerate_model::{BitRate, Interval, Ratio};
+use std::collections::BTreeMap;
+
+/// Means over the repetitions of these cells, which the parts of a study say where they belong, in the order of the cells.
+pub fn estimates<'a>(cells: impl IntoIterator<Item = &'a str>, parts: &[Run]) -> Vec<CellEstimate> {
+    cells
+        .into_iter()
+        .flat_map(|cell| cell_estimates(cell, parts))
+        .collect()
+}
+
+fn cell_estimates(label: &str, parts: &[Run]) -> Vec<CellEstimate> {
+    let of_cell = parts.iter().filter(|part| {
+        part.config
+            .place
+            .as_ref()
+            .is_some_and(|place| place.cell == label)
+    });
+    let mut seen: BTreeMap<(Direction, usize), Vec<f64>> = BTreeMap::new();
+    for (direction, quantity, value) in of_cell.flat_map(observations) {
+        seen.entry((direction, quantity)).or_default().push(value);
+    }
+    seen.into_iter()
+        .filter_map(|((direction, quantity), values)| {
+            let mut estimate = mean(&values, USUAL_CONFIDENCE).ok()?;
+            let (quantity, most) = QUANTITIES[quantity];
+            // Student's interval knows no bounds, the quantity does.
+            estimate.interval = estimate.interval.map(|interval| Interval {
+                low: interval.low.max(0.0),
+                high: interval.high.min(most),
+            });
+            Some(CellEstimate {
+                cell: label.to_owned(),
+                direction,
+                quantity: quantity.to_owned(),
+                estimate,
+            })
+        })
+        .collect()
+}
+
+/// What is averaged, by its key in a trial, goal or curve, with its largest possible value; the smallest is zero.
+const QUANTITIES: [(&str, f64); 7] = [
+    ("received_bps", f64::INFINITY),
+    ("loss_ratio", 1.0),
+    ("conditional_throughput_bps", f64::INFINITY),
+    ("p50_ns", f64::INFINITY),
+    ("p99_ns", f64::INFINITY),
+    ("above_pps", f64::INFINITY),
+    ("responsiveness_rpm", f64::INFINITY),
+];
+
+/// A direction, a position in [`QUANTITIES`], a value.
+type Observation = (Direction, usize, f64);
+
+/// Two positions in [`QUANTITIES`] with what a trial says of each.
+type Pair = [(usize, Option<f64>); 2];
+
+/// What one run says about its cell. Invalid trials say nothing.
+fn observations(part: &Run) -> Vec<Observation> {
+    match &part.work {
+        RunWork::Saturate { goals, .. } => {
+            // The strictest goal comes first.
+            let strictest = goals.first();
+            let found = strictest.and_then(|goal| Some((goal, goal.conditional_throughput?)));
+            found
+                .map(|(goal, rate)| (goal.direction, 2, rate.as_f64()))
+                .into_iter()
+                .collect()
+        }
+        RunWork::Latency { responsiveness, .. } if !responsiveness.is_empty() => {
+            let known = responsiveness.iter();
+            known
+                .filter_map(|one| Some((one.direction, 6, one.responsiveness_rpm?)))
+                .collect()
+        }
+        RunWork::Latency {
+            curve: Some(facts), ..
+        } => {
+            let rise = facts.knee.as_ref().and_then(|knee| knee.above);
+            let direction = part.trials.first().map(|trial| trial.direction);
+            direction
+                .zip(rise)
+                .map(|(direction, load)| (direction, 5, load.pps()))
+                .into_iter()
+                .collect()
+        }
+        RunWork::Latency { .. } => of_trials(&asked_for(&part.trials), delays),
+        _ => of_trials(&part.trials.iter().collect::<Vec<_>>(), rates),
+    }
+}
+
+/// The trials that a latency run was made for: under load and wrapped if it has such, and without the kernel's stamps,
+/// which cost time.
+fn asked_for(trials: &[Trial]) -> Vec<&Trial> {
+    let has = |trial: &&Trial, what: fn(&ExchangeConditions) -> bool| {
+        trial.conditions().is_some_and(what)
+    };
+    let mut kept: Vec<&Trial> = trials
+        .iter()
+        .filter(|trial| trial.decomposition().is_none())
+        .collect();
+    let marks: [fn(&ExchangeConditions) -> bool; 2] = [|c| c.load.is_some(), |c| c.wrapped];
+    for mark in marks {
+        if kept.iter().any(|trial| has(trial, mark)) {
+            kept.retain(|trial| has(trial, mark));
+        }
+    }
+    kept
+}
+
+fn of_trials(trials: &[&Trial], values: fn(&Trial) -> Pair) -> Vec<Observation> {
+    let valid = trials.iter().filter(|trial| trial.valid);
+    valid
+        .flat_map(|trial| {
+            let known = values(trial).into_iter();
+            known.filter_map(|(position, value)| Some((trial.direction, position, value?)))
+        })
+        .collect()
+}
+
+fn rates(trial: &Trial) -> Pair {
+    let rate = trial.received_rate.map(BitRate::as_f64);
+    [(0, rate), (1, trial.loss_ratio().map(Ratio::get))]
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "delays of less than a hundred days"
+)]
+fn delays(trial: &Trial) -> Pair {
+    let delay = trial.delay();
+    let median = delay.and_then(|delay| delay.p50_ns);
+    let p99 = delay.and_then(|delay| delay.p99_ns);
+    [
+        (3, median.map(|ns| ns as f64)),
+        (4, p99.map(|ns| ns as f64)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::run::{ClosedLoopResult, RunKind, StudyPlace, Tool};
+    use linerate_model::spec::{Transport, WaitMode};
+
+    fn trial(load: Option<&str>, wrapped: bool, p50_ns: u64) -> Trial {
+        let delay = serde_json::json!({"of": "round-trip", "p50_ns": p50_ns});
+        let work = ClosedLoopResult {
+            conditions: Some(ExchangeConditions {
+                mode: "block".to_owned(),
+                wait: WaitMode::default(),
+                datapath: "sockets".to_owned(),
+                wrapped,
+                load: load.map(str::to_owned),
+            }),
+            delay: serde_json::from_value(delay).unwrap(),
+            ..ClosedLoopResult::default()
+        };
+        Trial::new(0, Transport::Udp, Direction::Forward, work)
+    }
+
+    fn medians(trials: Vec<Trial>) -> Vec<f64> {
+        let mut part = Run::new("a", RunKind::Latency, Tool::unversioned("linerate"));
+        part.trials = trials;
+        part.config.place = Some(StudyPlace {
+            cell: "all".to_owned(),
+            repetition: 1,
+        });
+        let all = estimates(["all"], &[part]);
+        let medians = all.iter().filter(|one| one.quantity == "p50_ns");
+        medians.map(|one| one.estimate.point).collect()
+    }
+
+    #[test]
+    fn what_was_measured_for_comparison_is_not_averaged_with_what_was_asked_for() {
+        assert_eq!(
+            medians(vec![trial(None, false, 10), trial(Some("tcp"), false, 90)]),
+            [90.0]
+        );
+        assert_eq!(
+            medians(vec![trial(None, false, 10), trial(None, true, 4)]),
+            [4.0]
+        );
+        assert_eq!(
+            medians(vec![trial(None, false, 10), trial(None, false, 20)]),
+            [15.0]
+        );
+    }
+}

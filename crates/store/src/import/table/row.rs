@@ -1,0 +1,361 @@
+//! The lines of a table as trials.
+
+use super::cell::{direction, figure, transport};
+use super::columns::{Columns, Mapped, id};
+use super::{Origin, Quantity};
+use crate::import::delay::DelayFigures;
+use crate::import::rounded::note_rounding;
+use crate::import::{ImportError, Rounded, whole};
+use csv::{ReaderBuilder, StringRecord};
+use linerate_model::run::{
+    ByteStreamResult, DatagramsResult, Packets, Trial, TrialWork, UnitCounts,
+};
+use linerate_model::spec::{Direction, Transport};
+use linerate_model::{BitRate, ByteCount, Ratio};
+use std::time::Duration;
+
+/// A line that is a test.
+pub(super) struct Line {
+    /// The name of its run; empty if the table has one run.
+    pub(super) run: String,
+    /// Its levels: `stack = lwip, ip = ipv4`.
+    pub(super) cell: String,
+    pub(super) trial: Trial,
+}
+
+/// A table with its headings.
+pub(super) struct Sheet<'a> {
+    file: &'a str,
+    text: String,
+    headings: Vec<String>,
+    separator: u8,
+}
+
+/// A line with its number.
+pub(super) struct Record {
+    line: usize,
+    cells: StringRecord,
+}
+
+/// A cell and where it is.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    line: usize,
+    /// Heading, or quantity if every line has the same value.
+    column: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Sheet<'a> {
+    /// Reads the headings, and sees that every column of the mapping is there.
+    pub(super) fn read(
+        file: &'a str,
+        bytes: &[u8],
+        columns: &Columns,
+    ) -> Result<Self, ImportError> {
+        let text = std::str::from_utf8(bytes).map_err(|error| ImportError::Binary {
+            file: file.to_owned(),
+            offset: error.valid_up_to(),
+        })?;
+        let text = text.trim_start_matches('\u{feff}').to_owned();
+        if text.trim().is_empty() {
+            return Err(ImportError::Empty {
+                file: file.to_owned(),
+            });
+        }
+        let first = text.lines().next().unwrap_or_default();
+        let count = |separator: u8| first.bytes().filter(|byte| *byte == separator).count();
+        // The most frequent one of the headings; the comma if there is none.
+        let separator = [b'\t', b';', b',']
+            .into_iter()
+            .max_by_key(|one| count(*one));
+        let mut sheet = Self {
+            file,
+            headings: Vec::new(),
+            separator: separator.unwrap_or(b','),
+            text,
+        };
+        let headings = sheet.records().next();
+        let headings = headings.map(|record| record.cells.iter().map(str::to_owned).collect());
+        sheet.headings = headings.unwrap_or_default();
+        columns
+            .all()
+            .iter()
+            .try_for_each(|mapped| sheet.has(mapped))?;
+        Ok(sheet)
+    }
+
+    fn has(&self, mapped: &Mapped) -> Result<(), ImportError> {
+        let Origin::Columns(names) = &mapped.origin else {
+            return Ok(());
+        };
+        let missing = names.iter().find(|name| self.column(name).is_none());
+        missing.map_or(Ok(()), |name| {
+            Err(ImportError::Column {
+                file: self.file.to_owned(),
+                column: name.clone(),
+                known: self.headings.join(", "),
+            })
+        })
+    }
+
+    fn column(&self, name: &str) -> Option<usize> {
+        self.headings.iter().position(|heading| heading == name)
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The lines after the headings; before these are read, these first.
+    pub(super) fn records(&self) -> impl Iterator<Item = Record> {
+        let mut reader = ReaderBuilder::new()
+            .delimiter(self.separator)
+            .has_headers(false)
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .from_reader(self.text.as_bytes());
+        let mut records = Vec::new();
+        let mut cells = StringRecord::new();
+        // Text in memory that is UTF-8 and may have lines of any length: nothing of it can fail.
+        while reader.read_record(&mut cells).unwrap_or(false) {
+            records.push(Record {
+                line: self.line_of(cells.position()),
+                cells: cells.clone(),
+            });
+        }
+        let headings = usize::from(!self.headings.is_empty());
+        records.into_iter().skip(headings)
+    }
+
+    /// Where a record begins: its position is that of the line ends that the reader skips before it.
+    fn line_of(&self, position: Option<&csv::Position>) -> usize {
+        let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let (line, byte) = position.map_or((0, 0), |at| (number(at.line()), number(at.byte())));
+        let skipped = self.text.as_bytes().get(byte..).unwrap_or_default().iter();
+        let skipped = skipped.take_while(|byte| matches!(**byte, b'\n' | b'\r'));
+        line + skipped.filter(|byte| **byte == b'\n').count()
+    }
+
+    /// What a line says; `None` if it is empty.
+    pub(super) fn line(
+        &self,
+        record: &Record,
+        columns: &Columns,
+    ) -> Result<Option<Line>, ImportError> {
+        if record.cells.iter().all(str::is_empty) {
+            return Ok(None);
+        }
+        let read = Reading {
+            sheet: self,
+            record,
+            columns,
+        };
+        read.line().map(Some)
+    }
+}
+
+/// A line while it is read.
+struct Reading<'a> {
+    sheet: &'a Sheet<'a>,
+    record: &'a Record,
+    columns: &'a Columns,
+}
+
+impl Reading<'_> {
+    fn line(&self) -> Result<Line, ImportError> {
+        let transport = self
+            .read(Quantity::Transport, transport)?
+            .ok_or_else(|| self.refuse(self.place(Quantity::Transport), "tcp or udp is needed"))?;
+        let way = self.read(Quantity::Direction, direction)?;
+        let way = way.unwrap_or(Direction::Forward);
+        let mut trial = Trial::from_log(0, transport, way, self.work(transport)?);
+        self.rates(&mut trial)?;
+        self.delays(&mut trial)?;
+        let has_loss = trial.loss_ratio().is_some();
+        if trial.received_rate.is_none() && trial.delay().is_none() && !has_loss {
+            let why = "the line has no figure: neither rate, loss nor delay";
+            return Err(self.refuse(self.place(Quantity::Rate), why));
+        }
+        let label = self.texts(Quantity::Label);
+        trial.label = Some(label.join(", ")).filter(|label| !label.is_empty());
+        Ok(Line {
+            run: self.texts(Quantity::Run).join(", "),
+            cell: self.levels(way),
+            trial,
+        })
+    }
+
+    /// What only this kind of test has.
+    fn work(&self, transport: Transport) -> Result<TrialWork, ImportError> {
+        let figures = self.delay_figures()?;
+        if figures != DelayFigures::default() {
+            return Ok(figures.closed_loop(None).into());
+        }
+        let loss = self.figure(Quantity::Loss)?;
+        if transport == Transport::Tcp {
+            if loss.is_some() {
+                let why = "what TCP carries has no loss ratio: leave the cell empty";
+                return Err(self.refuse(self.place(Quantity::Loss), why));
+            }
+            return Ok(ByteStreamResult::default().into());
+        }
+        let packets = loss.map(|loss| Packets {
+            loss_ratio: Some(Ratio::clamped(loss.value)),
+            ..Packets::default()
+        });
+        Ok(DatagramsResult {
+            counts: UnitCounts {
+                packets,
+                ..UnitCounts::default()
+            },
+            ..DatagramsResult::default()
+        }
+        .into())
+    }
+
+    fn rates(&self, trial: &mut Trial) -> Result<(), ImportError> {
+        let mut noted = Vec::new();
+        let mut rate = |quantity, key| -> Result<Option<BitRate>, ImportError> {
+            let figure = self.figure(quantity)?;
+            noted.extend(figure.map(|figure| (key, figure)));
+            Ok(figure.map(|figure| BitRate::from_f64(figure.value)))
+        };
+        trial.received_rate = rate(Quantity::Rate, "received_bps")?;
+        trial.offered_load = rate(Quantity::Offered, "offered_bps")?;
+        trial.intended_load = rate(Quantity::Intended, "intended_bps")?;
+        let bytes = self.figure(Quantity::Payload)?;
+        trial.payload_bytes = bytes
+            .and_then(|bytes| whole(bytes.value))
+            .map(ByteCount::new);
+        let streams = self.figure(Quantity::Streams)?.and_then(|n| whole(n.value));
+        trial.streams = streams.and_then(|streams| u16::try_from(streams).ok());
+        let time = self.figure(Quantity::Time)?;
+        trial.duration = time.and_then(|time| Duration::try_from_secs_f64(time.value).ok());
+        for (key, figure) in noted {
+            if figure.low < figure.high {
+                note_rounding(trial, key, figure.interval());
+            }
+        }
+        Ok(())
+    }
+
+    fn delay_figures(&self) -> Result<DelayFigures, ImportError> {
+        Ok(DelayFigures {
+            min: self.figure(Quantity::Min)?,
+            mean: self.figure(Quantity::Mean)?,
+            p50: self.figure(Quantity::P50)?,
+            p90: self.figure(Quantity::P90)?,
+            p99: self.figure(Quantity::P99)?,
+            p999: self.figure(Quantity::P999)?,
+            max: self.figure(Quantity::Max)?,
+            ..DelayFigures::default()
+        })
+    }
+
+    fn delays(&self, trial: &mut Trial) -> Result<(), ImportError> {
+        self.delay_figures()?.note_rounding(trial);
+        Ok(())
+    }
+
+    /// `stack = lwip, direction = reverse`: what is a setting too is called as in plans.
+    fn levels(&self, way: Direction) -> String {
+        let Some(mapped) = self.columns.get(Quantity::Factors) else {
+            return String::new();
+        };
+        let Origin::Columns(names) = &mapped.origin else {
+            return self.texts(Quantity::Factors).join(", ");
+        };
+        let texts = self.texts(Quantity::Factors);
+        let levels = names.iter().zip(texts).map(|(name, text)| {
+            let setting = self.columns.all().iter().find(|other| {
+                other.quantity != Quantity::Factors
+                    && matches!(&other.origin, Origin::Columns(of) if of.contains(name))
+            });
+            match setting.map(|setting| setting.quantity) {
+                Some(Quantity::Direction) => {
+                    let way = match way {
+                        Direction::Reverse => "reverse",
+                        Direction::Forward | Direction::Duplex => "forward",
+                    };
+                    format!("direction = {way}")
+                }
+                Some(Quantity::Intended) => format!("rate = {text}"),
+                Some(quantity @ (Quantity::Payload | Quantity::Streams | Quantity::Transport)) => {
+                    format!("{} = {text}", id(quantity))
+                }
+                _ => format!("{name} = {text}"),
+            }
+        });
+        levels.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The texts of the columns of a quantity, in the order of the mapping.
+    fn texts(&self, quantity: Quantity) -> Vec<&str> {
+        match self.columns.get(quantity).map(|mapped| &mapped.origin) {
+            None => Vec::new(),
+            Some(Origin::Fixed(text)) => vec![text],
+            Some(Origin::Columns(names)) => names
+                .iter()
+                .map(|name| self.cell(name).unwrap_or_default())
+                .collect(),
+        }
+    }
+
+    fn cell(&self, name: &str) -> Option<&str> {
+        self.record.cells.get(self.sheet.column(name)?)
+    }
+
+    /// Where a quantity stands, and what stands there.
+    fn place(&self, quantity: Quantity) -> Cell<'_> {
+        let (column, text) = match self.columns.get(quantity).map(|mapped| &mapped.origin) {
+            Some(Origin::Columns(names)) => {
+                let name = names.first().map_or("", String::as_str);
+                (name, self.cell(name).unwrap_or_default())
+            }
+            Some(Origin::Fixed(text)) => (id(quantity), text.as_str()),
+            None => (id(quantity), ""),
+        };
+        Cell {
+            line: self.record.line,
+            column,
+            text,
+        }
+    }
+
+    fn refuse(&self, cell: Cell<'_>, why: &str) -> ImportError {
+        ImportError::Cell {
+            file: self.sheet.file.to_owned(),
+            line: cell.line,
+            column: cell.column.to_owned(),
+            text: cell.text.chars().take(80).collect(),
+            why: why.to_owned(),
+        }
+    }
+
+    fn read<T>(
+        &self,
+        quantity: Quantity,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, ImportError> {
+        let cell = self.place(quantity);
+        if cell.text.is_empty() {
+            return Ok(None);
+        }
+        read(cell.text)
+            .map(Some)
+            .map_err(|why| self.refuse(cell, &why))
+    }
+
+    /// A figure in the base unit of its quantity; `None` where the cell is empty or there is no such column.
+    fn figure(&self, quantity: Quantity) -> Result<Option<Rounded>, ImportError> {
+        let unit = self
+            .columns
+            .get(quantity)
+            .and_then(|mapped| mapped.unit.as_deref());
+        let has_decimal_commas = self.sheet.separator != b',';
+        self.read(quantity, |text| {
+            figure(quantity, text, unit, has_decimal_commas)
+        })
+    }
+}
