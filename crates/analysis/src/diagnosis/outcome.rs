@@ -245,7 +245,7 @@ pub(super) fn read(trial: &Trial, intended: Option<f64>, around: &Around<'_>) ->
     if missing >= MISSING && loss < LOSSY.min(missing / 2.0) {
         return not_sent(trial, around);
     }
-    let arrived = lasting_rate(trial).or(trial.received_rate.map(BitRate::as_f64));
+    let arrived = lasting_rate(trial).or_else(|| trial.received_rate.map(BitRate::as_f64));
     let is_carried = arrived.is_some_and(|rate| rate >= intended.unwrap_or(offered) * CARRIED);
     if loss >= LOSSLESS {
         return lost(trial, loss, is_carried, around);
