@@ -22,7 +22,11 @@ const TABLE: &[(&str, &[&str])] = &[
     ("footprint", &["model"]),
     ("report", &["model"]),
     ("session", &["model", "sys", "peers", "engine", "observe"]),
-    ("client", &["model", "sys", "peers", "observe", "session"]),
+    ("boards", &["model", "sys"]),
+    (
+        "client",
+        &["model", "sys", "peers", "observe", "session", "boards"],
+    ),
     (
         "agent",
         &[
@@ -53,7 +57,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "report", "session", "client", "agent", "doctor", "studies",
+            "model", "report", "session", "boards", "client", "agent", "doctor", "studies",
         ],
     ),
     ("xtask", &[]),
